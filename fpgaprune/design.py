@@ -1,0 +1,184 @@
+"""`Design`: a fixed-point network as plain data, with no Keras and no hls4ml in it.
+
+Everything on the hardware side (emulation, estimates, Verilog, reports) reads only this. A design
+is saved as `NAME.json` (structure and types) beside `NAME.npz` (raw integer weights).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import DesignError
+from fpgaprune.files import write_bytes, write_npz
+from fpgaprune.fixed import FixedType
+
+FORMAT = 1
+IO_TYPES = ("io_parallel", "io_stream")
+STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
+
+
+@dataclass(frozen=True)
+class LayerSpec:
+    """One layer of a `Design`.
+
+    Attributes:
+        name: unique in the design.
+        kind: hls4ml's class name, such as `Conv2D`, `Dense`, `ZeroPadding2D`, `Activation`, `Softmax`, `Pooling2D`.
+        inputs: names of the layers whose outputs this one reads, in order.
+        output_shape: without the batch axis, channels last.
+        types: by role: `result`, `weight`, `bias`, `accum`, `scale`, `table`, `exp_table`, `inv_table`, `inv_inp`, ...
+        weights: raw integers by role (`weight`, `bias`, `scale`), value = raw * 2 ** -types[role].fraction;
+            a convolution's `weight` is (KH, KW, C_in, C_out), (K, C_in, C_out) in 1-D; a Dense's is (N_in, N_out).
+        sources: for each weight role, the Keras weight path that it came from, as `{"weight": "conv2/kernel"}`.
+        attributes: hls4ml's own attribute names (`in_height`, `stride_width`, `n_filt`, `activation`,
+            `table_size`, `pool_op`, ...): integers, floats, strings, booleans and lists of them.
+        reuse_factor: times one multiplier is used per output position.
+        strategy: one of `STRATEGIES`, or None where a layer has no multiplications.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    output_shape: tuple[int, ...]
+    types: Mapping[str, FixedType]
+    weights: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    reuse_factor: int = 1
+    strategy: str | None = None
+
+
+@dataclass(frozen=True)
+class Design:
+    """A whole fixed-point network, layers in execution order.
+
+    Attributes:
+        name: project name, a C identifier.
+        layers: `LayerSpec` in topological order, inputs first.
+        outputs: names of the layers whose results leave the design.
+        io_type: `io_parallel` or `io_stream`.
+        backend: the hls4ml backend that the design was made for, as `Vitis`.
+        clock_ns: clock period asked of the tool, in ns.
+        part: the full order number asked of the tool, or None.
+    """
+
+    name: str
+    layers: tuple[LayerSpec, ...]
+    outputs: tuple[str, ...]
+    io_type: str = "io_stream"
+    backend: str = "Vitis"
+    clock_ns: float = 5.0
+    part: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.io_type not in IO_TYPES:
+            raise DesignError(f"design {self.name!r} has io_type {self.io_type!r}; wanted one of {', '.join(IO_TYPES)}")
+        if not self.clock_ns > 0:
+            raise DesignError(f"design {self.name!r} has a clock period of {self.clock_ns} ns; wanted more than 0")
+        known: set[str] = set()
+        for layer in self.layers:
+            if layer.name in known:
+                raise DesignError(f"design {self.name!r} has two layers named {layer.name!r}; names must be unique")
+            for source in layer.inputs:
+                if source not in known:
+                    raise DesignError(f"layer {layer.name!r} reads {source!r}, which no earlier layer makes")
+            for role in layer.weights:
+                if role not in layer.types:
+                    raise DesignError(f"layer {layer.name!r} has weights {role!r} but no type for them")
+            known.add(layer.name)
+        for output in self.outputs:
+            if output not in known:
+                raise DesignError(f"design {self.name!r} has output {output!r}, which no layer makes")
+
+    def __getitem__(self, name: str) -> LayerSpec:
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        raise DesignError(
+            f"design {self.name!r} has no layer {name!r}; it has {', '.join(x.name for x in self.layers)}"
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """`path` (ending in .json) and the .npz beside it hold the whole design; equal designs give equal bytes."""
+        target = Path(path)
+        arrays = {
+            f"{layer.name}/{role}": np.ascontiguousarray(raw, dtype=np.int64)
+            for layer in self.layers
+            for role, raw in layer.weights.items()
+        }
+        # The JSON is written last: while it is missing or old, the pair is not yet a new design.
+        write_npz(target.with_suffix(".npz"), arrays)
+        write_bytes(target, (json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n").encode())
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Design:
+        """The design that `path` (.json) and the .npz beside it hold.
+
+        Raises:
+            DesignError: a file is missing, or is not a design of this format.
+        """
+        source = Path(path)
+        arrays_path = source.with_suffix(".npz")
+        try:
+            document = json.loads(source.read_text())
+            with np.load(arrays_path, allow_pickle=False) as archive:
+                arrays = {key: archive[key] for key in archive.files}
+        except FileNotFoundError as error:
+            raise DesignError(f"no design at {source}: {error.filename} is missing") from error
+        except (ValueError, OSError) as error:
+            raise DesignError(f"{source} is not a design: {error}") from error
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise DesignError(f"{source} is not a design of format {FORMAT}; make it anew with this fpgaprune")
+        try:
+            return cls._from_json(document, arrays)
+        except (KeyError, TypeError) as error:
+            raise DesignError(f"{source} is not a whole design: {error!r} is missing or malformed") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """The structure without the integers, as JSON data."""
+        layers = [
+            {
+                "name": layer.name,
+                "kind": layer.kind,
+                "inputs": list(layer.inputs),
+                "output_shape": list(layer.output_shape),
+                "types": {role: str(t) for role, t in layer.types.items()},
+                "weights": sorted(layer.weights),
+                "sources": dict(layer.sources),
+                "attributes": dict(layer.attributes),
+                "reuse_factor": layer.reuse_factor,
+                "strategy": layer.strategy,
+            }
+            for layer in self.layers
+        ]
+        head = {key: getattr(self, key) for key in ("name", "io_type", "backend", "clock_ns", "part")}
+        return {"format": FORMAT, **head, "outputs": list(self.outputs), "layers": layers}
+
+    @classmethod
+    def _from_json(cls, document: dict[str, Any], arrays: Mapping[str, NDArray[np.int64]]) -> Design:
+        layers = tuple(
+            LayerSpec(
+                name=row["name"],
+                kind=row["kind"],
+                inputs=tuple(row["inputs"]),
+                output_shape=tuple(row["output_shape"]),
+                types={role: FixedType.parse(text) for role, text in row["types"].items()},
+                weights={role: arrays[f"{row['name']}/{role}"] for role in row["weights"]},
+                sources=row["sources"],
+                attributes=row["attributes"],
+                reuse_factor=row["reuse_factor"],
+                strategy=row["strategy"],
+            )
+            for row in document["layers"]
+        )
+        head = {key: document[key] for key in ("name", "io_type", "backend", "clock_ns", "part")}
+        return cls(layers=layers, outputs=tuple(document["outputs"]), **head)

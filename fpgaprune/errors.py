@@ -1,0 +1,75 @@
+"""Every error that fpgaprune raises on purpose.
+
+Each derives from `FpgaPruneError` and from the builtin that fits, so a caller may catch either.
+A message says what, where, what was got, what was wanted and what to do, in one line.
+"""
+
+from __future__ import annotations
+
+
+class FpgaPruneError(Exception):
+    """Something that the user of fpgaprune can understand and mend."""
+
+
+class MaskError(FpgaPruneError, ValueError):
+    """A mask, or a slice that describes one, does not fit the weights."""
+
+
+class LockError(FpgaPruneError, ValueError):
+    """A lock cannot be set as asked; the model is unchanged."""
+
+
+class CertificateError(FpgaPruneError, ValueError):
+    """A claim that was to be certified does not hold."""
+
+
+class EquivalenceError(CertificateError):
+    """Two models that should compute the same function do not."""
+
+
+class UnsupportedLayerError(FpgaPruneError, NotImplementedError):
+    """A layer has no rule for what was asked of it."""
+
+
+class RemovalError(FpgaPruneError, ValueError):
+    """Channels cannot be removed as asked."""
+
+
+class ExportError(FpgaPruneError, RuntimeError):
+    """A model could not be written in another format with the same meaning."""
+
+
+class HlsError(FpgaPruneError, RuntimeError):
+    """hls4ml cannot make a correct project from the model."""
+
+
+class DesignError(FpgaPruneError, ValueError):
+    """A `Design` or a part of it is malformed."""
+
+
+class TargetError(FpgaPruneError, LookupError):
+    """A part or a target is unknown or contradicts itself."""
+
+
+class EstimateError(FpgaPruneError, ValueError):
+    """A design cannot be priced."""
+
+
+class ReportError(FpgaPruneError, ValueError):
+    """A report cannot be written from, or a vendor report read as, what was given."""
+
+
+class ConfigError(FpgaPruneError, ValueError):
+    """A flow configuration says something that cannot be done."""
+
+
+class DataError(FpgaPruneError, ValueError):
+    """Training or test data do not have the form that a flow needs."""
+
+
+class RunError(FpgaPruneError, RuntimeError):
+    """A run directory is in use, incomplete or not one."""
+
+
+class ToolError(FpgaPruneError, RuntimeError):
+    """An external tool is missing, failed or ran too long."""

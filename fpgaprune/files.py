@@ -1,0 +1,51 @@
+"""Files that appear whole or not at all, with the same bytes for the same content."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
+    """`path` holds exactly `data`; a reader, or a crash, sees the old file or the new one, never a part."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> Path:
+    """`path` is a compressed .npz of `arrays`, keys sorted, without timestamps."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **{key: arrays[key] for key in sorted(arrays)})
+    return write_bytes(path, buffer.getvalue())
+
+
+def digest_file(path: str | os.PathLike[str]) -> str:
+    """SHA-256 of a file's bytes, in hex."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,147 @@
+"""Fixed-point types as high-level synthesis tools define them, as exact integer arithmetic.
+
+Source for the modes: AMD, *Vitis High-Level Synthesis User Guide* (UG1399), "Arbitrary Precision
+Fixed-Point Data Types", quantization and overflow modes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fpgaprune.errors import DesignError
+
+ROUNDING_MODES = ("TRN", "TRN_ZERO", "RND", "RND_ZERO", "RND_INF", "RND_MIN_INF", "RND_CONV")
+OVERFLOW_MODES = ("WRAP", "SAT", "SAT_ZERO", "SAT_SYM")
+MAX_WIDTH = 64
+
+_TYPE = re.compile(r"^(?:ap_|ac_)?(?P<u>u?)(?P<kind>fixed|int)<(?P<args>[^<>]*)>$")
+
+
+@dataclass(frozen=True)
+class FixedType:
+    """A `width`-bit number with `integer` bits left of the binary point (sign bit included).
+
+    One unit in the last place is `2 ** (integer - width)`; both `integer` and the fraction may be
+    negative or exceed `width`, as in `ap_fixed`.
+    """
+
+    width: int
+    integer: int
+    signed: bool = True
+    rounding: str = "TRN"
+    overflow: str = "WRAP"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.width <= MAX_WIDTH:
+            raise DesignError(
+                f"fixed-point width is {self.width} bits; wanted 1 to {MAX_WIDTH}: choose a narrower type"
+            )
+        for value, allowed in ((self.rounding, ROUNDING_MODES), (self.overflow, OVERFLOW_MODES)):
+            if value not in allowed:
+                raise DesignError(f"fixed-point mode {value!r} is unknown; wanted one of {', '.join(allowed)}")
+
+    @classmethod
+    def parse(cls, text: str) -> FixedType:
+        """The type that `text` writes, as `ap_fixed<16,6,AP_RND,AP_SAT>`, `fixed<16,6>`, `ufixed<8,0>` or `int<4>`.
+
+        Raises:
+            DesignError: `text` is no fixed-point type.
+        """
+        found = _TYPE.match(text.replace(" ", ""))
+        wanted = "wanted a form such as 'ap_fixed<16,6>' or 'fixed<16,6,RND,SAT>'"
+        if not found:
+            raise DesignError(f"fixed-point type {text!r} cannot be read; {wanted}")
+        args = found["args"].split(",")
+        modes = [a.upper().removeprefix("AP_").removeprefix("AC_") for a in args]
+        try:
+            width = int(args[0])
+            if found["kind"] == "int":
+                return cls(width, width, signed=not found["u"])
+            rounding = modes[2] if len(modes) > 2 else "TRN"
+            overflow = modes[3] if len(modes) > 3 else "WRAP"
+            return cls(width, int(args[1]), not found["u"], rounding, overflow)
+        except (ValueError, IndexError) as error:
+            if isinstance(error, DesignError):
+                raise
+            raise DesignError(f"fixed-point type {text!r} cannot be read; {wanted}") from error
+
+    def __str__(self) -> str:
+        head = f"{'' if self.signed else 'u'}fixed<{self.width},{self.integer}"
+        modes = "" if (self.rounding, self.overflow) == ("TRN", "WRAP") else f",{self.rounding},{self.overflow}"
+        return f"{head}{modes}>"
+
+    @property
+    def fraction(self) -> int:
+        """Bits right of the binary point; a value is `raw * 2 ** -fraction`."""
+        return self.width - self.integer
+
+    @property
+    def raw_min(self) -> int:
+        """Smallest raw integer."""
+        if not self.signed:
+            return 0
+        return -(1 << (self.width - 1)) + (1 if self.overflow == "SAT_SYM" else 0)
+
+    @property
+    def raw_max(self) -> int:
+        """Largest raw integer."""
+        return (1 << (self.width - (1 if self.signed else 0))) - 1
+
+    @property
+    def lsb(self) -> float:
+        """One unit in the last place."""
+        return float(2.0**-self.fraction)
+
+    def to_raw(self, values: ArrayLike) -> NDArray[np.int64]:
+        """Raw integers of real `values` after rounding and overflow; exact for finite float64 input.
+
+        Raises:
+            DesignError: a value is NaN or infinite, or too large for a 64-bit intermediate.
+        """
+        array = np.asarray(values, dtype=np.float64)
+        if not np.isfinite(array).all():
+            raise DesignError(f"values to be written as {self} hold NaN or infinity; mend the weights first")
+        scaled = np.ldexp(array, self.fraction)
+        if np.abs(scaled).max(initial=0.0) >= 2.0**62:
+            raise DesignError(f"values up to {np.abs(array).max():.3g} do not fit a 64-bit intermediate of {self}")
+        rounded = _ROUND[self.rounding](scaled).astype(np.int64)
+        return self.overflowed(rounded)
+
+    def overflowed(self, raw: NDArray[np.int64]) -> NDArray[np.int64]:
+        """`raw` brought into range by this type's overflow mode."""
+        low, high = self.raw_min, self.raw_max
+        if self.overflow == "SAT_ZERO":
+            return np.where((raw < low) | (raw > high), 0, raw)
+        if self.overflow != "WRAP":
+            return np.clip(raw, low, high)
+        if self.width == MAX_WIDTH:
+            return raw
+        wrapped = raw & ((1 << self.width) - 1)
+        if self.signed:
+            wrapped = np.where(wrapped > high, wrapped - (1 << self.width), wrapped)
+        return wrapped
+
+    def to_float(self, raw: ArrayLike) -> NDArray[np.float64]:
+        """The real values of `raw`; exact while `width` is at most 53."""
+        return np.ldexp(np.asarray(raw, dtype=np.float64), -self.fraction)
+
+
+def _half_away(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(x >= 0, np.floor(x + 0.5), np.ceil(x - 0.5))
+
+
+_ROUND: Mapping[str, Callable[[NDArray[np.float64]], NDArray[Any]]] = {
+    "TRN": np.floor,
+    "TRN_ZERO": np.trunc,
+    "RND": lambda x: np.floor(x + 0.5),
+    "RND_ZERO": lambda x: np.where(x >= 0, np.ceil(x - 0.5), np.floor(x + 0.5)),
+    "RND_INF": _half_away,
+    "RND_MIN_INF": lambda x: np.ceil(x - 0.5),
+    "RND_CONV": np.rint,
+}

@@ -1,0 +1,179 @@
+"""`MaskSet`: which elements of which weights are locked, as data.
+
+One polarity everywhere: True = free (kept, trains), False = locked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import MaskError
+from fpgaprune.files import write_npz
+from fpgaprune.slices import expand_indices, parse_slice
+from fpgaprune.weights import match_paths, near_misses, weight_shapes
+
+Mask = NDArray[np.bool_]
+
+
+class MaskSet(Mapping[str, Mask]):
+    """Weight path to a bool array of the weight's shape, True = free, False = locked; immutable.
+
+    A weight that is not in the set is free. `a & b` is free where both are free, `a | b` where either
+    is, `~a` swaps free and locked.
+    """
+
+    def __init__(self, masks: Mapping[str, Any]) -> None:
+        """A set of the arrays in `masks`, copied.
+
+        Raises:
+            MaskError: an array is not bool.
+        """
+        self._masks: dict[str, Mask] = {}
+        for path, value in masks.items():
+            array = np.array(value)
+            if array.dtype != np.bool_:
+                raise MaskError(
+                    f"mask for {path!r} has dtype {array.dtype}; wanted bool (True = free, False = locked): "
+                    "compare your array with 0 first"
+                )
+            array.setflags(write=False)
+            self._masks[path] = array
+
+    @classmethod
+    def from_slices(cls, model: Any, slices: Iterable[str]) -> MaskSet:
+        """Locks exactly what `slices` name, as `conv2/kernel[:, :, 29, 13]`; a path may be a glob.
+
+        Args:
+            model: a Keras model, or a mapping of weight path to shape.
+            slices: slice notation; without brackets the whole weight.
+
+        Raises:
+            MaskError: a slice cannot be read, matches no weight or is out of range.
+        """
+        shapes = weight_shapes(model)
+        masks: dict[str, Mask] = {}
+        for text in slices:
+            pattern, indices = parse_slice(text)
+            for path in match_paths(pattern, shapes):
+                mask = masks.setdefault(path, np.ones(shapes[path], dtype=bool))
+                _lock_block(mask, expand_indices(indices, shapes[path], text))
+        return cls(masks)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> MaskSet:
+        """The set that `save` wrote.
+
+        Raises:
+            MaskError: the file is missing or is no mask file.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                return cls({key: archive[key] for key in archive.files})
+        except FileNotFoundError as error:
+            raise MaskError(f"mask file {os.fspath(path)!r} does not exist") from error
+        except (ValueError, OSError, AttributeError, TypeError) as error:
+            if isinstance(error, MaskError):
+                raise
+            raise MaskError(f"{os.fspath(path)!r} is not a mask file: {error}") from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """`path` (.npz) holds the set; equal sets give equal bytes."""
+        write_npz(path, self._masks)
+
+    def __getitem__(self, path: str) -> Mask:
+        return self._masks[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._masks)
+
+    def __len__(self) -> int:
+        return len(self._masks)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MaskSet):
+            return NotImplemented
+        return self._masks.keys() == other._masks.keys() and all(
+            np.array_equal(mask, other[path]) for path, mask in self.items()
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __and__(self, other: MaskSet) -> MaskSet:
+        return self._combine(other, np.logical_and, absent=lambda mask: mask)
+
+    def __or__(self, other: MaskSet) -> MaskSet:
+        return self._combine(other, np.logical_or, absent=np.ones_like)
+
+    def __invert__(self) -> MaskSet:
+        return MaskSet({path: ~mask for path, mask in self.items()})
+
+    def __repr__(self) -> str:
+        return f"MaskSet({len(self)} weights, {self.locked_count} of {self.size} elements locked)"
+
+    @property
+    def size(self) -> int:
+        """Elements that the set speaks of."""
+        return sum(mask.size for mask in self.values())
+
+    @property
+    def locked_count(self) -> int:
+        """Locked elements."""
+        return sum(mask.size - int(mask.sum()) for mask in self.values())
+
+    @property
+    def sparsity(self) -> float:
+        """Fraction of locked elements over the weights in the set, 0..1."""
+        return self.locked_count / self.size if self.size else 0.0
+
+    def digest(self) -> str:
+        """SHA-256 over paths, shapes and bits; independent of the order of the paths."""
+        digest = hashlib.sha256()
+        for path in sorted(self):
+            mask = self[path]
+            digest.update(f"{path}\0{mask.shape}\0".encode())
+            digest.update(np.packbits(mask).tobytes())
+        return digest.hexdigest()
+
+    def check_fits(self, model: Any) -> None:
+        """Nothing happens where every mask has its weight's shape.
+
+        Args:
+            model: a Keras model, or a mapping of weight path to shape.
+
+        Raises:
+            MaskError: a path is unknown or a shape differs.
+        """
+        shapes = weight_shapes(model)
+        for path, mask in self.items():
+            if path not in shapes:
+                raise MaskError(f"mask for {path!r} fits no weight; {near_misses(path, shapes)}")
+            if mask.shape != shapes[path]:
+                raise MaskError(f"mask for {path!r} has shape {mask.shape}; the weight has {shapes[path]}")
+
+    def _combine(self, other: MaskSet, join: Callable[[Mask, Mask], Mask], absent: Callable[[Mask], Mask]) -> MaskSet:
+        joined: dict[str, Mask] = {}
+        for path in [*self, *(p for p in other if p not in self)]:
+            if path in self and path in other:
+                if self[path].shape != other[path].shape:
+                    raise MaskError(
+                        f"masks for {path!r} have shapes {self[path].shape} and {other[path].shape}; wanted equal ones"
+                    )
+                joined[path] = join(self[path], other[path])
+            else:
+                joined[path] = absent(self[path] if path in self else other[path])
+        return MaskSet(joined)
+
+
+def _lock_block(mask: Mask, indices: tuple[int | slice | list[int], ...]) -> None:
+    # np.ix_ makes lists on several axes name their outer product, as slices do.
+    ranges = [
+        np.atleast_1d(np.arange(size)[index if isinstance(index, slice) else np.asarray(index)])
+        for index, size in zip(indices, mask.shape, strict=True)
+    ]
+    mask[np.ix_(*ranges)] = False

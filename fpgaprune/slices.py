@@ -1,0 +1,107 @@
+"""Slice notation for weights, as in `conv2/kernel[:, :, 29, 13]`, read without evaluating code."""
+
+from __future__ import annotations
+
+import re
+from types import EllipsisType
+
+from fpgaprune.errors import MaskError
+
+Index = int | slice | EllipsisType | list[int]
+
+_NOTATION = re.compile(r"^\s*(?P<path>[^\[\]\s]+)\s*(?:\[(?P<indices>.*)\])?\s*$", re.DOTALL)
+_INTEGER = re.compile(r"^[+-]?\d+$")
+_FORMS = "an index is an integer, 'a:b', 'a:b:step', ':', '...' or a list such as '[0, 3]'"
+
+
+def parse_slice(text: str) -> tuple[str, tuple[Index, ...] | None]:
+    """The weight path (or glob) and the indices that `text` names; None where it names the whole weight.
+
+    Raises:
+        MaskError: `text` is not slice notation.
+    """
+    found = _NOTATION.match(text)
+    if not found:
+        raise MaskError(f"slice {text!r} cannot be read; wanted a form such as 'conv2/kernel[:, :, 29, 13]'")
+    if found["indices"] is None:
+        return found["path"], None
+    items = _split(found["indices"], text)
+    return found["path"], tuple(_index(item, text) for item in items)
+
+
+def expand_indices(
+    indices: tuple[Index, ...] | None, shape: tuple[int, ...], text: str
+) -> tuple[int | slice | list[int], ...]:
+    """`indices` with `...` filled in, every bound checked against `shape`.
+
+    Raises:
+        MaskError: too many indices, or one out of range; `text` is quoted in the message.
+    """
+    if indices is None:
+        return (slice(None),) * len(shape)
+    if sum(item is Ellipsis for item in indices) > 1:
+        raise MaskError(f"slice {text!r} has more than one '...'")
+    if Ellipsis in indices:
+        at = indices.index(Ellipsis)
+        fill = len(shape) - (len(indices) - 1)
+        indices = indices[:at] + (slice(None),) * max(fill, 0) + indices[at + 1 :]
+    if len(indices) > len(shape):
+        raise MaskError(f"slice {text!r} has {len(indices)} indices; the weight has shape {shape}")
+    checked: list[int | slice | list[int]] = []
+    for axis, item in enumerate(indices):
+        if item is Ellipsis:  # filled in above
+            continue
+        _check(item, axis, shape, text)
+        checked.append(item)
+    checked += [slice(None)] * (len(shape) - len(checked))
+    return tuple(checked)
+
+
+def _split(body: str, text: str) -> list[str]:
+    items, depth, start = [], 0, 0
+    for at, char in enumerate(body):
+        depth += {"[": 1, "]": -1}.get(char, 0)
+        if depth < 0 or depth > 1:
+            raise MaskError(f"slice {text!r} has brackets that do not match")
+        if char == "," and depth == 0:
+            items.append(body[start:at].strip())
+            start = at + 1
+    if depth:
+        raise MaskError(f"slice {text!r} has brackets that do not match")
+    return [*items, body[start:].strip()]
+
+
+def _index(item: str, text: str) -> Index:
+    if item == "...":
+        return Ellipsis
+    if _INTEGER.match(item):
+        return int(item)
+    if item.startswith("[") and item.endswith("]"):
+        numbers = [number.strip() for number in item[1:-1].split(",")]
+        if all(_INTEGER.match(number) for number in numbers):
+            return [int(number) for number in numbers]
+    parts = [part.strip() for part in item.split(":")]
+    if len(parts) in (2, 3) and all(part == "" or _INTEGER.match(part) for part in parts):
+        bounds = [int(part) if part else None for part in parts]
+        if bounds[2:] == [0]:
+            raise MaskError(f"slice {text!r} has a step of 0")
+        return slice(*bounds)
+    raise MaskError(f"slice {text!r} has the index {item!r}; {_FORMS}")
+
+
+def _check(item: int | slice | list[int], axis: int, shape: tuple[int, ...], text: str) -> None:
+    size = shape[axis]
+    numbers = item if isinstance(item, list) else [item] if isinstance(item, int) else []
+    for number in numbers:
+        if not -size <= number < size:
+            raise MaskError(
+                f"slice {text!r} has index {number} on axis {axis}, which has {size} entries of shape {shape}; "
+                f"wanted {-size} to {size - 1}"
+            )
+    if isinstance(item, slice):
+        for bound in (item.start, item.stop):
+            if bound is not None and not -size <= bound <= size:
+                raise MaskError(
+                    f"slice {text!r} has bound {bound} on axis {axis}, which has {size} entries of shape {shape}; "
+                    f"wanted {-size} to {size}"
+                )
