@@ -1,1 +1,1 @@
-"""TODO."""
+"""ONNX files: the only package that imports tf2onnx."""

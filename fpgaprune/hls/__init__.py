@@ -1,1 +1,1 @@
-"""TODO."""
+"""hls4ml projects: the only package that imports hls4ml."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Which elements to lock: scores, granularity, and what a user names outright."""

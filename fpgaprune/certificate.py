@@ -1,0 +1,174 @@
+"""`LockCertificate`: which locked elements were compared, where, and what was found; as data.
+
+A link is one place that the weights pass through on their way to the hardware (memory, a `.keras`
+file, an ONNX file, the firmware). A link holds when every locked element has exactly the bits of zero
+there: −0.0 and NaN are violations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import CertificateError
+from fpgaprune.masks import MaskSet
+
+
+@dataclass(frozen=True)
+class WeightCheck:
+    """One weight at one link.
+
+    Attributes:
+        path: weight path.
+        elements: elements of the array. locked: those that were compared.
+        violations: locked elements whose bits are not those of zero.
+        first_violation: index and value of the first, as text; None without one.
+        sha256: over dtype, shape and all bytes of the array, in Keras's axis order.
+    """
+
+    path: str
+    elements: int
+    locked: int
+    violations: int
+    first_violation: str | None
+    sha256: str
+
+
+@dataclass(frozen=True)
+class LinkCheck:
+    """All weights at one link.
+
+    Attributes:
+        link: where, as `finetuned.keras`.
+        weights: one check per masked weight that this link carries.
+        not_carried: masked weights that do not exist here on their own, with the reason.
+    """
+
+    link: str
+    weights: tuple[WeightCheck, ...]
+    not_carried: Mapping[str, str]
+
+    @property
+    def violations(self) -> int:
+        """Locked elements that are not exactly zero."""
+        return sum(weight.violations for weight in self.weights)
+
+    @property
+    def locked(self) -> int:
+        """Locked elements that were compared."""
+        return sum(weight.locked for weight in self.weights)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {
+            "link": self.link,
+            "locked": self.locked,
+            "violations": self.violations,
+            "weights": [asdict(weight) for weight in self.weights],
+            "not_carried": dict(self.not_carried),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> LinkCheck:
+        """What `to_json` gave.
+
+        Raises:
+            CertificateError: `data` has another form.
+        """
+        try:
+            weights = tuple(WeightCheck(**row) for row in data["weights"])
+            return cls(data["link"], weights, dict(data["not_carried"]))
+        except (KeyError, TypeError) as error:
+            raise CertificateError(f"certificate is malformed: {error!r}; run the flow again") from error
+
+
+@dataclass(frozen=True)
+class LockCertificate:
+    """What was compared at every link."""
+
+    links: tuple[LinkCheck, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True when something was compared and every locked element is exactly zero at every link."""
+        return bool(self.links) and not self.violations
+
+    @property
+    def violations(self) -> int:
+        """Locked elements, over all links, that are not exactly zero."""
+        return sum(link.violations for link in self.links)
+
+    def require(self) -> LockCertificate:
+        """The certificate itself, where it holds.
+
+        Raises:
+            CertificateError: a locked element is not exactly zero; the first is named.
+        """
+        for link in self.links:
+            for weight in link.weights:
+                if weight.violations:
+                    raise CertificateError(
+                        f"{link.link}: {weight.violations} of {weight.locked} locked elements of {weight.path!r} are "
+                        f"not exactly zero, the first {weight.first_violation}; the model trained without its lock"
+                    )
+        if not self.links:
+            raise CertificateError("the certificate compares nothing; give it at least one link")
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {"ok": self.ok, "violations": self.violations, "links": [link.to_json() for link in self.links]}
+
+
+def check_link(
+    link: str, arrays: Mapping[str, NDArray[Any]], masks: MaskSet, not_carried: Mapping[str, str] | None = None
+) -> LinkCheck:
+    """Every locked element of `arrays` compared with zero, bit for bit.
+
+    Args:
+        link: where the arrays were read.
+        arrays: weight path to array, floats or integers, in Keras's axis order.
+        masks: True = free, False = locked.
+        not_carried: weight path to the reason why this link has no such array.
+
+    Raises:
+        CertificateError: a masked weight is missing, or has another shape than its mask.
+    """
+    reasons = dict(not_carried or {})
+    checks = []
+    for path, mask in masks.items():
+        if path in reasons:
+            continue
+        if path not in arrays:
+            raise CertificateError(f"{link}: weight {path!r} is locked but missing; it has {', '.join(arrays) or 'none'}")
+        checks.append(_check_weight(link, path, np.asarray(arrays[path]), mask))
+    return LinkCheck(link, tuple(checks), {path: reason for path, reason in reasons.items() if path in masks})
+
+
+def digest_array(array: NDArray[Any]) -> str:
+    """SHA-256 over dtype, shape and bytes in C order, little endian."""
+    plain = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
+    return hashlib.sha256(f"{plain.dtype.str}{plain.shape}".encode() + plain.tobytes()).hexdigest()
+
+
+def _check_weight(link: str, path: str, array: NDArray[Any], mask: NDArray[np.bool_]) -> WeightCheck:
+    if array.shape != mask.shape:
+        raise CertificateError(f"{link}: weight {path!r} has shape {array.shape}; its mask has {mask.shape}")
+    wrong = ~mask & _has_set_bits(array)
+    first = None
+    if wrong.any():
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
+        first = f"{list(index)} = {array[index]!s}"
+    locked = int(mask.size - mask.sum())
+    return WeightCheck(path, int(array.size), locked, int(wrong.sum()), first, digest_array(array))
+
+
+def _has_set_bits(array: NDArray[Any]) -> NDArray[np.bool_]:
+    # A comparison of values would take -0.0 for 0.0; bytes do not.
+    octets = np.ascontiguousarray(array).view(np.uint8).reshape(*array.shape, array.dtype.itemsize)
+    return np.asarray(octets.any(axis=-1))

@@ -1,0 +1,44 @@
+"""The initialisers of an ONNX file, by weight path and in Keras's axis order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import CertificateError
+
+LAYOUT_KEY = "fpgaprune.layout"
+
+
+def read_onnx_weights(path: Path) -> dict[str, NDArray[Any]]:
+    """Weight path to array, transposed back to Keras's axes; exact bits.
+
+    The file's metadata under `fpgaprune.layout` names, per weight path, the initialiser and the
+    permutation that took Keras's axes to ONNX's.
+
+    Raises:
+        CertificateError: the file is missing, no ONNX, or was not written by `export_onnx`.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load(str(path))
+    except FileNotFoundError as error:
+        raise CertificateError(f"{path} does not exist") from error
+    except (DecodeError, ValueError, OSError) as error:
+        raise CertificateError(f"{path} is no ONNX file: {error}") from error
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    if LAYOUT_KEY not in metadata:
+        raise CertificateError(f"{path} has no metadata {LAYOUT_KEY!r}; write it with fpgaprune's export_onnx")
+    stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    weights = {}
+    for weight, place in json.loads(metadata[LAYOUT_KEY]).items():
+        if place["initializer"] not in stored:
+            raise CertificateError(f"{path} has no initialiser {place['initializer']!r} for weight {weight!r}")
+        weights[weight] = np.transpose(stored[place["initializer"]], np.argsort(place["permutation"]))
+    return weights

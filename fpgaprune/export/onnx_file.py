@@ -1,0 +1,144 @@
+"""`export_onnx`: a Keras model as an ONNX file that says which initialiser is which weight."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import ExportError
+from fpgaprune.files import write_bytes
+from fpgaprune.weights import named_weights
+
+# onnx writes newer formats than onnxruntime reads; these are read by every onnxruntime since 1.18.
+OPSET = 17
+IR_VERSION = 10
+_LAYOUT_KEY = "fpgaprune.layout"
+_COUNTED = re.compile(r"^(?P<stem>.*)__\d+(?P<rest>\D.*|)$")
+
+
+def export_onnx(
+    model: Any, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None, opset: int = OPSET
+) -> Path:
+    """`path` is a checked ONNX file of `model`, with a free batch axis and the weights' own names.
+
+    An initialiser that holds a weight bit for bit (axes apart) carries the weight's path as its name,
+    and the metadata `fpgaprune.layout` gives the permutation of its axes.
+
+    Args:
+        model: a Keras model, Sequential or functional.
+        path: the file to write.
+        metadata: further entries for the file's metadata.
+        opset: ONNX operator set.
+
+    Raises:
+        ExportError: the model has more than one input, or a kernel did not arrive unchanged.
+    """
+    import onnx
+    import tensorflow as tf
+    import tf2onnx
+
+    if len(model.inputs) != 1:
+        raise ExportError(f"model {model.name!r} has {len(model.inputs)} inputs; export takes models of one")
+    tensor = model.inputs[0]
+    signature = (tf.TensorSpec((None, *tensor.shape[1:]), tensor.dtype, name="input"),)
+    function = tf.function(lambda x: model(x, training=False), input_signature=signature)
+    exported, _ = tf2onnx.convert.from_function(function, input_signature=signature, opset=opset)
+    exported.ir_version = IR_VERSION
+    layout = _name_initialisers(exported, model, onnx)
+    _number_from_zero(exported.graph)
+    entries = {_LAYOUT_KEY: json.dumps(layout, sort_keys=True), **(metadata or {})}
+    for key, value in sorted(entries.items()):
+        entry = exported.metadata_props.add()
+        entry.key, entry.value = key, value
+    onnx.checker.check_model(exported, full_check=True)
+    return write_bytes(path, exported.SerializeToString(deterministic=True))
+
+
+def run_onnx(path: str | os.PathLike[str], x: NDArray[Any]) -> NDArray[np.float32]:
+    """What onnxruntime computes for `x` (N, ...) from the file at `path`."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(os.fspath(path), providers=["CPUExecutionProvider"])
+    result: NDArray[np.float32] = session.run(None, {session.get_inputs()[0].name: x})[0]
+    return result
+
+
+def _name_initialisers(exported: Any, model: Any, onnx: Any) -> dict[str, dict[str, Any]]:
+    free = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in exported.graph.initializer}
+    layout: dict[str, dict[str, Any]] = {}
+    names: dict[str, str] = {}
+    for weight, variable in named_weights(model).items():
+        array = variable.numpy()
+        found = _find(array, free, hint=weight.rpartition("/")[0].rpartition("/")[2])
+        if found is None:
+            if array.ndim > 1:
+                raise ExportError(f"weight {weight!r} of shape {array.shape} did not reach the ONNX file unchanged")
+            continue  # BatchNorm's vectors are merged by the exporter
+        name, permutation = found
+        del free[name]
+        names[name] = weight
+        layout[weight] = {"initializer": weight, "permutation": list(permutation)}
+    for tensor in exported.graph.initializer:
+        tensor.name = names.get(tensor.name, tensor.name)
+    for node in exported.graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+    return layout
+
+
+def _number_from_zero(graph: Any) -> None:
+    """Names do not depend on what the process exported before: tf2onnx numbers them through its whole life."""
+    renamed: dict[str, str] = {}
+    counts: dict[str, int] = {}
+
+    def settled(name: str) -> str:
+        if name not in renamed:
+            found = _COUNTED.match(name)
+            if found is None:
+                renamed[name] = name
+            else:
+                key = f"{found['stem']}__{found['rest']}"
+                counts[key] = counts.get(key, 0) + 1
+                renamed[name] = f"{found['stem']}__{counts[key]}{found['rest']}"
+        return renamed[name]
+
+    for node in graph.node:
+        node.input[:] = [settled(name) for name in node.input]
+        node.output[:] = [settled(name) for name in node.output]
+        node.name = settled(node.name)
+    for tensor in graph.initializer:
+        tensor.name = settled(tensor.name)
+    ordered = sorted(graph.initializer, key=lambda tensor: tensor.name)
+    copies = [type(tensor).FromString(tensor.SerializeToString()) for tensor in ordered]
+    del graph.initializer[:]
+    graph.initializer.extend(copies)
+    graph.value_info.sort(key=lambda value: value.name)
+    for value in graph.value_info:
+        value.name = renamed.get(value.name, value.name)
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for axis in value.type.tensor_type.shape.dim:
+            if axis.dim_param:
+                axis.dim_param = "batch"
+    graph.name, graph.doc_string = "fpgaprune", ""
+
+
+def _find(
+    array: NDArray[Any], stored: Mapping[str, NDArray[Any]], hint: str
+) -> tuple[str, tuple[int, ...]] | None:
+    # Layers may hold equal bits: a name that mentions the layer goes first.
+    for name in sorted(stored, key=lambda name: (f"/{hint}" not in name, name)):
+        if stored[name].size != array.size or stored[name].ndim != array.ndim:
+            continue
+        for permutation in itertools.permutations(range(array.ndim)):
+            view = np.transpose(array, permutation)
+            # tobytes, not ==: -0.0 equals 0.0 as a number.
+            if view.shape == stored[name].shape and view.tobytes() == stored[name].tobytes():
+                return name, permutation
+    return None

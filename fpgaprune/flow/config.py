@@ -1,0 +1,169 @@
+"""`FlowConfig`: what a flow's TOML file may say, checked before anything is written."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from fpgaprune.design import IO_TYPES, STRATEGIES
+from fpgaprune.errors import ConfigError, MaskError, TargetError
+from fpgaprune.slices import parse_slice
+from fpgaprune.target import Target, find_part
+
+Bits = Field(ge=2, le=32)
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataConfig(_Section):
+    """Where samples come from: `digits`, an `.npz`, or `package.module:function`."""
+
+    source: str = "digits"
+
+
+class TrainConfig(_Section):
+    """How the network is trained, or which trained `.keras` file stands in for that."""
+
+    model: Path | None = None
+    epochs: int = Field(default=24, ge=1)
+    batch_size: int = Field(default=32, ge=1)
+    learning_rate: float = Field(default=0.002, gt=0)
+
+
+class SelectConfig(_Section):
+    """Which elements are locked: named outright, then by score up to a sparsity."""
+
+    locks: tuple[str, ...] = ()
+    sparsity: float = Field(default=0.0, ge=0, le=1)
+    granularity: Literal["weight", "kernel", "filter", "input_channel"] = "kernel"
+    criterion: Literal["l1", "l2"] = "l1"
+    scope: Literal["network", "layer"] = "network"
+    paths: tuple[str, ...] = ()
+
+    @field_validator("locks")
+    @classmethod
+    def _readable(cls, locks: tuple[str, ...]) -> tuple[str, ...]:
+        for text in locks:
+            parse_slice(text)
+        return locks
+
+
+class FinetuneConfig(_Section):
+    """How the locked network is trained on."""
+
+    epochs: int = Field(default=16, ge=1)
+    batch_size: int = Field(default=32, ge=1)
+    learning_rate: float = Field(default=0.001, gt=0)
+
+
+class HlsConfig(_Section):
+    """Fixed-point widths, and how many held-out samples the C simulation runs."""
+
+    weight_bits: int = Field(default=8, ge=2, le=32)
+    activation_bits: int = Field(default=8, ge=2, le=32)
+    sum_bits: int = Field(default=16, ge=2, le=32)
+    simulate: int = Field(default=360, ge=1)
+
+
+class TargetConfig(_Section):
+    """The part and how the network is put on it."""
+
+    part: str = "xc7z020clg400-1"
+    clock_ns: float = Field(default=5.0, gt=0)
+    io_type: Literal[IO_TYPES] = "io_stream"  # type: ignore[valid-type]
+    strategy: Literal[STRATEGIES] = "latency"  # type: ignore[valid-type]
+    reuse_factor: int = Field(default=1, ge=1)
+
+    @field_validator("part")
+    @classmethod
+    def _known(cls, part: str) -> str:
+        find_part(part)
+        return part
+
+    def target(self) -> Target:
+        """The target that these settings describe."""
+        return Target.of(**self.model_dump())
+
+
+class FlowConfig(_Section):
+    """A whole flow."""
+
+    name: str = Field(default="flow", pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
+    seed: int = Field(default=0, ge=0, lt=2**31)
+    data: DataConfig = DataConfig()
+    train: TrainConfig = TrainConfig()
+    select: SelectConfig = SelectConfig()
+    finetune: FinetuneConfig = FinetuneConfig()
+    hls: HlsConfig = HlsConfig()
+    target: TargetConfig = TargetConfig()
+
+
+def read_config(path: Path | None) -> FlowConfig:
+    """The configuration in the TOML file at `path`, or the built-in default; paths in it count from its folder.
+
+    Raises:
+        ConfigError: the file cannot be read, or says something that is not allowed; one line that says where.
+    """
+    if path is None:
+        text = resources.files("fpgaprune.flow").joinpath("default.toml").read_text()
+        return parse_config(tomllib.loads(text), "default.toml")
+    try:
+        document = tomllib.loads(path.read_text())
+    except FileNotFoundError as error:
+        raise ConfigError(f"flow file {path} does not exist") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"flow file {path} is no TOML: {error}") from error
+    config = parse_config(document, str(path))
+    return _beside(config, path.parent)
+
+
+def parse_config(document: Mapping[str, Any], where: str) -> FlowConfig:
+    """The configuration that `document` describes.
+
+    Raises:
+        ConfigError: it says something that is not allowed; `where` begins the message.
+    """
+    try:
+        return FlowConfig.model_validate(dict(document))
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_first_problem(error)}") from error
+    except (MaskError, TargetError) as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _beside(config: FlowConfig, folder: Path) -> FlowConfig:
+    updates: dict[str, Any] = {}
+    if config.train.model is not None:
+        updates["train"] = config.train.model_copy(update={"model": folder / config.train.model})
+    if config.data.source.endswith(".npz"):
+        updates["data"] = DataConfig(source=str(folder / config.data.source))
+    return config.model_copy(update=updates)
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    got = problem["input"]
+    if problem["type"] == "extra_forbidden":
+        known = _keys_at(problem["loc"][:-1])
+        near = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        return f"{where} is no known key; {hint}allowed here: {', '.join(known)}"
+    if problem["type"] == "missing":
+        return f"{where} is missing"
+    return f"{where} is {got!r}; {problem['msg'].removeprefix('Value error, ').lower()}"
+
+
+def _keys_at(location: tuple[int | str, ...]) -> list[str]:
+    model: Any = FlowConfig
+    for part in location:
+        model = model.model_fields[part].annotation
+    return list(model.model_fields)

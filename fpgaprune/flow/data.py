@@ -1,0 +1,128 @@
+"""Training and held-out samples: the built-in digits, an `.npz`, or a user's function."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.certificate import digest_array
+from fpgaprune.errors import DataError
+
+KEYS = ("x_train", "y_train", "x_test", "y_test")
+_FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Samples x (N, ...) as float32 and class numbers y (N,) as int64, for training and held out."""
+
+    name: str
+    x_train: NDArray[np.float32]
+    y_train: NDArray[np.int64]
+    x_test: NDArray[np.float32]
+    y_test: NDArray[np.int64]
+
+    @property
+    def classes(self) -> int:
+        """One more than the largest class number."""
+        return int(max(self.y_train.max(), self.y_test.max())) + 1
+
+    def digest(self) -> str:
+        """SHA-256 over every bit of the four arrays."""
+        return hashlib.sha256("".join(digest_array(getattr(self, key)) for key in KEYS).encode()).hexdigest()
+
+
+def load_data(source: str) -> Dataset:
+    """The samples that `source` names, checked.
+
+    Args:
+        source: `digits`; the path of an `.npz` with x_train, y_train, x_test, y_test; or `package.module:function`
+            for a function without arguments that returns a mapping with those keys.
+
+    Raises:
+        DataError: the source cannot be read or its arrays do not fit one another.
+    """
+    if source == "digits":
+        return _digits()
+    if source.endswith(".npz"):
+        return check_data(source, _npz(Path(source)))
+    if _FUNCTION.match(source):
+        return check_data(source, _from_function(source))
+    raise DataError(f"data source {source!r} is unknown; wanted 'digits', a path ending in .npz, or 'package.module:function'")
+
+
+def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
+    """A `Dataset` of `arrays`, where they fit one another.
+
+    Raises:
+        DataError: a key is missing, a shape or a dtype is wrong, or a value is not finite.
+    """
+    missing = [key for key in KEYS if key not in arrays]
+    if missing:
+        raise DataError(f"data {name!r} has no {', '.join(missing)}; wanted {', '.join(KEYS)}")
+    loaded = {key: np.asarray(arrays[key]) for key in KEYS}
+    for part in ("train", "test"):
+        x, y = loaded[f"x_{part}"], loaded[f"y_{part}"]
+        if x.ndim < 2 or not len(x):
+            raise DataError(f"data {name!r}: x_{part} has shape {x.shape}; wanted (samples, ...), one sample or more")
+        if y.shape != (len(x),):
+            raise DataError(f"data {name!r}: y_{part} has shape {y.shape}; wanted ({len(x)},), a class number a sample")
+        if not np.issubdtype(y.dtype, np.integer) or y.min() < 0:
+            raise DataError(f"data {name!r}: y_{part} holds {y.dtype} down to {y.min()}; wanted integers from 0")
+        if not np.issubdtype(x.dtype, np.number) or not np.isfinite(x).all():
+            raise DataError(f"data {name!r}: x_{part} holds values that are not finite numbers")
+    if loaded["x_train"].shape[1:] != loaded["x_test"].shape[1:]:
+        raise DataError(
+            f"data {name!r}: samples of x_train have shape {loaded['x_train'].shape[1:]}, of x_test "
+            f"{loaded['x_test'].shape[1:]}; wanted equal ones"
+        )
+    return Dataset(
+        name,
+        loaded["x_train"].astype(np.float32),
+        loaded["y_train"].astype(np.int64),
+        loaded["x_test"].astype(np.float32),
+        loaded["y_test"].astype(np.int64),
+    )
+
+
+def _digits() -> Dataset:
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    x = (images.reshape(-1, 8, 8, 1) / 16.0).astype(np.float32)
+    # One in five of each class is held out; fixed, so that figures of different runs compare.
+    held_out = np.zeros(len(x), dtype=bool)
+    for label in range(10):
+        held_out[np.flatnonzero(labels == label)[::5]] = True
+    y = labels.astype(np.int64)
+    return Dataset("digits", x[~held_out], y[~held_out], x[held_out], y[held_out])
+
+
+def _npz(path: Path) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except FileNotFoundError as error:
+        raise DataError(f"data file {path} does not exist") from error
+    except (ValueError, OSError, AttributeError, TypeError) as error:
+        raise DataError(f"data file {path} is no .npz of plain arrays: {error}") from error
+
+
+def _from_function(source: str) -> Mapping[str, Any]:
+    module_name, _, function_name = source.partition(":")
+    try:
+        function = getattr(importlib.import_module(module_name), function_name)
+    except (ImportError, AttributeError) as error:
+        raise DataError(f"data function {source!r} cannot be imported: {error}") from error
+    arrays = function()
+    if not isinstance(arrays, Mapping):
+        raise DataError(f"data function {source!r} returned {type(arrays).__name__}; wanted a mapping with {', '.join(KEYS)}")
+    return arrays

@@ -1,0 +1,46 @@
+"""The network that a flow trains where its configuration names none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FILTERS = (32, 32, 32)
+
+
+def small_cnn(input_shape: tuple[int, ...], classes: int) -> Any:
+    """A compiled-free Keras CNN: three 3x3 convolutions with BatchNorm and ReLU, one pooling, a Dense head."""
+    import keras
+    from keras import layers
+
+    stack: list[Any] = [keras.Input(input_shape, name="input")]
+    for number, filters in enumerate(FILTERS, start=1):
+        padding = "same" if number < len(FILTERS) else "valid"
+        stack += [
+            layers.Conv2D(filters, 3, padding=padding, name=f"conv{number}"),
+            layers.BatchNormalization(momentum=0.9, name=f"bn{number}"),
+            layers.ReLU(name=f"relu{number}"),
+        ]
+        if number == 2:
+            stack.append(layers.MaxPooling2D(name="pool"))
+    stack += [
+        layers.Flatten(name="flatten"),
+        layers.Dropout(0.2, name="dropout"),
+        layers.Dense(classes, name="dense"),
+        layers.Softmax(name="softmax"),
+    ]
+    return keras.Sequential(stack, name="small_cnn")
+
+
+def small_cnn_shapes(input_shape: tuple[int, ...], classes: int) -> dict[str, tuple[int, ...]]:
+    """Weight path to shape of `small_cnn`, known before TensorFlow is loaded."""
+    height, width, channels = input_shape
+    shapes: dict[str, tuple[int, ...]] = {}
+    for number, filters in enumerate(FILTERS, start=1):
+        shapes[f"conv{number}/kernel"] = (3, 3, channels, filters)
+        shapes[f"conv{number}/bias"] = (filters,)
+        for vector in ("gamma", "beta", "moving_mean", "moving_variance"):
+            shapes[f"bn{number}/{vector}"] = (filters,)
+        channels = filters
+    shapes["dense/kernel"] = ((height // 2 - 2) * (width // 2 - 2) * channels, classes)
+    shapes["dense/bias"] = (classes,)
+    return shapes

@@ -1,0 +1,132 @@
+"""`RunDirectory`: the artefacts of one run, its manifest, and the lock that keeps a second run out."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.errors import RunError
+from fpgaprune.files import digest_file, write_bytes
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+# What compiling and simulating leaves in a project is no part of what was generated.
+_BUILD_LEFTOVERS = (".so", ".o", ".log")
+
+
+class RunDirectory:
+    """A folder of artefacts and the manifest that says how each was made."""
+
+    def __init__(self, path: Path) -> None:
+        """The directory at `path`, which need not exist yet.
+
+        Raises:
+            RunError: `path` is a file, or a folder of something else.
+        """
+        self.path = path
+        if path.exists() and not path.is_dir():
+            raise RunError(f"{path} is a file; name a folder for the run")
+        names = {entry.name for entry in path.iterdir()} if path.exists() else set()
+        if names - {".lock"} and MANIFEST not in names:
+            raise RunError(f"{path} holds other files and no {MANIFEST}; name an empty or new folder for the run")
+        self.manifest = self._read_manifest()
+
+    @classmethod
+    def existing(cls, path: Path) -> RunDirectory:
+        """The run at `path`.
+
+        Raises:
+            RunError: there is none.
+        """
+        if not (path / MANIFEST).is_file():
+            raise RunError(f"{path} is no run directory: it has no {MANIFEST}; make one with 'fpgaprune run --out {path}'")
+        return cls(path)
+
+    def file(self, name: str) -> Path:
+        """The path of the artefact `name`."""
+        return self.path / name
+
+    def results(self, stage: str) -> dict[str, Any]:
+        """What `stage` reported, as JSON data.
+
+        Raises:
+            RunError: the stage has not run.
+        """
+        record = self.manifest["stages"].get(stage)
+        if record is None:
+            raise RunError(f"{self.path}: stage {stage!r} has not run; run the flow again")
+        return dict(record["results"])
+
+    def is_current(self, stage: str, key: str) -> bool:
+        """True when `stage` last ran with `key` and its artefacts are still what it wrote."""
+        record = self.manifest["stages"].get(stage)
+        return record is not None and record["key"] == key and self.digests(record["outputs"]) == record["outputs"]
+
+    def record(self, stage: str, key: str, outputs: Mapping[str, str | None], results: Any, seconds: float) -> None:
+        """The manifest on disk says that `stage` ran."""
+        self.manifest["stages"][stage] = {
+            "key": key,
+            "outputs": dict(outputs),
+            "results": results,
+            "seconds": round(seconds, 2),
+        }
+        self.write_manifest()
+
+    def write_manifest(self) -> None:
+        """The manifest is on disk, whole."""
+        write_bytes(self.file(MANIFEST), (json.dumps(self.manifest, indent=1, sort_keys=True) + "\n").encode())
+
+    def digests(self, names: Any) -> dict[str, str | None]:
+        """Artefact to SHA-256; None where it is missing."""
+        return {name: _digest(self.file(name)) for name in names}
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """No other process runs in this directory meanwhile; the lock ends with the process, however it ends.
+
+        Raises:
+            RunError: another process holds it.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with open(self.path / ".lock", "a+") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                handle.seek(0)
+                owner = handle.read().strip() or "another process"
+                raise RunError(f"{self.path} is in use by {owner}; wait for it, or name another --out") from error
+            handle.truncate(0)
+            handle.write(f"process {os.getpid()}")
+            handle.flush()
+            # What another run wrote while this one waited to look counts.
+            self.manifest = self._read_manifest()
+            yield
+
+    def _read_manifest(self) -> dict[str, Any]:
+        try:
+            manifest = json.loads(self.file(MANIFEST).read_text())
+        except FileNotFoundError:
+            return {"format": FORMAT, "stages": {}}
+        except ValueError as error:
+            raise RunError(f"{self.file(MANIFEST)} is no JSON: {error}; delete the run directory and run again") from error
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or "stages" not in manifest:
+            raise RunError(f"{self.file(MANIFEST)} is no manifest of format {FORMAT}; name another --out")
+        return manifest
+
+
+def _digest(path: Path) -> str | None:
+    if path.is_file():
+        return digest_file(path)
+    if not path.is_dir():
+        return None
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")):
+        if file.is_file() and file.suffix not in _BUILD_LEFTOVERS:
+            digest.update(f"{file.relative_to(path)}\0{digest_file(file)}\0".encode())
+    return digest.hexdigest()

@@ -1,0 +1,225 @@
+"""`run_flow`: the stages in order, each only where something that it depends on has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from fpgaprune import __version__
+from fpgaprune.certificate import LinkCheck, LockCertificate
+from fpgaprune.errors import CertificateError, ConfigError, MaskError
+from fpgaprune.flow import stages
+from fpgaprune.flow.config import FlowConfig
+from fpgaprune.flow.data import Dataset, load_data
+from fpgaprune.flow.network import small_cnn_shapes
+from fpgaprune.flow.progress import Progress, Silent
+from fpgaprune.flow.reporting import write_run_report
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.masks import MaskSet
+from fpgaprune.weights import match_paths
+
+_PACKAGES = ("tensorflow", "keras", "numpy", "onnx", "tf2onnx", "onnxruntime", "hls4ml", "scikit-learn")
+CERTIFICATE = "certificate.json"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the flow.
+
+    Attributes:
+        name: as in the manifest.
+        run: the work; returns JSON data for the manifest.
+        inputs: artefacts read. outputs: artefacts written.
+        settings: what of the configuration the result depends on.
+        reads: earlier stages whose results are read.
+    """
+
+    name: str
+    run: Callable[[stages.Context], dict[str, Any]]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    settings: Callable[[FlowConfig], Any]
+    reads: tuple[str, ...] = ()
+
+
+STAGES = (
+    Stage("train", stages.train, (), ("trained.keras",), lambda c: [_section(c.train), _model_digest(c)]),
+    Stage("select", stages.select, ("trained.keras",), ("masks.npz",), lambda c: _section(c.select)),
+    Stage(
+        "finetune", stages.finetune, ("trained.keras", "masks.npz"), ("finetuned.keras",), lambda c: _section(c.finetune)
+    ),
+    Stage("certify", stages.certify, ("finetuned.keras", "masks.npz"), (), lambda c: None),
+    Stage(
+        "remove",
+        stages.remove,
+        ("finetuned.keras", "masks.npz"),
+        ("removed.keras", "removed_masks.npz", "removal.json"),
+        lambda c: None,
+    ),
+    Stage("export", stages.export, ("removed.keras", "removed_masks.npz"), ("model.onnx",), lambda c: None),
+    Stage(
+        "hls",
+        stages.hls,
+        ("trained.keras", "removed.keras", "removed_masks.npz"),
+        ("hls", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
+        # With a compiler installed since, what was left out can be done.
+        lambda c: [c.name, _section(c.hls), _section(c.target), shutil.which("g++") is not None],
+    ),
+    Stage(
+        "estimate",
+        stages.estimate,
+        ("design.json", "design.npz", "design_trained.json", "design_trained.npz"),
+        ("estimate.json",),
+        lambda c: _section(c.target),
+    ),
+    Stage(
+        "report",
+        write_run_report,
+        ("masks.npz", "removed_masks.npz", "removal.json", "estimate.json", "trained.keras", "removed.keras"),
+        ("report.html", "report.md", "report.json"),
+        lambda c: [c.name, _section(c.target), c.data.source],
+        reads=("train", "select", "finetune", "certify", "remove", "export", "hls"),
+    ),
+)
+
+
+def run_flow(config: FlowConfig, out: Path, progress: Progress | None = None) -> RunDirectory:
+    """`out` holds every artefact of the flow; stages whose inputs and settings are unchanged did not run.
+
+    Args:
+        config: the flow.
+        out: the run directory; made where it is missing.
+        progress: told of stages and steps.
+
+    Raises:
+        FpgaPruneError: the configuration does not fit its data or model (nothing is written then), the
+            directory is in use, or a stage could not keep its promise (earlier artefacts stay).
+    """
+    told = progress or Silent()
+    data = check_flow(config)
+    run = RunDirectory(out)
+    with run.locked():
+        run.manifest.update(
+            config=json.loads(config.model_dump_json()), seed=config.seed, versions=_versions(), data=data.digest()
+        )
+        context = stages.Context(run, config, data, told)
+        for stage in STAGES:
+            key = _key(stage, context)
+            if run.is_current(stage.name, key):
+                told.stage(stage.name, "unchanged")
+                continue
+            told.stage(stage.name, "running")
+            started = time.monotonic()
+            _start_clean(stage, config.seed)
+            results = stage.run(context)
+            run.record(stage.name, key, run.digests(stage.outputs), results, time.monotonic() - started)
+            told.stage(stage.name, "done")
+        _write_certificate(run)
+    return run
+
+
+def check_flow(config: FlowConfig) -> Dataset:
+    """The flow's data, where configuration, data and weights fit one another; nothing is written.
+
+    Raises:
+        ConfigError: a slice or glob matches no weight, an index is out of range, or the model file cannot be read.
+        DataError: the data cannot be read or do not fit.
+    """
+    data = load_data(config.data.source)
+    shapes = _weight_shapes(config, data)
+    try:
+        MaskSet.from_slices(shapes, config.select.locks)
+        for pattern in config.select.paths:
+            match_paths(pattern, shapes)
+    except MaskError as error:
+        raise ConfigError(f"select: {error}") from error
+    return data
+
+
+def write_json_certificate(run: RunDirectory) -> dict[str, Any]:
+    """The certificate of `run` as JSON data: the links that its stages checked, and how masks were carried over."""
+    records = run.manifest["stages"]
+    links = [
+        LinkCheck.from_json(link) for stage in STAGES for link in records.get(stage.name, {}).get("results", {}).get("links", [])
+    ]
+    return {
+        "format": 1,
+        "fpgaprune": __version__,
+        "masks": MaskSet.load(run.file("masks.npz")).digest(),
+        "removed_masks": MaskSet.load(run.file("removed_masks.npz")).digest(),
+        **LockCertificate(tuple(links)).to_json(),
+    }
+
+
+def _write_certificate(run: RunDirectory) -> None:
+    stages.write_json(run, CERTIFICATE, write_json_certificate(run))
+
+
+def _key(stage: Stage, context: stages.Context) -> str:
+    run, config = context.run, context.config
+    inputs = run.digests(stage.inputs)
+    content = {
+        "stage": stage.name,
+        "seed": config.seed,
+        "settings": stage.settings(config),
+        "inputs": inputs,
+        "reads": {name: run.manifest["stages"].get(name, {}).get("results") for name in stage.reads},
+        "data": run.manifest["data"],
+        "versions": run.manifest["versions"],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _start_clean(stage: Stage, seed: int) -> None:
+    """A stage starts from the same state whether the process ran others before it or was started for it."""
+    if stage.name in ("estimate", "report"):
+        return
+    import keras
+    import tensorflow as tf
+
+    tf.config.experimental.enable_op_determinism()
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(seed)
+
+
+def _weight_shapes(config: FlowConfig, data: Dataset) -> dict[str, tuple[int, ...]]:
+    if config.train.model is None:
+        shape = data.x_train.shape[1:]
+        if len(shape) != 3 or min(shape[:2]) < 6:
+            raise ConfigError(
+                f"data {data.name!r} has samples of shape {shape}; the built-in network takes (height, width, channels) "
+                "of 6 x 6 or more: name a model with train.model"
+            )
+        return small_cnn_shapes(shape, data.classes)
+    try:
+        return {path: array.shape for path, array in read_keras_weights(config.train.model).items()}
+    except CertificateError as error:
+        raise ConfigError(f"train.model: {error}") from error
+
+
+def _section(section: Any) -> Any:
+    return json.loads(section.model_dump_json())
+
+
+def _model_digest(config: FlowConfig) -> str | None:
+    from fpgaprune.files import digest_file
+
+    return digest_file(config.train.model) if config.train.model is not None else None
+
+
+def _versions() -> dict[str, str]:
+    found = {"fpgaprune": __version__}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

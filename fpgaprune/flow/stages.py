@@ -1,0 +1,268 @@
+"""The stages of the flow: each reads artefacts, calls one stage package, and writes artefacts.
+
+A stage is a function of its artefacts, its section of the configuration and the data; what it returns
+is JSON data for the manifest. TensorFlow is loaded only by the stages that need it, when they run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
+from fpgaprune.certificate import LinkCheck, LockCertificate
+from fpgaprune.design import Design
+from fpgaprune.errors import ConfigError, EquivalenceError, ExportError, ToolError
+from fpgaprune.files import write_bytes
+from fpgaprune.flow.config import FlowConfig
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.network import small_cnn
+from fpgaprune.flow.progress import Progress
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.keras_file import save_keras
+from fpgaprune.masks import MaskSet
+
+# Float32 rounds differently in onnxruntime's kernels; a wrong weight or layout is far above this.
+ONNX_TOLERANCE = 1e-5
+EQUIVALENCE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every stage is given."""
+
+    run: RunDirectory
+    config: FlowConfig
+    data: Dataset
+    progress: Progress
+
+    def model(self, name: str) -> Any:
+        """The Keras model in artefact `name`, loaded into a clean session."""
+        import keras
+
+        return keras.saving.load_model(self.run.file(name))
+
+    def masks(self, name: str) -> MaskSet:
+        """The masks in artefact `name`."""
+        return MaskSet.load(self.run.file(name))
+
+
+def train(context: Context) -> dict[str, Any]:
+    """`trained.keras` is the trained network; its accuracy on held-out samples is known."""
+    import keras
+
+    settings, data = context.config.train, context.data
+    if settings.model is not None:
+        model = keras.saving.load_model(settings.model)
+        _check_model_fits(model, data, str(settings.model))
+    else:
+        model = small_cnn(data.x_train.shape[1:], data.classes)
+        steps = settings.epochs * -(-len(data.x_train) // settings.batch_size)
+        compile_classifier(model, settings.learning_rate, steps)
+        model.fit(
+            data.x_train,
+            data.y_train,
+            epochs=settings.epochs,
+            batch_size=settings.batch_size,
+            callbacks=[_epochs(context.progress, settings.epochs)],
+            verbose=0,
+        )
+    save_keras(model, context.run.file("trained.keras"))
+    return {"accuracy": accuracy(model, data)}
+
+
+def select(context: Context) -> dict[str, Any]:
+    """`masks.npz` says which elements will be locked."""
+    from fpgaprune.select.choose import select as choose
+
+    settings = context.config.select
+    model = context.model("trained.keras")
+    masks = MaskSet.from_slices(model, settings.locks)
+    if settings.sparsity:
+        masks = choose(
+            model,
+            settings.sparsity,
+            granularity=settings.granularity,
+            criterion=settings.criterion,
+            scope=settings.scope,
+            paths=settings.paths,
+            base=masks,
+        )
+    masks.save(context.run.file("masks.npz"))
+    return {"locked": masks.locked_count, "elements": masks.size, "digest": masks.digest()}
+
+
+def finetune(context: Context) -> dict[str, Any]:
+    """`finetuned.keras` is the network trained on with every locked element at exact zero."""
+    from fpgaprune.train import finetune as train_locked
+    from fpgaprune.train import unlock
+
+    settings, data = context.config.finetune, context.data
+    model = context.model("trained.keras")
+    steps = settings.epochs * -(-len(data.x_train) // settings.batch_size)
+    compile_classifier(model, settings.learning_rate, steps)
+    train_locked(
+        model,
+        context.masks("masks.npz"),
+        data.x_train,
+        data.y_train,
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        callbacks=[_epochs(context.progress, settings.epochs)],
+    )
+    # The file must open in plain Keras: the lock has done its work.
+    unlock(model)
+    save_keras(model, context.run.file("finetuned.keras"))
+    return {"accuracy": accuracy(model, data)}
+
+
+def certify(context: Context) -> dict[str, Any]:
+    """Every locked element is exactly zero in memory and in `finetuned.keras`."""
+    masks = context.masks("masks.npz")
+    return _links(
+        check_model(context.model("finetuned.keras"), masks),
+        check_keras_file(context.run.file("finetuned.keras"), masks),
+    )
+
+
+def remove(context: Context) -> dict[str, Any]:
+    """`removed.keras` is the network without dead and unread channels, equal in float64."""
+    from fpgaprune.remove import apply_removal, equivalence, plan_removal
+
+    model = context.model("finetuned.keras")
+    plan = plan_removal(model, strict=True)
+    small = apply_removal(model, plan)
+    proof = equivalence(model, small, context.data.x_test, tolerance=EQUIVALENCE_TOLERANCE, dtype="float64")
+    if not proof.ok:
+        raise EquivalenceError(f"removal changed the network's outputs by {proof.max_abs_error:.3g}; nothing was written")
+    masks = plan.remap(context.masks("masks.npz"))
+    save_keras(small, context.run.file("removed.keras"))
+    masks.save(context.run.file("removed_masks.npz"))
+    write_json(context.run, "removal.json", plan.to_json())
+    return {
+        "accuracy": accuracy(small, context.data),
+        "equivalence": {"max_abs_error": proof.max_abs_error, "tolerance": EQUIVALENCE_TOLERANCE, "dtype": "float64"},
+        **_links(check_keras_file(context.run.file("removed.keras"), masks)),
+    }
+
+
+def export(context: Context) -> dict[str, Any]:
+    """`model.onnx` computes in onnxruntime what Keras computes."""
+    from fpgaprune.export.onnx_file import export_onnx, run_onnx
+
+    model = context.model("removed.keras")
+    masks = context.masks("removed_masks.npz")
+    path = context.run.file("model.onnx")
+    export_onnx(model, path, {"fpgaprune.masks": masks.digest()})
+    error = float(np.abs(run_onnx(path, context.data.x_test) - predict(model, context.data.x_test)).max())
+    if not error <= ONNX_TOLERANCE:
+        raise ExportError(f"{path.name} differs from Keras by {error:.3g}; wanted {ONNX_TOLERANCE} at most")
+    samples = len(context.data.x_test)
+    return {"max_abs_error": error, "samples": samples, **_links(check_onnx_file(path, masks))}
+
+
+def hls(context: Context) -> dict[str, Any]:
+    """`hls/` is an hls4ml project whose weights hold the locks; `design.json` says what it computes."""
+    from fpgaprune.hls.precision import Precision
+    from fpgaprune.hls.project import make_design, to_hls
+
+    settings, data = context.config.hls, context.data
+    target = context.config.target.target()
+    precision = Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
+    ranges = data.x_train[:512]
+    model = context.model("removed.keras")
+    make_design(context.model("trained.keras"), target, ranges, precision, context.config.name).save(
+        context.run.file("design_trained.json")
+    )
+    project = to_hls(model, target, ranges, context.run.file("hls"), precision, context.config.name)
+    project.design.save(context.run.file("design.json"))
+    check = check_firmware(project.path, project.design, context.masks("removed_masks.npz"))
+    return {**_simulated(context, project, model), **_links(check)}
+
+
+def estimate(context: Context) -> dict[str, Any]:
+    """`estimate.json` prices the network before and after for the part."""
+    from fpgaprune.estimate import estimate as price
+
+    target = context.config.target.target()
+    figures = {
+        "before": price(Design.load(context.run.file("design_trained.json")), target).to_json(),
+        "after": price(Design.load(context.run.file("design.json")), target).to_json(),
+    }
+    write_json(context.run, "estimate.json", figures)
+    return {side: {"fits": figure["fits"], "latency_cycles": figure["latency_cycles"]} for side, figure in figures.items()}
+
+
+def compile_classifier(model: Any, learning_rate: float, steps: int) -> None:
+    """`model` is compiled for class numbers, Adam, and a cosine decay of the learning rate over `steps`."""
+    import keras
+
+    last = model.layers[-1]
+    gives_probabilities = isinstance(last, keras.layers.Softmax) or (
+        getattr(last, "activation", None) is keras.activations.softmax
+    )
+    model.compile(
+        optimizer=keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(learning_rate, steps)),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=not gives_probabilities),
+        metrics=["accuracy"],
+    )
+
+
+def predict(model: Any, x: Any) -> Any:
+    """What `model` gives for `x`, in one pass over batches."""
+    return model.predict(x, batch_size=256, verbose=0)
+
+
+def accuracy(model: Any, data: Dataset) -> float:
+    """Share of held-out samples whose largest output is their class."""
+    return float((predict(model, data.x_test).argmax(axis=-1) == data.y_test).mean())
+
+
+def write_json(run: RunDirectory, name: str, content: Any) -> None:
+    """Artefact `name` holds `content`, keys sorted."""
+    write_bytes(run.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+
+
+def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
+    try:
+        simulation = project.compile()
+    except ToolError as error:
+        return {"left_out": str(error)}
+    x = context.data.x_test[: context.config.hls.simulate]
+    y = context.data.y_test[: len(x)]
+    batches = np.array_split(x, max(1, len(x) // 24))
+    outputs = []
+    for done, batch in enumerate(batches, start=1):
+        outputs.append(simulation.predict(batch))
+        context.progress.step(done, len(batches), "C simulation")
+    classes = np.concatenate(outputs).argmax(axis=-1)
+    return {
+        "samples": len(x),
+        "agreement": float((classes == predict(model, x).argmax(axis=-1)).mean()),
+        "accuracy": float((classes == y).mean()),
+    }
+
+
+def _links(*checks: LinkCheck) -> dict[str, Any]:
+    LockCertificate(checks).require()
+    return {"links": [check.to_json() for check in checks]}
+
+
+def _check_model_fits(model: Any, data: Dataset, where: str) -> None:
+    wanted = tuple(model.inputs[0].shape[1:])
+    if wanted != data.x_train.shape[1:]:
+        raise ConfigError(f"{where} takes samples of shape {wanted}; data {data.name!r} has {data.x_train.shape[1:]}")
+    outputs = int(model.outputs[0].shape[-1])
+    if data.classes > outputs:
+        raise ConfigError(f"{where} has {outputs} outputs; data {data.name!r} has {data.classes} classes")
+
+
+def _epochs(progress: Progress, total: int) -> Any:
+    import keras
+
+    return keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: progress.step(epoch + 1, total, f"accuracy {(logs or {}).get('accuracy', 0):.3f}")
+    )

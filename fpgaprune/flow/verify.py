@@ -1,0 +1,126 @@
+"""`verify_run`: every claim of a run's certificate, checked again from the files alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.certificate import LinkCheck
+from fpgaprune.certify.links import check_firmware, check_keras_file, check_onnx_file
+from fpgaprune.design import Design
+from fpgaprune.errors import CertificateError, DesignError, MaskError, RunError
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.runner import CERTIFICATE
+from fpgaprune.masks import MaskSet
+
+
+def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
+    """The links of the run at `path`, read anew, and one line for each claim that does not hold.
+
+    No TensorFlow is loaded: `.keras` files are read as HDF5, firmware as text. The link `memory` was
+    seen by the run only; the file that Keras loaded it from is checked here.
+
+    Raises:
+        RunError: `path` is no run directory, or the run has not come as far as its certificate.
+    """
+    run = RunDirectory.existing(path)
+    certificate = _certificate(run)
+    masks, removed = (_masks(run, name) for name in ("masks.npz", "removed_masks.npz"))
+    problems = [
+        f"{name} is not the file that was certified: its digest differs"
+        for name, found, key in (("masks.npz", masks, "masks"), ("removed_masks.npz", removed, "removed_masks"))
+        if found.digest() != certificate.get(key)
+    ]
+    problems += _remap_problems(run, masks, removed)
+    claims = {link["link"]: LinkCheck.from_json(link) for link in certificate["links"]}
+    links: list[LinkCheck] = []
+    for name, check in _checks(run, masks, removed).items():
+        try:
+            link = check()
+        except (CertificateError, DesignError) as error:
+            problems.append(str(error))
+            continue
+        links.append(link)
+        problems += _link_problems(link, claims.get(name))
+    return links, problems
+
+
+def _checks(run: RunDirectory, masks: MaskSet, removed: MaskSet) -> dict[str, Callable[[], LinkCheck]]:
+    return {
+        "finetuned.keras": lambda: check_keras_file(run.file("finetuned.keras"), masks),
+        "removed.keras": lambda: check_keras_file(run.file("removed.keras"), removed),
+        "model.onnx": lambda: check_onnx_file(run.file("model.onnx"), removed),
+        "hls/firmware": lambda: check_firmware(run.file("hls"), Design.load(run.file("design.json")), removed),
+    }
+
+
+def _link_problems(link: LinkCheck, claim: LinkCheck | None) -> Iterator[str]:
+    if claim is None:
+        yield f"{link.link}: the certificate says nothing of it"
+        return
+    for weight in link.weights:
+        if weight.violations:
+            yield (
+                f"{link.link}: {weight.violations} of {weight.locked} locked elements of {weight.path!r} are not exactly "
+                f"zero, the first {weight.first_violation}"
+            )
+    claimed = {weight.path: weight for weight in claim.weights}
+    for weight in link.weights:
+        if weight.path not in claimed:
+            yield f"{link.link}: the certificate does not list {weight.path!r}"
+        elif claimed[weight.path].sha256 != weight.sha256:
+            yield f"{link.link}: {weight.path!r} has other bits than were certified (SHA-256 differs)"
+        elif claimed[weight.path].locked != weight.locked or claimed[weight.path].violations:
+            yield f"{link.link}: the certificate's counts for {weight.path!r} are not those of the masks"
+    for path in claimed.keys() - {weight.path for weight in link.weights}:
+        yield f"{link.link}: {path!r} was certified and is gone"
+
+
+def _remap_problems(run: RunDirectory, masks: MaskSet, removed: MaskSet) -> Iterator[str]:
+    """Whether the masks after removal are the masks before it, cut to the channels that were kept."""
+    try:
+        plan = json.loads(run.file("removal.json").read_text())
+        kept = {path: [np.asarray(axis, dtype=int) for axis in axes] for path, axes in plan["kept"].items()}
+        freed = {path: np.asarray(where, dtype=int) for path, where in plan["freed"].items()}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield f"removal.json cannot be read: {error!r}"
+        return
+    for path, mask in masks.items():
+        expected = mask
+        if path in kept:
+            if not all(len(axis) for axis in kept[path]):
+                continue  # nothing of this weight was kept
+            expected = mask[np.ix_(*kept[path])].copy()
+        if path in freed:
+            expected = expected.copy()
+            expected[tuple(freed[path].T)] = True
+        if path not in removed:
+            if path in kept or not expected.all():
+                yield f"removed_masks.npz has no mask for {path!r}, which still has locked elements"
+        elif not np.array_equal(removed[path], expected):
+            yield f"removed_masks.npz: the mask for {path!r} is not the one before removal cut to the kept channels"
+    for path in removed.keys() - masks.keys():
+        yield f"removed_masks.npz has a mask for {path!r}, which masks.npz does not know"
+
+
+def _certificate(run: RunDirectory) -> dict[str, Any]:
+    try:
+        certificate = json.loads(run.file(CERTIFICATE).read_text())
+        if certificate["format"] != 1 or not isinstance(certificate["links"], list):
+            raise RunError(f"{run.file(CERTIFICATE)} is no certificate of format 1; run the flow again")
+    except FileNotFoundError as error:
+        raise RunError(f"{run.path} has no {CERTIFICATE} yet; run the flow to its end first") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{run.file(CERTIFICATE)} is no certificate: {error!r}; run the flow again") from error
+    return dict(certificate)
+
+
+def _masks(run: RunDirectory, name: str) -> MaskSet:
+    try:
+        return MaskSet.load(run.file(name))
+    except MaskError as error:
+        raise RunError(str(error)) from error

@@ -1,0 +1,179 @@
+"""From a folded, quantised Keras model to hls4ml's graph, and from that to a `Design`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.errors import HlsError
+from fpgaprune.fixed import FixedType
+from fpgaprune.hls.precision import Types, hls_precision
+from fpgaprune.target import Target
+
+_C_IDENTIFIER = re.compile(r"^[A-Za-z][A-Za-z0-9_]*$")
+# hls4ml keeps the generated text and the float weights among the attributes; the Design has its own.
+_NOT_DATA = frozenset(
+    {"name", "class_name", "module", "inputs", "outputs", "trace", "precision", "index", "strategy", "include_header"}
+    | {"input_keras_tensor_names", "output_keras_tensor_names", "reuse_factor"}
+)
+_WEIGHT_ROLES = ("weight", "bias", "scale")
+
+
+def convert(folded: Any, types: Types, target: Target, output_dir: Path, name: str) -> Any:
+    """hls4ml's graph of `folded` with exactly `types`; nothing is written yet.
+
+    Raises:
+        HlsError: `name` is no C identifier, or hls4ml knows no such layer.
+    """
+    if not _C_IDENTIFIER.match(name):
+        raise HlsError(f"project name {name!r} is no C identifier; wanted letters, digits and '_', a letter first")
+    import hls4ml
+
+    with _quiet():
+        config = hls4ml.utils.config_from_keras_model(folded, granularity="name", backend=target.backend)
+        config["Model"].update(Strategy=target.strategy, ReuseFactor=target.reuse_factor)
+        for layer, options in config["LayerName"].items():
+            options["Precision"].update(hls_precision(_known(types.get(layer, {}), options["Precision"])))
+            if "ReuseFactor" in options:
+                options["ReuseFactor"] = target.reuse_factor
+        try:
+            return hls4ml.converters.convert_from_keras_model(
+                folded,
+                hls_config=config,
+                output_dir=str(output_dir),
+                project_name=name,
+                backend=target.backend,
+                io_type=target.io_type,
+                part=target.order_number,
+                clock_period=target.clock_ns,
+            )
+        except (AssertionError, NotImplementedError, KeyError, ValueError, Exception) as error:  # noqa: BLE001, B014
+            # hls4ml raises bare Exception for whatever it cannot convert.
+            raise HlsError(f"hls4ml cannot convert model {folded.name!r}: {error}") from error
+
+
+def _known(types: Mapping[str, FixedType], slots: Mapping[str, Any]) -> dict[str, FixedType]:
+    return {role: kind for role, kind in types.items() if role in slots}
+
+
+def extract(
+    graph: Any, raws: Mapping[str, Mapping[str, NDArray[Any]]], sources: Mapping[str, Mapping[str, str]], target: Target
+) -> Design:
+    """The `Design` that hls4ml's `graph` describes, with every type and integer weight.
+
+    Args:
+        graph: what `convert` returned.
+        raws: layer name to role to raw integers, as `quantise_weights` returned: the graph must hold the same.
+        sources: layer name to role to Keras weight path.
+        target: what the graph was made for.
+
+    Raises:
+        HlsError: the graph's weights are not the ones that were quantised.
+    """
+    layers = tuple(_layer(node, raws, sources) for node in graph.get_layers())
+    outputs = tuple(_producer(graph, variable.name) for variable in graph.get_output_variables())
+    return Design(
+        name=graph.config.get_project_name(),
+        layers=layers,
+        outputs=outputs,
+        io_type=target.io_type,
+        backend=target.backend,
+        clock_ns=target.clock_ns,
+        part=target.order_number,
+    )
+
+
+def _layer(node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any]) -> LayerSpec:
+    attributes = node.attributes.attributes
+    types = {key.removesuffix("_t"): _type(value) for key, value in attributes.items() if _is_type(key, value)}
+    weights: dict[str, NDArray[np.int64]] = {}
+    for role in _WEIGHT_ROLES:
+        if role in node.weights:
+            variable = node.weights[role]
+            types[role] = _type(variable.type)
+            weights[role] = _as_keras(types[role].to_raw(variable.data), raws.get(node.name, {}).get(role), node, role)
+    plain = {key: _plain(value) for key, value in attributes.items() if key not in _NOT_DATA and _is_plain(value)}
+    return LayerSpec(
+        name=node.name,
+        kind=node.class_name,
+        # An input's own list of inputs is a placeholder in hls4ml.
+        inputs=() if node.class_name == "Input" else tuple(_producer(node.model, source) for source in node.inputs),
+        output_shape=tuple(int(size) for size in node.get_output_variable().shape),
+        types=types,
+        weights=weights,
+        sources={role: path for role, path in sources.get(node.name, {}).items() if role in weights},
+        attributes=plain,
+        reuse_factor=int(attributes.get("reuse_factor") or 1),
+        strategy=attributes.get("strategy") if "weight" in weights else None,
+    )
+
+
+def _as_keras(found: NDArray[np.int64], wanted: NDArray[np.int64] | None, node: Any, role: str) -> NDArray[np.int64]:
+    """`found` in Keras's axis order; the resource strategy stores kernels with the outputs first."""
+    if wanted is None:
+        return found
+    for candidate in (found, np.moveaxis(found, 0, -1)):
+        if candidate.shape == wanted.shape and np.array_equal(candidate, wanted):
+            return np.ascontiguousarray(candidate)
+    raise HlsError(
+        f"layer {node.name!r} holds other {role} integers in hls4ml's graph (shape {found.shape}) than were quantised "
+        f"(shape {wanted.shape}); this hls4ml changes weights in a way that is not known here"
+    )
+
+
+def _producer(graph: Any, name: str) -> str:
+    """The layer whose output is called `name`."""
+    for node in graph.get_layers():
+        if name == node.name or name in node.outputs or node.get_output_variable().name == name:
+            return str(node.name)
+    raise HlsError(f"no layer of hls4ml's graph makes {name!r}")
+
+
+def _is_type(key: str, value: Any) -> bool:
+    # Softmax carries types that it does not use, still unspecified.
+    return key.endswith("_t") and hasattr(getattr(value, "precision", None), "width")
+
+
+def _type(named: Any) -> FixedType:
+    precision = named.precision
+    integer = getattr(precision, "integer", precision.width)
+    rounding = getattr(precision, "rounding_mode", None) or "TRN"
+    overflow = getattr(precision, "saturation_mode", None) or "WRAP"
+    return FixedType(int(precision.width), int(integer), bool(precision.signed), str(rounding), str(overflow))
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(isinstance(item, int | float | str | bool | np.integer) for item in value)
+    return isinstance(value, int | float | bool | np.integer | np.floating) or (
+        isinstance(value, str) and "\n" not in value and "<" not in value
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    # hls4ml and its helpers print what they did; a library must not.
+    level = logging.getLogger().level
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            logging.getLogger().setLevel(level)

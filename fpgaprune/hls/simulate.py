@@ -1,0 +1,99 @@
+"""The C simulation of a written project: compiled with g++, called through ctypes.
+
+Needs neither hls4ml nor TensorFlow: only the project's folder and its `Design`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design
+from fpgaprune.errors import DataError, ToolError
+
+
+@dataclass(frozen=True)
+class CSimulation:
+    """A compiled project; `predict` gives what the hardware gives, bit for bit.
+
+    Attributes:
+        library: the shared object.
+        design: what it computes.
+    """
+
+    library: Path
+    design: Design
+
+    @classmethod
+    def build(cls, folder: Path, design: Design, timeout_s: float = 900.0) -> CSimulation:
+        """The project in `folder` is compiled.
+
+        Raises:
+            ToolError: g++ is missing, fails or takes longer than `timeout_s`.
+        """
+        if shutil.which("g++") is None:
+            raise ToolError("g++ was not found on PATH; the C simulation needs it: install a C++ compiler")
+        process = subprocess.Popen(
+            ["bash", "build_lib.sh"],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            log, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise ToolError(f"g++ ran longer than {timeout_s:.0f} s on {folder} and was stopped") from error
+        finally:
+            if process.poll() is None:
+                # The script's own children would go on compiling.
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if process.returncode:
+            last = log.strip().splitlines()[-1] if log.strip() else "no output"
+            raise ToolError(f"g++ failed on {folder} with exit status {process.returncode}: {last}")
+        return cls(_library(folder), design)
+
+    @classmethod
+    def open_or_build(cls, folder: Path, design: Design) -> CSimulation:
+        """The project's C simulation, compiled only where that has not been done."""
+        library = _library(folder)
+        return cls(library, design) if library.exists() else cls.build(folder, design)
+
+    def predict(self, x: NDArray[Any]) -> NDArray[np.float32]:
+        """Outputs (N, ...) for inputs `x` (N, ...), for a design of one input and one output.
+
+        Raises:
+            DataError: `x` has another shape than the design's input.
+        """
+        wanted = next(layer.output_shape for layer in self.design.layers if not layer.inputs)
+        if x.shape[1:] != wanted:
+            raise DataError(f"samples have shape {x.shape[1:]}; design {self.design.name!r} takes {wanted}")
+        samples = np.ascontiguousarray(x, dtype=np.float32)
+        shape = self.design[self.design.outputs[0]].output_shape
+        results = np.zeros((len(samples), *shape), dtype=np.float32)
+        pointer = np.ctypeslib.ndpointer(dtype=np.float32, flags="C_CONTIGUOUS")
+        run = getattr(ctypes.CDLL(str(self.library)), f"{self.design.name}_float")
+        run.argtypes = [pointer, pointer]
+        run.restype = None
+        for sample, result in zip(samples, results, strict=True):
+            run(sample, result)
+        return results
+
+
+def _library(folder: Path) -> Path:
+    script = (folder / "build_lib.sh").read_text()
+    settings = dict(re.findall(r"^(PROJECT|LIB_STAMP)=(\w+)$", script, flags=re.MULTILINE))
+    return (folder / "firmware" / f"{settings['PROJECT']}-{settings['LIB_STAMP']}.so").resolve()

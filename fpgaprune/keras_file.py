@@ -1,0 +1,119 @@
+"""The `.keras` file: written with the same bytes for the same model, read without Keras.
+
+Reading a saved model through HDF5 alone makes the certificate of the file independent of the library
+that wrote it, and quick. A `.keras` file is a zip of `config.json`, `metadata.json` and
+`model.weights.h5`; in the last, each layer's variables stand under `.../vars/<i>` in creation order,
+and the attribute `name` of `vars` is the layer's name.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import CertificateError
+from fpgaprune.files import write_bytes
+
+_KERNEL_BIAS = ("kernel", "bias")
+_RECURRENT = ("kernel", "recurrent_kernel", "bias")
+# Creation order of each layer's variables; with the switch in the layer's config that leaves one out.
+_VARIABLES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("Dense", "Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), _KERNEL_BIAS
+    ),
+    **dict.fromkeys(("DepthwiseConv1D", "DepthwiseConv2D", "EinsumDense"), _KERNEL_BIAS),
+    **dict.fromkeys(("SeparableConv1D", "SeparableConv2D"), ("depthwise_kernel", "pointwise_kernel", "bias")),
+    **dict.fromkeys(("LSTM", "GRU", "SimpleRNN"), _RECURRENT),
+    "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
+    "LayerNormalization": ("gamma", "beta"),
+    "PReLU": ("alpha",),
+    "Embedding": ("embeddings",),
+}
+_SWITCHES = {"bias": "use_bias", "gamma": "scale", "beta": "center"}
+# A zip stores no earlier date; the real one would make two saves of one model differ.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def save_keras(model: Any, path: str | os.PathLike[str]) -> Path:
+    """`path` (.keras) holds the model; equal models saved by equal versions give equal bytes."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+        draft = Path(folder) / "draft.keras"
+        model.save(draft)
+        return write_bytes(target, _without_dates(draft))
+
+
+def _without_dates(path: Path) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(buffer, "w") as target:
+        for name in sorted(source.namelist()):
+            data = source.read(name)
+            if name == "metadata.json":
+                metadata = {**json.loads(data), "date_saved": "1980-01-01@00:00:00"}
+                data = json.dumps(metadata, sort_keys=True).encode()
+            target.writestr(zipfile.ZipInfo(name, _EPOCH), data)
+    return buffer.getvalue()
+
+
+def read_keras_weights(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """Weight path to array, for every layer of a class that this module knows; exact bits.
+
+    Raises:
+        CertificateError: the file is missing, or is no `.keras` file.
+    """
+    source = Path(path)
+    try:
+        with zipfile.ZipFile(source) as archive:
+            config = json.loads(archive.read("config.json"))
+            weights = io.BytesIO(archive.read("model.weights.h5"))
+        with h5py.File(weights, "r") as file:
+            return dict(_model_weights(config["config"], file, ""))
+    except FileNotFoundError as error:
+        raise CertificateError(f"{source} does not exist") from error
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        raise CertificateError(f"{source} is not a whole .keras file: {error}") from error
+
+
+def _model_weights(config: dict[str, Any], group: Any, prefix: str) -> Iterator[tuple[str, NDArray[Any]]]:
+    stored = {_name_of(entry): entry for entry in group.get("layers", {}).values()}
+    for layer in config.get("layers", []):
+        name = layer["config"].get("name")
+        entry = stored.get(name)
+        if entry is None:
+            continue
+        if "layers" in layer["config"]:
+            yield from _model_weights(layer["config"], entry, f"{prefix}{name}/")
+            continue
+        for owner, variables in _owners(entry, name):
+            for index, variable in enumerate(_variable_names(layer)):
+                if str(index) in variables:
+                    yield f"{prefix}{owner}/{variable}", np.asarray(variables[str(index)])
+
+
+def _owners(entry: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The layer's own variables, or those of the cell within it, with the path of whoever holds them."""
+    if len(entry["vars"]):
+        yield name, entry["vars"]
+    for child in entry.values():
+        if "vars" in child and len(child["vars"]):
+            yield f"{name}/{child['vars'].attrs['name']}", child["vars"]
+
+
+def _name_of(entry: Any) -> str | None:
+    return str(entry["vars"].attrs["name"]) if "vars" in entry and "name" in entry["vars"].attrs else None
+
+
+def _variable_names(layer: dict[str, Any]) -> list[str]:
+    names = _VARIABLES.get(layer["class_name"], ())
+    return [name for name in names if layer["config"].get(_SWITCHES.get(name, ""), True)]
