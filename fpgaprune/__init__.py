@@ -18,8 +18,13 @@ _HOMES = {
     "Part": "fpgaprune.target",
     "Target": "fpgaprune.target",
     "FpgaPruneError": "fpgaprune.errors",
+    "LockedOptimizer": "fpgaprune.train",
+    "finetune": "fpgaprune.train",
     "find_part": "fpgaprune.target",
     "list_parts": "fpgaprune.target",
+    "lock": "fpgaprune.train",
+    "relock": "fpgaprune.train",
+    "unlock": "fpgaprune.train",
 }
 
 __all__ = sorted(_HOMES)

@@ -1,1 +1,7 @@
-"""TODO."""
+"""Exact locks in any optimizer, frozen variables and layers, and fine-tuning under a lock."""
+
+from fpgaprune.train.finetune import finetune
+from fpgaprune.train.lock import lock, relock, unlock
+from fpgaprune.train.locked_optimizer import LockedOptimizer
+
+__all__ = ["LockedOptimizer", "finetune", "lock", "relock", "unlock"]

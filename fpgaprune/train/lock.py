@@ -1,0 +1,155 @@
+"""Locks on a compiled model: set, changed and taken off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from fpgaprune.errors import LockError
+from fpgaprune.masks import MaskSet
+from fpgaprune.train.locked_optimizer import LockedGradients, LockedOptimizer
+from fpgaprune.train.places import place_of
+from fpgaprune.train.values import Values, held_values, read
+from fpgaprune.weights import named_weights
+
+
+def lock(
+    model: Any,
+    masks: MaskSet | Mapping[str, Any],
+    values: Values = "zero",
+    *,
+    locked_gradients: LockedGradients = "zero",
+) -> None:
+    """Locked elements of `model` are at `values` and stay there, bit for bit, through any further `fit`.
+
+    Their optimizer slots keep their bits too. The model keeps its optimizer, with its state; it may have been
+    fitted before.
+
+    Args:
+        model: a compiled and built Keras model.
+        masks: weight path (`fpgaprune.weights.named_weights(model)`) to bool array, True = free, False = locked.
+        values: "zero", "current" or weight path to array; per element, only locked ones matter.
+        locked_gradients: "zero" keeps gradients of locked elements out of gradient clipping; "keep" leaves
+            them in the norm.
+
+    Raises:
+        LockError: the model is not compiled, is locked already, or a value cannot be held.
+        MaskError: a path is unknown, a shape differs or a mask is not bool.
+    """
+    if locked_optimizer(model) is not None:
+        raise LockError(f"model {model.name!r} is locked already; change the lock with fp.relock")
+    masks = MaskSet(masks)
+    masks.check_fits(model)
+    weights = named_weights(model)
+    arrays = held_values(values, masks, weights)
+    trained = {place_of(variable) for variable in model.trainable_variables}
+    for path in masks:
+        if place_of(weights[path]) not in trained and not weights[path].value.trainable:
+            raise LockError(
+                f"weight {path!r} is moved by its layer, not by the optimizer, so a lock cannot hold it; "
+                "set the layer's trainable=False instead"
+            )
+    held = MaskSet({path: mask for path, mask in masks.items() if place_of(weights[path]) in trained})
+    inner = _inner(model.optimizer)
+    with model.distribute_strategy.scope():
+        locked = LockedOptimizer(
+            inner,
+            held,
+            values=values if isinstance(values, str) else {path: arrays[path] for path in held},
+            locked_gradients=locked_gradients,
+            weights=weights,
+        )
+        locked.build(model.trainable_variables)
+    for path, array in arrays.items():
+        if path not in held:
+            current = read(weights[path])
+            current[~masks[path]] = array[~masks[path]]
+            weights[path].assign(current)
+    _set_inner(model, locked)
+    _retrace(model)
+
+
+def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zero") -> None:
+    """The locked set of a locked model is `masks` from the next step on; slots keep their bits.
+
+    Nothing is traced again where `masks` names weights of the first lock. Elements that become free start
+    from the values and the slots that they were held at.
+
+    Args:
+        model: a locked model; also from a callback while it is being fitted.
+        masks: weight path to bool array, True = free, False = locked; a weight that is missing becomes free.
+        values: as in `lock`.
+
+    Raises:
+        LockError: the model is not locked, or a value cannot be held.
+        MaskError: a path is unknown, a shape differs or a mask is not bool.
+    """
+    locked = _required(model)
+    masks = MaskSet(masks)
+    masks.check_fits(model)
+    covered = set(locked.masks)
+    if set(masks) <= covered and (locked.holds_zero_only is False or values == "zero"):
+        locked.change(masks, values)
+        return
+    free = {path: mask | True for path, mask in locked.masks.items() if path not in masks}
+    held_values(values, masks, named_weights(model))
+    unlock(model)
+    lock(model, MaskSet({**free, **masks}), values, locked_gradients=locked.locked_gradients)
+
+
+def unlock(model: Any) -> None:
+    """The model has its own optimizer back, with its state, and every element is free; weights stay as they are.
+
+    Raises:
+        LockError: the model is not locked.
+    """
+    locked = _required(model)
+    _set_inner(model, locked.inner_optimizer)
+    _retrace(model)
+
+
+def locked_optimizer(model: Any) -> LockedOptimizer | None:
+    """The lock of a compiled model, or None.
+
+    Raises:
+        LockError: the model is not compiled.
+    """
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None:
+        raise LockError(f"model {getattr(model, 'name', model)!r} is not compiled; call model.compile(...) first")
+    inner = _inner(optimizer)
+    return inner if isinstance(inner, LockedOptimizer) else None
+
+
+def _required(model: Any) -> LockedOptimizer:
+    locked = locked_optimizer(model)
+    if locked is None:
+        raise LockError(f"model {model.name!r} is not locked; call fp.lock first")
+    return locked
+
+
+def _inner(optimizer: Any) -> Any:
+    # A lock sits inside the loss scaling, where steps with non-finite gradients are skipped.
+    return optimizer.inner_optimizer if isinstance(optimizer, keras.optimizers.LossScaleOptimizer) else optimizer
+
+
+def _set_inner(model: Any, optimizer: Any) -> None:
+    compiled_with = getattr(model, "_compile_config", None)
+    outer = model.optimizer
+    if isinstance(outer, keras.optimizers.LossScaleOptimizer):
+        outer.inner_optimizer = optimizer
+    else:
+        model.optimizer = optimizer
+    # Keras saves the optimizer that `compile` was given; Keras itself may have added the loss scaling.
+    if compiled_with is not None and compiled_with.config.get("optimizer") is not outer:
+        compiled_with.config["optimizer"] = optimizer
+    elif compiled_with is not None:
+        compiled_with.config["optimizer"] = model.optimizer
+
+
+def _retrace(model: Any) -> None:
+    # A train function that was traced before ignores the change; one may be running in `fit` now.
+    if model.train_function is not None:
+        model.make_train_function(force=True)

@@ -1,0 +1,295 @@
+"""`LockedOptimizer`: any Keras optimizer, with chosen elements of its weights held at exact bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from fpgaprune.errors import LockError
+from fpgaprune.masks import MaskSet
+from fpgaprune.train.codec import decode_mask, decode_values, encode_mask, encode_values
+from fpgaprune.train.gradients import zero_locked
+from fpgaprune.train.hold import Hold, held
+from fpgaprune.train.places import place_of, resolve_places
+from fpgaprune.train.slots import find_slots
+from fpgaprune.train.values import Values, held_values, read
+
+LockedGradients = Literal["zero", "keep"]
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class LockedOptimizer(keras.optimizers.Optimizer):
+    """`inner`, except that locked elements of weights, and of their slots, never change a bit.
+
+    Free elements are updated exactly as `inner` alone would from the same gradients. Counters and rates of
+    `inner` (iterations, Nadam's product) keep advancing: they belong to no element.
+
+    To scale the loss, put this optimizer inside: `LossScaleOptimizer(LockedOptimizer(inner, masks))`.
+    """
+
+    def __init__(
+        self,
+        inner_optimizer: Any,
+        masks: MaskSet | Mapping[str, Any],
+        *,
+        values: Values = "zero",
+        locked_gradients: LockedGradients = "zero",
+        weights: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        """A lock that takes hold when the optimizer is built.
+
+        Args:
+            inner_optimizer: any Keras optimizer but a `LossScaleOptimizer`; it may be built already.
+            masks: weight path to bool array, True = free, False = locked.
+            values: what locked elements are set to and held at: "zero", "current" (as they are when the
+                optimizer is built) or weight path to array.
+            locked_gradients: "zero" takes gradients of locked elements out before clipping, so that they do
+                not shrink the free ones; "keep" leaves them in the norm, as without a lock.
+            weights: weight path to variable (`fpgaprune.weights.named_weights(model)`); without it a path
+                finds the variable whose own path ends with it.
+            name: name of the optimizer.
+
+        Raises:
+            LockError: the optimizer cannot be locked, or an option is unknown.
+            MaskError: a mask is not bool.
+        """
+        if isinstance(inner_optimizer, keras.optimizers.LossScaleOptimizer):
+            raise LockError(
+                "inner_optimizer is a LossScaleOptimizer, which skips steps; "
+                "wrap the other way round: LossScaleOptimizer(LockedOptimizer(inner, masks))"
+            )
+        if isinstance(inner_optimizer, LockedOptimizer) or not isinstance(inner_optimizer, keras.optimizers.Optimizer):
+            raise LockError(
+                f"inner_optimizer is a {type(inner_optimizer).__name__}; wanted a Keras optimizer that is not locked"
+            )
+        if locked_gradients not in ("zero", "keep"):
+            raise LockError(f"locked_gradients is {locked_gradients!r}; wanted 'zero' or 'keep'")
+        super().__init__(learning_rate=0.0, name=name)
+        self.inner_optimizer = inner_optimizer
+        self.locked_gradients = locked_gradients
+        self._plan = _Plan(MaskSet(masks), values, dict(weights or {}))
+
+    # What the optimizer holds
+
+    @property
+    def masks(self) -> MaskSet:
+        """The masks in force now."""
+        if not self.built:
+            return self._plan.masks
+        return MaskSet({hold.path: read(hold.mask) for hold in self._plan.holds})
+
+    @property
+    def holds_zero_only(self) -> bool:
+        """True where the lock keeps no held values, because each is zero."""
+        return self._plan.zero
+
+    def change(self, masks: MaskSet, values: Values = "zero") -> None:
+        """The locked set is `masks` from the next step on; slots keep their bits. No retrace.
+
+        Weights of this lock that are not in `masks` become free at the values that they have.
+
+        Raises:
+            LockError: the lock does not cover a path, or holds zeros only and `values` are others.
+            MaskError: a mask does not fit its weight.
+        """
+        plan = self._plan
+        held_variables = {hold.path: hold.variable for hold in plan.holds}
+        masks.check_fits({path: tuple(variable.shape) for path, variable in held_variables.items()})
+        wanted = held_values(values, masks, held_variables)
+        if plan.zero and any(np.any(array[~masks[path]]) for path, array in wanted.items()):
+            raise LockError("this lock holds zeros only; lock again with values to hold others")
+        for hold in plan.holds:
+            mask = masks.get(hold.path, np.ones(hold.mask.shape, dtype=bool))
+            hold.mask.assign(mask)
+            if hold.path in wanted:
+                if hold.value is not None:
+                    hold.value.assign(wanted[hold.path])
+                _settle(hold, mask, wanted[hold.path])
+
+    def settle(self) -> None:
+        """Every locked element is at its held value now, whatever was assigned since the last step."""
+        for hold in self._plan.holds:
+            _settle(hold, read(hold.mask), _held_array(hold))
+
+    # What Keras calls
+
+    def build(self, var_list: Sequence[Any]) -> None:
+        """The slots exist and the lock holds the variables in `var_list`.
+
+        Raises:
+            LockError: a mask fits no variable, or `inner_optimizer` was built for others.
+        """
+        if self.built:
+            return
+        with tf.init_scope():
+            var_list = list(var_list)
+            places = resolve_places(self._plan.masks, var_list, self._plan.weights, self._plan.positions)
+            weights = {path: var_list[at] for path, at in places.items()}
+            arrays = self._plan.values_for(weights)
+            self._build_inner(var_list)
+            super().build(var_list)
+            slots = find_slots(self.inner_optimizer, var_list)
+            holds = []
+            for path, at in places.items():
+                holds.append(self._hold(path, var_list[at], arrays[path], tuple(slots[at])))
+                _settle(holds[-1], self._plan.masks[path], arrays[path])
+            self._plan.holds = tuple(holds)
+            self._plan.positions = places
+
+    def _build_inner(self, var_list: list[Any]) -> None:
+        if not self.inner_optimizer.built:
+            self.inner_optimizer.build(var_list)
+            return
+        known = {place_of(variable) for variable in self.inner_optimizer._trainable_variables}
+        for variable in var_list:
+            if place_of(variable) not in known:
+                raise LockError(
+                    f"the optimizer {self.inner_optimizer.name!r} was built for other variables: it does not know "
+                    f"{getattr(variable, 'path', variable.name)!r}; compile with a new one"
+                )
+
+    def _hold(self, path: str, variable: Any, array: Any, slots: tuple[Any, ...]) -> Hold:
+        mask = self._plan.masks[path]
+        stem = path.replace("/", "_")
+        place = getattr(variable, "value", variable)
+        with self._distribution_strategy.extended.colocate_vars_with(place):
+            mask_variable = self._constant(mask, "bool", f"{stem}_mask")
+            value = None if self._plan.zero else self._constant(array, variable.dtype, f"{stem}_held")
+        return Hold(path, variable, mask_variable, value, slots)
+
+    def _constant(self, array: Any, dtype: Any, name: str) -> Any:
+        def initializer(shape: Any, dtype: Any = None) -> Any:
+            del shape  # the array's own
+            return tf.constant(array, dtype=dtype)
+
+        return self.add_variable(array.shape, initializer=initializer, dtype=dtype, name=name)
+
+    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
+        """One step of `inner_optimizer`; locked elements have the bits that they are held at."""
+        if not self.built:
+            self.build(list(trainable_variables or ()))
+        variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)
+        if self.locked_gradients == "zero":
+            masks = {place_of(hold.variable): hold.mask for hold in self._plan.holds}
+            grads = [
+                zero_locked(grad, masks[place_of(variable)].value)
+                if grad is not None and place_of(variable) in masks
+                else grad
+                for grad, variable in zip(grads, variables, strict=True)
+            ]
+        with held(self._plan.holds, self._distribution_strategy):
+            self.inner_optimizer.apply(list(grads), variables)
+
+    def finalize_variable_values(self, var_list: Sequence[Any]) -> None:
+        """As `inner_optimizer` does (it may copy its EMA into the weights), locked elements held."""
+        with held(self._plan.holds, self._distribution_strategy):
+            self.inner_optimizer.finalize_variable_values(var_list)
+
+    def scale_loss(self, loss: Any) -> Any:
+        """As `inner_optimizer` does."""
+        return self.inner_optimizer.scale_loss(loss)
+
+    def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
+        """As `inner_optimizer` does."""
+        self.inner_optimizer.exclude_from_weight_decay(var_list=var_list, var_names=var_names)
+
+    @property
+    def variables(self) -> list[Any]:
+        """Own variables (masks, held values), then those of `inner_optimizer`."""
+        return [*self._variables, *self.inner_optimizer.variables]
+
+    @property
+    def learning_rate(self) -> Any:
+        """That of `inner_optimizer`."""
+        return self.inner_optimizer.learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, learning_rate: Any) -> None:
+        self.inner_optimizer.learning_rate = learning_rate
+
+    @property
+    def iterations(self) -> Any:
+        """Steps of `inner_optimizer`."""
+        return self.inner_optimizer.iterations
+
+    @property
+    def loss_scale_factor(self) -> Any:
+        """That of `inner_optimizer`."""
+        return self.inner_optimizer.loss_scale_factor if hasattr(self, "inner_optimizer") else None
+
+    @loss_scale_factor.setter
+    def loss_scale_factor(self, factor: Any) -> None:
+        if hasattr(self, "inner_optimizer"):
+            self.inner_optimizer.loss_scale_factor = factor
+
+    def get_config(self) -> dict[str, Any]:
+        """The inner optimizer and the whole lock: masks, held values, which variable each belongs to."""
+        return {
+            "name": self.name,
+            "inner_optimizer": keras.saving.serialize_keras_object(self.inner_optimizer),
+            "locked_gradients": self.locked_gradients,
+            **self._plan.encode(),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> LockedOptimizer:
+        """An optimizer with the lock that `get_config` described; unbuilt."""
+        inner = keras.saving.deserialize_keras_object(config["inner_optimizer"], custom_objects=custom_objects)
+        masks = MaskSet({path: decode_mask(path, entry) for path, entry in config["masks"].items()})
+        optimizer = cls(inner, masks, locked_gradients=config["locked_gradients"], name=config["name"])
+        optimizer._plan.decode(config)
+        return optimizer
+
+
+class _Plan:
+    """The lock as data: before `build` what was asked for, afterwards the variables that hold it."""
+
+    def __init__(self, masks: MaskSet, values: Values, weights: dict[str, Any]) -> None:
+        self.masks = masks
+        self.weights = weights
+        self.zero = isinstance(values, str) and values == "zero"
+        self.holds: tuple[Hold, ...] = ()
+        self.positions: dict[str, int] = {}
+        self._values = values
+        self._encoded: dict[str, str] = {}
+
+    def values_for(self, weights: Mapping[str, Any]) -> dict[str, Any]:
+        if self._encoded:
+            return {
+                path: decode_values(path, text, self.masks[path], read(weights[path]).dtype)
+                for path, text in self._encoded.items()
+            }
+        return held_values(self._values, self.masks, weights)
+
+    def encode(self) -> dict[str, Any]:
+        masks = {hold.path: read(hold.mask) for hold in self.holds} or dict(self.masks)
+        values = dict(self._encoded)
+        if not self.zero:
+            for hold in self.holds:
+                values[hold.path] = encode_values(_held_array(hold), masks[hold.path])
+        return {
+            "masks": {path: encode_mask(mask) for path, mask in masks.items()},
+            "values": "zero" if self.zero else values,
+            "positions": self.positions,
+        }
+
+    def decode(self, config: Mapping[str, Any]) -> None:
+        self.positions = {path: int(at) for path, at in config["positions"].items()}
+        self.zero = config["values"] == "zero"
+        if not self.zero:
+            self._encoded = dict(config["values"])
+
+
+def _held_array(hold: Hold) -> Any:
+    return np.zeros_like(read(hold.variable)) if hold.value is None else read(hold.value)
+
+
+def _settle(hold: Hold, mask: Any, array: Any) -> None:
+    current = read(hold.variable)
+    current[~mask] = array[~mask]
+    hold.variable.assign(current)

@@ -1,0 +1,61 @@
+"""Which of an optimizer's variables a weight path means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fpgaprune.errors import LockError
+from fpgaprune.masks import MaskSet
+from fpgaprune.weights import near_misses
+
+
+def place_of(variable: Any) -> int:
+    """One number for a weight, be it given as the Keras variable or as the tf.Variable inside it."""
+    return id(getattr(variable, "_value", variable))
+
+
+def resolve_places(
+    masks: MaskSet, variables: Sequence[Any], weights: Mapping[str, Any], positions: Mapping[str, int]
+) -> dict[str, int]:
+    """Weight path to index in `variables`, for each path in `masks`.
+
+    Args:
+        masks: what is to be held.
+        variables: the variables that an optimizer is built for.
+        weights: weight path to variable, where the model is known.
+        positions: weight path to index as it was when the lock was saved.
+
+    Raises:
+        LockError: a path means no variable or several, or its mask does not fit.
+    """
+    by_identity = {place_of(variable): at for at, variable in enumerate(variables)}
+    places = {}
+    for path, mask in masks.items():
+        if path in weights:
+            at = by_identity.get(place_of(weights[path]))
+            if at is None:
+                raise LockError(f"weight {path!r} is not among the variables that the optimizer trains")
+        elif path in positions and positions[path] < len(variables):
+            at = positions[path]
+        else:
+            at = _by_name(path, variables)
+        shape = tuple(variables[at].shape)
+        if mask.shape != shape:
+            raise LockError(f"mask for {path!r} has shape {mask.shape}; the weight has {shape}")
+        places[path] = at
+    return places
+
+
+def _by_name(path: str, variables: Sequence[Any]) -> int:
+    names = [str(getattr(variable, "path", variable.name)) for variable in variables]
+    fitting = [at for at, name in enumerate(names) if name == path]
+    fitting = fitting or [at for at, name in enumerate(names) if name.endswith("/" + path) or path.endswith("/" + name)]
+    if not fitting:
+        raise LockError(f"mask for {path!r} fits no variable of the optimizer; {near_misses(path, names)}")
+    if len(fitting) > 1:
+        raise LockError(
+            f"mask for {path!r} fits {len(fitting)} variables ({', '.join(names[at] for at in fitting)}); "
+            "give weights=named_weights(model) to tell them apart"
+        )
+    return fitting[0]

@@ -1,0 +1,74 @@
+"""Which slot of an optimizer belongs to which weight."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+
+def find_slots(optimizer: Any, variables: Sequence[Any]) -> list[list[Any]]:
+    """For each of `variables`, the slots in which `optimizer` keeps one number per element of it.
+
+    A slot is a variable of the optimizer that `add_variable_from_reference` made for a weight (moments,
+    EMA average, gradient accumulator): Keras names it `{path of the weight}_{name of the slot}` and gives
+    it the weight's shape, so it is found in an optimizer that was built long ago, and in a subclass that
+    Keras has never seen. Factored statistics (Adafactor's rows and columns) have another shape; they
+    belong to no element and are not returned. Step counters and rates are not either.
+
+    Args:
+        optimizer: a built Keras optimizer; one that wraps others (`optimizers`, `inner_optimizer`) is
+            searched through.
+        variables: weights that it was built for.
+    """
+    found: list[list[Any]] = [[] for _ in variables]
+    places = {_identity(variable): at for at, variable in enumerate(variables)}
+    for owner in _owners(optimizer):
+        trained = list(owner._trainable_variables)
+        for slot, reference in _attribute(owner, trained):
+            at = places.get(_identity(reference))
+            if at is not None:
+                found[at].append(slot)
+    return found
+
+
+def _owners(optimizer: Any) -> Iterator[Any]:
+    yield optimizer
+    for inner in getattr(optimizer, "optimizers", ()):
+        yield from _owners(inner)
+    if hasattr(optimizer, "inner_optimizer"):
+        yield from _owners(optimizer.inner_optimizer)
+
+
+def _attribute(owner: Any, trained: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Pairs of a slot and the weight that it belongs to."""
+    by_name: dict[str, list[Any]] = {}
+    for variable in trained:
+        by_name.setdefault(_slot_prefix(variable), []).append(variable)
+    turns: Counter[str] = Counter()
+    for slot in owner._variables:
+        prefix = _longest_prefix(slot.name, by_name)
+        if prefix is None:
+            continue
+        # Two weights may share a path (nested models); each slot list follows the order of the weights.
+        namesakes = by_name[prefix]
+        reference = namesakes[turns[slot.name] % len(namesakes)]
+        turns[slot.name] += 1
+        if tuple(slot.shape) == tuple(reference.shape):
+            yield slot, reference
+
+
+def _slot_prefix(variable: Any) -> str:
+    if hasattr(variable, "path"):
+        return str(variable.path).replace("/", "_") + "_"
+    return str(variable.name).replace("/", "_").replace(":", "_") + "_"
+
+
+def _longest_prefix(name: str, prefixes: Any) -> str | None:
+    fitting = [prefix for prefix in prefixes if name.startswith(prefix)]
+    return max(fitting, key=len, default=None)
+
+
+def _identity(variable: Any) -> int:
+    # A Keras variable and the tf.Variable inside it are one weight.
+    return id(getattr(variable, "_value", variable))

@@ -1,0 +1,75 @@
+"""What locked elements are held at: `values` as given by the caller, checked against weights and masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fpgaprune.errors import LockError
+from fpgaprune.masks import Mask, MaskSet
+from fpgaprune.weights import near_misses
+
+Values = Literal["zero", "current"] | Mapping[str, ArrayLike]
+Array = NDArray[Any]
+
+
+def held_values(values: Values, masks: MaskSet, weights: Mapping[str, Any]) -> dict[str, Array]:
+    """Weight path to an array of the weight's shape and dtype; only its locked elements mean anything.
+
+    Args:
+        values: "zero", "current" (what `weights` hold now) or weight path to an array that broadcasts to
+            the weight's shape, one for each path in `masks`.
+        masks: True = free, False = locked.
+        weights: the variables, by weight path.
+
+    Raises:
+        LockError: a value is missing, has a wrong shape or is not a number where it would be held.
+    """
+    if isinstance(values, str):
+        if values not in ("zero", "current"):
+            raise LockError(f"values {values!r} is unknown; wanted 'zero', 'current' or weight path to array")
+        return {path: _checked(path, _named(values, weights[path]), mask) for path, mask in masks.items()}
+    if not isinstance(values, Mapping):
+        raise LockError(f"values is a {type(values).__name__}; wanted 'zero', 'current' or weight path to array")
+    for path in values:
+        if path not in masks:
+            raise LockError(f"values for {path!r} have no mask; {near_misses(path, masks)}")
+    held = {}
+    for path, mask in masks.items():
+        if path not in values:
+            raise LockError(f"values for {path!r} are missing; give an array for each mask, or 'zero' or 'current'")
+        held[path] = _checked(path, _given(path, values[path], weights[path]), mask)
+    return held
+
+
+def read(variable: Any) -> Array:
+    """A copy of the bits of `variable`, a Keras variable or a tf.Variable."""
+    return np.array(variable.numpy())
+
+
+def _named(values: str, variable: Any) -> Array:
+    current = read(variable)
+    return current if values == "current" else np.zeros_like(current)
+
+
+def _given(path: str, value: ArrayLike, variable: Any) -> Array:
+    current = read(variable)
+    try:
+        return np.array(np.broadcast_to(np.asarray(value).astype(current.dtype), current.shape))
+    except (TypeError, ValueError) as error:
+        raise LockError(
+            f"values for {path!r} have shape {np.shape(value)}; wanted numbers that broadcast to {current.shape}"
+        ) from error
+
+
+def _checked(path: str, held: Array, mask: Mask) -> Array:
+    strange = np.count_nonzero(~np.isfinite(held[~mask].astype(np.float64)))
+    if strange:
+        raise LockError(
+            f"values for {path!r} hold {strange} locked elements at NaN or infinity; "
+            "wanted finite numbers: use values='zero' or mend the weights first"
+        )
+    return held
