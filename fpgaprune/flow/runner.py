@@ -15,6 +15,7 @@ from typing import Any
 from fpgaprune import __version__
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.errors import CertificateError, ConfigError, MaskError
+from fpgaprune.files import digest_file
 from fpgaprune.flow import stages
 from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset, load_data
@@ -22,6 +23,7 @@ from fpgaprune.flow.network import small_cnn_shapes
 from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.reporting import write_run_report
 from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.session import start_session
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import match_paths
@@ -40,6 +42,7 @@ class Stage:
         inputs: artefacts read. outputs: artefacts written.
         settings: what of the configuration the result depends on.
         reads: earlier stages whose results are read.
+        needs_keras: whether TensorFlow is loaded for it.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Stage:
     outputs: tuple[str, ...]
     settings: Callable[[FlowConfig], Any]
     reads: tuple[str, ...] = ()
+    needs_keras: bool = True
 
 
 STAGES = (
@@ -79,6 +83,7 @@ STAGES = (
         ("design.json", "design.npz", "design_trained.json", "design_trained.npz"),
         ("estimate.json",),
         lambda c: _section(c.target),
+        needs_keras=False,
     ),
     Stage(
         "report",
@@ -87,6 +92,7 @@ STAGES = (
         ("report.html", "report.md", "report.json"),
         lambda c: [c.name, _section(c.target), c.data.source],
         reads=("train", "select", "finetune", "certify", "remove", "export", "hls"),
+        needs_keras=False,
     ),
 )
 
@@ -118,7 +124,8 @@ def run_flow(config: FlowConfig, out: Path, progress: Progress | None = None) ->
                 continue
             told.stage(stage.name, "running")
             started = time.monotonic()
-            _start_clean(stage, config.seed)
+            if stage.needs_keras:
+                start_session(config.seed)
             results = stage.run(context)
             run.record(stage.name, key, run.digests(stage.outputs), results, time.monotonic() - started)
             told.stage(stage.name, "done")
@@ -144,7 +151,7 @@ def check_flow(config: FlowConfig) -> Dataset:
     return data
 
 
-def write_json_certificate(run: RunDirectory) -> dict[str, Any]:
+def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
     """The certificate of `run` as JSON data: the links that its stages checked, and how masks were carried over."""
     records = run.manifest["stages"]
     links = [
@@ -160,7 +167,7 @@ def write_json_certificate(run: RunDirectory) -> dict[str, Any]:
 
 
 def _write_certificate(run: RunDirectory) -> None:
-    stages.write_json(run, CERTIFICATE, write_json_certificate(run))
+    stages.write_json(run, CERTIFICATE, assemble_certificate(run))
 
 
 def _key(stage: Stage, context: stages.Context) -> str:
@@ -176,18 +183,6 @@ def _key(stage: Stage, context: stages.Context) -> str:
         "versions": run.manifest["versions"],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _start_clean(stage: Stage, seed: int) -> None:
-    """A stage starts from the same state whether the process ran others before it or was started for it."""
-    if stage.name in ("estimate", "report"):
-        return
-    import keras
-    import tensorflow as tf
-
-    tf.config.experimental.enable_op_determinism()
-    keras.backend.clear_session()
-    keras.utils.set_random_seed(seed)
 
 
 def _weight_shapes(config: FlowConfig, data: Dataset) -> dict[str, tuple[int, ...]]:
@@ -210,8 +205,6 @@ def _section(section: Any) -> Any:
 
 
 def _model_digest(config: FlowConfig) -> str | None:
-    from fpgaprune.files import digest_file
-
     return digest_file(config.train.model) if config.train.model is not None else None
 
 

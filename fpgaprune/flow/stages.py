@@ -98,7 +98,6 @@ def select(context: Context) -> dict[str, Any]:
 def finetune(context: Context) -> dict[str, Any]:
     """`finetuned.keras` is the network trained on with every locked element at exact zero."""
     from fpgaprune.train import finetune as train_locked
-    from fpgaprune.train import unlock
 
     settings, data = context.config.finetune, context.data
     model = context.model("trained.keras")
@@ -113,8 +112,6 @@ def finetune(context: Context) -> dict[str, Any]:
         batch_size=settings.batch_size,
         callbacks=[_epochs(context.progress, settings.epochs)],
     )
-    # The file must open in plain Keras: the lock has done its work.
-    unlock(model)
     save_keras(model, context.run.file("finetuned.keras"))
     return {"accuracy": accuracy(model, data)}
 

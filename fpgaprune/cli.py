@@ -1,0 +1,291 @@
+"""The command line: thin. Each command reads its arguments, calls one function, and prints."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from fpgaprune.errors import CertificateError, ConfigError, DataError, FpgaPruneError, MaskError, RunError, TargetError
+
+app = typer.Typer(
+    name="fpgaprune",
+    help="Prune a trained Keras network kernel by kernel, prove it, and price it for a named FPGA.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+# What a user can mend in what he gave ends with 2; a promise that was not kept ends with 1.
+_USER_ERRORS = (ConfigError, DataError, MaskError, RunError, TargetError)
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def main() -> None:
+    """The `fpgaprune` command: errors are one line, exit status 2 for bad input and 1 for a broken promise."""
+    try:
+        app()
+    except FpgaPruneError as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {_plain(str(error))}", soft_wrap=True, highlight=False)
+        sys.exit(2 if isinstance(error, _USER_ERRORS) and not isinstance(error, CertificateError) else 1)
+
+
+@app.command()
+def run(
+    flow: Annotated[Path | None, typer.Argument(metavar="[FLOW.toml]", help="The flow; built-in digits if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME if left out.")] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a flow: train, select, finetune, certify, remove, export, hls, estimate, report.
+
+    Stages whose inputs and settings are unchanged are skipped.
+    """
+    from fpgaprune.flow.config import read_config
+    from fpgaprune.flow.runner import run_flow
+
+    config = read_config(flow)
+    folder = out or Path("runs") / config.name
+    with _Watcher(quiet=quiet or as_json) as watcher:
+        finished = run_flow(config, folder, watcher)
+    report = json.loads(finished.file("report.json").read_text())
+    if as_json:
+        _print_json({"run": str(folder), "report": report})
+    elif not quiet:
+        _print_outcome(folder, finished.manifest["stages"])
+
+
+@app.command()
+def verify(
+    run_dir: Annotated[Path, typer.Argument(help="A run directory.")], quiet: Quiet = False, as_json: AsJson = False
+) -> None:
+    """Check a run's certificate again from its files alone; exit status 1 on any violation."""
+    from fpgaprune.flow.verify import verify_run
+
+    links, problems = verify_run(run_dir)
+    if as_json:
+        _print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links]})
+    elif not quiet:
+        table = Table("link", "weights", "locked elements", "violations", box=None, pad_edge=False)
+        for link in links:
+            table.add_row(link.link, str(len(link.weights)), f"{link.locked:,}", str(link.violations))
+        Console().print(table)
+        Console().print("[green]every locked element is exactly zero[/]" if not problems else "")
+    for problem in problems:
+        Console(stderr=True).print(f"[bold red]violation:[/] {_plain(problem)}", soft_wrap=True, highlight=False)
+    if problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A .keras file.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for one heat map per convolution.")] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """List layers, shapes and parameters; draw each convolution's kernel norms as PNG."""
+    from fpgaprune.flow.inspection import inspect_model
+
+    found = inspect_model(model, out or model.parent / f"{model.stem}_kernels")
+    if as_json:
+        _print_json(found)
+    elif not quiet:
+        table = Table("layer", "class", "output", "parameters", "zero", "kernels", "zero kernels", box=None, pad_edge=False)
+        for layer in found["layers"]:
+            kernels = layer["kernels"] or {}
+            table.add_row(
+                layer["name"],
+                layer["class"],
+                " x ".join("?" if size is None else str(size) for size in layer["output_shape"]),
+                f"{layer['parameters']:,}",
+                f"{layer['zeros']:,}",
+                f"{kernels['total']:,}" if kernels else "",
+                f"{kernels['zero']:,}" if kernels else "",
+            )
+        Console().print(table)
+        for path in found["heat_maps"]:
+            Console().print(f"heat map: {path}", soft_wrap=True)
+
+
+@app.command()
+def estimate(
+    source: Annotated[Path, typer.Argument(metavar="RUN_DIR|DESIGN", help="A run directory or a design.json.")],
+    part: Annotated[str | None, typer.Option(help="Part or order number; the design's own if left out.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Price a design for a part: resources, latency, interval, and whether it fits."""
+    from fpgaprune.flow.pricing import price
+
+    figures = price(source, part)
+    if as_json:
+        _print_json(figures)
+    else:
+        _print_estimate(figures)
+
+
+@app.command()
+def parts(as_json: AsJson = False) -> None:
+    """List the known FPGA parts and their capacities."""
+    from dataclasses import asdict
+
+    from fpgaprune.target import list_parts
+
+    if as_json:
+        _print_json([asdict(part) for part in list_parts()])
+        return
+    table = Table("part", "family", *(_right(name) for name in ("LUT", "FF", "DSP", "BRAM18", "URAM")), box=None, pad_edge=False)
+    for part in list_parts():
+        table.add_row(part.name, part.family, *(_number(getattr(part, key)) for key in ("lut", "ff", "dsp", "bram18", "uram")))
+    Console().print(table)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Say which tools were found and which stages they unlock."""
+    found = [
+        *(_package(name, stages) for name, stages in _NEEDED_PACKAGES.items()),
+        *(_tool(name, stages) for name, stages in _NEEDED_TOOLS.items()),
+    ]
+    if as_json:
+        _print_json(found)
+        return
+    table = Table("tool", "found", "unlocks", box=None, pad_edge=False)
+    for row in found:
+        table.add_row(row["tool"], row["found"] or "[yellow]not found[/]", row["unlocks"])
+    Console().print(table)
+
+
+_NEEDED_PACKAGES = {
+    "tensorflow": "train, finetune, certify, remove",
+    "keras": "train, finetune, certify, remove",
+    "tf2onnx": "export",
+    "onnxruntime": "export: the check against Keras",
+    "hls4ml": "hls",
+    "tensorflow-model-optimization": "select: import of models pruned with it",
+}
+_NEEDED_TOOLS = {
+    "g++": "hls: the C simulation",
+    "vitis_hls": "synthesis of hls/ for AMD parts (Vitis)",
+    "vitis-run": "synthesis of hls/ for AMD parts (Vitis 2024.1 and later)",
+    "vivado": "logic synthesis of hls/ for AMD parts",
+}
+
+
+def _package(name: str, stages: str) -> dict[str, Any]:
+    try:
+        return {"tool": name, "found": version(name), "unlocks": stages}
+    except PackageNotFoundError:
+        return {"tool": name, "found": None, "unlocks": stages}
+
+
+def _tool(name: str, stages: str) -> dict[str, Any]:
+    return {"tool": name, "found": shutil.which(name), "unlocks": stages}
+
+
+class _Watcher:
+    """Shows each stage on a line of its own, and a bar while it runs."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._console = Console(stderr=True, quiet=quiet)
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description:<10}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self._console,
+            transient=True,
+            disable=quiet or not self._console.is_terminal,
+        )
+        self._task: Any = None
+
+    def __enter__(self) -> _Watcher:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def stage(self, name: str, state: str) -> None:
+        if self._task is not None:
+            self._bars.remove_task(self._task)
+            self._task = None
+        if state == "running":
+            self._task = self._bars.add_task(name, total=None, note="")
+            if not self._console.is_terminal:
+                self._console.print(f"{name} ...")
+            return
+        mark = "[green]done[/]" if state == "done" else "[dim]unchanged[/]"
+        self._console.print(f"{name:<10} {mark}", highlight=False)
+
+    def step(self, done: int, total: int, note: str = "") -> None:
+        if self._task is not None:
+            self._bars.update(self._task, completed=done, total=total, note=note)
+
+
+def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:
+    console = Console()
+    before, after = (stages[name]["results"]["accuracy"] for name in ("train", "remove"))
+    console.print(f"accuracy    {before:.2%} before, {after:.2%} after", highlight=False)
+    simulation = stages["hls"]["results"]
+    if "left_out" in simulation:
+        console.print(f"left out    C simulation: {simulation['left_out']}", highlight=False, soft_wrap=True)
+    else:
+        console.print(
+            f"hardware    {simulation['accuracy']:.2%} in C simulation, the class Keras gives on "
+            f"{simulation['agreement']:.2%} of {simulation['samples']} samples",
+            highlight=False,
+        )
+    for side in ("before", "after"):
+        figure = stages["estimate"]["results"][side]
+        fits = {True: "fits", False: "does not fit", None: "cannot be judged"}[figure["fits"]]
+        console.print(f"{side:<11} {fits}, {figure['latency_cycles']:,} cycles", highlight=False)
+    console.print(f"report      {folder / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _print_estimate(figures: dict[str, Any]) -> None:
+    for side, figure in figures.items():
+        resources = ("lut", "ff", "dsp", "bram18")
+        table = Table(
+            "layer", *(_right(name) for name in ("mult", "LUT", "FF", "DSP", "BRAM18", "cycles")), title=side, box=None, pad_edge=False
+        )
+        for layer in figure["layers"]:
+            kinds = layer["multiplications"]
+            left = None if kinds is None else kinds["total"] - kinds["zero"]
+            cells = (layer["synth"][name]["value"] for name in resources)
+            table.add_row(layer["name"], *(_number(value) for value in (left, *cells, layer["latency_cycles"])))
+        total = (figure["total"]["synth"][name]["value"] for name in resources)
+        table.add_row("total", "", *(_number(value) for value in total), _number(figure["latency_cycles"]), style="bold")
+        Console().print(table)
+        fits = {True: "fits", False: "does not fit", None: "cannot be judged against"}[figure["fits"]]
+        Console().print(f"{fits} {figure['target']['part']}; figures: analytic estimate of logic synthesis", highlight=False)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{round(value):,}"
+
+
+def _right(name: str) -> Any:
+    from rich.table import Column
+
+    return Column(name, justify="right")
+
+
+def _print_json(content: Any) -> None:
+    sys.stdout.write(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
+def _plain(text: str) -> str:
+    # Square brackets of slice notation are no markup.
+    return text.replace("[", r"\[")

@@ -1,0 +1,67 @@
+"""`inspect_model`: what a saved Keras model holds, layer by layer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.session import start_session
+from fpgaprune.report import kernel_norm_png
+from fpgaprune.weights import named_weights
+
+
+def inspect_model(path: Path, folder: Path) -> dict[str, Any]:
+    """Layers with shapes, parameters and l1 norms per kernel, as JSON data; one PNG per convolution in `folder`.
+
+    Raises:
+        ConfigError: `path` is no Keras model.
+    """
+    if not path.is_file():
+        raise ConfigError(f"model file {path} does not exist")
+    start_session(seed=0)
+    import keras
+
+    try:
+        model = keras.saving.load_model(path, compile=False)
+    except (ValueError, OSError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path} is no Keras model: {str(error).splitlines()[0]}") from error
+    paths = {id(variable): name for name, variable in named_weights(model).items()}
+    layers, heat_maps = [], []
+    for layer in model.layers:
+        arrays = {paths[id(v)]: v.numpy() for v in layer.variables if id(v) in paths}
+        kernels = {name: array for name, array in arrays.items() if name.endswith("/kernel") and array.ndim > 2}
+        for name, array in kernels.items():
+            norms = np.abs(array).sum(axis=tuple(range(array.ndim - 2)))
+            heat_maps.append(kernel_norm_png(norms, name, folder / f"{name.replace('/', '_')}.png"))
+        layers.append(
+            {
+                "name": layer.name,
+                "class": type(layer).__name__,
+                "output_shape": _shape(layer),
+                "parameters": sum(array.size for array in arrays.values()),
+                "zeros": sum(int((array == 0).sum()) for array in arrays.values()),
+                "weights": {name: list(array.shape) for name, array in arrays.items()},
+                "kernels": _kernel_counts(kernels),
+            }
+        )
+    return {"model": str(path), "layers": layers, "heat_maps": [str(heat_map) for heat_map in heat_maps]}
+
+
+def _shape(layer: Any) -> list[int | None]:
+    output = getattr(layer, "output", None)
+    shape = getattr(output, "shape", None)
+    return [] if shape is None else list(shape[1:])
+
+
+def _kernel_counts(kernels: dict[str, Any]) -> dict[str, Any] | None:
+    if not kernels:
+        return None
+    norms = {name: np.abs(array).sum(axis=tuple(range(array.ndim - 2))) for name, array in kernels.items()}
+    return {
+        "total": sum(norm.size for norm in norms.values()),
+        "zero": sum(int((norm == 0).sum()) for norm in norms.values()),
+        "l1_norms": {name: norm.round(6).tolist() for name, norm in norms.items()},
+    }

@@ -1,0 +1,49 @@
+"""`price`: an estimate for a run directory or a saved design, from files alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.design import Design
+from fpgaprune.errors import RunError
+from fpgaprune.estimate import estimate
+from fpgaprune.target import Target, find_part
+
+_SIDES = {"before": "design_trained.json", "after": "design.json"}
+
+
+def price(source: Path, part: str | None = None) -> dict[str, Any]:
+    """Side (`before`, `after`, or the design's name) to its estimate as JSON data.
+
+    Args:
+        source: a run directory, or a `design.json`.
+        part: device name or order number; the design's own unless given.
+
+    Raises:
+        RunError: a run directory has no design yet.
+        DesignError: the file is no design.
+        TargetError: the part is unknown.
+    """
+    if source.is_dir():
+        designs = {side: source / name for side, name in _SIDES.items() if (source / name).exists()}
+        if not designs:
+            raise RunError(f"{source} holds no design yet; run the flow up to its hls stage")
+        loaded = {side: Design.load(path) for side, path in designs.items()}
+    else:
+        design = Design.load(source)
+        loaded = {design.name: design}
+    return {side: estimate(design, target_of(design, part)).to_json() for side, design in loaded.items()}
+
+
+def target_of(design: Design, part: str | None = None) -> Target:
+    """The target that `design` was made for, on another `part` where one is given."""
+    order_number = part or design.part
+    if order_number is None:
+        raise RunError(f"design {design.name!r} names no part; give one with --part")
+    products = [layer for layer in design.layers if layer.strategy is not None]
+    target = Target(find_part(order_number), order_number.lower(), design.clock_ns, design.io_type, backend=design.backend)
+    if not products:
+        return target
+    return replace(target, strategy=str(products[0].strategy), reuse_factor=products[0].reuse_factor)

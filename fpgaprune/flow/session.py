@@ -1,0 +1,50 @@
+"""TensorFlow started quietly, with every run of a stage giving the same bits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+
+
+def start_session(seed: int) -> None:
+    """Keras is loaded, deterministic, empty of earlier models, and seeded.
+
+    A stage starts from this state whether the process ran others before it or was started for it alone.
+    """
+    # oneDNN picks kernels by processor, and so rounds differently from machine to machine.
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    with quiet_standard_error():
+        import keras
+        import tensorflow as tf
+
+        tf.config.experimental.enable_op_determinism()
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(seed)
+
+
+@contextlib.contextmanager
+def quiet_standard_error() -> Iterator[None]:
+    """What native code writes to standard error meanwhile is thrown away, unless an exception comes out of it.
+
+    TensorFlow reports missing GPUs and CPU features there at import, before its log level counts.
+    """
+    if "tensorflow" in sys.modules:
+        yield
+        return
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as sink:
+        kept = os.dup(2)
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            sink.seek(0)
+            os.write(kept, sink.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
