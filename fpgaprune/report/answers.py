@@ -1,0 +1,142 @@
+"""The four answers at the top of a report: does it fit, what did it cost, what was saved, is it proven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fpgaprune.errors import ReportError
+from fpgaprune.report.contents import Check, LinkCheck, RunReport
+from fpgaprune.report.estimate_tables import estimate_stages, share
+from fpgaprune.report.estimates import RESOURCES, total_of
+from fpgaprune.report.numbers import change_text, count_text, percent_text, points_text, time_text
+from fpgaprune.report.table import STAGE_NAMES
+
+_LABELS = {**dict(RESOURCES), "uram": "URAM"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question answered: `verdict` in a few words, `lines` that say how, `tone` good, bad or open."""
+
+    question: str
+    verdict: str
+    lines: tuple[str, ...]
+    tone: str = "open"
+
+
+def give_answers(report: RunReport) -> tuple[Answer, ...]:
+    """The four answers, in the order in which an engineer asks.
+
+    Raises:
+        ReportError: an estimate is malformed.
+    """
+    return (_fit(report), _cost(report), _saved(report), _proven(report))
+
+
+def left_out(report: RunReport) -> tuple[tuple[str, str], ...]:
+    """Everything that was not done, with the reason."""
+    links = [(f"certificate, {link.link}", link.left_out) for link in report.certificate if link.left_out is not None]
+    checks = [(check.name, check.left_out) for check in report.checks if check.left_out is not None]
+    return (*report.left_out.items(), *links, *checks)
+
+
+def _fit(report: RunReport) -> Answer:
+    question, part = "Does it fit?", report.target.part.name
+    if report.after is None:
+        return Answer(question, "Not estimated", (report.left_out.get("estimate", "The run made no estimate."),))
+    fits = report.after.get("fits")
+    verdict = f"Cannot tell for {part}" if fits is None else f"{'Fits' if fits else 'Does not fit'} {part}"
+    lines = [_binding(report.after, "binds first: ")]
+    if report.before is not None:
+        fitted = report.before.get("fits")
+        word = "" if fitted is None else " it fitted" if fitted else " it did not fit"
+        lines.append(f"Before{word}: {_binding(report.before, '')}")
+    return Answer(question, verdict, tuple(lines), "open" if fits is None else "good" if fits else "bad")
+
+
+def _binding(estimate: Mapping[str, Any], link: str) -> str:
+    """What runs out first, and by how much."""
+    binding = estimate.get("binding")
+    if not binding:
+        return "what binds first is unknown"
+    stage = binding.get("stage")
+    if stage not in STAGE_NAMES:
+        raise ReportError(f"the binding resource is of stage {stage!r}; wanted one of {', '.join(STAGE_NAMES)}")
+    label = _LABELS.get(str(binding.get("resource")), str(binding.get("resource")))
+    used, capacity = binding.get("used"), binding.get("capacity")
+    where = f"; {binding['layer']} takes the most" if binding.get("layer") else ""
+    return (
+        f"{label} {link}{percent_text(share(used, capacity))} of the part, {count_text(used)} of "
+        f"{count_text(capacity)} ({stage} estimate){where}"
+    )
+
+
+def _cost(report: RunReport) -> Answer:
+    accuracy = report.accuracy
+    lines = [
+        f"{percent_text(accuracy.after, 2)}, before {percent_text(accuracy.before, 2)}",
+        f"{count_text(accuracy.samples)} held-out samples of {accuracy.data}; one sample is "
+        f"{100 / accuracy.samples:.2g} points",
+    ]
+    if accuracy.before is None or accuracy.after is None:
+        return Answer("What did it cost?", "Not measured", tuple(lines))
+    return Answer("What did it cost?", f"{points_text(accuracy.before, accuracy.after)} of accuracy", tuple(lines))
+
+
+def _saved(report: RunReport) -> Answer:
+    question = "What was saved?"
+    locked = sum(layer.kernels_locked for layer in report.layers)
+    total = sum(layer.kernels_total for layer in report.layers)
+    parameters = [sum(getattr(layer, f"parameters_{when}") for layer in report.layers) for when in ("before", "after")]
+    lines = [
+        f"{count_text(locked)} of {count_text(total)} kernels locked"
+        + (f", sparsity {locked / total:.2f}" if total else ""),
+        f"Parameters: {count_text(parameters[1])}, before {count_text(parameters[0])}",
+    ]
+    stages = estimate_stages(report)
+    if report.before is None or report.after is None or not stages:
+        return Answer(question, lines[0] if report.layers else "Nothing", tuple(lines[1:]) if report.layers else ())
+    # The last stage is nearest to the chip; figures of another one would not compare.
+    stage = stages[-1]
+    changes = []
+    for key, label in RESOURCES:
+        used = [total_of(side, stage, key).value for side in (report.before, report.after)]
+        if None not in used:
+            changes.append(f"{label} {change_text(*used)}")
+    times = [time_text(side.get("latency_us")) for side in (report.before, report.after)]
+    speed = f"Latency: {times[1]}, before {times[0]}"
+    if not changes:
+        return Answer(question, lines[0], (speed, *lines[1:]))
+    others = f"{', '.join(changes[1:])} ({stage} estimates)" if len(changes) > 1 else f"{stage} estimate"
+    return Answer(question, changes[0], (others, speed, *lines))
+
+
+def _proven(report: RunReport) -> Answer:
+    claims: list[LinkCheck | Check] = [*report.certificate, *report.checks]
+    outcomes = [claim.holds for claim in claims]
+    failed, held = outcomes.count(False), outcomes.count(True)
+    skipped = sum(claim.left_out is not None for claim in claims)
+    lines = []
+    violations = [link.violations for link in report.certificate if link.violations is not None]
+    if violations:
+        elements = max(link.locked or 0 for link in report.certificate)
+        lines.append(
+            f"{count_text(elements)} locked elements compared bit for bit in {len(violations)} "
+            f"place{'s' * (len(violations) != 1)}: {count_text(sum(violations))} violations"
+        )
+    lines += [f"{check.name} does not hold" for check in report.checks if check.holds is False]
+    if skipped:
+        lines.append(f"{skipped} left out, see below")
+    checked = failed + held
+    if not checked:
+        return Answer("Is it proven?", "Nothing was checked", tuple(lines))
+    if failed:
+        return Answer("Is it proven?", f"{failed} of {checked} checks fail{'s' * (failed == 1)}", tuple(lines), "bad")
+    return Answer(
+        "Is it proven?",
+        f"{'All ' if checked > 1 else ''}{checked} check{'s' * (checked != 1)} hold{'s' * (checked == 1)}",
+        tuple(lines),
+        "good",
+    )

@@ -1,0 +1,243 @@
+"""`RunReport`: everything that the pages of a run show, as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import ReportError
+from fpgaprune.target import Target
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How well the network did on data that it was not trained on.
+
+    Attributes:
+        before: fraction of right classes of the unpruned network, 0..1. after: of the removed one.
+        samples: held-out samples. data: the data's name.
+    """
+
+    before: float | None
+    after: float | None
+    samples: int
+    data: str
+
+    def __post_init__(self) -> None:
+        for when, value in (("before", self.before), ("after", self.after)):
+            if value is not None and not 0 <= value <= 1:
+                raise ReportError(f"accuracy {when} is {value}; wanted a fraction, 0..1")
+        if self.samples < 1:
+            raise ReportError(f"accuracy was measured on {self.samples} samples; wanted 1 or more")
+
+
+@dataclass(frozen=True, eq=False)
+class LayerReport:
+    """What became of one layer that carries weights.
+
+    Attributes:
+        name: of the layer. kind: its class, as `Conv2D`.
+        kernels_kept, kernels_locked: 2-D kernels of a convolution, weights of a Dense; their sum is the total.
+        channels_before, channels_after: (inputs, outputs); None where the layer left the network.
+        parameters_before, parameters_after: numbers in the layer's weights.
+        mask: convolutions only: bool (C_in, C_out) before removal, True = the kernel is kept.
+        removed_inputs, removed_outputs: indices into `channels_before`.
+    """
+
+    name: str
+    kind: str
+    kernels_kept: int
+    kernels_locked: int
+    channels_before: tuple[int, int]
+    channels_after: tuple[int, int] | None
+    parameters_before: int
+    parameters_after: int
+    mask: NDArray[np.bool_] | None = None
+    removed_inputs: tuple[int, ...] = ()
+    removed_outputs: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for axis, removed in enumerate((self.removed_inputs, self.removed_outputs)):
+            beyond = [index for index in removed if not 0 <= index < self.channels_before[axis]]
+            if beyond:
+                side = ("input", "output")[axis]
+                raise ReportError(
+                    f"layer {self.name!r} lost {side} channel {beyond[0]}; it has {self.channels_before[axis]}"
+                )
+        if self.mask is None:
+            return
+        mask = np.array(self.mask)
+        if mask.dtype != np.bool_ or mask.shape != tuple(self.channels_before):
+            raise ReportError(
+                f"mask of layer {self.name!r} is {mask.dtype} {mask.shape}; wanted bool {tuple(self.channels_before)}"
+            )
+        kept = int(mask.sum())
+        if (kept, mask.size - kept) != (self.kernels_kept, self.kernels_locked):
+            raise ReportError(
+                f"layer {self.name!r} says {self.kernels_kept} kernels kept and {self.kernels_locked} locked; "
+                f"its mask has {kept} and {mask.size - kept}"
+            )
+        mask.setflags(write=False)
+        object.__setattr__(self, "mask", mask)
+
+    @property
+    def kernels_total(self) -> int:
+        """Kernels before removal, kept and locked."""
+        return self.kernels_kept + self.kernels_locked
+
+    def to_json(self) -> dict[str, Any]:
+        """The layer as JSON data; a mask is one string of 1 (kept) and 0 (locked) per input channel."""
+        rows = None if self.mask is None else ["".join("01"[kept] for kept in row) for row in self.mask.astype(int)]
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "mask"}
+        return {**plain, "kernels_total": self.kernels_total, "mask": rows}
+
+
+@dataclass(frozen=True)
+class LinkCheck:
+    """One link of the certificate: locked elements compared bit for bit in one place.
+
+    Attributes:
+        link: where, as `keras file`, `onnx`, `hls`.
+        weights: weights checked. locked: elements compared. violations: elements that differ.
+        left_out: why the link was not checked; the counts are then None.
+    """
+
+    link: str
+    weights: int | None = None
+    locked: int | None = None
+    violations: int | None = None
+    left_out: str | None = None
+
+    def __post_init__(self) -> None:
+        _require_figures_or_reason(f"certificate link {self.link!r}", self.violations, self.left_out)
+
+    @property
+    def holds(self) -> bool | None:
+        """True without a violation, None where the link was left out."""
+        return None if self.violations is None else self.violations == 0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison of the run, against a limit.
+
+    Attributes:
+        name: what was compared, as `ONNX against Keras`.
+        quantity: what was measured, as `largest difference`.
+        measured: the figure; a fraction where `at_least`.
+        limit: what it must not exceed, or reach where `at_least`; None where nothing was asked.
+        at_least: the figure must reach the limit (an agreement) instead of staying below it (an error).
+        samples: inputs compared.
+        left_out: why it was not done; `measured` is then None.
+    """
+
+    name: str
+    quantity: str
+    measured: float | None = None
+    limit: float | None = None
+    at_least: bool = False
+    samples: int | None = None
+    left_out: str | None = None
+
+    def __post_init__(self) -> None:
+        _require_figures_or_reason(f"check {self.name!r}", self.measured, self.left_out)
+
+    @property
+    def holds(self) -> bool | None:
+        """True within the limit; False beyond it or not a number; None where left out or without a limit."""
+        if self.measured is None:
+            return None
+        if math.isnan(self.measured):
+            return False
+        if self.limit is None:
+            return None
+        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """One stage of the flow: its `name`, the `seconds` it took, or None and a `note` such as `unchanged`."""
+
+    name: str
+    seconds: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class RunReport:
+    """A run from its network to its price, as the pages show it.
+
+    Attributes:
+        name: of the run. target: the part and how it is used. seed: of the run. versions: package to version.
+        accuracy: on held-out data.
+        layers: those that carry weights, in the network's order.
+        before, after: analytic estimates in the JSON form of `fpgaprune.estimate`, or None (then see `left_out`).
+        certificate: one entry per link. checks: the other comparisons.
+        stages: of the flow, in order.
+        left_out: what the run did not do, to the reason, as `{"estimate": "not asked for"}`.
+        created: when, as text; None keeps equal runs equal to the byte.
+    """
+
+    name: str
+    target: Target
+    accuracy: Accuracy
+    layers: Sequence[LayerReport] = ()
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+    certificate: Sequence[LinkCheck] = ()
+    checks: Sequence[Check] = ()
+    stages: Sequence[StageTime] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    seed: int | None = None
+    created: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, as JSON data; a figure that is not a number is the string `nan`."""
+        document = {
+            "format": FORMAT,
+            "name": self.name,
+            "target": asdict(self.target),
+            "accuracy": asdict(self.accuracy),
+            "layers": [layer.to_json() for layer in self.layers],
+            "before": self.before,
+            "after": self.after,
+            "certificate": [{**asdict(link), "holds": link.holds} for link in self.certificate],
+            "checks": [{**asdict(check), "holds": check.holds} for check in self.checks],
+            "stages": [asdict(stage) for stage in self.stages],
+            "left_out": dict(self.left_out),
+            "versions": dict(self.versions),
+            "seed": self.seed,
+            "created": self.created,
+        }
+        plain: dict[str, Any] = _plain(document, "report")
+        return plain
+
+
+def _require_figures_or_reason(what: str, figure: float | None, left_out: str | None) -> None:
+    if (figure is None) == (left_out is None):
+        raise ReportError(
+            f"{what} has {'neither a figure nor' if figure is None else 'both a figure and'} a reason to be left out"
+        )
+
+
+def _plain(value: Any, where: str) -> Any:
+    """`value` in JSON's own types."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, np.generic):
+        return _plain(value.item(), where)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ReportError(f"{where} is a {type(value).__name__}; wanted plain data (mapping, list, number, text or None)")

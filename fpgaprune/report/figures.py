@@ -1,0 +1,136 @@
+"""Figures as inline SVG: they take the page's colours, scale with it and name nothing outside it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from fpgaprune.report.contents import LayerReport
+from fpgaprune.report.numbers import count_text, percent_text
+from fpgaprune.report.png import Colour, encode_png
+
+LOCKED, KEPT, REMOVED = 0, 1, 2
+STATES = ((KEPT, "kept"), (LOCKED, "locked"), (REMOVED, "removed"))
+# Seen on white and on near-black alike, and told apart in grey; the page's legend uses the same ones.
+PALETTE: tuple[Colour, ...] = ((125, 138, 150, 51), (47, 116, 168, 255), (214, 150, 62, 115))
+
+_LARGEST_SIDE = 512.0
+_CELL_SIDES = (1.0, 13.0)
+_MOST_CELLS_DRAWN = 64 * 64
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A share of a capacity with the range it is expected in, each as a fraction; None is unknown."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+def kernel_states(layer: LayerReport) -> NDArray[np.uint8] | None:
+    """(C_in, C_out) of LOCKED, KEPT and REMOVED (its channel left the network); None without a mask."""
+    if layer.mask is None:
+        return None
+    states = np.where(layer.mask, KEPT, LOCKED).astype(np.uint8)
+    states[list(layer.removed_inputs), :] = REMOVED
+    states[:, list(layer.removed_outputs)] = REMOVED
+    return states
+
+
+def mask_figure(states: NDArray[np.uint8], name: str) -> Markup:
+    """The kernels of one convolution as cells, input channels down and output channels across.
+
+    Up to 64 x 64 cells each state is one path; more are one picture of a pixel a cell, so that the
+    page stays small.
+    """
+    rows, columns = states.shape
+    across, down = (float(np.clip(_LARGEST_SIDE / count, *_CELL_SIDES)) for count in (columns, rows))
+    width, height = columns * across, rows * down
+    counts = ", ".join(f"{count_text(int((states == state).sum()))} {word}" for state, word in STATES)
+    label = f"{name}: {rows} by {columns} kernels: {counts}"
+    if states.size <= _MOST_CELLS_DRAWN:
+        # A gap between cells, as long as there is room for one.
+        gap = 1.0 if min(across, down) >= 5 else 0.0
+        body = Markup("").join(_path(states, state, word, across, down, gap) for state, word in STATES)
+    else:
+        data = base64.b64encode(encode_png(states, PALETTE)).decode()
+        body = Markup(
+            '<image width="{:.6g}" height="{:.6g}" preserveAspectRatio="none" class="pixels" '
+            'href="data:image/png;base64,{}"/>'
+        ).format(width, height, data)
+    return Markup(
+        '<svg class="mask" role="img" aria-label="{0}" width="{1:.6g}" height="{2:.6g}" viewBox="0 0 {1:.6g} {2:.6g}">'
+        "<title>{0}</title>{3}</svg>"
+    ).format(label, width, height, body)
+
+
+def axis_end(bars: Sequence[Bar]) -> float:
+    """Where an axis ends that shows all `bars` and the whole capacity, as a fraction of it."""
+    shares = [share for bar in bars for share in (bar.value, bar.high) if share is not None]
+    return max([1.0, *shares]) * 1.02
+
+
+def capacity_figure(before: Bar, after: Bar, end: float, label: str) -> Markup:
+    """Two bars, before over after, on an axis from 0 to `end`, with a line at the capacity."""
+    bars = Markup("").join(
+        _bar(bar, word, top, end) for bar, word, top in ((before, "before", 3), (after, "after", 15))
+    )
+    text = f"{label}: {percent_text(before.value)} of the capacity before, {percent_text(after.value)} after"
+    return Markup(
+        '<svg class="bar" role="img" aria-label="{0}" width="100%" height="27"><title>{0}</title>'
+        '<rect class="track" x="0" y="0" width="{1}" height="27"/>{2}'
+        '<line class="capacity" x1="{1}" x2="{1}" y1="0" y2="27"/></svg>'
+    ).format(text, _percent(1 / end), bars)
+
+
+def shares_figure(parts: Sequence[tuple[str, float]], whole: float, label: str) -> Markup:
+    """One bar of `parts` (class, amount) side by side; `whole` fills the width."""
+    start = 0.0
+    pieces = []
+    for name, amount in parts:
+        pieces.append(
+            Markup('<rect class="{}" x="{}" y="0" width="{}" height="10"/>').format(
+                name, _percent(start / whole), _percent(amount / whole)
+            )
+        )
+        start += amount
+    return Markup(
+        '<svg class="shares" role="img" aria-label="{0}" width="100%" height="10"><title>{0}</title>{1}</svg>'
+    ).format(label, Markup("").join(pieces))
+
+
+def _path(states: NDArray[np.uint8], state: int, word: str, across: float, down: float, gap: float) -> Markup:
+    """All cells of one state; without a gap, neighbours in a row are one rectangle."""
+    steps = []
+    for row, line in enumerate(states == state):
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], line, [False]])))
+        for start, stop in zip(edges[::2], edges[1::2], strict=True):
+            cells = range(start, stop) if gap else (start,)
+            wide = (1 if gap else stop - start) * across - gap
+            high = down - gap
+            steps += [f"M{cell * across:.5g},{row * down:.5g}h{wide:.5g}v{high:.5g}h{-wide:.5g}z" for cell in cells]
+    return Markup('<path class="{}" d="{}"/>').format(word, "".join(steps)) if steps else Markup("")
+
+
+def _bar(bar: Bar, word: str, top: int, end: float) -> Markup:
+    if bar.value is None:
+        return Markup("")
+    over = " over" if bar.value > 1 else ""
+    drawn = Markup('<rect class="{}{}" x="0" y="{}" width="{}" height="9"/>').format(
+        word, over, top, _percent(bar.value / end)
+    )
+    if bar.low is None or bar.high is None or bar.low == bar.high:
+        return drawn
+    return drawn + Markup('<line class="range" x1="{}" x2="{}" y1="{y}" y2="{y}"/>').format(
+        _percent(bar.low / end), _percent(bar.high / end), y=top + 4.5
+    )
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.4g}%"

@@ -1,0 +1,132 @@
+"""Tables of what the run did and proved; HTML and Markdown print the same ones."""
+
+from __future__ import annotations
+
+from fpgaprune.report.contents import RunReport
+from fpgaprune.report.numbers import DASH, change_text, count_text, error_text, percent_text, seconds_text
+from fpgaprune.report.table import Column, Table
+
+
+def kernels_table(report: RunReport) -> Table:
+    """Kernels, channels and parameters of each layer that carries weights."""
+    layers = report.layers
+    kept, locked = (sum(getattr(layer, f"kernels_{state}") for layer in layers) for state in ("kept", "locked"))
+    parameters = [sum(getattr(layer, f"parameters_{when}") for layer in layers) for when in ("before", "after")]
+    return Table(
+        "Layers that carry weights",
+        (
+            Column("layer", (*(layer.name for layer in layers), "all"), numeric=False),
+            Column("kept", (*(count_text(x.kernels_kept) for x in layers), count_text(kept)), group="kernels"),
+            Column("locked", (*(count_text(x.kernels_locked) for x in layers), count_text(locked)), group="kernels"),
+            Column(
+                "sparsity",
+                (*(_fraction(x.kernels_locked, x.kernels_total) for x in layers), _fraction(locked, kept + locked)),
+                group="kernels",
+            ),
+            Column("before", (*(_channels(x.channels_before) for x in layers), ""), group="in × out"),
+            Column("after", (*(_channels(x.channels_after) for x in layers), ""), group="in × out"),
+            Column(
+                "before",
+                (*(count_text(x.parameters_before) for x in layers), count_text(parameters[0])),
+                group="parameters",
+            ),
+            Column(
+                "after",
+                (*(count_text(x.parameters_after) for x in layers), count_text(parameters[1])),
+                group="parameters",
+            ),
+            Column(
+                "change",
+                (*(change_text(x.parameters_before, x.parameters_after) for x in layers), change_text(*parameters)),
+                group="parameters",
+            ),
+        ),
+        "A Dense layer's kernel is one weight; in × out counts channels.",
+        totals=True,
+    )
+
+
+def certificate_table(report: RunReport) -> Table:
+    """Where the locked elements were compared bit for bit."""
+    links = report.certificate
+    return Table(
+        "Locked elements compared bit for bit",
+        (
+            Column("in", tuple(link.link for link in links), numeric=False),
+            Column("weights", tuple(count_text(link.weights) for link in links)),
+            Column("locked elements", tuple(count_text(link.locked) for link in links)),
+            Column("violations", tuple(count_text(link.violations) for link in links)),
+            Column("result", tuple(verdict(link.holds, link.left_out) for link in links), numeric=False),
+        ),
+    )
+
+
+def checks_table(report: RunReport) -> Table:
+    """Every other comparison against its limit."""
+    checks = report.checks
+
+    def shown(value: float | None, at_least: bool) -> str:
+        return percent_text(value, 2) if at_least else error_text(value)
+
+    limits = [DASH if c.limit is None else f"{'≥' if c.at_least else '≤'} {shown(c.limit, c.at_least)}" for c in checks]
+    return Table(
+        "Comparisons",
+        (
+            Column("check", tuple(check.name for check in checks), numeric=False),
+            Column("quantity", tuple(check.quantity for check in checks), numeric=False),
+            Column("measured", tuple(shown(check.measured, check.at_least) for check in checks)),
+            Column("wanted", tuple(limits)),
+            Column("samples", tuple(count_text(check.samples) for check in checks)),
+            Column("result", tuple(verdict(check.holds, check.left_out) for check in checks), numeric=False),
+        ),
+    )
+
+
+def stages_table(report: RunReport) -> Table:
+    """How long each stage of the flow took."""
+    rows = [(stage.name, seconds_text(stage.seconds), stage.note) for stage in report.stages]
+    known = [stage.seconds for stage in report.stages if stage.seconds is not None]
+    rows.append(("all", seconds_text(sum(known)) if known else DASH, ""))
+    names, seconds, notes = zip(*rows, strict=True)
+    columns = [Column("stage", names, numeric=False), Column("time", seconds), Column("note", notes, numeric=False)]
+    return Table("Stages of the flow", tuple(columns if any(notes) else columns[:2]), totals=True)
+
+
+def facts(report: RunReport) -> tuple[str, ...]:
+    """What was aimed at, in the fewest words."""
+    target = report.target
+    return (
+        target.part.name if target.order_number == target.part.name else target.order_number,
+        f"{target.part.vendor} {target.part.family}",
+        f"{target.clock_ns:g} ns clock ({1e3 / target.clock_ns:.4g} MHz)",
+        target.io_type,
+        f"{target.strategy} strategy",
+        f"reuse {target.reuse_factor}",
+        report.accuracy.data,
+    )
+
+
+def provenance(report: RunReport) -> tuple[tuple[str, str], ...]:
+    """What someone needs to make the run again."""
+    part = report.target.part
+    head = [
+        ("part", f"{part.name}, {part.vendor} {part.family}; capacities from {part.source} ({part.date})"),
+        ("backend", report.target.backend),
+        ("seed", DASH if report.seed is None else str(report.seed)),
+    ]
+    return (*head, *sorted(report.versions.items()))
+
+
+def verdict(holds: bool | None, left_out: str | None) -> str:
+    """One or two words for the outcome of a check."""
+    if left_out is not None:
+        return "left out"
+    return "measured" if holds is None else "holds" if holds else "VIOLATED"
+
+
+def _channels(pair: tuple[int, int] | None) -> str:
+    return "gone" if pair is None else f"{pair[0]} × {pair[1]}"
+
+
+def _fraction(part: int, whole: int) -> str:
+    return f"{part / whole:.2f}" if whole else DASH

@@ -1,0 +1,54 @@
+"""Two estimates side by side."""
+
+import pytest
+
+from fpgaprune.errors import ReportError
+from fpgaprune.report.estimate_tables import layer_resources_table, speed_table, totals_table
+from fpgaprune.report.estimates import pair_layers, stages_of
+
+from .samples import estimate, run_report
+
+
+def test_layers_are_matched_by_name_and_new_ones_follow_their_predecessor():
+    before, after = ({"layers": [{"name": n} for n in names]} for names in ("abcd", "axcyd"))
+    pairs = pair_layers(before, after)
+    assert "".join(pair.name for pair in pairs) == "abxcyd" or "".join(pair.name for pair in pairs) == "axbcyd"
+    assert [pair.name for pair in pairs if pair.before is None] == ["x", "y"]
+    assert [pair.name for pair in pairs if pair.after is None] == ["b"]
+
+
+def test_twin_layers_are_refused():
+    with pytest.raises(ReportError, match="two layers named 'a'"):
+        pair_layers({"layers": [{"name": "a"}, {"name": "a"}]}, None)
+
+
+def test_a_layer_that_left_says_so_and_an_unknown_figure_is_a_dash():
+    after = estimate(0.4)
+    del after["layers"][0]
+    rows = layer_resources_table(run_report(after=after), "synth").rows
+    assert rows[0] == ("conv1", "1,000", "gone", "500", "gone", "7", "gone", "–", "gone")
+    assert rows[1] == ("conv2", "1,000", "400", "500", "200", "7", "7", "–", "–")
+
+
+def test_totals_against_the_part():
+    table = totals_table(run_report(), "synth")
+    assert table.rows[0][:6] == ("LUT", "2,000", "800", "\u221260\u00a0%", "53,200", "1.5\u00a0%")
+    assert table.rows[3] == ("BRAM 18 Kb", "–", "–", "–", "280", "–", "–", "–")
+
+
+def test_rates_follow_from_interval_and_clock():
+    rows = speed_table(run_report()).rows
+    assert rows[3][1] == "3.12\u00a0M/s"
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"total": {"guess": {}}}, "figures of stage 'guess'; known are csynth, synth, route"),
+        ({}, "no 'total'"),
+        ({"total": 3}, "no 'total'"),
+    ],
+)
+def test_malformed_estimates_are_refused(bad, message):
+    with pytest.raises(ReportError, match=message):
+        stages_of(bad)

@@ -1,0 +1,105 @@
+"""The three files."""
+
+import itertools
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from fpgaprune.errors import ReportError
+from fpgaprune.report import Accuracy, Check, LinkCheck, write_report
+from fpgaprune.report.answers import give_answers
+
+from .samples import conv, estimate, run_report
+
+VOID = {"meta", "br"}
+
+
+class Balance(HTMLParser):
+    """Raises where an element is not closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_all_three_say_the_same_and_equal_runs_give_equal_bytes(tmp_path):
+    first, second = (write_report(tmp_path / name, run_report()) for name in "ab")
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    page, text = first.html.read_text(), first.markdown.read_text()
+    for wanted in ("Fits xc7z020", "97.22", "97.50", "g++ not found", "not asked for", "a note of the estimate"):
+        assert wanted in page
+        assert wanted in text
+    assert json.loads(first.json.read_text()) == run_report().to_json()
+    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == ["report.html", "report.json", "report.md"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"before": None, "after": None, "left_out": {"estimate": "not asked for"}},
+        {"before": None},
+        {"layers": [], "stages": [], "certificate": [], "checks": []},
+        {"accuracy": Accuracy(None, None, 5, "x"), "created": "2026-01-01"},
+        {"after": estimate(40, fits=False), "before": estimate(99, fits=None, binding=None)},
+        {"layers": [conv("wide", (1, 512)), conv("huge", (300, 300))]},
+    ],
+)
+def test_every_kind_of_run_makes_a_whole_page(tmp_path, changes):
+    paths = write_report(tmp_path, run_report(**changes))
+    parser = Balance()
+    parser.feed(paths.html.read_text())
+    assert not parser.open
+    assert "None" not in paths.html.read_text()
+    assert "None" not in paths.markdown.read_text()
+
+
+def test_markdown_is_at_most_80_columns_wide(tmp_path):
+    lines = write_report(tmp_path, run_report()).markdown.read_text().splitlines()
+    assert max(map(len, lines)) <= 80
+
+
+def test_tables_in_markdown_are_aligned(tmp_path):
+    rows = [line for line in write_report(tmp_path, run_report()).markdown.read_text().splitlines() if line[:1] == "|"]
+    for above, below in itertools.pairwise(rows):
+        if "---" in below:
+            assert [i for i, c in enumerate(above) if c == "|"] == [i for i, c in enumerate(below) if c == "|"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "question", "verdict"),
+    [
+        ({}, 0, "Fits xc7z020"),
+        ({"after": estimate(fits=False)}, 0, "Does not fit xc7z020"),
+        ({"after": estimate(fits=None)}, 0, "Cannot tell for xc7z020"),
+        ({"after": None}, 0, "Not estimated"),
+        ({}, 1, "\u22120.28 points of accuracy"),
+        ({}, 2, "LUT \u221260\u00a0%"),
+        ({"before": None}, 2, "267 of 528 kernels locked, sparsity 0.51"),
+        ({}, 3, "All 2 checks hold"),
+        ({"checks": []}, 3, "1 check holds"),
+        ({"certificate": [LinkCheck("hls", 1, 5, 1)]}, 3, "1 of 2 checks fails"),
+        ({"certificate": [], "checks": []}, 3, "Nothing was checked"),
+        ({"checks": [Check("a", "b", 2.0, 1.0)], "certificate": [LinkCheck("x", 1, 1, 3)]}, 3, "2 of 2 checks fail"),
+    ],
+)
+def test_answers(changes, question, verdict):
+    assert give_answers(run_report(**changes))[question].verdict == verdict
+
+
+def test_bad_input_writes_nothing(tmp_path):
+    with pytest.raises(ReportError):
+        write_report(tmp_path / "out", run_report(after={"total": {"guess": {}}}))
+    assert not (tmp_path / "out").exists()
