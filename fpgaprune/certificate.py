@@ -2,7 +2,7 @@
 
 A link is one place that the weights pass through on their way to the hardware (memory, a `.keras`
 file, an ONNX file, the firmware). A link holds when every locked element has exactly the bits of zero
-there: −0.0 and NaN are violations.
+there: -0.0 and NaN are violations.
 """
 
 from __future__ import annotations
@@ -145,7 +145,9 @@ def check_link(
         if path in reasons:
             continue
         if path not in arrays:
-            raise CertificateError(f"{link}: weight {path!r} is locked but missing; it has {', '.join(arrays) or 'none'}")
+            raise CertificateError(
+                f"{link}: weight {path!r} is locked but missing; it has {', '.join(arrays) or 'none'}"
+            )
         checks.append(_check_weight(link, path, np.asarray(arrays[path]), mask))
     return LinkCheck(link, tuple(checks), {path: reason for path, reason in reasons.items() if path in masks})
 

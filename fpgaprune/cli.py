@@ -41,7 +41,9 @@ def main() -> None:
 
 @app.command()
 def run(
-    flow: Annotated[Path | None, typer.Argument(metavar="[FLOW.toml]", help="The flow; built-in digits if left out.")] = None,
+    flow: Annotated[
+        Path | None, typer.Argument(metavar="[FLOW.toml]", help="The flow; built-in digits if left out.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME if left out.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -100,7 +102,9 @@ def inspect(
     if as_json:
         _print_json(found)
     elif not quiet:
-        table = Table("layer", "class", "output", "parameters", "zero", "kernels", "zero kernels", box=None, pad_edge=False)
+        table = Table(
+            "layer", "class", "output", "parameters", "zero", "kernels", "zero kernels", box=None, pad_edge=False
+        )
         for layer in found["layers"]:
             kernels = layer["kernels"] or {}
             table.add_row(
@@ -143,9 +147,13 @@ def parts(as_json: AsJson = False) -> None:
     if as_json:
         _print_json([asdict(part) for part in list_parts()])
         return
-    table = Table("part", "family", *(_right(name) for name in ("LUT", "FF", "DSP", "BRAM18", "URAM")), box=None, pad_edge=False)
+    table = Table(
+        "part", "family", *(_right(name) for name in ("LUT", "FF", "DSP", "BRAM18", "URAM")), box=None, pad_edge=False
+    )
     for part in list_parts():
-        table.add_row(part.name, part.family, *(_number(getattr(part, key)) for key in ("lut", "ff", "dsp", "bram18", "uram")))
+        table.add_row(
+            part.name, part.family, *(_number(getattr(part, key)) for key in ("lut", "ff", "dsp", "bram18", "uram"))
+        )
     Console().print(table)
 
 
@@ -258,7 +266,11 @@ def _print_estimate(figures: dict[str, Any]) -> None:
     for side, figure in figures.items():
         resources = ("lut", "ff", "dsp", "bram18")
         table = Table(
-            "layer", *(_right(name) for name in ("mult", "LUT", "FF", "DSP", "BRAM18", "cycles")), title=side, box=None, pad_edge=False
+            "layer",
+            *(_right(name) for name in ("mult", "LUT", "FF", "DSP", "BRAM18", "cycles")),
+            title=side,
+            box=None,
+            pad_edge=False,
         )
         for layer in figure["layers"]:
             kinds = layer["multiplications"]
@@ -266,10 +278,14 @@ def _print_estimate(figures: dict[str, Any]) -> None:
             cells = (layer["synth"][name]["value"] for name in resources)
             table.add_row(layer["name"], *(_number(value) for value in (left, *cells, layer["latency_cycles"])))
         total = (figure["total"]["synth"][name]["value"] for name in resources)
-        table.add_row("total", "", *(_number(value) for value in total), _number(figure["latency_cycles"]), style="bold")
+        table.add_row(
+            "total", "", *(_number(value) for value in total), _number(figure["latency_cycles"]), style="bold"
+        )
         Console().print(table)
         fits = {True: "fits", False: "does not fit", None: "cannot be judged against"}[figure["fits"]]
-        Console().print(f"{fits} {figure['target']['part']}; figures: analytic estimate of logic synthesis", highlight=False)
+        Console().print(
+            f"{fits} {figure['target']['part']}; figures: analytic estimate of logic synthesis", highlight=False
+        )
 
 
 def _number(value: float | None) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DesignError
-from fpgaprune.files import write_bytes, write_npz
+from fpgaprune.files import read_npz, write_bytes, write_npz
 from fpgaprune.fixed import FixedType
 
 FORMAT = 1
@@ -130,11 +130,10 @@ class Design:
         arrays_path = source.with_suffix(".npz")
         try:
             document = json.loads(source.read_text())
-            with np.load(arrays_path, allow_pickle=False) as archive:
-                arrays = {key: archive[key] for key in archive.files}
+            arrays = read_npz(arrays_path)
         except FileNotFoundError as error:
             raise DesignError(f"no design at {source}: {error.filename} is missing") from error
-        except (ValueError, OSError) as error:
+        except ValueError as error:
             raise DesignError(f"{source} is not a design: {error}") from error
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise DesignError(f"{source} is not a design of format {FORMAT}; make it anew with this fpgaprune")

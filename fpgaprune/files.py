@@ -6,6 +6,8 @@ import hashlib
 import io
 import os
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,25 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) 
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **{key: arrays[key] for key in sorted(arrays)})
     return write_bytes(path, buffer.getvalue())
+
+
+def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file; nothing in it is ever unpickled.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no whole .npz of plain arrays.
+    """
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise ValueError("a single array, no archive of named ones")
+        with archive:
+            return {key: archive[key] for key in archive.files}
+    except FileNotFoundError:
+        raise
+    except (EOFError, OSError, zipfile.BadZipFile, zlib.error, KeyError) as error:
+        raise ValueError(f"not a whole .npz: {error}") from error
 
 
 def digest_file(path: str | os.PathLike[str]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.files import write_npz
+from fpgaprune.files import read_npz, write_npz
 from fpgaprune.slices import expand_indices, parse_slice
 from fpgaprune.weights import match_paths, near_misses, weight_shapes
 
@@ -73,13 +73,12 @@ class MaskSet(Mapping[str, Mask]):
             MaskError: the file is missing or is no mask file.
         """
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                return cls({key: archive[key] for key in archive.files})
+            return cls(read_npz(path))
         except FileNotFoundError as error:
             raise MaskError(f"mask file {os.fspath(path)!r} does not exist") from error
-        except (ValueError, OSError, AttributeError, TypeError) as error:
-            if isinstance(error, MaskError):
-                raise
+        except MaskError:
+            raise
+        except ValueError as error:
             raise MaskError(f"{os.fspath(path)!r} is not a mask file: {error}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:

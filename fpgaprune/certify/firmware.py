@@ -36,7 +36,9 @@ def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any
         values = _numbers(header, found["values"], int(found["size"]))
         simulated = header.with_suffix(".txt")
         if simulated.exists() and not np.array_equal(values, _numbers(simulated, _text(simulated), values.size)):
-            raise CertificateError(f"{simulated} holds other values than {header.name}: simulation would not be synthesis")
+            raise CertificateError(
+                f"{simulated} holds other values than {header.name}: simulation would not be synthesis"
+            )
         arrays[found["type"]] = (header.name, values)
     weights: dict[str, NDArray[Any]] = {}
     for layer in design.layers:

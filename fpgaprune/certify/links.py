@@ -21,9 +21,12 @@ class Project(Protocol):
     """A written hardware project: where it is and what it computes."""
 
     @property
-    def path(self) -> Path: ...
+    def path(self) -> Path:
+        """The project's folder."""
+
     @property
-    def design(self) -> Design: ...
+    def design(self) -> Design:
+        """What it computes."""
 
 
 def certify(subject: Any, masks: MaskSet) -> LockCertificate:

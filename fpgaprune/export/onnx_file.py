@@ -129,9 +129,7 @@ def _number_from_zero(graph: Any) -> None:
     graph.name, graph.doc_string = "fpgaprune", ""
 
 
-def _find(
-    array: NDArray[Any], stored: Mapping[str, NDArray[Any]], hint: str
-) -> tuple[str, tuple[int, ...]] | None:
+def _find(array: NDArray[Any], stored: Mapping[str, NDArray[Any]], hint: str) -> tuple[str, tuple[int, ...]] | None:
     # Layers may hold equal bits: a name that mentions the layer goes first.
     for name in sorted(stored, key=lambda name: (f"/{hint}" not in name, name)):
         if stored[name].size != array.size or stored[name].ndim != array.ndim:

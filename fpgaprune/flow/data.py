@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.certificate import digest_array
 from fpgaprune.errors import DataError
+from fpgaprune.files import read_npz
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 _FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
@@ -56,7 +57,9 @@ def load_data(source: str) -> Dataset:
         return check_data(source, _npz(Path(source)))
     if _FUNCTION.match(source):
         return check_data(source, _from_function(source))
-    raise DataError(f"data source {source!r} is unknown; wanted 'digits', a path ending in .npz, or 'package.module:function'")
+    raise DataError(
+        f"data source {source!r} is unknown; wanted 'digits', a path ending in .npz, or 'package.module:function'"
+    )
 
 
 def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
@@ -106,13 +109,12 @@ def _digits() -> Dataset:
     return Dataset("digits", x[~held_out], y[~held_out], x[held_out], y[held_out])
 
 
-def _npz(path: Path) -> dict[str, Any]:
+def _npz(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
+        return read_npz(path)
     except FileNotFoundError as error:
         raise DataError(f"data file {path} does not exist") from error
-    except (ValueError, OSError, AttributeError, TypeError) as error:
+    except ValueError as error:
         raise DataError(f"data file {path} is no .npz of plain arrays: {error}") from error
 
 
@@ -124,5 +126,7 @@ def _from_function(source: str) -> Mapping[str, Any]:
         raise DataError(f"data function {source!r} cannot be imported: {error}") from error
     arrays = function()
     if not isinstance(arrays, Mapping):
-        raise DataError(f"data function {source!r} returned {type(arrays).__name__}; wanted a mapping with {', '.join(KEYS)}")
+        raise DataError(
+            f"data function {source!r} returned {type(arrays).__name__}; wanted a mapping with {', '.join(KEYS)}"
+        )
     return arrays

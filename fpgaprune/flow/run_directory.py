@@ -45,7 +45,9 @@ class RunDirectory:
             RunError: there is none.
         """
         if not (path / MANIFEST).is_file():
-            raise RunError(f"{path} is no run directory: it has no {MANIFEST}; make one with 'fpgaprune run --out {path}'")
+            raise RunError(
+                f"{path} is no run directory: it has no {MANIFEST}; make one with 'fpgaprune run --out {path}'"
+            )
         return cls(path)
 
     def file(self, name: str) -> Path:
@@ -114,7 +116,9 @@ class RunDirectory:
         except FileNotFoundError:
             return {"format": FORMAT, "stages": {}}
         except ValueError as error:
-            raise RunError(f"{self.file(MANIFEST)} is no JSON: {error}; delete the run directory and run again") from error
+            raise RunError(
+                f"{self.file(MANIFEST)} is no JSON: {error}; delete the run directory and run again"
+            ) from error
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or "stages" not in manifest:
             raise RunError(f"{self.file(MANIFEST)} is no manifest of format {FORMAT}; name another --out")
         return manifest

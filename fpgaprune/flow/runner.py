@@ -54,21 +54,33 @@ class Stage:
     needs_keras: bool = True
 
 
+def _section(section: Any) -> Any:
+    return json.loads(section.model_dump_json())
+
+
+def _no_settings(_: FlowConfig) -> None:
+    return None
+
+
 STAGES = (
     Stage("train", stages.train, (), ("trained.keras",), lambda c: [_section(c.train), _model_digest(c)]),
     Stage("select", stages.select, ("trained.keras",), ("masks.npz",), lambda c: _section(c.select)),
     Stage(
-        "finetune", stages.finetune, ("trained.keras", "masks.npz"), ("finetuned.keras",), lambda c: _section(c.finetune)
+        "finetune",
+        stages.finetune,
+        ("trained.keras", "masks.npz"),
+        ("finetuned.keras",),
+        lambda c: _section(c.finetune),
     ),
-    Stage("certify", stages.certify, ("finetuned.keras", "masks.npz"), (), lambda c: None),
+    Stage("certify", stages.certify, ("finetuned.keras", "masks.npz"), (), _no_settings),
     Stage(
         "remove",
         stages.remove,
         ("finetuned.keras", "masks.npz"),
         ("removed.keras", "removed_masks.npz", "removal.json"),
-        lambda c: None,
+        _no_settings,
     ),
-    Stage("export", stages.export, ("removed.keras", "removed_masks.npz"), ("model.onnx",), lambda c: None),
+    Stage("export", stages.export, ("removed.keras", "removed_masks.npz"), ("model.onnx",), _no_settings),
     Stage(
         "hls",
         stages.hls,
@@ -155,7 +167,9 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
     """The certificate of `run` as JSON data: the links that its stages checked, and how masks were carried over."""
     records = run.manifest["stages"]
     links = [
-        LinkCheck.from_json(link) for stage in STAGES for link in records.get(stage.name, {}).get("results", {}).get("links", [])
+        LinkCheck.from_json(link)
+        for stage in STAGES
+        for link in records.get(stage.name, {}).get("results", {}).get("links", [])
     ]
     return {
         "format": 1,
@@ -190,18 +204,14 @@ def _weight_shapes(config: FlowConfig, data: Dataset) -> dict[str, tuple[int, ..
         shape = data.x_train.shape[1:]
         if len(shape) != 3 or min(shape[:2]) < 6:
             raise ConfigError(
-                f"data {data.name!r} has samples of shape {shape}; the built-in network takes (height, width, channels) "
-                "of 6 x 6 or more: name a model with train.model"
+                f"data {data.name!r} has samples of shape {shape}; the built-in network takes (height, width, "
+                "channels) of 6 x 6 or more: name a model with train.model"
             )
         return small_cnn_shapes(shape, data.classes)
     try:
         return {path: array.shape for path, array in read_keras_weights(config.train.model).items()}
     except CertificateError as error:
         raise ConfigError(f"train.model: {error}") from error
-
-
-def _section(section: Any) -> Any:
-    return json.loads(section.model_dump_json())
 
 
 def _model_digest(config: FlowConfig) -> str | None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
 from fpgaprune.certificate import LinkCheck, LockCertificate
+from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, EquivalenceError, ExportError, ToolError
 from fpgaprune.files import write_bytes
@@ -134,7 +134,9 @@ def remove(context: Context) -> dict[str, Any]:
     small = apply_removal(model, plan)
     proof = equivalence(model, small, context.data.x_test, tolerance=EQUIVALENCE_TOLERANCE, dtype="float64")
     if not proof.ok:
-        raise EquivalenceError(f"removal changed the network's outputs by {proof.max_abs_error:.3g}; nothing was written")
+        raise EquivalenceError(
+            f"removal changed the network's outputs by {proof.max_abs_error:.3g}; nothing was written"
+        )
     masks = plan.remap(context.masks("masks.npz"))
     save_keras(small, context.run.file("removed.keras"))
     masks.save(context.run.file("removed_masks.npz"))
@@ -190,7 +192,9 @@ def estimate(context: Context) -> dict[str, Any]:
         "after": price(Design.load(context.run.file("design.json")), target).to_json(),
     }
     write_json(context.run, "estimate.json", figures)
-    return {side: {"fits": figure["fits"], "latency_cycles": figure["latency_cycles"]} for side, figure in figures.items()}
+    return {
+        side: {"fits": figure["fits"], "latency_cycles": figure["latency_cycles"]} for side, figure in figures.items()
+    }
 
 
 def compile_classifier(model: Any, learning_rate: float, steps: int) -> None:
@@ -261,5 +265,7 @@ def _epochs(progress: Progress, total: int) -> Any:
     import keras
 
     return keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: progress.step(epoch + 1, total, f"accuracy {(logs or {}).get('accuracy', 0):.3f}")
+        on_epoch_end=lambda epoch, logs: progress.step(
+            epoch + 1, total, f"accuracy {(logs or {}).get('accuracy', 0):.3f}"
+        )
     )

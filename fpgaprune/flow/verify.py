@@ -65,8 +65,8 @@ def _link_problems(link: LinkCheck, claim: LinkCheck | None) -> Iterator[str]:
     for weight in link.weights:
         if weight.violations:
             yield (
-                f"{link.link}: {weight.violations} of {weight.locked} locked elements of {weight.path!r} are not exactly "
-                f"zero, the first {weight.first_violation}"
+                f"{link.link}: {weight.violations} of {weight.locked} locked elements of {weight.path!r} are not "
+                f"exactly zero, the first {weight.first_violation}"
             )
     claimed = {weight.path: weight for weight in claim.weights}
     for weight in link.weights:

@@ -57,7 +57,7 @@ def convert(folded: Any, types: Types, target: Target, output_dir: Path, name: s
                 part=target.order_number,
                 clock_period=target.clock_ns,
             )
-        except (AssertionError, NotImplementedError, KeyError, ValueError, Exception) as error:  # noqa: BLE001, B014
+        except (AssertionError, NotImplementedError, KeyError, ValueError, Exception) as error:
             # hls4ml raises bare Exception for whatever it cannot convert.
             raise HlsError(f"hls4ml cannot convert model {folded.name!r}: {error}") from error
 

@@ -75,7 +75,10 @@ def _layer_types(layer: Any, incoming: FixedType, output: NDArray[Any], precisio
     if isinstance(layer, keras.layers.BatchNormalization):
         scale, shift = batch_norm_scale_and_shift(layer)
         widest = _fitting(output, precision.sum_bits, signed=True)
-        kinds = {"scale": _fitting(scale, precision.sum_bits, signed=True), "bias": _fitting(shift, precision.sum_bits, signed=True)}
+        kinds = {
+            "scale": _fitting(scale, precision.sum_bits, signed=True),
+            "bias": _fitting(shift, precision.sum_bits, signed=True),
+        }
         return {"result": widest, **kinds}
     if isinstance(layer, keras.layers.Softmax) or getattr(layer, "activation", None) is keras.activations.softmax:
         result = FixedType(16, 1, False, "RND", "SAT")
@@ -127,4 +130,7 @@ def _integer_bits(magnitude: float) -> int:
 
 def hls_precision(types: Mapping[str, FixedType]) -> dict[str, str]:
     """`types` in the words of an hls4ml configuration."""
-    return {role: f"{'' if t.signed else 'u'}fixed<{t.width},{t.integer},{t.rounding},{t.overflow},0>" for role, t in types.items()}
+    return {
+        role: f"{'' if t.signed else 'u'}fixed<{t.width},{t.integer},{t.rounding},{t.overflow},0>"
+        for role, t in types.items()
+    }

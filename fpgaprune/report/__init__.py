@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fpgaprune.report.contents import Accuracy, Check, LayerReport, LinkCheck, RunReport, StageTime
+from fpgaprune.report.contents import Accuracy, Check, LayerReport, LinkSummary, RunReport, StageTime
+from fpgaprune.report.layers import layer_reports
 from fpgaprune.report.norms import kernel_norm_png
 from fpgaprune.report.write import ReportPaths, write_report
 
@@ -10,10 +11,11 @@ __all__ = [
     "Accuracy",
     "Check",
     "LayerReport",
-    "LinkCheck",
+    "LinkSummary",
     "ReportPaths",
     "RunReport",
     "StageTime",
     "kernel_norm_png",
+    "layer_reports",
     "write_report",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report.contents import Check, LinkCheck, RunReport
+from fpgaprune.report.contents import Check, LinkSummary, RunReport
 from fpgaprune.report.estimate_tables import estimate_stages, share
 from fpgaprune.report.estimates import RESOURCES, total_of
 from fpgaprune.report.numbers import change_text, count_text, percent_text, points_text, time_text
@@ -114,7 +114,7 @@ def _saved(report: RunReport) -> Answer:
 
 
 def _proven(report: RunReport) -> Answer:
-    claims: list[LinkCheck | Check] = [*report.certificate, *report.checks]
+    claims: list[LinkSummary | Check] = [*report.certificate, *report.checks]
     outcomes = [claim.holds for claim in claims]
     failed, held = outcomes.count(False), outcomes.count(True)
     skipped = sum(claim.left_out is not None for claim in claims)

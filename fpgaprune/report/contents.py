@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.certificate import LinkCheck
 from fpgaprune.errors import ReportError
 from fpgaprune.target import Target
 
@@ -100,7 +101,7 @@ class LayerReport:
 
 
 @dataclass(frozen=True)
-class LinkCheck:
+class LinkSummary:
     """One link of the certificate: locked elements compared bit for bit in one place.
 
     Attributes:
@@ -117,6 +118,11 @@ class LinkCheck:
 
     def __post_init__(self) -> None:
         _require_figures_or_reason(f"certificate link {self.link!r}", self.violations, self.left_out)
+
+    @classmethod
+    def of(cls, check: LinkCheck) -> LinkSummary:
+        """The counts of a certificate's link."""
+        return cls(check.link, len(check.weights), check.locked, check.violations)
 
     @property
     def holds(self) -> bool | None:
@@ -191,7 +197,7 @@ class RunReport:
     layers: Sequence[LayerReport] = ()
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
-    certificate: Sequence[LinkCheck] = ()
+    certificate: Sequence[LinkSummary] = ()
     checks: Sequence[Check] = ()
     stages: Sequence[StageTime] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)

@@ -57,9 +57,7 @@ def select(
         MaskError: an option is not allowed, no weight fits, a weight holds NaN, or the sparsity cannot be reached.
     """
     _check_options(sparsity, granularity, criterion, scope)
-    units = [
-        _units_of(path, array, granularity, criterion, base) for path, array in _candidates(model, paths).items()
-    ]
+    units = [_units_of(path, array, granularity, criterion, base) for path, array in _candidates(model, paths).items()]
     groups = [units] if scope == "network" else [[unit] for unit in units]
     masks: dict[str, NDArray[np.bool_]] = {}
     for group in groups:
@@ -100,7 +98,7 @@ def _units_of(path: str, array: NDArray[Any], granularity: str, criterion: str, 
     scores = CRITERIA[criterion](array).mean(axis=axes, keepdims=True)
     already = np.zeros(scores.shape, dtype=bool)
     if base is not None and path in base:
-        already = ~base[path].any(axis=axes, keepdims=True)
+        already = np.logical_not(base[path].any(axis=axes, keepdims=True))
     return _Units(path, array.shape, scores, already)
 
 

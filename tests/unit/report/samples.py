@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.report import Accuracy, Check, LayerReport, LinkCheck, RunReport, StageTime
+from fpgaprune.report import Accuracy, Check, LayerReport, LinkSummary, RunReport, StageTime
 from fpgaprune.target import Part, Target
 
 PART = Part("xc7z020", "Zynq-7000", "AMD", 53200, 106400, 220, 280, 0, "a data sheet", "2018-07-02")
@@ -69,7 +69,7 @@ def run_report(**changes: Any) -> RunReport:
         "layers": [conv("conv1", (1, 16)), conv("conv2", (16, 32), removed=(3, 5))],
         "before": estimate(),
         "after": estimate(0.4),
-        "certificate": [LinkCheck("memory", 2, 300, 0), LinkCheck("hls", left_out="not asked for")],
+        "certificate": [LinkSummary("memory", 2, 300, 0), LinkSummary("hls", left_out="not asked for")],
         "checks": [
             Check("ONNX against Keras", "largest difference", 2.5e-7, 1e-5, samples=360),
             Check("C simulation against Keras", "same class", left_out="g++ not found", limit=0.99, at_least=True),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report import Accuracy, Check, LayerReport, LinkCheck
+from fpgaprune.report import Accuracy, Check, LayerReport, LinkSummary
 
 from .samples import conv, run_report
 
@@ -34,7 +34,7 @@ def test_json_takes_numpy_scalars_and_names_what_it_cannot():
         (lambda: Accuracy(97.5, 0.9, 10, "d"), r"accuracy before is 97\.5; wanted a fraction, 0\.\.1"),
         (lambda: Accuracy(0.5, float("nan"), 10, "d"), r"accuracy after is nan"),
         (lambda: Accuracy(0.5, 0.5, 0, "d"), r"measured on 0 samples"),
-        (lambda: LinkCheck("onnx"), r"'onnx' has neither a figure nor a reason"),
+        (lambda: LinkSummary("onnx"), r"'onnx' has neither a figure nor a reason"),
         (lambda: Check("x", "y", 1.0, left_out="why"), r"'x' has both a figure and a reason"),
         (
             lambda: LayerReport("c", "Conv2D", 3, 1, (2, 2), (2, 2), 4, 4, np.ones((2, 2), bool)),

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report import Accuracy, Check, LinkCheck, write_report
+from fpgaprune.report import Accuracy, Check, LinkSummary, write_report
 from fpgaprune.report.answers import give_answers
 
 from .samples import conv, estimate, run_report
@@ -90,9 +90,9 @@ def test_tables_in_markdown_are_aligned(tmp_path):
         ({"before": None}, 2, "267 of 528 kernels locked, sparsity 0.51"),
         ({}, 3, "All 2 checks hold"),
         ({"checks": []}, 3, "1 check holds"),
-        ({"certificate": [LinkCheck("hls", 1, 5, 1)]}, 3, "1 of 2 checks fails"),
+        ({"certificate": [LinkSummary("hls", 1, 5, 1)]}, 3, "1 of 2 checks fails"),
         ({"certificate": [], "checks": []}, 3, "Nothing was checked"),
-        ({"checks": [Check("a", "b", 2.0, 1.0)], "certificate": [LinkCheck("x", 1, 1, 3)]}, 3, "2 of 2 checks fail"),
+        ({"checks": [Check("a", "b", 2.0, 1.0)], "certificate": [LinkSummary("x", 1, 1, 3)]}, 3, "2 of 2 checks fail"),
     ],
 )
 def test_answers(changes, question, verdict):

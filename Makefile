@@ -1,0 +1,60 @@
+# Two commands for users: 'make demo' and 'make test'. Each sets up everything that it needs in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WHEEL := $(VENV)/.wheel
+SOURCES := $(shell find fpgaprune hw -type f -not -name '*.pyc')
+# Tests run from an empty folder, so that they import the installed wheel and not this checkout.
+OUTSIDE := $(CURDIR)/build/outside
+PYTEST = cd $(OUTSIDE) && $(CURDIR)/$(BIN)/python -m pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -p no:cacheprovider
+
+.PHONY: demo test test-fast test-all lint bench lock clean
+
+demo: $(WHEEL)
+	@command -v g++ > /dev/null || echo "g++ was not found: the demo leaves out the C simulation and says so; install a C++ compiler for it"
+	$(BIN)/fpgaprune run
+
+test: lint $(WHEEL)
+	@mkdir -p $(OUTSIDE)
+	$(PYTEST) $(CURDIR)/tests -m "not slow"
+
+test-fast: $(WHEEL)
+	@mkdir -p $(OUTSIDE)
+	$(PYTEST) $(CURDIR)/tests -m "not slow and not flow"
+
+test-all: lint $(WHEEL)
+	@mkdir -p $(OUTSIDE)
+	$(PYTEST) $(CURDIR)/tests
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+bench: $(WHEEL)
+	@mkdir -p $(OUTSIDE)
+	cd $(OUTSIDE) && for script in $(CURDIR)/tests/benchmarks/bench_*.py; do $(CURDIR)/$(BIN)/python $$script || exit 1; done
+
+# Regenerates requirements.lock: every dependency, pinned, with hashes and without index addresses.
+lock: $(READY)
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements.lock
+
+$(WHEEL): $(READY) $(SOURCES) pyproject.toml README.md LICENSE
+	rm -rf build/wheel
+	$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel . > /dev/null
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
+	@touch $@
+
+$(READY): requirements.lock
+	@command -v $(PYTHON) > /dev/null || { echo "Python was not found as '$(PYTHON)': install Python 3.11 or newer, or say 'make PYTHON=/path/to/python'"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "'$(PYTHON)' is older than Python 3.11: install a newer one, or say 'make PYTHON=/path/to/python'"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' || { echo "'$(PYTHON)' has no venv module: install it (on Debian: apt-get install python3-venv)"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build runs

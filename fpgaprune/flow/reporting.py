@@ -1,0 +1,74 @@
+"""The stage `report`: a `RunReport` put together from a run's artefacts, without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fpgaprune.certificate import LinkCheck
+from fpgaprune.flow.stages import ONNX_TOLERANCE, Context
+from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.report import Accuracy, Check, LinkSummary, RunReport, layer_reports, write_report
+
+# A class that differs on more than one sample in a hundred is more than rounding.
+AGREEMENT = 0.99
+_CHECKED = ("certify", "remove", "export", "hls")
+
+
+def write_run_report(context: Context) -> dict[str, Any]:
+    """`report.html`, `report.md` and `report.json` show the whole run."""
+    run, config = context.run, context.config
+    results = {name: run.results(name) for name in ("train", *_CHECKED)}
+    figures = json.loads(run.file("estimate.json").read_text())
+    links = [LinkCheck.from_json(link) for name in _CHECKED for link in results[name]["links"]]
+    report = RunReport(
+        name=config.name,
+        target=config.target.target(),
+        accuracy=Accuracy(
+            results["train"]["accuracy"], results["remove"]["accuracy"], len(context.data.x_test), context.data.name
+        ),
+        layers=layer_reports(
+            read_keras_weights(run.file("trained.keras")),
+            read_keras_weights(run.file("removed.keras")),
+            context.masks("masks.npz"),
+            json.loads(run.file("removal.json").read_text())["kept"],
+        ),
+        before=figures["before"],
+        after=figures["after"],
+        certificate=[LinkSummary.of(link) for link in links],
+        checks=_checks(results),
+        versions=run.manifest["versions"],
+        seed=config.seed,
+    )
+    write_report(run.path, report)
+    return {}
+
+
+def _checks(results: dict[str, Any]) -> list[Check]:
+    proof, onnx, simulation = results["remove"]["equivalence"], results["export"], results["hls"]
+    checks = [
+        Check(
+            "removal against the fine-tuned network",
+            "largest difference, float64",
+            proof["max_abs_error"],
+            proof["tolerance"],
+        ),
+        Check(
+            "ONNX against Keras", "largest difference", onnx["max_abs_error"], ONNX_TOLERANCE, samples=onnx["samples"]
+        ),
+    ]
+    if "left_out" in simulation:
+        return [*checks, Check("C simulation against Keras", "same class", left_out=simulation["left_out"])]
+    samples = simulation["samples"]
+    return [
+        *checks,
+        Check(
+            "C simulation against Keras",
+            "same class",
+            simulation["agreement"],
+            AGREEMENT,
+            at_least=True,
+            samples=samples,
+        ),
+        Check("C simulation against the labels", "accuracy", simulation["accuracy"], at_least=True, samples=samples),
+    ]

@@ -1,0 +1,64 @@
+"""`layer_reports`: what became of each layer, read off its weights before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.masks import MaskSet
+from fpgaprune.report.contents import LayerReport
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def layer_reports(
+    before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[Sequence[int]]]
+) -> tuple[LayerReport, ...]:
+    """One report for each layer with a kernel, in the order of `before`.
+
+    Args:
+        before: weight path to array of the whole network.
+        after: the same of the network after removal.
+        masks: the locks, True = free.
+        kept: weight path to the kept indices of each axis; a path that is missing was kept whole, or left.
+    """
+    return tuple(_layer(path, before, after, masks, kept) for path in before if path.endswith("/kernel"))
+
+
+def _layer(
+    path: str, before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[Sequence[int]]]
+) -> LayerReport:
+    name = path.removesuffix("/kernel")
+    kernel = before[path]
+    inputs, outputs = kernel.shape[-2], kernel.shape[-1]
+    is_convolution = kernel.ndim > 2
+    free = masks[path] if path in masks else np.ones(kernel.shape, dtype=bool)
+    units = np.asarray(free.any(axis=tuple(range(kernel.ndim - 2))))
+    axes = kept.get(path)
+    stays = path in after
+    return LayerReport(
+        name=name,
+        kind=f"Conv{kernel.ndim - 2}D" if is_convolution else "Dense",
+        kernels_kept=int(units.sum()),
+        kernels_locked=int(units.size - units.sum()),
+        channels_before=(inputs, outputs),
+        channels_after=(after[path].shape[-2], after[path].shape[-1]) if stays else None,
+        parameters_before=_parameters(before, name),
+        parameters_after=_parameters(after, name),
+        mask=units if is_convolution else None,
+        removed_inputs=_removed(inputs, axes[-2] if axes else None, stays),
+        removed_outputs=_removed(outputs, axes[-1] if axes else None, stays),
+    )
+
+
+def _parameters(arrays: Arrays, layer: str) -> int:
+    return sum(array.size for path, array in arrays.items() if path.rpartition("/")[0] == layer)
+
+
+def _removed(size: int, kept: Sequence[int] | None, stays: bool) -> tuple[int, ...]:
+    if kept is None:
+        return () if stays else tuple(range(size))
+    return tuple(sorted(set(range(size)) - set(kept)))

@@ -1,0 +1,133 @@
+"""FlowConfig: what may be said, and the one line that answers anything else."""
+
+import numpy as np
+import pytest
+
+from fpgaprune.errors import ConfigError, DataError
+from fpgaprune.flow.config import read_config
+from fpgaprune.flow.data import load_data
+from fpgaprune.flow.runner import check_flow
+
+
+def flow(tmp_path, text):
+    path = tmp_path / "flow.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_default_is_whole():
+    config = read_config(None)
+    assert config.data.source == "digits"
+    data = check_flow(config)
+    assert data.x_train.shape[1:] == (8, 8, 1)
+    assert len(data.x_train) + len(data.x_test) == 1797
+    assert data.classes == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("sed = 1", ["sed is no known key", "did you mean 'seed'?", "allowed here: name, seed, data"]),
+        ("[select]\nsparsty = 0.5", ["select.sparsty is no known key", "did you mean 'sparsity'?"]),
+        ("[select]\nsparsity = 1.5", ["select.sparsity is 1.5", "less than or equal to 1"]),
+        ("[select]\nsparsity = -0.1", ["select.sparsity is -0.1", "greater than or equal to 0"]),
+        ("[select]\ncriterion = 'magic'", ["select.criterion is 'magic'", "'l1' or 'l2'"]),
+        ("[select]\nlocks = ['conv2/kernel[a]']", ["select.locks", "has the index 'a'"]),
+        ("[target]\npart = 'xc7z021'", ["part 'xc7z021' is unknown", "xc7z020"]),
+        ("[target]\nio_type = 'io_wild'", ["target.io_type is 'io_wild'", "io_parallel"]),
+        ("[hls]\nweight_bits = 64", ["hls.weight_bits is 64", "32"]),
+        ("name = 'a b'", ["name is 'a b'", "pattern"]),
+        ("seed = ", ["is no TOML"]),
+    ],
+)
+def test_one_line_says_what_is_wrong(tmp_path, text, parts):
+    path = flow(tmp_path, text)
+    with pytest.raises(ConfigError) as error:
+        read_config(path)
+    message = str(error.value)
+    assert "\n" not in message
+    assert str(path) in message
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[select]\nlocks = ['conv9/kernel[0]']", "select: 'conv9/kernel' matches no weight"),
+        ("[select]\nlocks = ['conv2/kernel[:, :, 29, 99]']", "index 99 on axis 3, which has 32 entries"),
+        ("[select]\npaths = ['dens/*']", "select: 'dens/\\*' matches no weight"),
+        ("[train]\nmodel = 'gone.keras'", r"train.model: .*gone.keras does not exist"),
+    ],
+)
+def test_what_does_not_fit_the_weights_is_refused(tmp_path, text, message):
+    with pytest.raises(ConfigError, match=message):
+        check_flow(read_config(flow(tmp_path, text)))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="gone.toml does not exist"):
+        read_config(tmp_path / "gone.toml")
+
+
+def arrays(**changes):
+    rng = np.random.default_rng(0)
+    plain = {
+        "x_train": rng.random((20, 8, 8, 1)),
+        "y_train": np.arange(20) % 3,
+        "x_test": rng.random((6, 8, 8, 1)),
+        "y_test": np.arange(6) % 3,
+    }
+    return {key: value for key, value in {**plain, **changes}.items() if value is not None}
+
+
+def test_an_npz_beside_the_flow_file_is_read(tmp_path):
+    np.savez(tmp_path / "mine.npz", **arrays())
+    data = check_flow(read_config(flow(tmp_path, "[data]\nsource = 'mine.npz'")))
+    assert (data.classes, data.x_train.dtype, data.y_train.dtype) == (3, np.float32, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y_test": None}, "has no y_test; wanted x_train, y_train, x_test, y_test"),
+        ({"y_train": np.zeros(19, int)}, r"y_train has shape \(19,\); wanted \(20,\)"),
+        ({"y_train": np.zeros((20, 3), int)}, r"y_train has shape \(20, 3\)"),
+        ({"y_train": np.zeros(20)}, "holds float64"),
+        ({"y_train": np.full(20, -1)}, "down to -1"),
+        ({"x_test": np.zeros((6, 8, 9, 1))}, r"samples of x_train have shape \(8, 8, 1\), of x_test \(8, 9, 1\)"),
+        ({"x_test": np.zeros((0, 8, 8, 1)), "y_test": np.zeros(0, int)}, "one sample or more"),
+        ({"x_train": np.full((20, 8, 8, 1), np.nan)}, "not finite"),
+    ],
+)
+def test_data_of_wrong_form_are_refused(tmp_path, changes, message):
+    np.savez(tmp_path / "bad.npz", **arrays(**changes))
+    with pytest.raises(DataError, match=message):
+        load_data(str(tmp_path / "bad.npz"))
+
+
+def test_pickled_data_are_never_opened(tmp_path):
+    np.savez(tmp_path / "evil.npz", allow_pickle=True, **arrays(x_train=np.array([object()], dtype=object)))
+    with pytest.raises(DataError, match=r"no \.npz of plain arrays"):
+        load_data(str(tmp_path / "evil.npz"))
+
+
+def test_a_function_gives_data(tmp_path, monkeypatch):
+    (tmp_path / "their_data.py").write_text(
+        "import numpy as np\n"
+        "def load():\n"
+        "    return dict(x_train=np.zeros((4, 8, 8, 1)), y_train=np.arange(4), x_test=np.zeros((2, 8, 8, 1)),\n"
+        "                y_test=np.arange(2))\n"
+        "def nothing():\n"
+        "    return 3\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert load_data("their_data:load").classes == 4
+    for source, message in {
+        "their_data:gone": "cannot be imported",
+        "no_such_module_:f": "cannot be imported",
+        "their_data:nothing": "returned int; wanted a mapping",
+        "digitz": "is unknown; wanted 'digits'",
+    }.items():
+        with pytest.raises(DataError, match=message):
+            load_data(source)
