@@ -39,6 +39,7 @@ bench: $(WHEEL)
 
 # Regenerates requirements.lock: every dependency, pinned, with hashes and without index addresses.
 lock: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
 	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements.lock
 

@@ -114,17 +114,20 @@ def test_a_missing_or_foreign_file_is_refused(tmp_path):
         certify(tmp_path / "no.h5", masks())
 
 
-def firmware(folder, raw, kind=FixedType(8, 1)):
+KIND = FixedType(8, 1)
+
+
+def firmware(folder, raw):
     """The weight files of an hls4ml project with one Dense layer, and its design."""
     weights = folder / "firmware" / "weights"
     weights.mkdir(parents=True)
-    (folder / "firmware" / "defines.h").write_text(f"typedef ap_{kind} fc_weight_t;\n")
-    text = ", ".join(f"{value:.7f}" for value in kind.to_float(raw).ravel())
+    (folder / "firmware" / "defines.h").write_text(f"typedef ap_{KIND} fc_weight_t;\n")
+    text = ", ".join(f"{value:.7f}" for value in KIND.to_float(raw).ravel())
     (weights / "w2.h").write_text(f"#else\nfc_weight_t w2[{raw.size}] = {{{text}}};\n#endif\n")
     (weights / "w2.txt").write_text(text)
-    inputs = LayerSpec("x", "Input", (), (raw.shape[0],), {"result": kind})
+    inputs = LayerSpec("x", "Input", (), (raw.shape[0],), {"result": KIND})
     dense = LayerSpec(
-        "fc", "Dense", ("x",), (raw.shape[1],), {"weight": kind}, {"weight": raw}, {"weight": "fc/kernel"}
+        "fc", "Dense", ("x",), (raw.shape[1],), {"weight": KIND}, {"weight": raw}, {"weight": "fc/kernel"}
     )
     return Design("net", (inputs, dense), ("fc",))
 

@@ -66,7 +66,7 @@ def test_what_does_not_fit_the_weights_is_refused(tmp_path, text, message):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="gone.toml does not exist"):
+    with pytest.raises(ConfigError, match=r"gone\.toml does not exist"):
         read_config(tmp_path / "gone.toml")
 
 
