@@ -12,14 +12,19 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Design": "fpgaprune.design",
+    "Equivalence": "fpgaprune.comparison",
     "FixedType": "fpgaprune.fixed",
     "LayerSpec": "fpgaprune.design",
     "MaskSet": "fpgaprune.masks",
     "Part": "fpgaprune.target",
+    "RemovalPlan": "fpgaprune.remove.plan",
     "Target": "fpgaprune.target",
     "FpgaPruneError": "fpgaprune.errors",
+    "apply_removal": "fpgaprune.remove.apply",
+    "equivalence": "fpgaprune.remove.proof",
     "find_part": "fpgaprune.target",
     "list_parts": "fpgaprune.target",
+    "plan_removal": "fpgaprune.remove.planning",
 }
 
 __all__ = sorted(_HOMES)
