@@ -6,6 +6,8 @@ A message says what, where, what was got, what was wanted and what to do, in one
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class FpgaPruneError(Exception):
     """Something that the user of fpgaprune can understand and mend."""
@@ -24,7 +26,15 @@ class CertificateError(FpgaPruneError, ValueError):
 
 
 class EquivalenceError(CertificateError):
-    """Two models that should compute the same function do not."""
+    """Two models that should compute the same function do not.
+
+    Attributes:
+        worst_input: the input with the largest difference, one array for each input of the model; empty if unknown.
+    """
+
+    def __init__(self, message: str, worst_input: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.worst_input = worst_input
 
 
 class UnsupportedLayerError(FpgaPruneError, NotImplementedError):

@@ -8,6 +8,7 @@ from typing import Any
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.flow.stages import ONNX_TOLERANCE, Context
 from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.remove.plan import read_plan
 from fpgaprune.report import Accuracy, Check, LinkSummary, RunReport, layer_reports, write_report
 
 # A class that differs on more than one sample in a hundred is more than rounding.
@@ -31,7 +32,7 @@ def write_run_report(context: Context) -> dict[str, Any]:
             read_keras_weights(run.file("trained.keras")),
             read_keras_weights(run.file("removed.keras")),
             context.masks("masks.npz"),
-            json.loads(run.file("removal.json").read_text())["kept"],
+            read_plan(run.file("removal.json")).kept,
         ),
         before=figures["before"],
         after=figures["after"],

@@ -15,7 +15,7 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
 from fpgaprune.design import Design
-from fpgaprune.errors import ConfigError, EquivalenceError, ExportError, ToolError
+from fpgaprune.errors import ConfigError, ExportError, ToolError
 from fpgaprune.files import write_bytes
 from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
@@ -127,23 +127,24 @@ def certify(context: Context) -> dict[str, Any]:
 
 def remove(context: Context) -> dict[str, Any]:
     """`removed.keras` is the network without dead and unread channels, equal in float64."""
-    from fpgaprune.remove import apply_removal, equivalence, plan_removal
+    from fpgaprune.remove.apply import apply_removal
+    from fpgaprune.remove.planning import plan_removal
+    from fpgaprune.remove.proof import equivalence
 
     model = context.model("finetuned.keras")
     plan = plan_removal(model, strict=True)
     small = apply_removal(model, plan)
     proof = equivalence(model, small, context.data.x_test, tolerance=EQUIVALENCE_TOLERANCE, dtype="float64")
-    if not proof.ok:
-        raise EquivalenceError(
-            f"removal changed the network's outputs by {proof.max_abs_error:.3g}; nothing was written"
-        )
+    proof.require()
     masks = plan.remap(context.masks("masks.npz"))
     save_keras(small, context.run.file("removed.keras"))
     masks.save(context.run.file("removed_masks.npz"))
     write_json(context.run, "removal.json", plan.to_json())
     return {
         "accuracy": accuracy(small, context.data),
-        "equivalence": {"max_abs_error": proof.max_abs_error, "tolerance": EQUIVALENCE_TOLERANCE, "dtype": "float64"},
+        "equivalence": proof.to_json(),
+        "channels": plan.channel_counts,
+        "parameters": plan.parameters,
         **_links(check_keras_file(context.run.file("removed.keras"), masks)),
     }
 

@@ -12,10 +12,11 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_onnx_file
 from fpgaprune.design import Design
-from fpgaprune.errors import CertificateError, DesignError, MaskError, RunError
+from fpgaprune.errors import CertificateError, DesignError, MaskError, RemovalError, RunError
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.runner import CERTIFICATE
 from fpgaprune.masks import MaskSet
+from fpgaprune.remove.plan import read_plan
 
 
 def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
@@ -81,30 +82,19 @@ def _link_problems(link: LinkCheck, claim: LinkCheck | None) -> Iterator[str]:
 
 
 def _remap_problems(run: RunDirectory, masks: MaskSet, removed: MaskSet) -> Iterator[str]:
-    """Whether the masks after removal are the masks before it, cut to the channels that were kept."""
+    """Whether the masks after removal are the masks before it, carried over by the plan that was applied."""
     try:
-        plan = json.loads(run.file("removal.json").read_text())
-        kept = {path: [np.asarray(axis, dtype=int) for axis in axes] for path, axes in plan["kept"].items()}
-        freed = {path: np.asarray(where, dtype=int) for path, where in plan["freed"].items()}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        yield f"removal.json cannot be read: {error!r}"
+        expected = read_plan(run.file("removal.json")).remap(masks)
+    except (RemovalError, MaskError) as error:
+        yield f"removal.json: {error}"
         return
-    for path, mask in masks.items():
-        expected = mask
-        if path in kept:
-            if not all(len(axis) for axis in kept[path]):
-                continue  # nothing of this weight was kept
-            expected = mask[np.ix_(*kept[path])].copy()
-        if path in freed:
-            expected = expected.copy()
-            expected[tuple(freed[path].T)] = True
+    for path in expected.keys() | removed.keys():
         if path not in removed:
-            if path in kept or not expected.all():
-                yield f"removed_masks.npz has no mask for {path!r}, which still has locked elements"
-        elif not np.array_equal(removed[path], expected):
-            yield f"removed_masks.npz: the mask for {path!r} is not the one before removal cut to the kept channels"
-    for path in removed.keys() - masks.keys():
-        yield f"removed_masks.npz has a mask for {path!r}, which masks.npz does not know"
+            yield f"removed_masks.npz has no mask for {path!r}, which was locked before removal"
+        elif path not in expected:
+            yield f"removed_masks.npz has a mask for {path!r}, which masks.npz and the removal plan do not know"
+        elif not np.array_equal(removed[path], expected[path]):
+            yield f"removed_masks.npz: the mask for {path!r} is not the one before removal, carried over by the plan"
 
 
 def _certificate(run: RunDirectory) -> dict[str, Any]:

@@ -15,7 +15,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def layer_reports(
-    before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[Sequence[int]]]
+    before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[NDArray[np.intp]]]
 ) -> tuple[LayerReport, ...]:
     """One report for each layer with a kernel, in the order of `before`.
 
@@ -29,7 +29,7 @@ def layer_reports(
 
 
 def _layer(
-    path: str, before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[Sequence[int]]]
+    path: str, before: Arrays, after: Arrays, masks: MaskSet, kept: Mapping[str, Sequence[NDArray[np.intp]]]
 ) -> LayerReport:
     name = path.removesuffix("/kernel")
     kernel = before[path]
@@ -58,7 +58,7 @@ def _parameters(arrays: Arrays, layer: str) -> int:
     return sum(array.size for path, array in arrays.items() if path.rpartition("/")[0] == layer)
 
 
-def _removed(size: int, kept: Sequence[int] | None, stays: bool) -> tuple[int, ...]:
+def _removed(size: int, kept: NDArray[np.intp] | None, stays: bool) -> tuple[int, ...]:
     if kept is None:
         return () if stays else tuple(range(size))
-    return tuple(sorted(set(range(size)) - set(kept)))
+    return tuple(int(index) for index in np.setdiff1d(np.arange(size), kept))

@@ -1,0 +1,186 @@
+"""`plan_removal`: from a model to the plan of what leaves it, changing nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import RemovalError, UnsupportedLayerError
+from fpgaprune.remove.graph import value_of
+from fpgaprune.remove.linear import Linear
+from fpgaprune.remove.liveness import Liveness, pick_carrier
+from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
+from fpgaprune.remove.rules import RULES
+from fpgaprune.remove.trace import Count, Trace
+from fpgaprune.weights import named_weights
+
+
+def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0) -> RemovalPlan:
+    """What may leave `model` without changing what it computes at inference; the model is unchanged.
+
+    A channel may leave if everything that stays reads it with zero weights, or if it is a constant and the
+    constant is 0 or can be added to the bias of every reader. It cannot be added where a reader pads with
+    zeros: there one constant channel stays and takes over the kernels of all others. Exact over the reals.
+
+    Args:
+        model: a built functional or Sequential keras model.
+        strict: a layer without a rule is an error; otherwise it keeps its channels and the plan says so.
+        tolerance: weights of at most this size count as zero; more than 0 makes the removal lossy.
+
+    Raises:
+        RemovalError: the model's graph cannot be read, or all of its outputs are constant.
+        UnsupportedLayerError: a layer has no rule, and `strict` is set.
+    """
+    if not tolerance >= 0:
+        raise RemovalError(f"tolerance is {tolerance}; wanted 0 or more")
+    weights = named_weights(model) if model.weights else {}
+    trace = Trace({id(variable): path for path, variable in weights.items()}, RULES, tolerance)
+    outputs = trace.run(model)
+    if strict and trace.unsupported:
+        listed = ", ".join(f"{path!r} ({kind})" for path, kind in trace.unsupported.items())
+        raise UnsupportedLayerError(
+            f"model {model.name!r} has layers that removal has no rule for: {listed}; plan without strict=True to "
+            "keep their channels"
+        )
+    if all(channels.known.all() for channels in outputs):
+        raise RemovalError(
+            f"every output of model {model.name!r} is a constant: the network is dead; prune less, or train again"
+        )
+    alive = Liveness(trace)
+    shapes = {path: tuple(variable.shape) for path, variable in weights.items()}
+    kept = {path: _kept(trace, alive, path, shape) for path, shape in shapes.items()}
+    deltas = _deltas(trace, alive, kept)
+    return RemovalPlan(
+        model=model.name,
+        digest=weights_digest(weights),
+        shapes=shapes,
+        kept=kept,
+        deltas=deltas,
+        config=_config(trace, alive, deltas, shapes),
+        dropped=tuple(key for key, ids in trace.writes.items() if ids.size and not alive.needed(ids).any()),
+        channels=_explain(trace, alive),
+        unsupported=trace.unsupported,
+        multiplications=_multiplications(trace, shapes, kept),
+        tolerance=tolerance,
+    )
+
+
+def weights_digest(weights: dict[str, Any]) -> str:
+    """SHA-256 over paths, shapes and values of variables by path."""
+    digest = hashlib.sha256()
+    for path, variable in weights.items():
+        array = np.ascontiguousarray(value_of(variable))
+        digest.update(f"{path}\0{array.shape}\0{array.dtype}\0".encode())
+        digest.update(array.view(np.uint8).data if array.ndim else array.tobytes())
+    return digest.hexdigest()
+
+
+def _kept(trace: Trace, alive: Liveness, path: str, shape: tuple[int, ...]) -> Indices:
+    axes = trace.axes.get(path, (None,) * len(shape))
+    indices = []
+    for ids, size in zip(axes, shape, strict=True):
+        if ids is None:
+            indices.append(np.arange(size))
+        else:
+            needed = alive.needed(ids)
+            indices.append(np.flatnonzero(needed if needed.ndim == 1 else needed.any(axis=0)))
+    return tuple(indices)
+
+
+def _deltas(trace: Trace, alive: Liveness, kept: dict[str, Indices]) -> dict[str, Delta]:
+    deltas: dict[str, Delta] = {}
+    for linear in trace.linears.values():
+        outputs = np.flatnonzero(alive.needed(linear.out_ids))
+        folded = linear.constant & alive.read(linear) & ~alive.needed(linear.source.ids)
+        if not folded.any() or not outputs.size:
+            continue
+        if linear.absorbs:
+            values = linear.taps.constant_part(linear.source, folded)[outputs]
+            _put(deltas, linear.bias_path, linear.bias_offset + np.arange(outputs.size), values)
+        else:
+            values = _merged(linear, np.flatnonzero(folded), alive.carriers(linear), kept[linear.kernel_path])
+            _put(deltas, linear.kernel_path, np.arange(values.size), values.reshape(-1))
+    return deltas
+
+
+def _merged(linear: Linear, folded: NDArray[np.intp], carriers: NDArray[np.intp], kept: Indices) -> NDArray[np.float64]:
+    """What the kernels of the carriers gain, in the shape of the small kernel."""
+    gain = np.zeros([len(axis) for axis in kept])
+    view = np.moveaxis(gain, (linear.in_axis, linear.out_axis), (-2, -1))
+    inputs, outputs = kept[linear.in_axis], kept[linear.out_axis]
+    value = linear.source.value
+    for channel in folded:
+        carrier = pick_carrier(value, channel, carriers)
+        if carrier is None:
+            raise RemovalError(f"layer {linear.path!r} has no constant channel to stand for channel {channel}")
+        rows = linear.taps.rows(np.array([channel]))[:, 0, outputs] * (value[channel] / value[carrier])
+        view[..., int(np.searchsorted(inputs, carrier)), :] += rows.reshape(*view.shape[:-2], -1)
+    return gain
+
+
+def _put(deltas: dict[str, Delta], path: str, at: NDArray[np.intp], values: NDArray[np.float64]) -> None:
+    some = values != 0
+    if some.any():
+        deltas[path] = Delta(at[some], values[some])
+
+
+def _config(
+    trace: Trace, alive: Liveness, deltas: dict[str, Delta], shapes: dict[str, tuple[int, ...]]
+) -> dict[str, dict[str, Any]]:
+    def size(entry: Any) -> Any:
+        if isinstance(entry, tuple):
+            return tuple(size(item) for item in entry)
+        if not isinstance(entry, Count):
+            return entry
+        needed = alive.needed(entry.ids)
+        return int((needed if needed.ndim == 1 else needed.any(axis=1)).sum())
+
+    def shrinks(entry: Any) -> bool:
+        if isinstance(entry, tuple):
+            return any(shrinks(item) for item in entry)
+        return isinstance(entry, Count) and size(entry) < len(entry.ids)
+
+    config: dict[str, dict[str, Any]] = {}
+    for path, entries in trace.configs.items():
+        smaller = {key: size(entry) for key, entry in entries.items() if shrinks(entry)}
+        if smaller:
+            config[path] = smaller
+    for linear in trace.linears.values():
+        if linear.bias_path in deltas and linear.bias_path not in shapes:
+            config.setdefault(linear.path, {})["use_bias"] = True
+    return config
+
+
+def _multiplications(trace: Trace, shapes: dict[str, tuple[int, ...]], kept: dict[str, Indices]) -> tuple[int, int]:
+    before = sum(uses * math.prod(shapes[path]) for path, uses in trace.uses.items())
+    after = sum(uses * math.prod(len(axis) for axis in kept[path]) for path, uses in trace.uses.items())
+    return before, after
+
+
+def _explain(trace: Trace, alive: Liveness) -> tuple[LayerChannels, ...]:
+    constants: dict[int, float] = {}
+    for linear in trace.linears.values():
+        known = linear.source.known
+        constants.update(
+            zip(alive.root(linear.source.ids[known]).tolist(), linear.source.value[known].tolist(), strict=True)
+        )
+    layers = []
+    for path, owner in trace.owners.items():
+        rows = [_fate(trace, alive, int(slot), constants) for slot in owner.ids]
+        reasons, values, by = zip(*rows, strict=True)
+        layers.append(LayerChannels(path, owner.kind, reasons, values, by))
+    return tuple(layers)
+
+
+def _fate(trace: Trace, alive: Liveness, slot: int, constants: dict[int, float]) -> tuple[str, float | None, str]:
+    constant = constants.get(int(alive.root(np.array(slot))))
+    if not alive.needed(np.array(slot)):
+        return ("unread" if constant is None else "dead"), constant, ""
+    reason, by = alive.cause(slot)
+    if reason == "read" and slot in trace.partners:
+        return "partner", constant, trace.partners[slot]
+    return reason, constant, by

@@ -1,0 +1,141 @@
+"""`equivalence`: two models run on the same inputs, in float64 where asked, and compared element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.comparison import Equivalence
+from fpgaprune.errors import EquivalenceError
+from fpgaprune.remove.graph import graph_of, structures, value_of
+from fpgaprune.remove.rebuild import rebuild
+
+_BATCH = 32
+
+
+def equivalence(
+    first: Any,
+    second: Any,
+    inputs: Any = None,
+    *,
+    tolerance: float = 1e-9,
+    dtype: str | None = "float64",
+    bare: bool = True,
+    seed: int = 0,
+) -> Equivalence:
+    """How far the outputs of two models lie apart on `inputs`; `.require()` raises where it is too far.
+
+    Args:
+        first: a keras model; its outputs give the scale of the comparison.
+        second: another with the same inputs and outputs.
+        inputs: an array, or arrays nested as the model's inputs, with a batch axis; None for `edge_inputs`.
+        tolerance: largest relative error that passes, see `Equivalence`; 0 for equal values.
+        dtype: both models are copied and run in this precision; None runs them as they are.
+        bare: with a `dtype`, compare what goes into a softmax or sigmoid at an output instead of what comes out:
+            where those saturate they hide any difference. Equal logits make equal outputs, not the other way round.
+        seed: of the random inputs, where `inputs` is None.
+
+    Raises:
+        EquivalenceError: inputs or outputs of the two differ in number or shape, or there is no input.
+    """
+    if inputs is None:
+        inputs = edge_inputs(first, seed=seed)
+    arrays = [np.asarray(x) for x in keras.tree.flatten(inputs)]
+    if not arrays or any(len(array) != len(arrays[0]) or not len(array) for array in arrays):
+        raise EquivalenceError(
+            f"inputs have shapes {[array.shape for array in arrays]}; wanted one or more samples, as many in each"
+        )
+    models = [rebuild(model, dtype=dtype, bare=bare) if dtype else model for model in (first, second)]
+    finding = _Finding(np.dtype(dtype or "float32"))
+    for start in range(0, len(arrays[0]), _BATCH):
+        batch = [array[start : start + _BATCH] for array in arrays]
+        finding.add(*(_outputs(model, batch, dtype) for model in models))
+    errors, scales = finding.per_sample()
+    relative = errors / np.where(scales > 0, scales, 1.0)
+    output, sample = (int(k) for k in np.unravel_index(int(relative.argmax()), relative.shape))
+    return Equivalence(
+        first=first.name,
+        second=second.name,
+        samples=len(arrays[0]),
+        dtype=dtype or "model",
+        max_abs_error=float(errors.max()),
+        max_relative_error=float(relative.max()),
+        max_ulp=finding.ulp,
+        tolerance=tolerance,
+        worst_sample=sample,
+        worst_output=output,
+        worst_input=tuple(array[sample] for array in arrays),
+    )
+
+
+def edge_inputs(model: Any, samples: int = 8, seed: int = 0) -> list[NDArray[Any]]:
+    """Inputs that reach borders and extremes: zeros, ones, +-1000, one-hot in corner and centre, and random ones.
+
+    Args:
+        model: with known input shapes, but for axes of unknown size, which get 8.
+        samples: normally distributed inputs beside the edges.
+        seed: of the random ones.
+    """
+    generator = np.random.default_rng(seed)
+    found = []
+    for tensor in graph_of(model).inputs:
+        shape = tuple(8 if size is None else size for size in tensor.shape[1:])
+        if not tensor.dtype.startswith(("float", "bfloat")):
+            found.append(generator.integers(0, 2, size=(samples + 6, *shape)).astype(tensor.dtype))
+            continue
+        hot = np.zeros((2, *shape))
+        hot[0].reshape(-1)[0] = 1.0
+        hot[1].reshape(-1)[hot[1].size // 2] = 1.0
+        edges = [np.zeros((1, *shape)), np.ones((1, *shape)), np.full((1, *shape), 1e3), np.full((1, *shape), -1e3)]
+        found.append(np.concatenate([*edges, hot, generator.standard_normal((samples, *shape))]).astype(np.float32))
+    return found
+
+
+class _Finding:
+    """Errors and scales per output and sample, gathered batch by batch."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        self.ulp = 0.0
+        self._errors: list[list[NDArray[np.float64]]] = []
+        self._scales: list[list[NDArray[np.float64]]] = []
+
+    def add(self, first: Sequence[NDArray[Any]], second: Sequence[NDArray[Any]]) -> None:
+        shapes = [[array.shape for array in arrays] for arrays in (first, second)]
+        if shapes[0] != shapes[1]:
+            raise EquivalenceError(f"outputs have shapes {shapes[0]} and {shapes[1]}; wanted equal ones")
+        pairs = [self._compare(a, b) for a, b in zip(first, second, strict=True)]
+        self._errors.append([error for error, _ in pairs])
+        self._scales.append([scale for _, scale in pairs])
+
+    def per_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Largest error and the scale of each sample, (outputs, samples)."""
+        errors = np.array([np.concatenate(parts) for parts in zip(*self._errors, strict=True)])
+        scales = np.array([np.concatenate(parts) for parts in zip(*self._scales, strict=True)])
+        return errors, np.maximum(scales, np.median(scales, axis=1, keepdims=True))
+
+    def _compare(self, a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        x, y = (array.astype(np.float64).reshape(len(array), -1) for array in (a, b))
+        with np.errstate(invalid="ignore"):
+            gap = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
+        gap = np.where(np.isnan(gap), np.inf, gap)
+        larger = np.fmax(np.abs(x), np.abs(y)).astype(self.dtype)
+        unit = np.spacing(np.where(np.isfinite(larger), larger, 1)).astype(np.float64)
+        self.ulp = max(self.ulp, float((gap / unit).max(initial=0.0)))
+        return gap.max(axis=1, initial=0.0), np.where(np.isfinite(x), np.abs(x), 0.0).max(axis=1, initial=0.0)
+
+
+def _outputs(model: Any, batch: Sequence[NDArray[Any]], dtype: str | None) -> list[NDArray[Any]]:
+    graph = graph_of(model) if dtype else None
+    tensors: Any = [keras.ops.convert_to_tensor(x) for x in batch]
+    if graph is not None:
+        wanted = [tensor.dtype for tensor in graph.inputs]
+        tensors = [keras.ops.cast(x, name) for x, name in zip(tensors, wanted, strict=True)]
+        tensors = keras.tree.pack_sequence_as(structures(graph)[0], tensors)
+    elif len(tensors) == 1:
+        tensors = tensors[0]
+    return [value_of(x) for x in keras.tree.flatten(model(tensors, training=False))]

@@ -1,0 +1,191 @@
+"""A model built anew from its graph: in another precision, smaller by a plan, or just a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import RemovalError
+from fpgaprune.remove.graph import Call, calls_of, graph_of, is_model, producer, structures, value_of
+from fpgaprune.remove.plan import RemovalPlan
+from fpgaprune.weights import named_weights
+
+_FLOATS = ("float", "bfloat", "mixed_")
+
+
+def rebuild(model: Any, plan: RemovalPlan | None = None, dtype: str | None = None, bare: bool = False) -> Any:
+    """A functional model with layers of its own, the names of `model`'s, and its weights as `plan` wants them.
+
+    Args:
+        model: a functional or Sequential keras model; unchanged.
+        plan: what leaves; None for nothing.
+        dtype: dtype of every floating-point layer and input, such as "float64"; None for what each has now.
+        bare: leave out a softmax or sigmoid that makes an output: where it saturates it hides what comes in.
+
+    Raises:
+        RemovalError: the graph cannot be read, or a layer cannot be made from its config.
+    """
+    copy = _Builder(plan, dtype, _final_layers(graph_of(model)) if bare else set()).build(model, "", "")
+    sources = named_weights(model) if model.weights else {}
+    for path, variable in (named_weights(copy) if copy.weights else {}).items():
+        value = small_value(sources.get(path), tuple(variable.shape), path, plan)
+        variable.assign(value.astype(_numpy_dtype(variable.dtype)))
+    return copy
+
+
+def small_value(source: Any, shape: tuple[int, ...], path: str, plan: RemovalPlan | None) -> NDArray[Any]:
+    """What the weight at `path` becomes under `plan`; sums in float64.
+
+    Raises:
+        RemovalError: the plan does not give the shape that the small layer has.
+    """
+    value = np.zeros(shape) if source is None else value_of(source)
+    if plan is None:
+        return value
+    if source is not None and value.ndim:
+        value = value[np.ix_(*plan.kept[path])]
+    if value.shape != shape:
+        raise RemovalError(f"weight {path!r} is {value.shape} by the plan; the small layer has {shape}")
+    if path in plan.deltas:
+        value = value.astype(np.float64)
+        np.add.at(value.reshape(-1), plan.deltas[path].at, plan.deltas[path].values)
+    return value
+
+
+def _numpy_dtype(name: str) -> Any:
+    return np.float32 if name == "bfloat16" else name  # NumPy has no bfloat16; the assignment rounds
+
+
+def _final_layers(graph: Any) -> set[int]:
+    """Layers whose softmax or sigmoid makes an output of `graph` and nothing else."""
+    calls = calls_of(graph)
+    read = {id(tensor) for call in calls for tensor in call.inputs}
+    ends = {id(tensor) for tensor in graph.outputs} - read
+    found = set()
+    for call in calls:
+        layer = call.operation
+        squashes = getattr(layer, "activation", None) in (keras.activations.softmax, keras.activations.sigmoid)
+        once = sum(other.operation is layer for other in calls) == 1
+        if once and (squashes or type(layer) is keras.layers.Softmax) and id(call.outputs[0]) in ends:
+            found.add(id(layer))
+    return found
+
+
+@dataclass
+class _Builder:
+    plan: RemovalPlan | None
+    dtype: str | None
+    bare: set[int]
+    _layers: dict[int, Any] = field(default_factory=dict)
+
+    def build(self, model: Any, key_prefix: str, path_prefix: str) -> Any:
+        graph = graph_of(model)
+        inputs, outputs = structures(graph)
+        found = {id(tensor): self._input(tensor, path_prefix) for tensor in graph.inputs}
+        for call in calls_of(graph, key_prefix, path_prefix):
+            self._call(call, found)
+        pick = _Lookup(found)
+        copy = keras.Model(
+            keras.tree.map_structure(pick, inputs), keras.tree.map_structure(pick, outputs), name=model.name
+        )
+        if not model.trainable:
+            copy.trainable = False
+        return copy
+
+    def _input(self, tensor: Any, path_prefix: str) -> Any:
+        layer = producer(tensor)
+        entries = self._entries(path_prefix + layer.name)
+        return keras.Input(
+            batch_shape=entries.get("batch_shape", tensor.shape),
+            dtype=self.dtype if self.dtype and tensor.dtype.startswith(_FLOATS) else tensor.dtype,
+            name=layer.name,
+            sparse=getattr(layer, "sparse", None) or None,
+        )
+
+    def _entries(self, path: str) -> Mapping[str, Any]:
+        return self.plan.config.get(path, {}) if self.plan else {}
+
+    def _call(self, call: Call, found: dict[int, Any]) -> None:
+        if self.plan and call.key in self.plan.dropped:
+            return
+        present = [tensor for tensor in call.inputs if id(tensor) in found]
+        if len(present) == 1 < len(call.inputs):  # all other branches of a concatenation have left
+            found[id(call.outputs[0])] = found[id(present[0])]
+            return
+        if not present:
+            raise RemovalError(f"call {call.key!r} stays, but everything that it reads leaves")
+        args = _filled(call.args, found)
+        kwargs = {key: _filled(value, found) for key, value in call.kwargs.items()}
+        if id(call.operation) in self.bare and isinstance(call.operation, keras.layers.Softmax):
+            kwargs = {}  # an Identity takes no mask
+        results = self._operation(call)(*args, **kwargs)
+        for tensor, result in zip(call.outputs, keras.tree.flatten(results), strict=True):
+            found[id(tensor)] = result
+
+    def _operation(self, call: Call) -> Any:
+        operation = call.operation
+        if id(operation) not in self._layers:
+            if is_model(operation):
+                copy = self.build(operation, f"{call.key}/", f"{call.path}/")
+            elif isinstance(operation, keras.Layer):
+                copy = self._layer(operation, call.path)
+            else:
+                copy = operation  # an operation without state
+            self._layers[id(operation)] = copy
+        return self._layers[id(operation)]
+
+    def _layer(self, layer: Any, path: str) -> Any:
+        config = layer.get_config()
+        if self.dtype:
+            config = _with_dtype(config, self.dtype)
+        if id(layer) in self.bare:
+            if isinstance(layer, keras.layers.Softmax):
+                return keras.layers.Identity(name=layer.name, dtype=config["dtype"])
+            config = {**config, "activation": "linear"}
+        try:
+            return type(layer).from_config({**config, **self._entries(path)})
+        except (TypeError, ValueError, NotImplementedError) as error:
+            raise RemovalError(
+                f"layer {path!r} ({type(layer).__name__}) cannot be made from its config: {error}"
+            ) from error
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    found: Mapping[int, Any]
+
+    def __call__(self, leaf: Any) -> Any:
+        return self.found.get(id(leaf), leaf)
+
+
+def _filled(value: Any, found: Mapping[int, Any]) -> Any:
+    """`value` with its symbolic tensors replaced, and without those that have left."""
+    if isinstance(value, keras.KerasTensor):
+        return found[id(value)]
+    if isinstance(value, list | tuple) and any(isinstance(item, keras.KerasTensor) for item in value):
+        return [found[id(x)] if isinstance(x, keras.KerasTensor) else x for x in value if _present(x, found)]
+    return keras.tree.map_structure(_Lookup(found), value)
+
+
+def _present(item: Any, found: Mapping[int, Any]) -> bool:
+    return not isinstance(item, keras.KerasTensor) or id(item) in found
+
+
+def _with_dtype(config: Any, dtype: str) -> Any:
+    if isinstance(config, Mapping):
+        return {
+            key: _policy(value, dtype) if key == "dtype" else _with_dtype(value, dtype) for key, value in config.items()
+        }
+    if isinstance(config, list):
+        return [_with_dtype(item, dtype) for item in config]
+    return config
+
+
+def _policy(value: Any, dtype: str) -> Any:
+    name = value if isinstance(value, str) else (value or {}).get("config", {}).get("name", "float32")
+    return dtype if name.startswith(_FLOATS) else value
