@@ -5,24 +5,41 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Design": "fpgaprune.design",
+    "Estimate": "fpgaprune.estimate",
     "FixedType": "fpgaprune.fixed",
     "LayerSpec": "fpgaprune.design",
     "MaskSet": "fpgaprune.masks",
     "Part": "fpgaprune.target",
     "Target": "fpgaprune.target",
     "FpgaPruneError": "fpgaprune.errors",
+    "estimate": "fpgaprune.estimate",
     "find_part": "fpgaprune.target",
     "list_parts": "fpgaprune.target",
 }
 
 __all__ = sorted(_HOMES)
+
+
+class _Package(ModuleType):
+    """This package: a public function wins over the subpackage of the same name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Importing `fpgaprune.estimate` binds the module on its parent, which would hide the function `estimate`.
+        # The module stays reachable: `from fpgaprune.estimate import ...` and `sys.modules` do not look here.
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
