@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -13,28 +15,52 @@ __version__ = "0.1.0"
 _HOMES = {
     "Design": "fpgaprune.design",
     "Equivalence": "fpgaprune.comparison",
+    "Estimate": "fpgaprune.estimate",
     "FixedType": "fpgaprune.fixed",
     "FpgaPruneError": "fpgaprune.errors",
+    "HlsProject": "fpgaprune.hls.project",
     "LayerSpec": "fpgaprune.design",
     "LockCertificate": "fpgaprune.certificate",
     "LockedOptimizer": "fpgaprune.train",
     "MaskSet": "fpgaprune.masks",
     "Part": "fpgaprune.target",
+    "Precision": "fpgaprune.hls.precision",
     "RemovalPlan": "fpgaprune.remove.plan",
+    "RunReport": "fpgaprune.report",
     "Target": "fpgaprune.target",
     "apply_removal": "fpgaprune.remove.apply",
     "certify": "fpgaprune.certify.links",
     "equivalence": "fpgaprune.remove.proof",
+    "estimate": "fpgaprune.estimate",
+    "export_onnx": "fpgaprune.export.onnx_file",
     "find_part": "fpgaprune.target",
     "finetune": "fpgaprune.train",
+    "layer_reports": "fpgaprune.report",
     "list_parts": "fpgaprune.target",
     "lock": "fpgaprune.train",
+    "make_design": "fpgaprune.hls.project",
     "plan_removal": "fpgaprune.remove.planning",
     "relock": "fpgaprune.train",
+    "select": "fpgaprune.select.choose",
+    "to_hls": "fpgaprune.hls.project",
     "unlock": "fpgaprune.train",
+    "write_report": "fpgaprune.report",
 }
 
 __all__ = sorted(_HOMES)
+
+
+class _Package(ModuleType):
+    """This package: a public function wins over the subpackage of the same name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Importing `fpgaprune.estimate` binds the module on its parent, which would hide the function `estimate`.
+        # The module stays reachable: `from fpgaprune.estimate import ...` and `sys.modules` do not look here.
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -1,1 +1,11 @@
-"""TODO."""
+"""Estimates of resources and latency, without a vendor tool.
+
+`estimate(design, target)` prices a `Design`. Layers become neutral features (`features`), features become quantities of
+hardware (`products`, `window`, `elementwise`, put together in `compose`), and quantities become LUTs and flip-flops by
+coefficients that were fitted to vendor reports (`coefficients`, `fit`).
+"""
+
+from fpgaprune.estimate.price import estimate
+from fpgaprune.estimate.result import Binding, Estimate, Figure, LayerEstimate, Usage
+
+__all__ = ["Binding", "Estimate", "Figure", "LayerEstimate", "Usage", "estimate"]

@@ -13,6 +13,10 @@ from fpgaprune.report import Accuracy, Check, LinkSummary, RunReport, layer_repo
 
 # A class that differs on more than one sample in a hundred is more than rounding.
 AGREEMENT = 0.99
+_EQUIVALENCES = {
+    "equivalence": "removal, exact arithmetic in float64",
+    "stored": "removal, as stored in float32",
+}
 _CHECKED = ("certify", "remove", "export", "hls")
 
 
@@ -46,14 +50,9 @@ def write_run_report(context: Context) -> dict[str, Any]:
 
 
 def _checks(results: dict[str, Any]) -> list[Check]:
-    proof, onnx, simulation = results["remove"]["equivalence"], results["export"], results["hls"]
+    onnx, simulation = results["export"], results["hls"]
     checks = [
-        Check(
-            "removal against the fine-tuned network",
-            "largest difference, float64",
-            proof["max_abs_error"],
-            proof["tolerance"],
-        ),
+        *(_equivalence(results["remove"][key], what) for key, what in _EQUIVALENCES.items()),
         Check(
             "ONNX against Keras", "largest difference", onnx["max_abs_error"], ONNX_TOLERANCE, samples=onnx["samples"]
         ),
@@ -73,3 +72,8 @@ def _checks(results: dict[str, Any]) -> list[Check]:
         ),
         Check("C simulation against the labels", "accuracy", simulation["accuracy"], at_least=True, samples=samples),
     ]
+
+
+def _equivalence(found: dict[str, Any], what: str) -> Check:
+    quantity = "largest difference of the logits over their scale"
+    return Check(what, quantity, found["max_relative_error"], found["tolerance"], samples=found["samples"])

@@ -51,7 +51,11 @@ def fold(model: Any) -> Any:
             return args[0]
         return layer(*args, **kwargs)
 
-    copy = keras.models.clone_model(functional, clone_function=clone, call_function=call)
+    inputs = [
+        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=_allowed_name(tensor.name))
+        for tensor in functional.inputs
+    ]
+    copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
     for layer in copy.layers:
         source = model.get_layer(layer.name) if not isinstance(layer, keras.layers.InputLayer) else None
         if source is None:
@@ -116,6 +120,11 @@ def _folded(layer: Any, bn: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     bias = shift + (np.asarray(layer.bias, dtype=np.float64) * scale if layer.use_bias else 0.0)
     # + 0.0 turns the negative zeros of a negative scale into plain ones.
     return (kernel + 0.0).astype("float32"), (bias + 0.0).astype("float32")
+
+
+def _allowed_name(name: str) -> str:
+    # hls4ml keeps the name 'input' for itself.
+    return "input_layer" if name == "input" else name
 
 
 def _is_plain_relu(layer: Any) -> bool:

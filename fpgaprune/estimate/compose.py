@@ -1,0 +1,108 @@
+"""From layers to the whole design: FIFOs and registers between layers, latency and interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fpgaprune.estimate import elementwise, window
+from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
+from fpgaprune.estimate.hardware import Hardware
+from fpgaprune.estimate.memory import fifo_blocks, fifo_blocks_placed
+
+_MODELS: dict[str, Callable[[LayerFeatures, DesignFeatures], Hardware]] = {
+    "input": elementwise.passing,
+    "reshape": elementwise.passing,
+    "clone": elementwise.passing,
+    "dense": elementwise.dense,
+    "conv": window.convolution,
+    "depthwise": window.depthwise,
+    "scale": elementwise.scale,
+    "activation": elementwise.activation,
+    "softmax": elementwise.softmax,
+    "merge": elementwise.merge,
+    "pooling": window.pooling,
+    "global_pooling": window.global_pooling,
+    "padding": window.reordering,
+    "resize": window.reordering,
+    "transpose": window.reordering,
+}
+# Layers that leave nothing behind: no process, no FIFO.
+_WIRES = ("input", "reshape")
+
+
+@dataclass(slots=True)
+class Parts:
+    """A priced design: hardware by layer, between layers, and the whole schedule in cycles."""
+
+    layers: list[Hardware]
+    between: Hardware
+    latency_cycles: int
+    interval_cycles: int
+
+
+def build(design: DesignFeatures) -> Parts:
+    """The hardware of `design`, layer by layer, and its schedule."""
+    layers = [_MODELS[layer.family](layer, design) for layer in design.layers]
+    between = _registers(design, layers) if design.pipelined else _fifos(design)
+    latency, interval = _schedule(design, layers)
+    return Parts(layers, between, latency, interval)
+
+
+def _registers(design: DesignFeatures, layers: Sequence[Hardware]) -> Hardware:
+    """Pipeline registers that carry each layer's result to the next, where the layer takes a cycle at all."""
+    made = Hardware()
+    made.ff["boundary_bit"] = sum(
+        layer.positions_out * layer.channels_out * layer.out.bits
+        for layer, hardware in zip(design.layers, layers, strict=True)
+        if layer.family not in _WIRES and (hardware.latency_cycles >= 1 or layer.products)
+    )
+    return made
+
+
+def _fifos(design: DesignFeatures) -> Hardware:
+    """One FIFO per channel and stream between layers; the first and the last stream are ports."""
+    made = Hardware()
+    for layer in fifo_makers(design):
+        depth = layer.fifo_depth or layer.positions_out
+        count = layer.channels_out * layer.copies
+        bits = layer.out.bits
+        if design.io_type == "io_parallel":
+            depth, count = 2, layer.positions_out * layer.channels_out
+        if design.tool == "vitis" and design.io_type == "io_stream":
+            # Vitis HLS packs the channels of one transfer into one FIFO.
+            count, bits = layer.copies, bits * layer.channels_out
+        blocks = fifo_blocks(bits, depth)
+        made.bram18 += count * blocks
+        made.bram18_placed += count * fifo_blocks_placed(bits, depth)
+        kind = "fifo_block" if blocks else "fifo_shift"
+        for quantities in (made.lut, made.ff):
+            quantities[kind] = quantities.get(kind, 0.0) + count
+            quantities[f"{kind}_bit"] = quantities.get(f"{kind}_bit", 0.0) + count * bits
+    return made
+
+
+def fifo_makers(design: DesignFeatures) -> list[LayerFeatures]:
+    """The layers whose result enters a FIFO, in order."""
+    makers = [layer for layer in design.layers if layer.family not in _WIRES]
+    return makers[:-1]
+
+
+def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, int]:
+    active = [(x, h) for x, h in zip(design.layers, layers, strict=True) if x.family not in _WIRES]
+    if not active:
+        return 0, 1
+    latencies = [h.latency_cycles for _, h in active]
+    if design.io_type == "io_stream":
+        longest = max(latencies)
+        return round(longest + 6 + len(active)), round(longest + 1)
+    if not design.pipelined:
+        total = sum(latencies) + 3
+        return round(total), round(max([1.0, *(h.interval_cycles for _, h in active)]))
+    products = [x for x, h in active if x.family == "dense"]
+    interval = max([1.0, *(h.interval_cycles for _, h in active)])
+    if design.tool == "vitis":
+        handover = len(active) - 1 + (len(products) if interval == 1 else 0)
+    else:
+        handover = len(products) + 1
+    return round(sum(latencies) + handover), round(interval)

@@ -1,0 +1,133 @@
+"""How many multiplications of which kind a set of raw integer weights needs.
+
+A constant multiplication costs by the nonzero digits of the constant in canonical signed-digit form
+(Avizienis 1961): none for zero, wiring for one digit (a power of two), one adder for two digits, and for
+three or more either a DSP slice or a multiplier in look-up tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Multiplications of one layer per output position, by the kind of their constant.
+
+    Attributes:
+        total: all, zeros included.
+        zero: by zero. power_of_two: by plus or minus 2**k. few: two signed digits. many: three or more.
+        distinct_few: `few` after equal constants on the same input are shared.
+        distinct_many: `many` after the same.
+        constant_bits: bits of the largest constant, sign included.
+    """
+
+    total: int
+    zero: int
+    power_of_two: int
+    few: int
+    many: int
+    distinct_few: float
+    distinct_many: float
+    constant_bits: int
+
+    @property
+    def nonzero(self) -> int:
+        """Multiplications that leave hardware behind."""
+        return self.total - self.zero
+
+    @property
+    def zero_share(self) -> float:
+        """Fraction of the multiplications that are by zero, 0 to 1."""
+        return self.zero / self.total if self.total else 0.0
+
+
+def signed_digits(raw: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Nonzero digits of each integer in canonical signed-digit form; exact below 2**61 in magnitude."""
+    magnitude = np.abs(raw)
+    # The digits of x are the bits in which x/2 and 3x/2 differ.
+    digits: NDArray[np.int64] = np.bitwise_count(magnitude ^ (3 * magnitude)).astype(np.int64)
+    return digits
+
+
+def count_products(raw: NDArray[np.int64]) -> Products:
+    """The multiplications by `raw`, shaped (products per output, outputs): every row is one input's constants."""
+    matrix = np.asarray(raw, dtype=np.int64).reshape(-1, raw.shape[-1] if raw.ndim else 1)
+    digits = signed_digits(matrix)
+    kinds = np.bincount(np.minimum(digits, 3).ravel(), minlength=4)
+    largest = int(np.abs(matrix).max(initial=0))
+    return Products(
+        total=int(matrix.size),
+        zero=int(kinds[0]),
+        power_of_two=int(kinds[1]),
+        few=int(kinds[2]),
+        many=int(kinds[3]),
+        distinct_few=_distinct(matrix, digits == 2),
+        distinct_many=_distinct(matrix, digits >= 3),
+        constant_bits=largest.bit_length() + 1,
+    )
+
+
+def expect_products(total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int) -> Products:
+    """The multiplications that counts alone describe; sharing on an input is its expectation for spread-out values."""
+    few = max(total - zero - power_of_two - many, 0)
+    two, three = _values_of(few, many)
+    return Products(
+        total,
+        zero,
+        power_of_two,
+        few,
+        many,
+        _expected_distinct(few, inputs, two),
+        _expected_distinct(many, inputs, three),
+        constant_bits,
+    )
+
+
+def _distinct(matrix: NDArray[np.int64], chosen: NDArray[np.bool_]) -> float:
+    """Different values among the chosen elements of each row, summed over rows."""
+    rows, columns = np.nonzero(chosen)
+    if not rows.size:
+        return 0.0
+    values = matrix[rows, columns]
+    order = np.lexsort((values, rows))
+    rows, values = rows[order], values[order]
+    new = (rows[1:] != rows[:-1]) | (values[1:] != values[:-1])
+    return float(1 + np.count_nonzero(new))
+
+
+def _expected_distinct(count: float, inputs: int, values: float) -> float:
+    """Different values among `count` draws spread over `inputs` rows from `values` equally likely ones each."""
+    if count <= 0 or inputs <= 0:
+        return 0.0
+    per_input = count / inputs
+    # A count below one per input has nothing to share.
+    return float(min(count, inputs * values * -np.expm1(-per_input / values)) if per_input > 1 else count)
+
+
+def _spread() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    shares, two, three = [], [], []
+    for bits in range(3, 14):
+        digits = signed_digits(np.arange(1, 1 << bits))
+        n_two, n_three = int(np.count_nonzero(digits == 2)), int(np.count_nonzero(digits >= 3))
+        shares.append(n_three / max(n_two + n_three, 1))
+        two.append(2.0 * n_two)
+        three.append(max(2.0 * n_three, 1.0))
+    return np.asarray(shares), np.asarray(two), np.asarray(three)
+
+
+_SHARES, _TWO, _THREE = _spread()
+
+
+def _values_of(few: float, many: float) -> tuple[float, float]:
+    """How many different constants of two, and of three or more digits, a layer draws from.
+
+    The wider the constants spread, the more of them need three digits; even values up to 2**bits fix the relation.
+    """
+    share = many / (few + many) if few + many > 0 else 0.0
+    two = float(np.exp(np.interp(share, _SHARES, np.log(_TWO))))
+    three = float(np.exp(np.interp(share, _SHARES, np.log(_THREE))))
+    return two, three

@@ -1,0 +1,139 @@
+"""Layers that treat each number by itself, tables of functions, and softmax."""
+
+from __future__ import annotations
+
+import math
+
+from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
+from fpgaprune.estimate.hardware import Hardware
+from fpgaprune.estimate.memory import table_blocks
+from fpgaprune.estimate.products import product_hardware, uses_dsp
+from fpgaprune.estimate.window import pace
+
+_COMPARED = ("relu", "leaky_relu", "linear", "prelu", "thresholded_relu", "binary_tanh", "ternary_tanh", "hard_")
+
+
+def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """The products; in a stream, the inputs are gathered first and the outputs leave together."""
+    made = product_hardware(layer, design)
+    if design.io_type == "io_parallel":
+        return made
+    made.lut["process"] = made.ff["process"] = 1
+    made.lut["stream_bit"] = layer.n_out * layer.out.bits
+    gather = layer.positions_in if layer.positions_in > 1 else 0
+    made.ff["gather_bit"] = layer.n_in * layer.inp.bits
+    if layer.strategy == "resource":
+        extra = 9 * pace(design) + (15 if layer.accum.saturates else 0)
+        made.latency_cycles = gather + layer.reuse + round(extra)
+    else:
+        made.latency_cycles = gather + made.latency_cycles + 1
+    made.interval_cycles = made.latency_cycles
+    return made
+
+
+def scale(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """One constant product and one addition per channel."""
+    made = product_hardware(layer, design) if layer.products else Hardware()
+    if design.io_type == "io_stream":
+        made.lut["process"] = made.ff["process"] = 1
+        made.lut["stream_bit"] = layer.channels_out * layer.out.bits
+        made.latency_cycles = layer.positions_in + 1 + made.latency_cycles
+        made.interval_cycles = made.latency_cycles
+    return made
+
+
+def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """A comparison and a selection per number, or a look-up table for a curved function."""
+    made = Hardware()
+    stream = design.io_type == "io_stream"
+    numbers = layer.channels_in if stream else layer.positions_in * layer.channels_in
+    if any(layer.operation.startswith(name) for name in _COMPARED) or not layer.operation:
+        made = _compared(layer, design, numbers)
+    else:
+        copies = math.ceil(numbers / 2)
+        made.bram18 = made.bram18_placed = copies * table_blocks(layer.table_size, layer.out.bits)
+        made.lut["table_index_bit"] = numbers * layer.inp.bits
+        made.ff["table_index_bit"] = numbers * layer.inp.bits
+        made.latency_cycles = 2
+    if stream:
+        made.lut["process"] = made.ff["process"] = 1
+        made.lut["stream_bit"] = numbers * layer.out.bits
+        if pace(design) > 0.25:
+            made.ff["hold_bit"] = made.ff.get("hold_bit", 0.0) + numbers * layer.out.bits
+        made.latency_cycles += layer.positions_in + 2 if layer.positions_in > 1 else 0
+        made.interval_cycles = max(made.latency_cycles, 1)
+    return made
+
+
+def _compared(layer: LayerFeatures, design: DesignFeatures, numbers: int) -> Hardware:
+    made = Hardware()
+    rounds, saturates = layer.out.rounds, layer.out.saturates
+    steps = 0.0
+    if not layer.operation.startswith("linear"):
+        made.lut["compare_bit"] = numbers * layer.inp.bits
+        made.lut["select_bit"] = numbers * layer.out.bits
+        steps = 1.0
+    if layer.operation.startswith("leaky"):
+        made.dsp = numbers if layer.inp.bits > 9 else 0
+    if rounds or saturates:
+        kind = "cast_bit" if design.tool == "vitis" else "cast_vivado_bit"
+        made.lut[kind] = numbers * (layer.inp.bits + layer.out.bits)
+        steps += 0.5
+    made.latency_cycles = math.floor(steps * pace(design))
+    made.ff["hold_bit"] = numbers * (layer.inp.bits + layer.out.bits) * made.latency_cycles
+    return made
+
+
+def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """Tables of exp and 1/x, a comparison tree for the maximum, an adder tree for the sum, a product per class."""
+    made = Hardware()
+    classes = layer.channels_in if design.io_type == "io_stream" else layer.positions_in * layer.channels_in
+    ratio = pace(design)
+    block = max(table_blocks(layer.table_size, layer.table_bits), 1)
+    # Each table has two ports; Vivado HLS keeps two copies of the exp table, Vitis HLS as many as the classes need.
+    made.bram18 = block * (classes if design.tool == "vitis" else min(classes, 4))
+    made.bram18_placed = made.bram18
+    if design.multiplier == "fabric":
+        made.lut["multiply_bit2"] = classes * layer.table_bits * layer.table_bits
+    else:
+        made.dsp = classes
+    made.lut["softmax_bit"] = classes * layer.table_bits
+    multiply = 0 if design.multiplier == "fabric" else 2 * ratio
+    cycles = 1.3 + 8.4 * ratio - 2 + multiply + min(4.5 * ratio, 2.8) * math.log2(max(classes, 2)) + 2
+    made.latency_cycles = max(round(cycles - 2 * ratio), 1)
+    made.ff["softmax_bit"] = classes * layer.table_bits * made.latency_cycles
+    if design.io_type == "io_stream":
+        made.lut["process"] = made.ff["process"] = 1
+        made.lut["stream_bit"] = classes * layer.out.bits
+        made.latency_cycles += 2
+        made.latency_cycles *= layer.positions_in
+        made.interval_cycles = made.latency_cycles
+    return made
+
+
+def merge(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """One addition, comparison or product per number, or none for a concatenation."""
+    made = Hardware()
+    stream = design.io_type == "io_stream"
+    numbers = layer.channels_out if stream else layer.positions_out * layer.channels_out
+    if layer.operation.startswith("mult"):
+        made.dsp = numbers if uses_dsp(layer, design) else 0
+    elif not layer.kind.startswith("Concat"):
+        made.lut["add_bit"] = numbers * layer.out.bits
+    if stream:
+        made.lut["process"] = made.ff["process"] = 1
+        made.lut["stream_bit"] = numbers * layer.out.bits
+        made.latency_cycles = layer.positions_out + 2
+        made.interval_cycles = made.latency_cycles
+    return made
+
+
+def passing(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """Wires, or in a stream a process that copies or repacks what passes."""
+    made = Hardware()
+    if design.io_type == "io_stream" and layer.family == "clone":
+        made.lut["process"] = made.ff["process"] = 1
+        made.lut["stream_bit"] = layer.channels_out * layer.out.bits
+        made.latency_cycles = layer.positions_in + 2
+        made.interval_cycles = made.latency_cycles
+    return made

@@ -1,0 +1,96 @@
+"""What the model needs to know of a layer, whether it came from a `Design` or from a row of counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fpgaprune.estimate.digits import Products
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One number of a layer's input, output or accumulator.
+
+    Attributes:
+        bits: width. signed: two's complement. rounds: rounds when written. saturates: saturates when written.
+        integer: bits left of the binary point, or None where unknown.
+    """
+
+    bits: int
+    signed: bool = True
+    rounds: bool = False
+    saturates: bool = False
+    integer: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFeatures:
+    """One layer, as the hardware sees it.
+
+    Attributes:
+        name: of the layer. kind: its class as the source names it. family: which hardware model prices it.
+        source: number of the layer that feeds it first (position in the design), or None.
+        operation: activation or pooling function in lower case, where there is one.
+        positions_in, positions_out: transfers a stream makes per inference (pixels); 1 for a vector.
+        channels_in, channels_out: numbers per transfer.
+        kernel: window (height, width). width_in: pixels of a row, padding included.
+        n_in, n_out: products per output and outputs per position of the multiplication.
+        reuse: times one multiplier is used per position. strategy: how multiplications are laid out, or None.
+        inp, out, accum: number formats. weight_bits: declared width of a weight.
+        products: multiplications by kind, None where the layer has none.
+        table_size: entries of a look-up table. table_bits: width of an entry.
+        branches: layers that it reads. copies: streams that it writes.
+        encoded: the window is kept by the 'encoded' scheme instead of a line buffer.
+        fifo_depth: of the stream that leaves it, None for its number of positions.
+    """
+
+    name: str
+    kind: str
+    family: str
+    source: int | None = None
+    operation: str = ""
+    positions_in: int = 1
+    positions_out: int = 1
+    channels_in: int = 1
+    channels_out: int = 1
+    kernel: tuple[int, int] = (1, 1)
+    width_in: int = 1
+    n_in: int = 0
+    n_out: int = 0
+    reuse: int = 1
+    strategy: str | None = None
+    inp: Port = field(default_factory=lambda: Port(16))
+    out: Port = field(default_factory=lambda: Port(16))
+    accum: Port = field(default_factory=lambda: Port(16))
+    weight_bits: int = 16
+    products: Products | None = None
+    table_size: int = 1024
+    table_bits: int = 18
+    branches: int = 1
+    copies: int = 1
+    encoded: bool = False
+    fifo_depth: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DesignFeatures:
+    """A whole design and what the tool was told.
+
+    Attributes:
+        name: of the design. io_type: `io_parallel` or `io_stream`.
+        tool: `vivado` (Vivado HLS) or `vitis` (Vitis HLS).
+        clock_ns: period asked for. uncertainty_ns: part of it that the scheduler leaves unused.
+        part: order number, lower case; empty where unknown.
+        pipelined: the whole design is one pipeline (else its layers are processes of a dataflow region).
+        multiplier: `dsp` or `fabric` where the project forces every multiplication there, else None.
+    """
+
+    name: str
+    layers: tuple[LayerFeatures, ...]
+    io_type: str
+    tool: str
+    clock_ns: float
+    uncertainty_ns: float
+    part: str
+    pipelined: bool
+    multiplier: str | None = None

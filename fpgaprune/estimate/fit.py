@@ -1,0 +1,153 @@
+"""The fit of the coefficients to calibration rows.
+
+    python -m fpgaprune.estimate.fit ROWS.jsonl [--write FOLDER] [--predict FILE]
+
+Every layer whose own figures a row gives is one equation: quantities times coefficients equal LUTs, or flip-flops. The
+coefficients are non-negative, minimise the sum of absolute relative errors (iteratively reweighted), and are drawn to
+their priors with the weight of a fraction of one equation, so that what no row shows stays at its textbook value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.coefficients import Coefficient
+from fpgaprune.estimate.compose import Parts, build
+from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
+from fpgaprune.estimate.from_row import row_features
+from fpgaprune.estimate.hardware import Hardware
+
+Row = Mapping[str, Any]
+
+# Weight of the priors against one repository's worth of equations.
+PRIOR_WEIGHT = 0.012
+# Figures below this are compared absolutely: the report's own overhead.
+_SMALL = {"lut": 60.0, "ff": 60.0}
+_ROUNDS = 25
+
+
+@dataclass(frozen=True)
+class Equation:
+    """`quantities` of hardware cost `actual` LUTs or flip-flops in a design of `repo`."""
+
+    repo: str
+    what: str
+    quantities: Mapping[str, float]
+    actual: float
+
+
+def equations(rows: Iterable[Row]) -> dict[str, list[Equation]]:
+    """The equations that `rows` give, by resource (`lut`, `ff`)."""
+    found: dict[str, list[Equation]] = {"lut": [], "ff": []}
+    for row in rows:
+        if not _trusted(row):
+            continue
+        try:
+            design = row_features(row)
+        except EstimateError:
+            continue
+        parts = build(design)
+        for what, hardware, truth in _pieces(row, design, parts):
+            for resource, key in (("lut", "LUT"), ("ff", "FF")):
+                if truth.get(key) is not None:
+                    quantities = getattr(hardware, resource)
+                    found[resource].append(Equation(row["repo"], f"{row['id']}: {what}", quantities, truth[key]))
+    return found
+
+
+def _trusted(row: Row) -> bool:
+    """Rows on released templates whose layers have their own figures, each design once."""
+    return bool(row.get("layers") and row.get("standard_templates") and row.get("part") and not row.get("dup_of"))
+
+
+def _pieces(row: Row, design: DesignFeatures, parts: Parts) -> list[tuple[str, Hardware, Mapping[str, Any]]]:
+    pieces = []
+    missing = []
+    for index, layer in enumerate(row["layers"]):
+        truth = layer.get("truth")
+        if truth:
+            pieces.append((design.layers[index].name, parts.layers[index], truth))
+        elif layer["class"] == "Dense":
+            missing.append(index)
+    pieces += _unnamed_dense(row, design, parts, missing)
+    breakdown = (row["truth"].get("csynth") or {}).get("breakdown") or {}
+    between = breakdown.get("FIFO" if not design.pipelined else "Register") or {}
+    wanted = {"LUT": between.get("LUT"), "FF": between.get("FF")} if not design.pipelined else {"FF": between.get("FF")}
+    pieces.append(("between", parts.between, wanted))
+    return pieces
+
+
+def _unnamed_dense(
+    row: Row, design: DesignFeatures, parts: Parts, missing: Sequence[int]
+) -> list[tuple[str, Hardware, Mapping[str, Any]]]:
+    """Dense layers whose modules carry no layer's name, matched by size where the numbers of both agree."""
+    named = {layer["truth"]["module"] for layer in row["layers"] if layer.get("truth") and layer["truth"].get("module")}
+    modules = [m for name, m in (row.get("modules") or {}).items() if name.startswith("dense_") and name not in named]
+    if not missing or len(modules) != len(missing):
+        return []
+    by_size = sorted(missing, key=lambda i: _nonzero(design.layers[i]))
+    modules.sort(key=lambda m: m["LUT"])
+    return [(design.layers[i].name, parts.layers[i], m) for i, m in zip(by_size, modules, strict=True)]
+
+
+def _nonzero(layer: LayerFeatures) -> int:
+    return layer.products.nonzero if layer.products else 0
+
+
+def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str) -> dict[str, float]:
+    """Value by coefficient name: `start`'s names with `prefix`, fitted to `found`."""
+    names = [name for name in start if name.startswith(f"{prefix}.")]
+    column = {name.removeprefix(f"{prefix}."): i for i, name in enumerate(names)}
+    priors = np.array([start[name].prior for name in names])
+    matrix = np.zeros((len(found), len(names)))
+    for r, equation in enumerate(found):
+        for name, amount in equation.quantities.items():
+            matrix[r, column[name]] = amount
+    actual = np.array([equation.actual for equation in found])
+    repos = [equation.repo for equation in found]
+    # Each repository speaks with the square root of its equations, so that the largest does not decide alone.
+    share = np.array([1.0 / np.sqrt(repos.count(repo)) for repo in repos])
+    # In units of its prior every coefficient is near one, which keeps the least squares well conditioned.
+    matrix = matrix * priors
+    ratio = np.ones(len(names))
+    strength = PRIOR_WEIGHT * np.sqrt(np.sum(share))
+    for _ in range(_ROUNDS):
+        predicted = matrix @ ratio
+        # Against the larger of both, an error is 1 at most: neither direction, and no outlier, can dominate.
+        scale = np.maximum(np.maximum(actual, predicted), _SMALL[prefix])
+        relative = np.abs(predicted - actual) / scale
+        weight = share / scale / np.sqrt(np.maximum(relative, 0.03))
+        weighted = matrix * weight[:, None]
+        square = weighted.T @ weighted + np.eye(len(names)) * strength**2
+        ratio = _nonnegative(square, weighted.T @ (actual * weight) + strength**2, ratio)
+    solution = ratio * priors
+    return {name: float(solution[i]) for i, name in enumerate(names)}
+
+
+def _nonnegative(
+    square: NDArray[np.float64], right: NDArray[np.float64], x: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The x >= 0 that minimises x'Ax/2 - b'x for a positive definite A, by coordinate descent from `x`."""
+    x = x.copy()
+    for _ in range(2000):
+        largest = 0.0
+        for i in range(len(x)):
+            moved = max(x[i] - (square[i] @ x - right[i]) / square[i, i], 0.0)
+            largest = max(largest, abs(moved - x[i]))
+            x[i] = moved
+        if largest < 1e-7:
+            break
+    return x
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a .jsonl file."""
+    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]

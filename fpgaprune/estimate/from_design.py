@@ -1,0 +1,144 @@
+"""Features of a `Design`: counts are taken from its integer weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.digits import Products, count_products
+from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
+from fpgaprune.estimate.kinds import family_of
+from fpgaprune.fixed import FixedType
+from fpgaprune.target import Target
+
+# Backends whose vendor reports the model was fitted to, and the tool that each drives.
+_TOOLS = {
+    "vivado": "vivado",
+    "vivadoaccelerator": "vivado",
+    "vitis": "vitis",
+    "vitisunified": "vitis",
+    "vitisaccelerator": "vitis",
+}
+# hls4ml's default clock uncertainty, as a share of the period.
+_UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
+
+
+def design_features(design: Design, target: Target | None = None) -> DesignFeatures:
+    """The features of `design` on `target`; without one, on the part and clock that the design names.
+
+    Raises:
+        EstimateError: a layer has no hardware model, lacks what the model needs, or the backend was never calibrated.
+    """
+    tool = _TOOLS.get(design.backend.lower())
+    if tool is None:
+        raise EstimateError(
+            f"design {design.name!r} was made for backend {design.backend!r}, for which no reports were calibrated; "
+            f"wanted Vivado or Vitis"
+        )
+    clock = target.clock_ns if target else design.clock_ns
+    part = target.order_number if target else (design.part or "")
+    known: dict[str, int] = {}
+    layers: list[LayerFeatures] = []
+    for spec in design.layers:
+        layers.append(_layer(spec, design, known, layers))
+        known[spec.name] = len(layers) - 1
+    folded = any(spec.strategy == "resource" for spec in design.layers)
+    return DesignFeatures(
+        name=design.name,
+        layers=tuple(layers),
+        io_type=design.io_type,
+        tool=tool,
+        clock_ns=clock,
+        uncertainty_ns=clock * _UNCERTAINTY[tool],
+        part=part.lower(),
+        pipelined=design.io_type == "io_parallel" and not folded,
+    )
+
+
+def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: list[LayerFeatures]) -> LayerFeatures:
+    where = f"layer {spec.name!r}"
+    family = family_of(spec.kind, where)
+    source = before[known[spec.inputs[0]]] if spec.inputs else None
+    if source is None and family != "input":
+        raise EstimateError(f"{where} ({spec.kind}) reads no layer; wanted one input at least")
+    attributes = spec.attributes
+    shape = spec.output_shape or (1,)
+    positions, channels = math.prod(shape[:-1]), shape[-1]
+    if family == "reshape" and design.io_type == "io_stream" and source and spec.kind != "Repack":
+        positions, channels = source.positions_out, source.channels_out
+    out = _port(spec.types.get("result"), source.out if source else Port(16))
+    inp = source.out if source else out
+    weight = spec.weights.get("scale" if family == "scale" else "weight")
+    products: Products | None = None
+    n_in = n_out = 0
+    if family in ("dense", "conv", "depthwise", "scale"):
+        if weight is None:
+            raise EstimateError(f"{where} ({spec.kind}) has no weights; wanted raw integers under 'weight' or 'scale'")
+        if family == "scale":
+            weight = weight.reshape(1, -1)
+        elif family == "depthwise":
+            weight = weight.reshape(-1, max(channels, 1))
+        n_out = weight.shape[-1]
+        n_in = weight.size // n_out
+        products = count_products(weight)
+    accum = _port(spec.types.get("accum"), out)
+    weight_type = spec.types.get("scale" if family == "scale" else "weight")
+    if spec.reuse_factor < 1:
+        raise EstimateError(f"{where} has reuse factor {spec.reuse_factor}; wanted 1 or more")
+    if spec.strategy == "resource" and spec.reuse_factor > 1 and n_in and n_in * n_out % spec.reuse_factor:
+        raise EstimateError(
+            f"{where} has reuse factor {spec.reuse_factor}, which does not divide its {n_in} x {n_out} "
+            "multiplications; choose a divisor"
+        )
+    table = next((spec.types[r] for r in ("exp_table", "table", "inv_table") if r in spec.types), None)
+    return LayerFeatures(
+        name=spec.name,
+        kind=spec.kind,
+        family=family,
+        source=known[spec.inputs[0]] if spec.inputs else None,
+        operation=str(attributes.get("activation") or attributes.get("pool_op") or attributes.get("op") or "").lower(),
+        positions_in=source.positions_out if source else positions,
+        positions_out=positions,
+        channels_in=source.channels_out if source else channels,
+        channels_out=channels,
+        kernel=_kernel(spec, family),
+        width_in=_integer(attributes, "in_width", 1),
+        n_in=n_in,
+        n_out=n_out,
+        reuse=spec.reuse_factor,
+        strategy="latency" if spec.strategy in ("resource_unrolled", "distributed_arithmetic") else spec.strategy,
+        inp=inp,
+        out=out,
+        accum=accum,
+        weight_bits=weight_type.width if weight_type else inp.bits,
+        products=products,
+        table_size=_integer(attributes, "table_size", 1024),
+        table_bits=table.width if table else 18,
+        branches=len(spec.inputs) or 1,
+        copies=2 if family == "clone" else 1,
+        encoded=str(attributes.get("implementation", "")).lower() == "encoded",
+    )
+
+
+def _kernel(spec: LayerSpec, family: str) -> tuple[int, int]:
+    if family == "pooling":
+        return _integer(spec.attributes, "pool_height", 1), _integer(spec.attributes, "pool_width", 1)
+    if family not in ("conv", "depthwise"):
+        return 1, 1
+    shape = spec.weights["weight"].shape
+    if len(shape) == 4:
+        return shape[0], shape[1]
+    return (1, shape[0]) if len(shape) == 3 else (1, 1)
+
+
+def _integer(attributes: Mapping[str, object], key: str, otherwise: int) -> int:
+    value = attributes.get(key)
+    return int(value) if isinstance(value, int | float) and value >= 1 else otherwise
+
+
+def _port(kind: FixedType | None, fallback: Port) -> Port:
+    if kind is None:
+        return fallback
+    return Port(kind.width, kind.signed, kind.rounding.startswith("RND"), kind.overflow.startswith("SAT"), kind.integer)

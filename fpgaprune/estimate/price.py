@@ -1,0 +1,103 @@
+"""`estimate`: the price of a `Design` on a `Target`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from fpgaprune.design import Design
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.coefficients import Calibration, calibration
+from fpgaprune.estimate.compose import Parts, build
+from fpgaprune.estimate.features import DesignFeatures
+from fpgaprune.estimate.from_design import design_features
+from fpgaprune.estimate.hardware import Hardware
+from fpgaprune.estimate.result import RESOURCES, STAGES, Binding, Estimate, Figure, LayerEstimate, Usage
+from fpgaprune.estimate.savings import design_notes, zeros_note
+from fpgaprune.estimate.stages import csynth_figures, synth_figures
+from fpgaprune.target import Target
+
+_FIGURES = {"csynth": csynth_figures, "synth": synth_figures}
+
+
+def estimate(design: Design, target: Target | None = None, *, calibrated: Calibration | None = None) -> Estimate:
+    """`design` is priced for `target`: resources at two stages with 80 % intervals, latency, and whether it fits.
+
+    The layers keep the strategy, reuse and io_type that the design was made with; the target gives part and clock.
+    Without a target, the design's own part and clock count. No vendor tool runs; the coefficients were fitted to vendor
+    reports of Vivado HLS 2018.2 to Vitis HLS 2023.2 (see docs/estimate.md for the errors on designs left out).
+
+    Args:
+        design: the network as fixed-point data.
+        target: part and clock, or None.
+        calibrated: coefficients to use instead of those that ship with the package.
+
+    Raises:
+        EstimateError: a layer has no hardware model, or the design names no part and no target is given.
+    """
+    if target is None:
+        if design.part is None:
+            raise EstimateError(f"design {design.name!r} names no part; give a target, as Target.of('xc7z020')")
+        target = Target.of(design.part, clock_ns=design.clock_ns, io_type=design.io_type, backend=design.backend)
+    return price(design_features(design, target), target, calibrated or calibration())
+
+
+def price(design: DesignFeatures, target: Target, calibrated: Calibration) -> Estimate:
+    """The estimate of a design that is known by its features."""
+    parts = build(design)
+    values = calibrated.values
+    layers = tuple(
+        LayerEstimate(
+            name=layer.name,
+            kind=layer.kind,
+            multiplications=layer.products,
+            csynth=_usage(hardware, "csynth", values, calibrated),
+            synth=_usage(hardware, "synth", values, calibrated),
+            latency_cycles=round(hardware.latency_cycles),
+            interval_cycles=max(round(hardware.interval_cycles), 1),
+            zeros_note=zeros_note(layer),
+        )
+        for layer, hardware in zip(design.layers, parts.layers, strict=True)
+    )
+    whole = total_hardware(parts)
+    total = {stage: _usage(whole, stage, values, calibrated) for stage in STAGES}
+    binding, fits = _binding(total["synth"], layers, target)
+    return Estimate(
+        design=design.name,
+        target=target,
+        total=total,
+        layers=layers,
+        latency_cycles=parts.latency_cycles,
+        interval_cycles=parts.interval_cycles,
+        fits=fits,
+        binding=binding,
+        notes=design_notes(design, target, layers, total, fits),
+    )
+
+
+def total_hardware(parts: Parts) -> Hardware:
+    """Everything in the design, layers and what lies between them."""
+    whole = Hardware()
+    for hardware in (*parts.layers, parts.between):
+        whole.add(hardware)
+    return whole
+
+
+def _usage(hardware: Hardware, stage: str, values: Mapping[str, float], calibrated: Calibration) -> Usage:
+    figures = _FIGURES[stage](hardware, values)
+    return Usage(**{name: _figure(figures[name], calibrated.intervals.get(f"{stage}.{name}")) for name in RESOURCES})
+
+
+def _figure(value: float, factors: tuple[float, float] | None) -> Figure:
+    low, high = factors or (0.5, 2.0)
+    return Figure(round(value), math.floor(min(value * low, value)), math.ceil(max(value * high, value)))
+
+
+def _binding(used: Usage, layers: Sequence[LayerEstimate], target: Target) -> tuple[Binding | None, bool | None]:
+    known = {name: getattr(target.part, name) for name in RESOURCES if getattr(target.part, name)}
+    if not known:
+        return None, None
+    name = max(known, key=lambda r: getattr(used, r).value / known[r])
+    largest = max(layers, key=lambda layer: getattr(layer.synth, name).value, default=None)
+    fits = all(getattr(used, r).value <= capacity for r, capacity in known.items())
+    return Binding(name, largest.name if largest else None, getattr(used, name).value, known[name]), fits

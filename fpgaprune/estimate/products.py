@@ -1,0 +1,144 @@
+"""Multiplications of Dense and convolution layers: the hardware that makes one output position."""
+
+from __future__ import annotations
+
+import math
+
+from fpgaprune.estimate.device import dsps_per_product, speed_of
+from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
+from fpgaprune.estimate.hardware import Hardware
+from fpgaprune.estimate.memory import rom_blocks
+
+# A product whose operand widths multiply to no more than this is cheaper in look-up tables (in bits squared).
+_FABRIC_BITS2 = {"vivado": 90, "vitis": 48}
+# Beyond this many additions in one function the tool no longer balances them into trees.
+_BALANCED_ADDITIONS = 4000
+
+
+def uses_dsp(layer: LayerFeatures, design: DesignFeatures) -> bool:
+    """Whether a product of this layer that needs a multiplier goes to a DSP slice."""
+    if design.multiplier is not None:
+        return design.multiplier == "dsp"
+    # By the declared width, not the largest constant: else pruning could move a layer to look-up tables, at more cost.
+    return layer.inp.bits * layer.weight_bits > _FABRIC_BITS2[design.tool]
+
+
+def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """The multipliers, adders and weight memories of `layer`, with the cycles that one position takes."""
+    if layer.strategy == "resource" and layer.reuse > 1:
+        return _shared(layer, design)
+    return _unrolled(layer, design)
+
+
+def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """Every constant has its own shift, adder or multiplier, shared by equals on one input; zeros leave nothing.
+
+    With a reuse factor the tool is told to share multipliers (`ALLOCATION ... limit`), which only binds where more
+    multipliers are left than the limit.
+    """
+    products = layer.products
+    if products is None:
+        return Hardware()
+    made = Hardware()
+    wants = products.distinct_many
+    limit = math.ceil(products.total / layer.reuse) - products.zero // layer.reuse
+    kept = min(wants, max(limit, 1)) if layer.reuse > 1 else wants
+    bits = min(layer.weight_bits, products.constant_bits)
+    speed = speed_of(design.part)
+    dsp = uses_dsp(layer, design)
+    adds = products.nonzero
+    made.lut["add_bit"] = adds * layer.accum.bits
+    if design.tool == "vivado":
+        made.lut["add"] = adds
+    made.lut["shift_add_bit"] = products.distinct_few * (layer.inp.bits + bits / 2)
+    # Counted without the zeros, so that pruning never adds to it.
+    shared = max(wants - math.ceil(products.total / layer.reuse), 0) if layer.reuse > 1 else 0
+    made.lut["share"] = shared
+    if layer.accum.saturates or layer.accum.rounds:
+        made.lut["saturate_bit"] = adds * layer.accum.bits
+    if dsp:
+        made.dsp = kept * dsps_per_product(speed, layer.inp.bits, bits)
+    else:
+        made.lut["multiply_bit2"] = kept * layer.inp.bits * bits
+    cycles = _tree_cycles(layer, design, dsp)
+    levels = _levels(layer)
+    turns = wants / kept if kept else 0.0
+    latency = cycles + max(turns - 2, 0) if turns > 2 else cycles
+    made.latency_cycles = round(latency)
+    made.interval_cycles = min(layer.reuse, made.latency_cycles + 1)
+    chained = _is_chain(layer, design)
+    deep = max(1.4 if chained else 0.0, min(cycles / max(levels, 1.0), 2.0))
+    if layer.reuse > 1:
+        # A register that is read only every second cycle can hold two values in turn.
+        deep *= 0.8
+    if design.tool == "vivado":
+        # Vivado HLS adds three numbers at once: every second sum needs no register.
+        deep *= 0.7
+    made.ff["tree_bit"] = adds * layer.accum.bits * deep
+    made.ff["input_bit"] = layer.n_in * layer.inp.bits * min(made.latency_cycles, 4)
+    made.ff["turn_bit"] = shared * layer.accum.bits
+    return made
+
+
+def _levels(layer: LayerFeatures) -> float:
+    products = layer.products
+    per_output = products.nonzero / layer.n_out if products and layer.n_out else 0.0
+    return math.log2(per_output + 1)
+
+
+def _is_chain(layer: LayerFeatures, design: DesignFeatures) -> bool:
+    """Whether the sums of an output are made one after another: saturation forbids a tree, and so does sheer size."""
+    nonzero = layer.products.nonzero if layer.products else 0
+    return layer.accum.saturates or (nonzero > _BALANCED_ADDITIONS and design.tool == "vitis")
+
+
+def _tree_cycles(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
+    """Pipeline stages of the multipliers and the adder tree of one output."""
+    speed = speed_of(design.part)
+    period = design.clock_ns - design.uncertainty_ns
+    products = layer.products
+    nonzero = products.nonzero if products else 0
+    if _is_chain(layer, design):
+        step = speed.add_ns * (2.0 if layer.accum.saturates else 1.0)
+        return nonzero / layer.n_out * step / period
+    adds_per_cycle = max(period / speed.add_ns, 1.0)
+    if adds_per_cycle < 2:
+        adds_per_cycle = 1.0
+    multiply = 0.0
+    if products and products.many:
+        multiply = speed.multiply_ns if dsp else speed.add_ns
+    stages = 2.0 if multiply > period else multiply / period * 0.5
+    return math.floor(_levels(layer) / adds_per_cycle + stages)
+
+
+def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """A row of multipliers that takes `reuse` turns, fed from a weight memory: zeros are stored and multiplied."""
+    made = Hardware()
+    total = layer.n_in * layer.n_out
+    multipliers = math.ceil(total / layer.reuse)
+    speed = speed_of(design.part)
+    made.lut["add_bit"] = multipliers * layer.accum.bits
+    if design.tool == "vivado":
+        made.lut["add"] = multipliers
+    if layer.accum.saturates or layer.accum.rounds:
+        made.lut["saturate_bit"] = multipliers * layer.accum.bits
+    if uses_dsp(layer, design):
+        made.dsp = multipliers * dsps_per_product(speed, layer.inp.bits, layer.weight_bits)
+    else:
+        made.lut["multiply_bit2"] = multipliers * layer.inp.bits * layer.weight_bits
+    # Each turn picks one of `reuse` inputs per lane, and one output per product where turns outlast the inputs.
+    made.lut["input_select_bit"] = min(layer.reuse, layer.n_in) * math.ceil(layer.n_in / layer.reuse) * layer.inp.bits
+    if layer.n_in % 16 == 0 and layer.n_in <= 256 and 8 <= layer.reuse < layer.n_in and design.tool == "vivado":
+        made.lut["lane_select"] = multipliers
+    if layer.reuse > layer.n_in:
+        made.lut["output_select_bit"] = multipliers * layer.reuse / layer.n_in * layer.accum.bits
+    made.lut["output_bit"] = layer.n_out * layer.out.bits
+    made.ff["multiplier_bit"] = multipliers * layer.accum.bits
+    made.ff["input_hold_bit"] = layer.n_in * layer.inp.bits
+    made.ff["output_bit"] = layer.n_out * layer.accum.bits
+    if multipliers > 2:
+        made.bram18 = rom_blocks(multipliers * layer.weight_bits, layer.reuse)
+        made.bram18_placed = made.bram18 if layer.reuse > 16 else 0
+    made.latency_cycles = layer.reuse + 2
+    made.interval_cycles = layer.reuse
+    return made

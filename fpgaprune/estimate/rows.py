@@ -1,0 +1,87 @@
+"""Predictions for designs that are described by counts, a line of JSON each, as in `calibration.jsonl`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.coefficients import Calibration, calibration
+from fpgaprune.estimate.compose import build
+from fpgaprune.estimate.from_row import row_features
+from fpgaprune.estimate.price import total_hardware
+from fpgaprune.estimate.stages import csynth_figures, synth_figures
+
+_NAMES = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram18": "BRAM18"}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that was not priced: its line, its id where it has one, and the reason in one line."""
+
+    line: int
+    id: str | None
+    reason: str
+
+
+def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -> dict[str, Any]:
+    """The prediction for one row, as `{"id", "csynth": {"LUT", ...}, "synth": {...}}`; its `truth` is never read.
+
+    Raises:
+        EstimateError: the row lacks a field, or has one that makes no sense.
+    """
+    design = row_features(row)
+    values = (calibrated or calibration()).values
+    parts = build(design)
+    whole = total_hardware(parts)
+    return {
+        "id": design.name,
+        "csynth": {
+            **{_NAMES[k]: round(v) for k, v in csynth_figures(whole, values).items()},
+            "latency_cycles": parts.latency_cycles,
+            "interval_cycles": parts.interval_cycles,
+        },
+        "synth": {_NAMES[k]: round(v) for k, v in synth_figures(whole, values).items()},
+    }
+
+
+def estimate_rows(
+    lines: Iterable[str], calibrated: Calibration | None = None
+) -> tuple[list[dict[str, Any]], list[Refusal]]:
+    """Every line that holds a sound row is priced; each other line is refused with its reason.
+
+    Empty lines are skipped. The order of the lines is kept.
+    """
+    predictions: list[dict[str, Any]] = []
+    refusals: list[Refusal] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        name: str | None = None
+        try:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise EstimateError(f"line {number} holds {type(row).__name__}; wanted an object")
+            name = row["id"] if isinstance(row.get("id"), str) else None
+            predictions.append(predict_row(row, calibrated))
+        except json.JSONDecodeError as error:
+            refusals.append(Refusal(number, name, f"line {number} is not JSON: {error}"))
+        except EstimateError as error:
+            refusals.append(Refusal(number, name, str(error)))
+    return predictions, refusals
+
+
+def estimate_designs_file(path: Path) -> tuple[list[dict[str, Any]], list[Refusal]]:
+    """The same for the lines of a file.
+
+    Raises:
+        EstimateError: the file cannot be read.
+    """
+    try:
+        with open(path, encoding="utf-8") as handle:
+            return estimate_rows(handle)
+    except (OSError, UnicodeDecodeError) as error:
+        raise EstimateError(f"designs file {path} cannot be read: {error}") from error

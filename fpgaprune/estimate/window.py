@@ -1,0 +1,116 @@
+"""Layers that slide a window over an image: buffers, pooling, padding, and the convolution around its products."""
+
+from __future__ import annotations
+
+import math
+
+from fpgaprune.estimate.device import speed_of
+from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
+from fpgaprune.estimate.hardware import Hardware
+from fpgaprune.estimate.memory import fifo_blocks
+from fpgaprune.estimate.products import product_hardware
+
+# A shift register of this depth fits one look-up table.
+_SHIFT_DEPTH = 32
+
+
+def pace(design: DesignFeatures) -> float:
+    """A 16-bit addition as a share of the usable clock period: how many stages arithmetic is cut into."""
+    period = max(design.clock_ns - design.uncertainty_ns, 0.1)
+    return speed_of(design.part).add_ns / period
+
+
+def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """Window, line buffers and products; one position after another in a stream, `reuse` turns each."""
+    made = Hardware()
+    core = product_hardware(layer, design)
+    made.add(core)
+    if design.io_type == "io_parallel":
+        # hls4ml runs all positions of a small parallel convolution through one set of products, partitions in turn.
+        made.latency_cycles = layer.positions_out * max(core.interval_cycles, 1) + core.latency_cycles
+        made.interval_cycles = layer.positions_out * max(core.interval_cycles, 1)
+        made.ff["window_bit"] = layer.n_in * layer.inp.bits
+        return made
+    made.add(_buffers(layer))
+    made.lut["window_process"] = made.ff["window_process"] = 1
+    made.lut["stream_bit"] = layer.channels_out * layer.out.bits
+    turns = layer.positions_in
+    if layer.strategy == "resource":
+        overhead = 3 + 9 * pace(design) + (5 if layer.accum.saturates else 0)
+        made.latency_cycles = turns * round(layer.reuse + overhead)
+    else:
+        made.latency_cycles = turns * max(layer.reuse, 1) + core.latency_cycles + 2
+    made.interval_cycles = made.latency_cycles
+    return made
+
+
+def depthwise(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """A convolution whose every channel has its own window of products."""
+    return convolution(layer, design)
+
+
+def _buffers(layer: LayerFeatures) -> Hardware:
+    """Registers of the window and shift registers of the lines above it."""
+    height, width = layer.kernel
+    made = Hardware()
+    window = height * width * layer.channels_in
+    if height * width == 1:
+        return made
+    if layer.encoded:
+        depth = max(layer.positions_out, 1)
+        made.bram18 = made.bram18_placed = window * fifo_blocks(layer.inp.bits, depth)
+        made.lut["window_fifo"] = window
+        made.ff["window_fifo"] = window
+        return made
+    made.ff["window_bit"] = window * layer.inp.bits
+    made.ff["window_entry"] = window
+    lines = (height - 1) * layer.channels_in * layer.inp.bits
+    made.lut["line_shift"] = lines * math.ceil(layer.width_in / _SHIFT_DEPTH)
+    return made
+
+
+def pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """Window and line buffers with a tree of comparisons (or an adder tree and a division) per channel."""
+    height, width = layer.kernel
+    made = Hardware()
+    steps = (height * width - 1) * layer.channels_in * layer.inp.bits
+    if design.io_type == "io_parallel":
+        made.lut["compare_bit"] = steps * layer.positions_out
+        made.lut["select_bit"] = steps * layer.positions_out
+        return made
+    made.add(_buffers(layer))
+    made.lut["pool_step"] = made.ff["pool_step"] = steps / layer.inp.bits
+    made.lut["pool_bit"] = made.ff["pool_bit"] = steps
+    made.lut["window_process"] = made.ff["window_process"] = 1
+    made.latency_cycles = layer.positions_in + 3
+    made.interval_cycles = made.latency_cycles
+    return made
+
+
+def global_pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """One running comparison or sum per channel."""
+    made = Hardware()
+    bits = layer.channels_in * max(layer.inp.bits, layer.accum.bits if "av" in layer.operation else 0)
+    if design.io_type == "io_parallel":
+        made.lut["compare_bit"] = made.lut["select_bit"] = bits * max(layer.positions_in - 1, 1)
+        return made
+    made.lut["compare_bit"] = made.lut["select_bit"] = made.lut["stream_bit"] = bits
+    made.lut["process"] = made.ff["process"] = 1
+    made.ff["hold_bit"] = 2 * bits
+    made.latency_cycles = layer.positions_in + 1
+    made.interval_cycles = layer.positions_in
+    return made
+
+
+def reordering(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """Padding, cropping, resizing, transposing: pixels pass, are repeated or dropped; no arithmetic."""
+    made = Hardware()
+    if design.io_type == "io_parallel":
+        return made
+    made.lut["process"] = made.ff["process"] = 1
+    made.lut["pad_bit"] = layer.channels_out * layer.out.bits
+    made.latency_cycles = max(layer.positions_in, layer.positions_out) + 2
+    made.interval_cycles = made.latency_cycles
+    if layer.family == "transpose":
+        made.ff["hold_bit"] = layer.positions_in * layer.channels_in * layer.inp.bits
+    return made

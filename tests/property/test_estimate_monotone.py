@@ -1,0 +1,64 @@
+"""More zeros never cost more LUTs, flip-flops, DSPs or block RAM."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fpgaprune.estimate import estimate
+from fpgaprune.estimate.coefficients import calibration
+from fpgaprune.estimate.compose import build
+from fpgaprune.estimate.from_design import design_features
+from fpgaprune.estimate.price import total_hardware
+from fpgaprune.estimate.stages import csynth_figures, synth_figures
+from fpgaprune.target import Target
+from tests.unit.estimate.designs import cnn, mlp
+
+TARGETS = [Target.of("xc7z020clg400-1", clock_ns=clock) for clock in (2.5, 5.0, 10.0)]
+
+
+def figures(design, target):
+    whole = total_hardware(build(design_features(design, target)))
+    values = calibration().values
+    return csynth_figures(whole, values), synth_figures(whole, values)
+
+
+def more_zeros(design, rng, share):
+    layers = []
+    for layer in design.layers:
+        arrays = dict(layer.weights)
+        for role in ("weight", "scale"):
+            if role in arrays:
+                arrays[role] = np.where(rng.random(arrays[role].shape) < share, 0, arrays[role])
+        layers.append(replace(layer, weights=arrays))
+    return replace(design, layers=tuple(layers))
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(
+    make=st.sampled_from(["stream", "parallel", "mlp"]),
+    strategy=st.sampled_from(["latency", "resource"]),
+    reuse=st.sampled_from([1, 2, 4]),
+    backend=st.sampled_from(["Vivado", "Vitis"]),
+    width=st.integers(2, 16),
+    share=st.sampled_from([0.02, 0.3, 0.8]),
+    seed=st.integers(0, 2**16),
+    target=st.sampled_from(TARGETS),
+)
+def test_more_zeros_never_cost_more(make, strategy, reuse, backend, width, share, seed, target):
+    rest = {"strategy": strategy, "reuse": reuse, "backend": backend, "width": width, "seed": seed, "zeros": 0.2}
+    design = mlp(**rest) if make == "mlp" else cnn(f"io_{make}", **rest)
+    pruned = more_zeros(design, np.random.default_rng(seed), share)
+    for before, after in zip(figures(design, target), figures(pruned, target), strict=True):
+        for resource in before:
+            assert after[resource] <= before[resource] + 1e-9, resource
+
+
+@pytest.mark.parametrize("reuse", [1, 4])
+def test_latency_never_grows_with_zeros_where_no_multiplier_is_shared(reuse):
+    for seed in range(10):
+        design = mlp(reuse, "resource", seed=seed) if reuse > 1 else mlp(1, seed=seed)
+        pruned = more_zeros(design, np.random.default_rng(seed), 0.5)
+        assert estimate(pruned, TARGETS[1]).latency_cycles <= estimate(design, TARGETS[1]).latency_cycles
