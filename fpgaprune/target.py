@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 import difflib
+import os
+import re
 import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import TargetError
 
+CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
+
+_TEXTS = ("name", "family", "vendor", "source", "date", "note")
+
+# What may follow a device's name in an order number, by vendor: package, speed, temperature. A letter or
+# digit more is another device: xc7a100tcsg324-1 is an xc7a100t, xcvu9px is no xcvu9p.
+_ORDER_TAILS = {
+    "AMD": r"([il]?[a-z]{2,4}\d{3,4})?(-[\w-]+)?",
+    "Gowin": r"c?([a-z]{2,3}\d{2,3}[\w/]*)?",
+    "Intel": r"(([a-z]\d)?[a-z]\d{2}\w*)?",
+}
+_ORDER_TAIL = r"(-[\w-]+)?"
+
 
 @dataclass(frozen=True)
 class Part:
-    """An FPGA device and its capacities; a figure that is not published is None.
+    """An FPGA device and its capacities; a figure that is not published, or has no meaning there, is None.
 
     Attributes:
         name: device name without package and speed grade, as `xc7z020`.
         family: marketing family, as `Zynq-7000`.
         vendor: `AMD`, `Intel`, `Lattice`, `Gowin`, `Microchip`.
-        lut: look-up tables. ff: flip-flops. dsp: DSP slices.
-        bram18: 18 Kb block RAMs (a 36 Kb tile counts two). uram: 288 Kb UltraRAMs.
-        source: manual and revision that the figures were read from. date: of that revision, ISO 8601.
+        lut: look-up tables: of 6 inputs (AMD), of 4 (Lattice, Gowin, Microchip). None for Intel, whose ALM makes
+            one function of 6 inputs or two smaller ones.
+        ff: flip-flops.
+        dsp: DSP slices (AMD), variable-precision blocks (Intel), 18 x 18 multipliers (the others).
+        bram18: block RAMs that hold 18 Kb (a 36 Kb tile counts two). None where blocks are smaller.
+        uram: 288 Kb UltraRAMs.
+        source: the vendor's document that states the figures. date: when the entry was last checked, ISO 8601.
+        note: what else a reader must know, or "".
+        aliases: other beginnings of its order numbers.
     """
 
     name: str
@@ -36,6 +60,13 @@ class Part:
     uram: int | None
     source: str
     date: str
+    note: str = ""
+    aliases: tuple[str, ...] = ()
+
+    def is_meant_by(self, text: str) -> bool:
+        """True for the device's name and for each of its order numbers, in any case."""
+        tail = _ORDER_TAILS.get(self.vendor, _ORDER_TAIL)
+        return any(re.fullmatch(re.escape(name.lower()) + tail, text.lower()) for name in (self.name, *self.aliases))
 
 
 @dataclass(frozen=True)
@@ -80,13 +111,30 @@ class Target:
         strategy: str = "latency",
         reuse_factor: int = 1,
         backend: str = "Vitis",
+        parts_file: str | os.PathLike[str] | None = None,
     ) -> Target:
-        """The target for the part named `part` (device name or full order number).
+        """The target for `part`: a device name or a full order number, such as `xc7a100tcsg324-1`.
+
+        Args:
+            part: or a file of parts of your own, as `board.toml` where it holds one part, else `board.toml:name`.
+            clock_ns: clock period in ns.
+            io_type: `io_parallel` or `io_stream`.
+            strategy: one of `design.STRATEGIES`.
+            reuse_factor: times one multiplier is used per output position.
+            backend: hls4ml backend.
+            parts_file: a TOML file like those in `hw/parts`, searched before them.
 
         Raises:
             TargetError: the part is unknown (the message lists the nearest), or an option is not allowed.
         """
-        return cls(find_part(part), part.lower(), clock_ns, io_type, strategy, reuse_factor, backend)
+        own = re.fullmatch(r"(?P<file>.+\.toml)(:(?P<name>.+))?", part.strip())
+        if own is not None:
+            found = _own_part(Path(own["file"]), own["name"])
+            order_number = own["name"] or found.name
+        else:
+            found = find_part(part, parts_file=parts_file)
+            order_number = part.strip()
+        return cls(found, order_number, clock_ns, io_type, strategy, reuse_factor, backend)
 
 
 def hardware_path(*names: str) -> Path:
@@ -108,32 +156,86 @@ def list_parts() -> tuple[Part, ...]:
 def read_parts(path: Path) -> tuple[Part, ...]:
     """The parts that a TOML file of the form of `hw/parts/*.toml` holds.
 
+    What stands before `part` holds for all of them: `family`, `vendor`, `source`, `date`, `note`. A capacity that
+    is left out is unknown.
+
     Raises:
-        TargetError: the file is not of that form.
+        TargetError: the file is missing or not of that form.
     """
     try:
-        document = tomllib.loads(path.read_text())
-        shared = {key: document[key] for key in ("family", "vendor", "source", "date")}
-        return tuple(Part(**{**shared, **row}) for row in document["part"])
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise TargetError(f"parts file {path} does not exist") from error
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise TargetError(f"parts file {path} is malformed: {error}; see hw/parts for the form") from error
+    except (OSError, ValueError) as error:
+        raise TargetError(f"parts file {path} cannot be read: {error}; see hw/parts for the form") from error
+    rows = document.pop("part", None)
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise TargetError(f"parts file {path} has no list of tables 'part'; see hw/parts for the form")
+    parts = tuple(_make_part({**document, **row}, path) for row in rows)
+    names = [name.lower() for part in parts for name in (part.name, *part.aliases)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise TargetError(f"parts file {path} names {twice!r} twice; wanted each once")
+    return parts
 
 
-def find_part(name: str) -> Part:
+def find_part(name: str, *, parts_file: str | os.PathLike[str] | None = None) -> Part:
     """The part that `name` means: a device name or a full order number such as `xc7a100tcsg324-1`.
+
+    Args:
+        name: in any case.
+        parts_file: a TOML file like those in `hw/parts`, searched before them.
 
     Raises:
         TargetError: unknown; the message lists the nearest names.
     """
-    wanted = name.lower().strip()
-    by_length = sorted(list_parts(), key=lambda part: -len(part.name))
-    for part in by_length:
-        rest = wanted.removeprefix(part.name)
-        # What follows a device name is '-speed' or a package code; a digit would be another device.
-        if wanted.startswith(part.name) and (not rest or not rest[0].isdigit()):
-            return part
-    near = difflib.get_close_matches(wanted, [part.name for part in list_parts()], n=4, cutoff=0.4)
+    known = list_parts() if parts_file is None else (*read_parts(Path(parts_file)), *list_parts())
+    return _search(name, known)
+
+
+def _search(name: str, known: Iterable[Part]) -> Part:
+    wanted = name.strip()
+    parts = list(known)
+    part = next((part for part in parts if part.is_meant_by(wanted)), None)
+    if part is not None:
+        return part
+    near = sorted((p.name for p in parts), key=lambda n: _likeness(n.lower(), wanted.lower()), reverse=True)[:4]
+    near = [n for n in near if _likeness(n.lower(), wanted.lower())[0] >= 0.6]
     hint = f"nearest: {', '.join(near)}" if near else "see 'fpgaprune parts'"
     raise TargetError(f"part {name!r} is unknown; {hint}")
+
+
+def _likeness(name: str, wanted: str) -> tuple[float, int]:
+    """How alike the two are, 0..1, then how many characters they begin with in common."""
+    # An order number is longer than any name: only as much of it counts as the name has.
+    ratio = difflib.SequenceMatcher(None, wanted[: len(name)], name).ratio()
+    return ratio, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(name, wanted, strict=False)))
+
+
+def _own_part(path: Path, name: str | None) -> Part:
+    parts = read_parts(path)
+    if name is not None:
+        return _search(name, parts)
+    if len(parts) != 1:
+        names = ", ".join(part.name for part in parts)
+        raise TargetError(f"parts file {path} holds {names}; say which one, as '{path}:{parts[0].name}'")
+    return parts[0]
+
+
+def _make_part(row: Mapping[str, Any], path: Path) -> Part:
+    where = f"parts file {path}: part {row.get('name')!r}"
+    unknown = sorted(set(row) - {*_TEXTS, *CAPACITIES, "aliases"})
+    if unknown:
+        raise TargetError(f"{where} has {unknown[0]!r}; allowed are {', '.join((*_TEXTS, *CAPACITIES, 'aliases'))}")
+    texts = {key: str(row[key]) for key in _TEXTS if key in row}
+    missing = [key for key in _TEXTS if key != "note" and not texts.get(key)]
+    if missing:
+        raise TargetError(f"{where} has no {missing[0]!r}")
+    for key in CAPACITIES:
+        value = row.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+            raise TargetError(f"{where} has {key} = {value!r}; wanted a whole number, 0 or more, or leave it out")
+    aliases = row.get("aliases", [])
+    if not isinstance(aliases, list) or not all(isinstance(alias, str) and alias for alias in aliases):
+        raise TargetError(f"{where} has aliases = {aliases!r}; wanted a list of names")
+    return Part(**texts, **{key: row.get(key) for key in CAPACITIES}, aliases=tuple(aliases))  # type: ignore[arg-type]

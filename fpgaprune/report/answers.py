@@ -37,9 +37,7 @@ def give_answers(report: RunReport) -> tuple[Answer, ...]:
 
 def left_out(report: RunReport) -> tuple[tuple[str, str], ...]:
     """Everything that was not done, with the reason."""
-    links = [(f"certificate, {link.link}", link.left_out) for link in report.certificate if link.left_out is not None]
-    checks = [(check.name, check.left_out) for check in report.checks if check.left_out is not None]
-    return (*report.left_out.items(), *links, *checks)
+    return (*report.left_out.items(), *_unchecked(report))
 
 
 def _fit(report: RunReport) -> Answer:
@@ -76,13 +74,17 @@ def _binding(estimate: Mapping[str, Any], link: str) -> str:
 def _cost(report: RunReport) -> Answer:
     accuracy = report.accuracy
     lines = [
-        f"{percent_text(accuracy.after, 2)}, before {percent_text(accuracy.before, 2)}",
+        f"{_measured(accuracy.after)}, before {_measured(accuracy.before)}",
         f"{count_text(accuracy.samples)} held-out samples of {accuracy.data}; one sample is "
         f"{100 / accuracy.samples:.2g} points",
     ]
     if accuracy.before is None or accuracy.after is None:
         return Answer("What did it cost?", "Not measured", tuple(lines))
     return Answer("What did it cost?", f"{points_text(accuracy.before, accuracy.after)} of accuracy", tuple(lines))
+
+
+def _measured(fraction: float | None) -> str:
+    return "not measured" if fraction is None else percent_text(fraction, 2)
 
 
 def _saved(report: RunReport) -> Answer:
@@ -97,7 +99,9 @@ def _saved(report: RunReport) -> Answer:
     ]
     stages = estimate_stages(report)
     if report.before is None or report.after is None or not stages:
-        return Answer(question, lines[0] if report.layers else "Nothing", tuple(lines[1:]) if report.layers else ())
+        return Answer(
+            question, lines[0] if report.layers else "No layer was reported", tuple(lines[1:]) if report.layers else ()
+        )
     # The last stage is nearest to the chip; figures of another one would not compare.
     stage = stages[-1]
     changes = []
@@ -127,16 +131,18 @@ def _proven(report: RunReport) -> Answer:
             f"place{'s' * (len(violations) != 1)}: {count_text(sum(violations))} violations"
         )
     lines += [f"{check.name} does not hold" for check in report.checks if check.holds is False]
-    if skipped:
-        lines.append(f"{skipped} left out, see below")
+    lines += [f"{name} was left out: {why}" for name, why in _unchecked(report)]
     checked = failed + held
     if not checked:
         return Answer("Is it proven?", "Nothing was checked", tuple(lines))
     if failed:
         return Answer("Is it proven?", f"{failed} of {checked} checks fail{'s' * (failed == 1)}", tuple(lines), "bad")
-    return Answer(
-        "Is it proven?",
-        f"{'All ' if checked > 1 else ''}{checked} check{'s' * (checked != 1)} hold{'s' * (checked == 1)}",
-        tuple(lines),
-        "good",
-    )
+    verdict = f"{checked} check{'s' * (checked != 1)} hold{'s' * (checked == 1)}"
+    if skipped:
+        return Answer("Is it proven?", f"{verdict}, {skipped} left out", tuple(lines))
+    return Answer("Is it proven?", f"All {verdict}" if checked > 1 else verdict, tuple(lines), "good")
+
+
+def _unchecked(report: RunReport) -> list[tuple[str, str]]:
+    links = [(f"certificate, {link.link}", link.left_out) for link in report.certificate if link.left_out is not None]
+    return links + [(check.name, check.left_out) for check in report.checks if check.left_out is not None]

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from fpgaprune.report.contents import LayerReport
-from fpgaprune.report.numbers import count_text, percent_text
+from fpgaprune.report.numbers import count_text
 from fpgaprune.report.png import Colour, encode_png
 
 LOCKED, KEPT, REMOVED = 0, 1, 2
@@ -26,7 +26,7 @@ _MOST_CELLS_DRAWN = 64 * 64
 
 @dataclass(frozen=True)
 class Bar:
-    """A share of a capacity with the range it is expected in, each as a fraction; None is unknown."""
+    """A figure with the range it is expected in; None is unknown."""
 
     value: float | None
     low: float | None = None
@@ -70,23 +70,24 @@ def mask_figure(states: NDArray[np.uint8], name: str) -> Markup:
     ).format(label, width, height, body)
 
 
-def axis_end(bars: Sequence[Bar]) -> float:
-    """Where an axis ends that shows all `bars` and the whole capacity, as a fraction of it."""
-    shares = [share for bar in bars for share in (bar.value, bar.high) if share is not None]
-    return max([1.0, *shares]) * 1.02
+def axis_end(bars: Sequence[Bar], least: float = 1.0) -> float:
+    """Where an axis ends that shows all `bars`, and `least`, with a little room."""
+    ends = [end for bar in bars for end in (bar.value, bar.high) if end is not None]
+    return max([least, *ends]) * 1.02
 
 
-def capacity_figure(before: Bar, after: Bar, end: float, label: str) -> Markup:
-    """Two bars, before over after, on an axis from 0 to `end`, with a line at the capacity."""
+def bars_figure(before: Bar, after: Bar, end: float, text: str, capacity: float | None = None) -> Markup:
+    """Two bars, before over after, on an axis from 0 to `end`, with a line at the `capacity` where there is one."""
     bars = Markup("").join(
-        _bar(bar, word, top, end) for bar, word, top in ((before, "before", 3), (after, "after", 15))
+        _bar(bar, word, top, end, capacity) for bar, word, top in ((before, "before", 3), (after, "after", 15))
     )
-    text = f"{label}: {percent_text(before.value)} of the capacity before, {percent_text(after.value)} after"
+    limit = Markup("")
+    if capacity is not None:
+        limit = Markup('<line class="capacity" x1="{0}" x2="{0}" y1="0" y2="27"/>').format(_percent(capacity / end))
     return Markup(
         '<svg class="bar" role="img" aria-label="{0}" width="100%" height="27"><title>{0}</title>'
-        '<rect class="track" x="0" y="0" width="{1}" height="27"/>{2}'
-        '<line class="capacity" x1="{1}" x2="{1}" y1="0" y2="27"/></svg>'
-    ).format(text, _percent(1 / end), bars)
+        '<rect class="track" x="0" y="0" width="{1}" height="27"/>{2}{3}</svg>'
+    ).format(text, _percent(1 if capacity is None else capacity / end), bars, limit)
 
 
 def shares_figure(parts: Sequence[tuple[str, float]], whole: float, label: str) -> Markup:
@@ -118,10 +119,10 @@ def _path(states: NDArray[np.uint8], state: int, word: str, across: float, down:
     return Markup('<path class="{}" d="{}"/>').format(word, "".join(steps)) if steps else Markup("")
 
 
-def _bar(bar: Bar, word: str, top: int, end: float) -> Markup:
+def _bar(bar: Bar, word: str, top: int, end: float, capacity: float | None) -> Markup:
     if bar.value is None:
         return Markup("")
-    over = " over" if bar.value > 1 else ""
+    over = " over" if capacity is not None and bar.value > capacity else ""
     drawn = Markup('<rect class="{}{}" x="0" y="{}" width="{}" height="9"/>').format(
         word, over, top, _percent(bar.value / end)
     )

@@ -20,14 +20,14 @@ from fpgaprune.report.estimate_tables import (
     speed_table,
     totals_table,
 )
-from fpgaprune.report.estimates import RESOURCES, pair_layers, total_of
+from fpgaprune.report.estimates import RESOURCES, figure_of, pair_layers, total_of
 from fpgaprune.report.figures import (
     KEPT,
     LOCKED,
     REMOVED,
     Bar,
     axis_end,
-    capacity_figure,
+    bars_figure,
     kernel_states,
     mask_figure,
     shares_figure,
@@ -57,7 +57,8 @@ def render_page(report: RunReport) -> str:
             report=report,
             facts=facts(report),
             answers=give_answers(report),
-            stages=[_stage(report, stage) for stage in estimate_stages(report)],
+            stages=_stages(report),
+            layer_bars=_layer_bars(report),
             speed=speed_table(report),
             notes=estimate_notes(report),
             kernels=kernels_table(report),
@@ -100,31 +101,64 @@ def _cell_class(cell: str) -> str:
     return names.get(cell, " faint" if cell == DASH else "")
 
 
-def _stage(report: RunReport, stage: str) -> dict[str, Any]:
-    def bar(figure: Figure, key: str) -> Bar:
-        capacity = getattr(report.target.part, key)
-        return Bar(*(share(value, capacity) for value in (figure.value, figure.low, figure.high)))
-
-    bars = [
-        (label, bar(total_of(report.before, stage, key), key), bar(total_of(report.after, stage, key), key))
-        for key, label in RESOURCES
-    ]
-    end = axis_end([each for _, before, after in bars for each in (before, after)])
-    return {
-        "title": f"After {STAGE_NAMES[stage]} ({stage})",
-        "capacity_at": f"{100 / end:.4g}%",
-        "bars": [
-            {
-                "label": label,
-                "figure": capacity_figure(before, after, end, label),
-                "before": percent_text(before.value),
-                "after": percent_text(after.value),
-            }
-            for label, before, after in bars
-        ],
-        "totals": totals_table(report, stage),
-        "layers": layer_resources_table(report, stage),
+def _stages(report: RunReport) -> list[dict[str, Any]]:
+    """Each stage's bars and tables; one axis for all of them, so that their bars compare by eye."""
+    part = report.target.part
+    stages = estimate_stages(report)
+    bars = {
+        (stage, key): (
+            _share_bar(total_of(report.before, stage, key), getattr(part, key)),
+            _share_bar(total_of(report.after, stage, key), getattr(part, key)),
+        )
+        for stage in stages
+        for key, _ in RESOURCES
     }
+    end = axis_end([bar for pair in bars.values() for bar in pair])
+    return [
+        {
+            "title": f"Estimate for {STAGE_NAMES[stage]} ({stage})",
+            "capacity_at": f"{100 / end:.4g}%",
+            "bars": [_capacity_row(label, *bars[stage, key], end) for key, label in RESOURCES],
+            "totals": totals_table(report, stage),
+            "layers": layer_resources_table(report, stage),
+        }
+        for stage in stages
+    ]
+
+
+def _share_bar(figure: Figure, capacity: int | None) -> Bar:
+    return Bar(*(share(value, capacity) for value in (figure.value, figure.low, figure.high)))
+
+
+def _capacity_row(label: str, before: Bar, after: Bar, end: float) -> dict[str, Any]:
+    shares = [percent_text(before.value), percent_text(after.value)]
+    text = f"{label}: {shares[0]} of the capacity before, {shares[1]} after"
+    figure = bars_figure(before, after, end, text, capacity=1.0)
+    return {"label": label, "figure": figure, "before": shares[0], "after": shares[1]}
+
+
+def _layer_bars(report: RunReport) -> dict[str, Any] | None:
+    """Where the resource that binds first goes, layer by layer; None without estimates."""
+    stages = estimate_stages(report)
+    if not stages:
+        return None
+    binding = (report.after or report.before or {}).get("binding") or {}
+    stage = binding.get("stage", stages[-1])
+    key, label = next((pair for pair in RESOURCES if pair[0] == binding.get("resource")), RESOURCES[0])
+    pairs = [
+        (pair, [figure_of(layer, stage, key) for layer in (pair.before, pair.after)])
+        for pair in pair_layers(report.before, report.after)
+    ]
+    shown = [(pair, figures) for pair, figures in pairs if any(figure.value for figure in figures)]
+    bars = [[Bar(figure.value, figure.low, figure.high) for figure in figures] for _, figures in shown]
+    end = axis_end([bar for two in bars for bar in two], least=1.0)
+    rows = []
+    for (pair, _), (before, after) in zip(shown, bars, strict=True):
+        counts = [count_text(before.value), count_text(after.value)]
+        text = f"{pair.name}: {counts[0]} {label} before, {counts[1]} after"
+        figure = bars_figure(before, after, end, text)
+        rows.append({"label": pair.name, "figure": figure, "before": counts[0], "after": counts[1]})
+    return {"title": f"{label} of each layer ({stage} estimate)", "bars": rows} if rows else None
 
 
 def _masks(report: RunReport) -> list[dict[str, Any]]:

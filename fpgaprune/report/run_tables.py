@@ -110,7 +110,7 @@ def provenance(report: RunReport) -> tuple[tuple[str, str], ...]:
     """What someone needs to make the run again."""
     part = report.target.part
     head = [
-        ("part", f"{part.name}, {part.vendor} {part.family}; capacities from {part.source} ({part.date})"),
+        ("part", f"{part.name}, {part.vendor} {part.family}; capacities from {part.source}, checked {part.date}"),
         ("backend", report.target.backend),
         ("seed", DASH if report.seed is None else str(report.seed)),
     ]

@@ -19,7 +19,7 @@ from fpgaprune.report.figures import (
     REMOVED,
     Bar,
     axis_end,
-    capacity_figure,
+    bars_figure,
     kernel_states,
     mask_figure,
 )
@@ -77,11 +77,10 @@ def test_the_axis_always_shows_the_capacity():
 
 
 def test_an_unknown_share_draws_no_bar():
-    svg = capacity_figure(Bar(None), Bar(0.5, 0.4, 0.6), 1.02, "LUT")
+    svg = bars_figure(Bar(None), Bar(0.5, 0.4, 0.6), 1.02, "LUT", 1.0)
     assert 'class="before' not in svg
     assert 'class="after"' in svg
-    assert "– of the capacity before" in svg
-    assert 'class="after over"' in capacity_figure(Bar(None), Bar(1.2), 1.3, "LUT")
+    assert 'class="after over"' in bars_figure(Bar(None), Bar(1.2), 1.3, "LUT", 1.0)
 
 
 @pytest.mark.parametrize("shape", [(1, 32), (1, 1), (512, 512)])
