@@ -4,7 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
+import keras
 import tensorflow as tf
+
+_ELEMENTWISE = frozenset(
+    {
+        keras.optimizers.SGD,
+        keras.optimizers.RMSprop,
+        keras.optimizers.Adam,
+        keras.optimizers.AdamW,
+        keras.optimizers.Adamax,
+        keras.optimizers.Nadam,
+        keras.optimizers.Adagrad,
+        keras.optimizers.Adadelta,
+        keras.optimizers.Ftrl,
+        keras.optimizers.Lion,
+        keras.optimizers.ScheduleFreeAdamW,
+        keras.optimizers.MultiOptimizer,
+    }
+)
+
+
+def is_elementwise(optimizer: Any) -> bool:
+    """True where the update of an element is known to depend on no other element, but for clipping.
+
+    False for Lamb (trust ratio), Adafactor (factors), Muon (orthogonal update) and any class that is not Keras's own.
+    """
+    return type(optimizer) in _ELEMENTWISE
+
+
+def clips_by_norm(optimizer: Any) -> bool:
+    """True where a large gradient of one element makes the others smaller."""
+    return bool(optimizer.clipnorm or optimizer.global_clipnorm)
 
 
 def zero_locked(gradient: Any, mask: Any) -> Any:

@@ -1,4 +1,8 @@
-"""Locked elements of one weight and of its slots, put back to their bits around any update."""
+"""Locked elements of weights and of their slots, put back to their bits around any update.
+
+Bits are moved by `Select` alone. A product with the mask, or an update by zero, is not exact: -1 * 0 is -0.0,
+NaN * 0 is NaN, and TensorFlow's threads flush denormals in arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from fpgaprune.train.fused_writes import FusedWrites, Target, write_selected
+from fpgaprune.train.places import tf_variable
+
 
 @dataclass(frozen=True)
 class Hold:
@@ -16,7 +23,7 @@ class Hold:
 
     Attributes:
         path: weight path.
-        variable: the weight, a Keras variable.
+        variable: the weight.
         mask: bool Keras variable of its shape, True = free.
         value: Keras variable with the held values, or None where every locked element is zero.
         slots: the optimizer's per-element state of this weight.
@@ -30,46 +37,58 @@ class Hold:
 
 
 @contextmanager
-def held(holds: Sequence[Hold], strategy: Any) -> Iterator[None]:
+def held(holds: Sequence[Hold], optimizers: Sequence[Any], strategy: Any) -> Iterator[None]:
     """After the block, locked elements of weights are at their held values and those of slots as before it.
 
-    `where` only moves bits, so it is exact for -0.0, denormals and for NaN in what is thrown away; a product
-    with the mask, or an update by zero, is not (-1 * 0 is -0.0, NaN * 0 is NaN, and TensorFlow's threads flush
-    denormals in arithmetic).
+    Args:
+        holds: what is held.
+        optimizers: optimizers that write in the block and whose writes may be fused with the restoration, which
+            then costs one pass over each array and no copy: those that treat each element apart.
+        strategy: where the variables live.
     """
-    before = [[tf.convert_to_tensor(slot.value) for slot in hold.slots] for hold in holds]
-    yield
-    _merge(_restore, strategy, holds, before)
+    if not optimizers or tf.executing_eagerly() or tf.distribute.has_strategy():
+        before = [[tf.convert_to_tensor(slot.value) for slot in hold.slots] for hold in holds]
+        yield
+        _merge(strategy, holds, before)
+        return
+    writes = FusedWrites([target for hold in holds for target in _targets(hold)])
+    with writes.of(optimizers):
+        yield
+    for target in writes.unsettled():
+        write_selected(target, target.variable)
 
 
-def _merge(function: Any, strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> None:
+def _targets(hold: Hold) -> Iterator[Target]:
+    mask = tf.convert_to_tensor(hold.mask.value)
+    value = None if hold.value is None else tf.convert_to_tensor(hold.value.value)
+    yield Target(tf_variable(hold.variable), mask, value)
+    for slot in hold.slots:
+        variable = tf_variable(slot)
+        yield Target(variable, mask, tf.convert_to_tensor(variable))
+
+
+def _merge(strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> None:
     if tf.distribute.in_cross_replica_context():
-        function(strategy, holds, before)
+        _restore(strategy, holds, before)
     else:
         tf.__internal__.distribute.interim.maybe_merge_call(
-            lambda distribution, kept: function(distribution, holds, kept), strategy, before
+            lambda distribution, kept: _restore(distribution, holds, kept), strategy, before
         )
 
 
 def _restore(strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> None:
+    def update(variable: Any, mask: Any, locked: Any) -> None:
+        write_selected(Target(variable, mask, locked), variable)
+
+    def update_zero(variable: Any, mask: Any) -> None:
+        write_selected(Target(variable, mask, None), variable)
+
     for hold, kept in zip(holds, before, strict=True):
+        weight = tf_variable(hold.variable)
         mask = hold.mask.value
-        value = None if hold.value is None else hold.value.value
-        _update(strategy, hold.variable.value, mask, value)
+        if hold.value is None:
+            strategy.extended.update(weight, update_zero, args=(mask,), group=False)
+        else:
+            strategy.extended.update(weight, update, args=(mask, hold.value.value), group=False)
         for slot, old in zip(hold.slots, kept, strict=True):
-            _update(strategy, slot.value, mask, old)
-
-
-def _update(strategy: Any, variable: Any, mask: Any, locked: Any | None) -> None:
-    if locked is None:
-        strategy.extended.update(variable, _select_or_zero, args=(mask,), group=False)
-    else:
-        strategy.extended.update(variable, _select, args=(mask, locked), group=False)
-
-
-def _select(variable: Any, mask: Any, locked: Any) -> None:
-    variable.assign(tf.where(mask, variable, locked))
-
-
-def _select_or_zero(variable: Any, mask: Any) -> None:
-    variable.assign(tf.where(mask, variable, tf.zeros_like(variable)))
+            strategy.extended.update(slot.value, update, args=(mask, old), group=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 import keras
@@ -12,10 +13,10 @@ import tensorflow as tf
 from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
 from fpgaprune.train.codec import decode_mask, decode_values, encode_mask, encode_values
-from fpgaprune.train.gradients import zero_locked
+from fpgaprune.train.gradients import clips_by_norm, is_elementwise, zero_locked
 from fpgaprune.train.hold import Hold, held
-from fpgaprune.train.places import place_of, resolve_places
-from fpgaprune.train.slots import find_slots
+from fpgaprune.train.places import place_of, resolve_places, tf_variable
+from fpgaprune.train.slots import find_slots, members
 from fpgaprune.train.values import Values, held_values, read
 
 LockedGradients = Literal["zero", "keep"]
@@ -156,8 +157,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
     def _hold(self, path: str, variable: Any, array: Any, slots: tuple[Any, ...]) -> Hold:
         mask = self._plan.masks[path]
         stem = path.replace("/", "_")
-        place = getattr(variable, "value", variable)
-        with self._distribution_strategy.extended.colocate_vars_with(place):
+        with self._distribution_strategy.extended.colocate_vars_with(tf_variable(variable)):
             mask_variable = self._constant(mask, "bool", f"{stem}_mask")
             value = None if self._plan.zero else self._constant(array, variable.dtype, f"{stem}_held")
         return Hold(path, variable, mask_variable, value, slots)
@@ -174,7 +174,10 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         if not self.built:
             self.build(list(trainable_variables or ()))
         variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)
-        if self.locked_gradients == "zero":
+        # Where each element goes its own way, what the locked ones compute is thrown away: no need to zero it.
+        everyone = self._members()
+        apart = all(is_elementwise(member) and not clips_by_norm(member) for member in everyone)
+        if self.locked_gradients == "zero" and not apart:
             masks = {place_of(hold.variable): hold.mask for hold in self._plan.holds}
             grads = [
                 zero_locked(grad, masks[place_of(variable)].value)
@@ -182,12 +185,21 @@ class LockedOptimizer(keras.optimizers.Optimizer):
                 else grad
                 for grad, variable in zip(grads, variables, strict=True)
             ]
-        with held(self._plan.holds, self._distribution_strategy):
+        with self._held():
             self.inner_optimizer.apply(list(grads), variables)
+
+    def _members(self) -> list[Any]:
+        return list(members(self.inner_optimizer))
+
+    def _held(self) -> AbstractContextManager[None]:
+        members = self._members()
+        # Adafactor divides by a slot that it has just written: there a held 0 would poison free elements.
+        fused = members if all(is_elementwise(member) for member in members) else []
+        return held(self._plan.holds, fused, self._distribution_strategy)
 
     def finalize_variable_values(self, var_list: Sequence[Any]) -> None:
         """As `inner_optimizer` does (it may copy its EMA into the weights), locked elements held."""
-        with held(self._plan.holds, self._distribution_strategy):
+        with self._held():
             self.inner_optimizer.finalize_variable_values(var_list)
 
     def scale_loss(self, loss: Any) -> Any:

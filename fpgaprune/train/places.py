@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import keras
+
 from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import near_misses
 
 
+def tf_variable(variable: Any) -> Any:
+    """The tf.Variable inside a Keras variable; a tf.Variable itself."""
+    return variable.value if isinstance(variable, keras.Variable) else variable
+
+
 def place_of(variable: Any) -> int:
     """One number for a weight, be it given as the Keras variable or as the tf.Variable inside it."""
-    return id(getattr(variable, "_value", variable))
+    return id(tf_variable(variable))
 
 
 def resolve_places(

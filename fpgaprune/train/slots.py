@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fpgaprune.train.places import place_of
+
 
 def find_slots(optimizer: Any, variables: Sequence[Any]) -> list[list[Any]]:
     """For each of `variables`, the slots in which `optimizer` keeps one number per element of it.
@@ -22,22 +24,23 @@ def find_slots(optimizer: Any, variables: Sequence[Any]) -> list[list[Any]]:
         variables: weights that it was built for.
     """
     found: list[list[Any]] = [[] for _ in variables]
-    places = {_identity(variable): at for at, variable in enumerate(variables)}
-    for owner in _owners(optimizer):
+    places = {place_of(variable): at for at, variable in enumerate(variables)}
+    for owner in members(optimizer):
         trained = list(owner._trainable_variables)
         for slot, reference in _attribute(owner, trained):
-            at = places.get(_identity(reference))
+            at = places.get(place_of(reference))
             if at is not None:
                 found[at].append(slot)
     return found
 
 
-def _owners(optimizer: Any) -> Iterator[Any]:
+def members(optimizer: Any) -> Iterator[Any]:
+    """`optimizer` and every optimizer inside it."""
     yield optimizer
     for inner in getattr(optimizer, "optimizers", ()):
-        yield from _owners(inner)
+        yield from members(inner)
     if hasattr(optimizer, "inner_optimizer"):
-        yield from _owners(optimizer.inner_optimizer)
+        yield from members(optimizer.inner_optimizer)
 
 
 def _attribute(owner: Any, trained: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
@@ -67,8 +70,3 @@ def _slot_prefix(variable: Any) -> str:
 def _longest_prefix(name: str, prefixes: Any) -> str | None:
     fitting = [prefix for prefix in prefixes if name.startswith(prefix)]
     return max(fitting, key=len, default=None)
-
-
-def _identity(variable: Any) -> int:
-    # A Keras variable and the tf.Variable inside it are one weight.
-    return id(getattr(variable, "_value", variable))

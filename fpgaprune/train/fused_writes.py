@@ -1,0 +1,94 @@
+"""Writes of an optimizer to held variables, made with the locked elements already in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from fpgaprune.train.places import tf_variable
+
+_READS = frozenset({"ReadVariableOp", "ResourceGather", "VariableShape"})
+
+
+@dataclass(frozen=True)
+class Target:
+    """A tf.Variable of which the elements where `mask` is False are to have the bits of `locked` (None: zero)."""
+
+    variable: Any
+    mask: Any
+    locked: Any | None
+
+
+def write_selected(target: Target, new: Any) -> None:
+    """The variable holds `new` where its mask is True and the locked bits elsewhere."""
+    new = tf.convert_to_tensor(new)
+    locked = tf.zeros_like(new) if target.locked is None else target.locked
+    # `where` broadcasts and is slower; both only move bits.
+    target.variable.assign(tf.raw_ops.Select(condition=target.mask, x=new, y=locked), read_value=False)
+
+
+class FusedWrites:
+    """What optimizers write through `assign`, `assign_add` and `assign_sub` while a graph is traced.
+
+    Keras optimizers write through these three. What is written past them (weight decay, EMA, a branch of a
+    condition, a user's own `variable.assign`) is seen in the graph: such a variable is reported by
+    `unsettled` and takes one more assignment. So the result is exact for any optimizer, and the common ones
+    pay for one `Select` a variable.
+
+    A slot is read by its optimizer with the locked elements in place, so this is for optimizers in which no
+    element looks at another.
+    """
+
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self._targets = {id(target.variable): target for target in targets}
+        self._graph = tf.compat.v1.get_default_graph()
+        self._seen = {key: self._touches(target.variable) for key, target in self._targets.items()}
+        self._untouched = dict(self._seen)
+
+    @contextmanager
+    def of(self, optimizers: Sequence[Any]) -> Iterator[None]:
+        """Inside the block the writes of `optimizers` are fused."""
+        ways: dict[str, Callable[[Any, Any], Any]] = {
+            "assign": lambda _, value: value,
+            "assign_add": tf.add,
+            "assign_sub": tf.subtract,
+        }
+        try:
+            for optimizer in optimizers:
+                for name, combine in ways.items():
+                    setattr(optimizer, name, self._write(getattr(optimizer, name), combine))
+            yield
+        finally:
+            for optimizer in optimizers:
+                for name in ways:
+                    optimizer.__dict__.pop(name, None)
+
+    def unsettled(self) -> list[Target]:
+        """Targets whose last write was not a fused one."""
+        return [
+            target
+            for key, target in self._targets.items()
+            if self._seen[key] is self._untouched[key] or self._touches(target.variable) != self._seen[key]
+        ]
+
+    def _write(self, original: Callable[[Any, Any], None], combine: Callable[[Any, Any], Any]) -> Any:
+        def write(variable: Any, value: Any) -> None:
+            inside = tf_variable(variable)
+            target = self._targets.get(id(inside))
+            here = tf.compat.v1.get_default_graph() is self._graph
+            if target is None or not here or isinstance(value, tf.IndexedSlices):
+                original(variable, value)
+                return
+            write_selected(target, combine(inside, tf.cast(value, inside.dtype)))
+            self._seen[id(inside)] = self._touches(inside)
+
+        return write
+
+    def _touches(self, variable: Any) -> frozenset[Any]:
+        """Operations of this graph that may have changed `variable`."""
+        handle = self._graph.capture(variable.handle)
+        return frozenset(operation.name for operation in handle.consumers() if operation.type not in _READS)
