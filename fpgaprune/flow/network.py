@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-FILTERS = (32, 32, 32)
+FILTERS = (32, 32, 16)
 
 
 def small_cnn(input_shape: tuple[int, ...], classes: int) -> Any:

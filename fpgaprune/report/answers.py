@@ -89,8 +89,8 @@ def _measured(fraction: float | None) -> str:
 
 def _saved(report: RunReport) -> Answer:
     question = "What was saved?"
-    locked = sum(layer.kernels_locked for layer in report.layers)
-    total = sum(layer.kernels_total for layer in report.layers)
+    locked = sum(layer.kernels_locked for layer in report.kernel_layers)
+    total = sum(layer.kernels_total for layer in report.kernel_layers)
     parameters = [sum(getattr(layer, f"parameters_{when}") for layer in report.layers) for when in ("before", "after")]
     lines = [
         f"{count_text(locked)} of {count_text(total)} kernels locked"

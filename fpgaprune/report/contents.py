@@ -89,6 +89,11 @@ class LayerReport:
         object.__setattr__(self, "mask", mask)
 
     @property
+    def is_convolution(self) -> bool:
+        """False for a Dense layer, whose kernels are single weights."""
+        return "Dense" not in self.kind
+
+    @property
     def kernels_total(self) -> int:
         """Kernels before removal, kept and locked."""
         return self.kernels_kept + self.kernels_locked
@@ -204,6 +209,12 @@ class RunReport:
     versions: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
     created: str | None = None
+
+    @property
+    def kernel_layers(self) -> tuple[LayerReport, ...]:
+        """The layers whose kernels add up: the convolutions, or every layer where there is none."""
+        convolutions = tuple(layer for layer in self.layers if layer.is_convolution)
+        return convolutions or tuple(self.layers)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as JSON data; a figure that is not a number is the string `nan`."""

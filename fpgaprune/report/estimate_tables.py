@@ -130,9 +130,23 @@ def estimate_stages(report: RunReport) -> tuple[str, ...]:
 
 
 def estimate_notes(report: RunReport) -> tuple[str, ...]:
-    """What the estimates say of themselves, each sentence once."""
-    notes = [note for side in (report.after, report.before) if side is not None for note in side.get("notes", ())]
-    return tuple(dict.fromkeys(map(str, notes)))
+    """What the estimates say of themselves; a sentence that only one of them says tells which."""
+    after, before = (
+        [str(note) for note in (side.get("notes", ()) if side is not None else ())]
+        for side in (report.after, report.before)
+    )
+    if report.after is None or report.before is None:
+        return tuple(dict.fromkeys(after + before))
+    shared = [note for note in after if note in before]
+    return tuple(
+        dict.fromkeys(
+            [
+                *shared,
+                *(f"After: {note}" for note in after if note not in shared),
+                *(f"Before: {note}" for note in before if note not in shared),
+            ]
+        )
+    )
 
 
 def share(value: float | None, capacity: float | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -101,6 +102,8 @@ def _part(estimate: Estimate, key: str, where: str) -> Mapping[str, Any]:
 
 
 def _number(value: Any, where: str) -> float | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise ReportError(f"figure {where} is {value!r}; wanted a number or None")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ReportError(f"figure {where} is {value!r}; wanted a finite number, or None where it is unknown")
     return value

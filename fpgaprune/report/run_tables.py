@@ -10,7 +10,8 @@ from fpgaprune.report.table import Column, Table
 def kernels_table(report: RunReport) -> Table:
     """Kernels, channels and parameters of each layer that carries weights."""
     layers = report.layers
-    kept, locked = (sum(getattr(layer, f"kernels_{state}") for layer in layers) for state in ("kept", "locked"))
+    counted = report.kernel_layers
+    kept, locked = (sum(getattr(layer, f"kernels_{state}") for layer in counted) for state in ("kept", "locked"))
     parameters = [sum(getattr(layer, f"parameters_{when}") for layer in layers) for when in ("before", "after")]
     return Table(
         "Layers that carry weights",
@@ -41,7 +42,8 @@ def kernels_table(report: RunReport) -> Table:
                 group="parameters",
             ),
         ),
-        "A Dense layer's kernel is one weight; in × out counts channels.",
+        "in × out counts channels. A Dense layer's kernel is one weight"
+        + (", and the total leaves those out." if len(counted) < len(layers) else "."),
         totals=True,
     )
 
@@ -102,7 +104,7 @@ def facts(report: RunReport) -> tuple[str, ...]:
         target.io_type,
         f"{target.strategy} strategy",
         f"reuse {target.reuse_factor}",
-        report.accuracy.data,
+        f"data: {report.accuracy.data}",
     )
 
 

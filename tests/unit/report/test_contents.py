@@ -7,6 +7,8 @@ import pytest
 
 from fpgaprune.errors import ReportError
 from fpgaprune.report import Accuracy, Check, LayerReport, LinkSummary
+from fpgaprune.report.answers import give_answers
+from fpgaprune.report.run_tables import kernels_table
 
 from .samples import conv, run_report
 
@@ -57,6 +59,15 @@ def test_json_takes_numpy_scalars_and_names_what_it_cannot():
 def test_contradictions_are_refused(make, message):
     with pytest.raises(ReportError, match=message):
         make()
+
+
+def test_kernels_of_convolutions_are_not_added_to_weights_of_dense_layers():
+    dense = LayerReport("d", "Dense", 1000, 0, (100, 10), (100, 10), 1010, 1010)
+    mixed = run_report(layers=[conv("c", (4, 4), kept=0.0), dense])
+    assert [layer.name for layer in mixed.kernel_layers] == ["c"]
+    assert kernels_table(mixed).rows[-1][1:4] == ("0", "16", "1.00")
+    assert "16 of 16 kernels locked, sparsity 1.00" in give_answers(mixed)[2].lines
+    assert kernels_table(run_report(layers=[dense])).rows[-1][1:4] == ("1,000", "0", "0.00")
 
 
 def test_a_layer_keeps_its_own_mask():

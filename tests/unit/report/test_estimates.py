@@ -1,9 +1,11 @@
 """Two estimates side by side."""
 
+import math
+
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report.estimate_tables import layer_resources_table, speed_table, totals_table
+from fpgaprune.report.estimate_tables import estimate_notes, layer_resources_table, speed_table, totals_table
 from fpgaprune.report.estimates import pair_layers, stages_of
 
 from .samples import estimate, run_report
@@ -39,6 +41,20 @@ def test_totals_against_the_part():
 def test_rates_follow_from_interval_and_clock():
     rows = speed_table(run_report()).rows
     assert rows[3][1] == "3.12\u00a0M/s"
+
+
+def test_a_note_tells_which_estimate_it_is_of():
+    report = run_report(before=estimate(notes=["a", "b"]), after=estimate(notes=["c", "b"]))
+    assert estimate_notes(report) == ("b", "After: c", "Before: a")
+    assert estimate_notes(run_report(before=None, after=estimate(notes=["c"]))) == ("c",)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, True, "3"])
+def test_a_figure_that_is_no_number_is_refused(value):
+    bad = estimate()
+    bad["total"]["synth"]["lut"]["value"] = value
+    with pytest.raises(ReportError, match=r"figure lut at synth is .*; wanted a finite number, or None"):
+        totals_table(run_report(after=bad), "synth")
 
 
 @pytest.mark.parametrize(
