@@ -13,6 +13,8 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Accuracy": "fpgaprune.report",
+    "Check": "fpgaprune.report",
     "Design": "fpgaprune.design",
     "Equivalence": "fpgaprune.comparison",
     "Estimate": "fpgaprune.estimate",
@@ -20,6 +22,7 @@ _HOMES = {
     "FpgaPruneError": "fpgaprune.errors",
     "HlsProject": "fpgaprune.hls.project",
     "LayerSpec": "fpgaprune.design",
+    "LinkSummary": "fpgaprune.report",
     "LockCertificate": "fpgaprune.certificate",
     "LockedOptimizer": "fpgaprune.train",
     "MaskSet": "fpgaprune.masks",
@@ -44,6 +47,7 @@ _HOMES = {
     "select": "fpgaprune.select.choose",
     "to_hls": "fpgaprune.hls.project",
     "unlock": "fpgaprune.train",
+    "weight_arrays": "fpgaprune.weights",
     "write_report": "fpgaprune.report",
 }
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fpgaprune.errors import CertificateError, ConfigError, DataError, FpgaPruneError, MaskError, RunError, TargetError
+from fpgaprune.errors import CertificateError, ExportError, FpgaPruneError, HlsError, ToolError
 
 app = typer.Typer(
     name="fpgaprune",
@@ -23,8 +23,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-# What a user can mend in what he gave ends with 2; a promise that was not kept ends with 1.
-_USER_ERRORS = (ConfigError, DataError, MaskError, RunError, TargetError)
+# A promise that was not kept ends with 1; what a user can mend in what he gave, with 2.
+_BROKEN_PROMISES = (CertificateError, ExportError, HlsError, ToolError)
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -36,7 +36,7 @@ def main() -> None:
         app()
     except FpgaPruneError as error:
         Console(stderr=True).print(f"[bold red]error:[/] {_plain(str(error))}", soft_wrap=True, highlight=False)
-        sys.exit(2 if isinstance(error, _USER_ERRORS) and not isinstance(error, CertificateError) else 1)
+        sys.exit(1 if isinstance(error, _BROKEN_PROMISES) else 2)
 
 
 @app.command()

@@ -51,10 +51,10 @@ def save_keras(model: Any, path: str | os.PathLike[str]) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
         draft = Path(folder) / "draft.keras"
         model.save(draft)
-        return write_bytes(target, _without_dates(draft))
+        return write_bytes(target, _reproducible(draft))
 
 
-def _without_dates(path: Path) -> bytes:
+def _reproducible(path: Path) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(path) as source, zipfile.ZipFile(buffer, "w") as target:
         for name in sorted(source.namelist()):
@@ -62,8 +62,22 @@ def _without_dates(path: Path) -> bytes:
             if name == "metadata.json":
                 metadata = {**json.loads(data), "date_saved": "1980-01-01@00:00:00"}
                 data = json.dumps(metadata, sort_keys=True).encode()
+            if name == "config.json":
+                data = json.dumps(_numbered(json.loads(data), {})).encode()
             target.writestr(zipfile.ZipInfo(name, _EPOCH), data)
     return buffer.getvalue()
+
+
+def _numbered(config: Any, numbers: dict[Any, int]) -> Any:
+    """`config` with shared objects numbered as they appear; Keras numbers them by their address in memory."""
+    if isinstance(config, list):
+        return [_numbered(item, numbers) for item in config]
+    if not isinstance(config, dict):
+        return config
+    return {
+        key: numbers.setdefault(value, len(numbers)) if key == "shared_object_id" else _numbered(value, numbers)
+        for key, value in config.items()
+    }
 
 
 def read_keras_weights(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:

@@ -13,6 +13,9 @@ import fnmatch
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fpgaprune.errors import MaskError
 
 
@@ -53,6 +56,11 @@ def _tail(variable: Any, layer_name: str) -> str:
     if layer_name in parts:
         return "/".join(parts[parts.index(layer_name) :])
     return f"{layer_name}/{parts[-1]}"
+
+
+def weight_arrays(model: Any) -> dict[str, NDArray[Any]]:
+    """The values of every variable of `model` by weight path, copied."""
+    return {path: np.array(variable.numpy()) for path, variable in named_weights(model).items()}
 
 
 def match_paths(pattern: str, paths: Iterable[str]) -> list[str]:

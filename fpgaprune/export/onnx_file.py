@@ -21,6 +21,9 @@ from fpgaprune.weights import named_weights
 OPSET = 17
 IR_VERSION = 10
 _LAYOUT_KEY = "fpgaprune.layout"
+# A prime that no layer's shape holds: with a free batch axis tf2onnx leaves chains of Shape, Gather and Slice, and
+# which ones differs from run to run; a fixed one is folded into constants, where it is known again.
+_TRACED_BATCH = 7919
 _COUNTED = re.compile(r"^(?P<stem>.*)__\d+(?P<rest>\D.*|)$")
 
 
@@ -42,15 +45,14 @@ def export_onnx(
         ExportError: the model has more than one input, or a kernel did not arrive unchanged.
     """
     import onnx
-    import tensorflow as tf
-    import tf2onnx
 
     if len(model.inputs) != 1:
         raise ExportError(f"model {model.name!r} has {len(model.inputs)} inputs; export takes models of one")
     tensor = model.inputs[0]
-    signature = (tf.TensorSpec((None, *tensor.shape[1:]), tensor.dtype, name="input"),)
-    function = tf.function(lambda x: model(x, training=False), input_signature=signature)
-    exported, _ = tf2onnx.convert.from_function(function, input_signature=signature, opset=opset)
+    exported = _traced(model, (_TRACED_BATCH, *tensor.shape[1:]), tensor.dtype, opset)
+    if not _free_batch(exported.graph):
+        # Something besides shapes depends on the batch size: let the graph compute it.
+        exported = _traced(model, (None, *tensor.shape[1:]), tensor.dtype, opset)
     exported.ir_version = IR_VERSION
     layout = _name_initialisers(exported, model, onnx)
     _number_from_zero(exported.graph)
@@ -69,6 +71,38 @@ def run_onnx(path: str | os.PathLike[str], x: NDArray[Any]) -> NDArray[np.float3
     session = onnxruntime.InferenceSession(os.fspath(path), providers=["CPUExecutionProvider"])
     result: NDArray[np.float32] = session.run(None, {session.get_inputs()[0].name: x})[0]
     return result
+
+
+def _traced(model: Any, shape: tuple[int | None, ...], dtype: str, opset: int) -> Any:
+    import tensorflow as tf
+    import tf2onnx
+
+    signature = (tf.TensorSpec(shape, dtype, name="input"),)
+    function = tf.function(lambda x: model(x, training=False), input_signature=signature)
+    return tf2onnx.convert.from_function(function, input_signature=signature, opset=opset)[0]
+
+
+def _free_batch(graph: Any) -> bool:
+    """Whether the traced batch size stood in shapes only, where it is now free."""
+    from onnx import TensorProto, numpy_helper
+
+    shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
+    for tensor in graph.initializer:
+        if tensor.data_type not in (TensorProto.INT64, TensorProto.INT32):
+            if _TRACED_BATCH in tensor.dims:
+                return False
+            continue
+        values = numpy_helper.to_array(tensor)
+        if not (values % _TRACED_BATCH == 0)[values != 0].any():
+            continue
+        if tensor.name not in shapes or (values == _TRACED_BATCH).sum() != 1 or (values == -1).any():
+            return False
+        tensor.CopyFrom(numpy_helper.from_array(np.where(values == _TRACED_BATCH, -1, values), tensor.name))
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for axis in value.type.tensor_type.shape.dim:
+            if axis.dim_value == _TRACED_BATCH:
+                axis.dim_param = "batch"
+    return True
 
 
 def _name_initialisers(exported: Any, model: Any, onnx: Any) -> dict[str, dict[str, Any]]:

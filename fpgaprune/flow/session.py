@@ -22,6 +22,8 @@ def start_session(seed: int) -> None:
         import tensorflow as tf
 
         tf.config.experimental.enable_op_determinism()
+    # It warns of a retrace at each new model, and a flow makes a dozen.
+    tf.get_logger().setLevel("ERROR")
     keras.backend.clear_session()
     keras.utils.set_random_seed(seed)
 

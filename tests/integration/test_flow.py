@@ -1,0 +1,294 @@
+"""The flow as a user runs it: from the command line, in a process of its own."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.masks import MaskSet
+
+pytestmark = pytest.mark.flow
+COMMAND = [sys.executable, "-c", "from fpgaprune.cli import main; main()"]
+# Every stage at its smallest.
+TINY = """
+name = "tiny"
+seed = 3
+[train]
+epochs = 1
+[select]
+locks = ["conv2/kernel[:, :, 29, 13]", "conv3/kernel[:, :, :, 5]"]
+sparsity = {sparsity}
+[finetune]
+epochs = 1
+[hls]
+simulate = 4
+[target]
+part = "{part}"
+"""
+
+
+def tiny(folder, sparsity=0.8, part="xc7z020"):
+    path = folder / "tiny.toml"
+    path.write_text(TINY.format(sparsity=sparsity, part=part))
+    return path
+
+
+def fpgaprune(*arguments, folder, compiler=True):
+    environment = dict(os.environ)
+    if not compiler:
+        environment["PATH"] = str(folder / "nothing")
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
+    )
+
+
+def succeed(*arguments, **options):
+    done = fpgaprune(*arguments, **options)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The run that `make demo` makes."""
+    folder = tmp_path_factory.mktemp("demo")
+    succeed("run", "--quiet", folder=folder)
+    return folder / "runs" / "digits"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """An undisturbed tiny run without a compiler, and its folder."""
+    folder = tmp_path_factory.mktemp("small")
+    succeed("run", tiny(folder), "--out", "run", folder=folder, compiler=False)
+    return folder
+
+
+def results(run, stage):
+    return json.loads((run / "manifest.json").read_text())["stages"][stage]["results"]
+
+
+def test_the_demo_keeps_its_promises(demo):
+    report = json.loads((demo / "report.json").read_text())
+    assert report["accuracy"]["before"] >= 0.97
+    assert report["accuracy"]["before"] - report["accuracy"]["after"] <= 0.01
+    weights = read_keras_weights(demo / "finetuned.keras")
+    kernels = [
+        np.abs(w).sum(axis=(0, 1)).ravel() for path, w in weights.items() if path.startswith("conv") and w.ndim == 4
+    ]
+    assert (np.concatenate(kernels) == 0).mean() >= 0.5
+    before, after = results(demo, "remove")["channels"]
+    assert after < before
+    assert results(demo, "export")["max_abs_error"] <= 1e-5
+    assert results(demo, "hls")["samples"] == 360
+    assert results(demo, "hls")["agreement"] >= 0.99
+    assert all(check["holds"] is not False for check in report["checks"])
+    assert not report["before"]["fits"]
+    assert report["after"]["fits"]
+
+
+def test_the_demo_leaves_every_artefact(demo):
+    names = {entry.name for entry in demo.iterdir()}
+    assert names >= {
+        *("trained.keras", "masks.npz", "finetuned.keras", "removed.keras", "removed_masks.npz", "certificate.json"),
+        *("model.onnx", "hls", "design.json", "design.npz", "estimate.json", "manifest.json"),
+        *("report.html", "report.md", "report.json"),
+    }
+    assert not [name for name in names if name.endswith(".partial")]
+    assert json.loads((demo / "certificate.json").read_text())["ok"]
+    page = (demo / "report.html").read_text()
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_an_unchanged_demo_runs_nothing_and_loads_no_tensorflow(demo):
+    before = (demo / "manifest.json").read_bytes()
+    code = (
+        "import sys; sys.argv = ['fpgaprune', 'run', '--quiet']\n"
+        "from fpgaprune.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    print(stop.code, 'tensorflow' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=demo.parents[1], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0 False"
+    assert (demo / "manifest.json").read_bytes() == before
+
+
+def test_verify_repeats_the_whole_check_without_tensorflow(demo):
+    done = succeed("verify", demo, "--json", folder=demo)
+    said = json.loads(done.stdout)
+    assert said["ok"]
+    assert {link["link"] for link in said["links"]} == {
+        *("finetuned.keras", "removed.keras", "model.onnx", "hls/firmware"),
+    }
+    assert all(link["locked"] > 0 for link in said["links"])
+
+
+def flip_keras(run, name="finetuned.keras"):
+    """One locked element of a saved model becomes -0.0; everything else keeps its bytes."""
+    import io
+
+    import h5py
+
+    path = run / name
+    with zipfile.ZipFile(path) as archive:
+        members = {member: archive.read(member) for member in archive.namelist()}
+    buffer = io.BytesIO(members["model.weights.h5"])
+    with h5py.File(buffer, "r+") as file:
+        group = next(g for g in file["layers"].values() if g["vars"].attrs["name"] == "conv2")
+        kernel = group["vars/0"][...]
+        at = np.argwhere(kernel == 0)[0]
+        kernel[tuple(at)] = -0.0
+        group["vars/0"][...] = kernel
+    members["model.weights.h5"] = buffer.getvalue()
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+
+
+def flip_onnx(run):
+    model = onnx.load(str(run / "model.onnx"))
+    tensor = next(t for t in model.graph.initializer if t.name == "conv2/kernel")
+    array = onnx.numpy_helper.to_array(tensor).copy()
+    array[tuple(np.argwhere(array == 0)[0])] = 1e-30
+    tensor.CopyFrom(onnx.numpy_helper.from_array(array, "conv2/kernel"))
+    onnx.save(model, str(run / "model.onnx"))
+
+
+def flip_firmware(run):
+    for path in sorted((run / "hls" / "firmware" / "weights").glob("w5.*")):
+        text = path.read_text()
+        assert ", 0.000" in text
+        path.write_text(text.replace(", 0.0", ", 0.5", 1))
+
+
+def flip_masks(run, name="removed_masks.npz"):
+    masks = MaskSet.load(run / name)
+    changed = {path: mask.copy() for path, mask in masks.items()}
+    changed["conv2/kernel"][:, :, 0, 0] = True
+    changed["conv3/kernel"][0, 0, 0, 0] ^= True
+    MaskSet(changed).save(run / name)
+
+
+def flip_certificate(run):
+    path = run / "certificate.json"
+    certificate = json.loads(path.read_text())
+    certificate["links"][0]["weights"][0]["sha256"] = "0" * 64
+    certificate["links"][1]["weights"][0]["sha256"] = "0" * 64
+    path.write_text(json.dumps(certificate))
+
+
+@pytest.mark.parametrize(
+    ("tamper", "message"),
+    [
+        (flip_keras, "finetuned.keras: 1 of"),
+        (lambda run: flip_keras(run, "removed.keras"), "removed.keras: 1 of"),
+        (flip_onnx, "model.onnx: 1 of"),
+        (flip_firmware, "w5.h holds"),
+        (flip_masks, "removed_masks.npz"),
+        (lambda run: flip_masks(run, "masks.npz"), "masks.npz"),
+        (flip_certificate, "SHA-256 differs"),
+        (lambda run: (run / "model.onnx").unlink(), "does not exist"),
+        (lambda run: shutil.rmtree(run / "hls"), "does not exist"),
+    ],
+)
+def test_verify_finds_what_was_changed(demo, tmp_path, tamper, message):
+    run = tmp_path / "copy"
+    shutil.copytree(demo, run)
+    tamper(run)
+    done = fpgaprune("verify", run, folder=tmp_path)
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_without_a_compiler_the_run_ends_and_says_what_it_left_out(small):
+    run = small / "run"
+    assert "g++ was not found" in results(run, "hls")["left_out"]
+    assert "g++ was not found" in (run / "report.md").read_text().replace("\n", " ")
+    succeed("verify", run, folder=small)
+
+
+def artefacts(run):
+    """What must be the same however the run went: everything but timings."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    stages = {name: {**record, "seconds": None} for name, record in manifest["stages"].items()}
+    return {**manifest, "stages": stages}
+
+
+@pytest.mark.parametrize("stage", ["finetune", "hls"])
+def test_a_kill_and_a_rerun_give_the_same_result(small, tmp_path, stage):
+    run = tmp_path / "run"
+    process = subprocess.Popen(
+        [*COMMAND, "run", str(tiny(tmp_path)), "--out", str(run), "--quiet"],
+        env={**os.environ, "PATH": str(tmp_path / "nothing")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    order = ["train", "select", "finetune", "certify", "remove", "export", "hls"]
+    earlier = order[: order.index(stage)]
+    deadline = time.monotonic() + 300
+    while process.poll() is None and time.monotonic() < deadline:
+        manifest = run / "manifest.json"
+        if not earlier or (manifest.exists() and earlier[-1] in json.loads(manifest.read_text())["stages"]):
+            break
+        time.sleep(0.02)
+    time.sleep({"train": 3.0, "finetune": 1.5}.get(stage, 0.4))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    succeed("run", tiny(tmp_path), "--out", run, folder=tmp_path, compiler=False)
+    assert artefacts(run) == artefacts(small / "run")
+
+
+def test_a_changed_setting_reruns_only_what_depends_on_it(small, tmp_path):
+    shutil.copytree(small / "run", tmp_path / "run")
+    done = succeed("run", tiny(tmp_path, part="xczu9eg"), "--out", "run", folder=tmp_path, compiler=False)
+    states = dict(line.split() for line in done.stderr.splitlines() if line.endswith(("done", "unchanged")))
+    assert states == {
+        **dict.fromkeys(("train", "select", "finetune", "certify", "remove", "export"), "unchanged"),
+        **dict.fromkeys(("hls", "estimate", "report"), "done"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("[select]\nlocks = ['conv2/kernel[:, :, 29, 99]']", "index 99 on axis 3"),
+        ("[select]\nsparsity = 2", "select.sparsity is 2"),
+        ("[target]\npart = 'xc7z02'", "part 'xc7z02' is unknown"),
+        ("[data]\nsource = 'gone.npz'", "gone.npz does not exist"),
+        ("sparsity = 1", "sparsity is no known key"),
+    ],
+)
+def test_bad_input_is_one_line_exit_status_2_and_nothing_written(tmp_path, change, message):
+    (tmp_path / "bad.toml").write_text(change)
+    done = fpgaprune("run", "bad.toml", "--out", "run", folder=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["bad.toml"]
+
+
+def test_inspect_lists_layers_and_draws_kernels(demo, tmp_path):
+    done = succeed("inspect", demo / "finetuned.keras", "--out", tmp_path / "maps", "--json", folder=tmp_path)
+    found = json.loads(done.stdout)
+    conv2 = next(layer for layer in found["layers"] if layer["name"] == "conv2")
+    assert (conv2["class"], conv2["output_shape"], conv2["kernels"]["total"]) == ("Conv2D", [8, 8, 32], 1024)
+    assert conv2["kernels"]["zero"] >= 512
+    assert len(found["heat_maps"]) == 3
+    assert all(Path(path).read_bytes().startswith(b"\x89PNG") for path in found["heat_maps"])
+
+
+def test_estimate_reads_a_run_and_a_design(demo):
+    both = json.loads(succeed("estimate", demo, "--json", folder=demo).stdout)
+    assert both == json.loads((demo / "estimate.json").read_text())
+    one = json.loads(succeed("estimate", demo / "design.json", "--part", "xcu250", "--json", folder=demo).stdout)
+    assert one["digits"]["fits"]
+    assert one["digits"]["target"]["part"] == "xcu250"

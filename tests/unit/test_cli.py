@@ -1,0 +1,49 @@
+"""The command line: quick to start, quiet about frameworks, honest in its exit status."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+PROBE = (
+    "import sys\n"
+    "sys.argv = ['fpgaprune', *sys.argv[1:]]\n"
+    "from fpgaprune.cli import main\n"
+    "try:\n    main()\nexcept SystemExit as stop:\n    code = stop.code\n"
+    "loaded = {'tensorflow', 'keras', 'hls4ml', 'onnx', 'matplotlib'} & set(sys.modules)\n"
+    "print('LOADED', sorted(loaded), 'CODE', code)\n"
+)
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, check=True)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["parts"], ["verify", "--help"], ["run", "--help"], ["doctor"]])
+def test_what_needs_no_framework_loads_none(arguments):
+    assert run(*arguments).stdout.endswith("LOADED [] CODE 0\n")
+
+
+def test_parts_as_json():
+    text = run("parts", "--json").stdout.rpartition("LOADED")[0]
+    parts = {part["name"]: part for part in json.loads(text)}
+    assert parts["xc7z020"]["dsp"] == 220
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["verify", "nowhere"], "nowhere is no run directory"),
+        (["estimate", "nowhere.json"], "no design at nowhere.json"),
+        (["run", "nowhere.toml"], "flow file nowhere.toml does not exist"),
+        (["inspect", "nowhere.keras"], "model file nowhere.keras does not exist"),
+    ],
+)
+def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(*arguments)
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert "CODE 2" in done.stdout
