@@ -26,12 +26,13 @@ KEPT = {
     "read": "a layer reads it",
     "output": "it is in an output of the model",
     "input": "it is in an input of the model",
-    "border": "it is a constant that reaches a zero-padded border, and stands for all such channels there",
+    "border": "it is a constant other than 0 that meets zero padding, where it is no constant",
     "partner": "it is a constant, but an element-wise merge couples it with channels that are not",
     "last": "the tensor would have no channel left",
     "groups": "the groups of a convolution must stay of one size",
     "mixed": "a layer mixes all channels, such as a softmax",
     "layout": "a layer moves channels in a way that no smaller layer can",
+    "state": "a recurrent layer keeps its units",
     "shared": "calls of a shared layer disagree",
     "unsupported": "a layer has no rule",
 }
@@ -85,6 +86,7 @@ class RemovalPlan:
         digest: SHA-256 of the weights that the plan was made for.
         shapes: shape of every weight, by path.
         kept: for every weight the indices that stay along each axis; an empty axis means that the weight leaves.
+        made: shape of every bias that only the small model has; it starts at 0.
         deltas: constants of removed channels, folded into biases or into the kernels of a channel that stays.
         config: layer config entries that change, by layer path.
         dropped: keys of calls that leave altogether.
@@ -98,6 +100,7 @@ class RemovalPlan:
     digest: str
     shapes: Mapping[str, tuple[int, ...]]
     kept: Mapping[str, Indices]
+    made: Mapping[str, tuple[int, ...]]
     deltas: Mapping[str, Delta]
     config: Mapping[str, Mapping[str, Any]]
     dropped: tuple[str, ...]
@@ -120,8 +123,7 @@ class RemovalPlan:
         """Weight elements before and after, biases that have to be made included."""
         before = sum(math.prod(shape) for shape in self.shapes.values())
         after = sum(math.prod(len(axis) for axis in axes) for axes in self.kept.values())
-        made = sum(len(delta.at) for path, delta in self.deltas.items() if path not in self.shapes)
-        return before, after + made
+        return before, after + sum(math.prod(shape) for shape in self.made.values())
 
     @property
     def channel_counts(self) -> tuple[int, int]:
@@ -178,6 +180,7 @@ class RemovalPlan:
                 path: {"shape": list(self.shapes[path]), "kept": [axis.tolist() for axis in self.kept[path]]}
                 for path in self.shapes
             },
+            "made": {path: list(shape) for path, shape in self.made.items()},
             "deltas": {p: {"at": d.at.tolist(), "values": d.values.tolist()} for p, d in self.deltas.items()},
             "config": {path: dict(entries) for path, entries in self.config.items()},
             "dropped": list(self.dropped),
@@ -216,6 +219,7 @@ class RemovalPlan:
                     path: tuple(np.array(axis, dtype=np.intp) for axis in row["kept"])
                     for path, row in data["weights"].items()
                 },
+                made={path: tuple(shape) for path, shape in data["made"].items()},
                 deltas={
                     path: Delta(np.array(row["at"], dtype=np.intp), np.array(row["values"], dtype=np.float64))
                     for path, row in data["deltas"].items()

@@ -66,6 +66,8 @@ class Trace:
         even: grouped convolutions: (groups, C_in / groups) and (groups, C_out / groups) slots and the path.
         solid: tensors that may not lose every channel, and the path that says so.
         partners: slots that are constant where they meet others, and the path of the merge.
+        borders: slots that are constants other than 0 where they meet zero padding, and the path of it.
+        members: weight paths of each layer, by path.
         unsupported: path and class name of layers without a rule.
     """
 
@@ -83,6 +85,8 @@ class Trace:
     even: list[tuple[Ids, Ids, str]] = field(default_factory=list)
     solid: list[tuple[Ids, str]] = field(default_factory=list)
     partners: dict[int, str] = field(default_factory=dict)
+    borders: dict[int, str] = field(default_factory=dict)
+    members: dict[str, list[str]] = field(default_factory=dict)
     unsupported: dict[str, str] = field(default_factory=dict)
     _own: dict[tuple[int, str], Ids] = field(default_factory=dict)
     _nested: dict[int, list[Channels]] = field(default_factory=dict)
@@ -128,6 +132,8 @@ class Trace:
 
     def _apply(self, call: Call, sources: list[Channels]) -> list[Channels]:
         site = Site(self, call, sources)
+        variables = getattr(call.operation, "variables", ())
+        self.members[call.path] = [self.paths[id(v)] for v in variables if id(v) in self.paths]
         rule = None if call.kwargs.get("training") else self.rules.get(type(call.operation))
         results = rule(site) if rule else site.keep_all()
         return results if isinstance(results, list) else [results]
@@ -186,6 +192,11 @@ class Site:
     def hold(self, ids: Ids, reason: str) -> None:
         """The slots `ids` stay because of this call."""
         self.trace.hold(ids, reason, self.path)
+
+    def border(self, ids: Ids) -> None:
+        """The slots `ids` are constants other than 0 that meet zero padding here; for the explanation."""
+        for slot in ids:
+            self.trace.borders.setdefault(int(slot), self.path)
 
     def unite(self, left: Ids, right: Ids) -> None:
         """`left[k]` and `right[k]` leave or stay together."""
@@ -250,7 +261,7 @@ class Site:
         *,
         bias: Any = None,
         bias_path: str | None = None,
-        bias_offset: int = 0,
+        bias_shape: tuple[int, ...] | None = None,
         bias_values: NDArray[np.float64] | None = None,
         groups: int = 1,
         in_axis: int = -2,
@@ -258,6 +269,7 @@ class Site:
         uses: int = 1,
         absorbs: bool = True,
         mergeable: bool = True,
+        flat_outputs: bool = False,
     ) -> Line:
         """What a kernel makes of `line`, before the activation; the read is in the trace.
 
@@ -267,7 +279,7 @@ class Site:
             out_ids: slots of the outputs.
             bias: variable added to the outputs, None where there is none yet.
             bias_path: its path, where there is none yet or it is no plain (C_out,) vector.
-            bias_offset: where in the flat bias the outputs begin.
+            bias_shape: shape of the bias, where it is no plain vector; the outputs are its first elements.
             bias_values: the bias as (C_out,), where `bias` is no plain vector.
             groups: groups of channels that do not read each other.
             in_axis: see `kernel`.
@@ -275,28 +287,35 @@ class Site:
             uses: multiplications of one kernel element for one input.
             absorbs: a constant channel adds the same to every output position.
             mergeable: one constant channel may take over the kernels of another.
+            flat_outputs: the kernel is (C_in, ...) and all its other axes together are outputs, which stay.
         """
         rank = len(kernel.shape)
         axes: list[Ids | None] = [None] * rank
-        axes[in_axis] = line.ids.reshape(groups, -1) if groups > 1 else line.ids
-        axes[out_axis] = out_ids
+        if flat_outputs:
+            axes[0] = line.ids
+        else:
+            axes[in_axis] = line.ids.reshape(groups, -1) if groups > 1 else line.ids
+            axes[out_axis] = out_ids
         path = self.weight(kernel, *axes, uses=uses)
         if bias is not None and bias_values is None:
             bias_path = self.weight(bias, out_ids)
             bias_values = value_of(bias, np.float64)
         before = self.trace.linears.get(path)
         if before is None:
-            array = np.moveaxis(value_of(kernel), (in_axis, out_axis), (-2, -1))
+            array = value_of(kernel)
+            shaped = (
+                array.reshape(1, len(array), -1) if flat_outputs else np.moveaxis(array, (in_axis, out_axis), (-2, -1))
+            )
             before = self.trace.linears[path] = Linear(
                 path=self.path,
-                taps=Taps(array, groups, self.trace.tolerance),
+                taps=Taps(shaped, groups, self.trace.tolerance),
                 source=line,
                 out_ids=out_ids,
                 kernel_path=path,
                 in_axis=in_axis % rank,
                 out_axis=out_axis % rank,
                 bias_path=bias_path or f"{self.path}/bias",
-                bias_offset=bias_offset,
+                bias_shape=bias_shape,
                 absorbs=absorbs,
                 mergeable=mergeable and groups == 1,
             )

@@ -47,7 +47,13 @@ def permute(site: Site) -> Channels:
     return site.inputs[0].transposed(tuple(int(axis) - 1 for axis in np.asarray(site.layer.dims)))
 
 
+def repeat_vector(site: Site) -> Channels:
+    """`RepeatVector`: (F,) to (n, F)."""
+    return site.line(0).over(site.shape, 1)
+
+
 RULES: dict[type, Rule] = {
+    layers.RepeatVector: repeat_vector,
     layers.Flatten: flatten,
     layers.Permute: permute,
     layers.Reshape: reshape,
