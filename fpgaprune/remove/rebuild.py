@@ -140,7 +140,7 @@ class _Builder:
         return self._layers[id(operation)]
 
     def _layer(self, layer: Any, path: str) -> Any:
-        config = layer.get_config()
+        config = _unbuilt(layer.get_config())
         if self.dtype:
             config = _with_dtype(config, self.dtype)
         if id(layer) in self.bare:
@@ -174,6 +174,15 @@ def _filled(value: Any, found: Mapping[int, Any]) -> Any:
 
 def _present(item: Any, found: Mapping[int, Any]) -> bool:
     return not isinstance(item, keras.KerasTensor) or id(item) in found
+
+
+def _unbuilt(config: Any) -> Any:
+    """`config` without the input shapes that layers inside a wrapper were built for."""
+    if isinstance(config, Mapping):
+        return {key: _unbuilt(value) for key, value in config.items() if key != "build_config"}
+    if isinstance(config, list):
+        return [_unbuilt(item) for item in config]
+    return config
 
 
 def _with_dtype(config: Any, dtype: str) -> Any:
