@@ -76,6 +76,22 @@ class Delta:
 
 
 @dataclass(frozen=True)
+class Collapse:
+    """What stands in the place of a merge whose other operands are constants.
+
+    Attributes:
+        operand: which of the merge's tensors stays.
+        kind: class name of the layer that scales and shifts its channels, a 1x1 depthwise convolution; None where
+            there is nothing to do to them.
+        config: of that layer.
+    """
+
+    operand: int
+    kind: str | None
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class RemovalPlan:
     """What `apply_removal` will do to one model with the weights that it has now.
 
@@ -86,10 +102,11 @@ class RemovalPlan:
         digest: SHA-256 of the weights that the plan was made for.
         shapes: shape of every weight, by path.
         kept: for every weight the indices that stay along each axis; an empty axis means that the weight leaves.
-        made: shape of every bias that only the small model has; it starts at 0.
+        made: shape of every weight that only the small model has; it starts at 0.
         deltas: constants of removed channels, folded into biases or into the kernels of a channel that stays.
         config: layer config entries that change, by layer path.
         dropped: keys of calls that leave altogether.
+        collapsed: what stands in the place of a merge with a constant branch, by call key.
         channels: every layer that makes channels, in execution order.
         unsupported: class name by path, of layers without a rule; they are unchanged.
         multiplications: for one input, before and after.
@@ -104,6 +121,7 @@ class RemovalPlan:
     deltas: Mapping[str, Delta]
     config: Mapping[str, Mapping[str, Any]]
     dropped: tuple[str, ...]
+    collapsed: Mapping[str, Collapse]
     channels: tuple[LayerChannels, ...]
     unsupported: Mapping[str, str]
     multiplications: tuple[int, int]
@@ -112,10 +130,14 @@ class RemovalPlan:
     @property
     def empty(self) -> bool:
         """Whether nothing leaves."""
-        return not self.deltas and all(
-            len(indices) == size
-            for path, shape in self.shapes.items()
-            for indices, size in zip(self.kept[path], shape, strict=True)
+        return (
+            not self.deltas
+            and not self.collapsed
+            and all(
+                len(indices) == size
+                for path, shape in self.shapes.items()
+                for indices, size in zip(self.kept[path], shape, strict=True)
+            )
         )
 
     @property
@@ -167,6 +189,7 @@ class RemovalPlan:
             )
             parts = ", ".join(f"{count} {text}" for text, count in sorted(tally.items()))
             lines.append(f"{layer.path} ({layer.kind}): {len(layer.kept)} of {len(layer.reasons)} stay: {parts}")
+        lines += [f"{key}: its other branches are constants" for key in self.collapsed]
         lines += [f"{path} ({kind}): no rule, unchanged" for path, kind in self.unsupported.items()]
         return "\n".join(lines)
 
@@ -184,6 +207,10 @@ class RemovalPlan:
             "deltas": {p: {"at": d.at.tolist(), "values": d.values.tolist()} for p, d in self.deltas.items()},
             "config": {path: dict(entries) for path, entries in self.config.items()},
             "dropped": list(self.dropped),
+            "collapsed": {
+                key: {"operand": c.operand, "kind": c.kind, "config": dict(c.config)}
+                for key, c in self.collapsed.items()
+            },
             "channels": [
                 {
                     "path": layer.path,
@@ -226,6 +253,9 @@ class RemovalPlan:
                 },
                 config={path: {k: _tupled(v) for k, v in row.items()} for path, row in data["config"].items()},
                 dropped=tuple(data["dropped"]),
+                collapsed={
+                    key: Collapse(row["operand"], row["kind"], row["config"]) for key, row in data["collapsed"].items()
+                },
                 channels=tuple(
                     LayerChannels(
                         row["path"], row["kind"], tuple(row["reasons"]), tuple(row["constants"]), tuple(row["by"])

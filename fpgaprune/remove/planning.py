@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError, UnsupportedLayerError
+from fpgaprune.remove.collapsing import collapses, made_weights
 from fpgaprune.remove.graph import value_of
 from fpgaprune.remove.linear import Linear
 from fpgaprune.remove.liveness import Liveness, pick_carrier
 from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
 from fpgaprune.remove.rules import RULES
 from fpgaprune.remove.trace import Count, Trace
+from fpgaprune.remove.walk import Walk
 from fpgaprune.weights import named_weights
 
 
@@ -38,8 +40,8 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0) ->
     if not tolerance >= 0:
         raise RemovalError(f"tolerance is {tolerance}; wanted 0 or more")
     weights = named_weights(model) if model.weights else {}
-    trace = Trace({id(variable): path for path, variable in weights.items()}, RULES, tolerance)
-    outputs = trace.run(model)
+    trace = Trace({id(variable): path for path, variable in weights.items()}, tolerance)
+    outputs = Walk(trace, RULES).run(model)
     if strict and trace.unsupported:
         listed = ", ".join(f"{path!r} ({kind})" for path, kind in trace.unsupported.items())
         raise UnsupportedLayerError(
@@ -57,15 +59,20 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0) ->
     for path in set(dropped) & set(trace.members):
         kept.update({weight: (np.arange(0),) * len(shapes[weight]) for weight in trace.members[path]})
     deltas = _deltas(trace, alive, kept)
+    config = _config(trace, alive, deltas, shapes)
+    made = _made(trace, alive, deltas, shapes)
+    collapsed = collapses(trace, alive, dropped)
+    shapes_made, values_made = made_weights(trace, alive, collapsed)
     return RemovalPlan(
         model=model.name,
         digest=weights_digest(weights),
         shapes=shapes,
         kept=kept,
-        made=_made(trace, alive, deltas, shapes),
-        deltas=deltas,
-        config=_config(trace, alive, deltas, shapes),
+        made={**made, **shapes_made},
+        deltas={**deltas, **values_made},
+        config=config,
         dropped=dropped,
+        collapsed=collapsed,
         channels=_explain(trace, alive),
         unsupported=trace.unsupported,
         multiplications=_multiplications(trace, shapes, kept),

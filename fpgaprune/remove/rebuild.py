@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.remove.graph import Call, calls_of, graph_of, is_model, producer, structures, value_of
-from fpgaprune.remove.plan import RemovalPlan
+from fpgaprune.remove.plan import Collapse, RemovalPlan
 from fpgaprune.weights import named_weights
 
 _FLOATS = ("float", "bfloat", "mixed_")
@@ -113,6 +113,11 @@ class _Builder:
     def _call(self, call: Call, found: dict[int, Any]) -> None:
         if self.plan and call.key in self.plan.dropped:
             return
+        collapse = self.plan.collapsed.get(call.key) if self.plan else None
+        if collapse:
+            operand = found[id(call.inputs[collapse.operand])]
+            found[id(call.outputs[0])] = self._collapsed(call, collapse, operand)
+            return
         present = [tensor for tensor in call.inputs if id(tensor) in found]
         if len(present) == 1 < len(call.inputs):  # all other branches of a concatenation have left
             found[id(call.outputs[0])] = found[id(present[0])]
@@ -126,6 +131,12 @@ class _Builder:
         results = self._operation(call)(*args, **kwargs)
         for tensor, result in zip(call.outputs, keras.tree.flatten(results), strict=True):
             found[id(tensor)] = result
+
+    def _collapsed(self, call: Call, collapse: Collapse, operand: Any) -> Any:
+        if collapse.kind is None:
+            return operand
+        dtype = self.dtype or getattr(call.operation, "dtype_policy", None)
+        return getattr(keras.layers, collapse.kind)(**collapse.config, dtype=dtype)(operand)
 
     def _operation(self, call: Call) -> Any:
         operation = call.operation

@@ -15,7 +15,7 @@ from fpgaprune.remove.rules import (
     sequence,
     shape,
 )
-from fpgaprune.remove.trace import Rule
+from fpgaprune.remove.site import Rule
 
 RULES: dict[type, Rule] = {}
 _FAMILIES = (

@@ -13,7 +13,8 @@ from keras import layers
 
 from fpgaprune.remove.channels import Channels, Shape
 from fpgaprune.remove.rules.activations import activate
-from fpgaprune.remove.trace import Count, Rule, Site
+from fpgaprune.remove.site import Rule, Site
+from fpgaprune.remove.trace import Count
 
 
 def channel_axis(layer: Any) -> int:

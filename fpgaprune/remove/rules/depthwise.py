@@ -12,7 +12,8 @@ from fpgaprune.remove.channels import Channels, Line
 from fpgaprune.remove.graph import value_of
 from fpgaprune.remove.rules.activations import activate
 from fpgaprune.remove.rules.convolution import channel_axis, pads_zeros, positions, spatial
-from fpgaprune.remove.trace import Count, Rule, Site
+from fpgaprune.remove.site import Rule, Site
+from fpgaprune.remove.trace import Count
 
 
 def depthwise_convolution(site: Site) -> Channels:

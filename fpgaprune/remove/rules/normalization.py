@@ -14,7 +14,7 @@ from keras import layers
 from fpgaprune.remove.channels import Channels, Line
 from fpgaprune.remove.graph import value_of
 from fpgaprune.remove.rules.activations import apply_elementwise
-from fpgaprune.remove.trace import Rule, Site
+from fpgaprune.remove.site import Rule, Site
 
 
 def batch_normalization(site: Site) -> Channels:

@@ -12,7 +12,7 @@ from keras.src.ops import nn, numpy
 from fpgaprune.remove.channels import Channels
 from fpgaprune.remove.rules.activations import apply_elementwise
 from fpgaprune.remove.rules.merging import Join, concatenate, coupled
-from fpgaprune.remove.trace import Rule, Site
+from fpgaprune.remove.site import Rule, Site
 
 
 def binary(join: Join, absorbing_zero: bool = False) -> Rule:

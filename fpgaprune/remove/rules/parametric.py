@@ -7,8 +7,8 @@ from keras import layers
 
 from fpgaprune.remove.channels import Channels, Line
 from fpgaprune.remove.graph import value_of
+from fpgaprune.remove.site import Rule, Site
 from fpgaprune.remove.slots import Ids
-from fpgaprune.remove.trace import Rule, Site
 
 
 def prelu(site: Site) -> Channels:

@@ -10,7 +10,7 @@ from keras import layers
 
 from fpgaprune.remove.channels import Channels, Line
 from fpgaprune.remove.rules.convolution import channel_axis
-from fpgaprune.remove.trace import Rule, Site
+from fpgaprune.remove.site import Rule, Site
 
 
 def pooling(site: Site) -> Channels:

@@ -10,7 +10,8 @@ from keras import layers
 
 from fpgaprune.remove.channels import Channels, Line
 from fpgaprune.remove.graph import value_of
-from fpgaprune.remove.trace import Count, Rule, Site
+from fpgaprune.remove.site import Rule, Site
+from fpgaprune.remove.trace import Count
 
 
 def embedding(site: Site) -> Channels:

@@ -6,7 +6,8 @@ import numpy as np
 from keras import layers
 
 from fpgaprune.remove.channels import Channels
-from fpgaprune.remove.trace import Count, Rule, Site
+from fpgaprune.remove.site import Rule, Site
+from fpgaprune.remove.trace import Count
 
 
 def flatten(site: Site) -> Channels:
