@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove.graph import Call, calls_of, graph_of, is_model, producer, structures, value_of
+from fpgaprune.remove.graph import Call, calls_of, graph_of, is_model, joins, producer, structures, value_of
 from fpgaprune.remove.plan import Collapse, RemovalPlan
 from fpgaprune.weights import named_weights
 
@@ -119,11 +119,13 @@ class _Builder:
             found[id(call.outputs[0])] = self._collapsed(call, collapse, operand)
             return
         present = [tensor for tensor in call.inputs if id(tensor) in found]
+        if len(present) < len(call.inputs) and (not present or not joins(call.operation)):
+            raise RemovalError(
+                f"call {call.key!r} stays, but a tensor that it reads leaves: the plan is not for this model"
+            )
         if len(present) == 1 < len(call.inputs):  # all other branches of a concatenation have left
             found[id(call.outputs[0])] = found[id(present[0])]
             return
-        if not present:
-            raise RemovalError(f"call {call.key!r} stays, but everything that it reads leaves")
         args = _filled(call.args, found)
         kwargs = {key: _filled(value, found) for key, value in call.kwargs.items()}
         if id(call.operation) in self.bare and isinstance(call.operation, keras.layers.Softmax):
