@@ -22,9 +22,11 @@ _HOMES = {
     "FpgaPruneError": "fpgaprune.errors",
     "apply_removal": "fpgaprune.remove.apply",
     "equivalence": "fpgaprune.remove.proof",
+    "find_groups": "fpgaprune.remove.splitting",
     "find_part": "fpgaprune.target",
     "list_parts": "fpgaprune.target",
     "plan_removal": "fpgaprune.remove.planning",
+    "split_groups": "fpgaprune.remove.splitting",
 }
 
 __all__ = sorted(_HOMES)

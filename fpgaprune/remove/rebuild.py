@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,18 @@ from fpgaprune.remove.graph import Call, calls_of, graph_of, is_model, joins, pr
 from fpgaprune.remove.plan import Collapse, RemovalPlan
 from fpgaprune.weights import named_weights
 
+Swap = Callable[[Any], Any]
+
 _FLOATS = ("float", "bfloat", "mixed_")
 
 
-def rebuild(model: Any, plan: RemovalPlan | None = None, dtype: str | None = None, bare: bool = False) -> Any:
+def rebuild(
+    model: Any,
+    plan: RemovalPlan | None = None,
+    dtype: str | None = None,
+    bare: bool = False,
+    swaps: Mapping[str, Swap] | None = None,
+) -> Any:
     """A functional model with layers of its own, the names of `model`'s, and its weights as `plan` wants them.
 
     Args:
@@ -26,13 +34,17 @@ def rebuild(model: Any, plan: RemovalPlan | None = None, dtype: str | None = Non
         plan: what leaves; None for nothing.
         dtype: dtype of every floating-point layer and input, such as "float64"; None for what each has now.
         bare: leave out a softmax or sigmoid that makes an output: where it saturates it hides what comes in.
+        swaps: for some layer paths, what makes the layer's output of its input instead; their weights are left alone.
 
     Raises:
         RemovalError: the graph cannot be read, or a layer cannot be made from its config.
     """
-    copy = _Builder(plan, dtype, _final_layers(graph_of(model)) if bare else set()).build(model, "", "")
+    final = _final_layers(graph_of(model)) if bare else set()
+    copy = _Builder(plan, dtype, final, swaps or {}).build(model, "", "")
     sources = named_weights(model) if model.weights else {}
     for path, variable in (named_weights(copy) if copy.weights else {}).items():
+        if swaps and path.rpartition("/")[0] in swaps:
+            continue
         value = small_value(sources.get(path), tuple(variable.shape), path, plan)
         variable.assign(value.astype(_numpy_dtype(variable.dtype)))
     return copy
@@ -81,6 +93,7 @@ class _Builder:
     plan: RemovalPlan | None
     dtype: str | None
     bare: set[int]
+    swaps: Mapping[str, Swap]
     _layers: dict[int, Any] = field(default_factory=dict)
 
     def build(self, model: Any, key_prefix: str, path_prefix: str) -> Any:
@@ -112,6 +125,9 @@ class _Builder:
 
     def _call(self, call: Call, found: dict[int, Any]) -> None:
         if self.plan and call.key in self.plan.dropped:
+            return
+        if call.path in self.swaps:
+            found[id(call.outputs[0])] = self.swaps[call.path](found[id(call.inputs[0])])
             return
         collapse = self.plan.collapsed.get(call.key) if self.plan else None
         if collapse:
