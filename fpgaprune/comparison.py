@@ -19,10 +19,12 @@ class Equivalence:
         first, second: the models' names.
         samples: inputs compared.
         dtype: precision of the arithmetic, such as "float64"; "model" for that of each layer.
-        max_abs_error: largest absolute difference of two output elements; inf where one is NaN and the other is not.
+        max_abs_error: largest absolute difference of two output elements; inf where one is NaN.
         max_relative_error: largest, over samples and outputs, of a sample's largest difference over its scale: its own
             largest absolute output, but at least the median of that over all samples.
         max_ulp: the largest difference in units in the last place of the larger of the two, in `dtype`.
+        variation: how far some element of every output moves over the samples, in units of the output's median scale;
+            near 0 the first model hardly reads its input, and the comparison says little.
         tolerance: largest `max_relative_error` that passes.
         worst_sample: index of the input with the largest relative error.
         worst_output: index of the output (flat) with it.
@@ -36,6 +38,7 @@ class Equivalence:
     max_abs_error: float
     max_relative_error: float
     max_ulp: float
+    variation: float
     tolerance: float
     worst_sample: int
     worst_output: int
@@ -72,6 +75,7 @@ class Equivalence:
             "max_abs_error": _number(self.max_abs_error),
             "max_relative_error": _number(self.max_relative_error),
             "max_ulp": _number(self.max_ulp),
+            "variation": _number(self.variation),
             "tolerance": self.tolerance,
             "worst_sample": self.worst_sample,
             "worst_output": self.worst_output,

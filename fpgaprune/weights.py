@@ -44,10 +44,10 @@ def _walk(model: Any, prefix: str) -> Iterator[tuple[str, Any]]:
         if hasattr(layer, "layers"):
             yield from _walk(layer, f"{prefix}{layer.name}/")
             continue
-        for variable in layer.variables:
+        for variable in layer.weights:
             yield prefix + _tail(variable, layer.name), variable
     # Weights that a subclassed model holds itself, outside any layer.
-    for variable in model.variables:
+    for variable in model.weights:
         yield prefix + _tail(variable, model.name).removeprefix(f"{model.name}/"), variable
 
 
@@ -55,7 +55,7 @@ def _tail(variable: Any, layer_name: str) -> str:
     parts = variable.path.split("/")
     if layer_name in parts:
         return "/".join(parts[parts.index(layer_name) :])
-    return f"{layer_name}/{parts[-1]}"
+    return f"{layer_name}/{variable.path}"
 
 
 def weight_arrays(model: Any) -> dict[str, NDArray[Any]]:

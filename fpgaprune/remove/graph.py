@@ -12,6 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras.src.models.functional import Functional
+from keras.src.ops.numpy import Concatenate
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
@@ -43,6 +44,11 @@ def is_model(operation: Any) -> bool:
     if isinstance(operation, keras.Sequential):
         return type(operation).call is keras.Sequential.call
     return isinstance(operation, Functional) and type(operation).call is Functional.call
+
+
+def joins(operation: Any) -> bool:
+    """Whether `operation` sets tensors side by side, so that one of them may be missing."""
+    return type(operation) in (keras.layers.Concatenate, Concatenate)
 
 
 def graph_of(model: Any) -> Any:

@@ -80,7 +80,7 @@ class Linear:
         kernel_path: weight path of the kernel.
         in_axis, out_axis: where the kernel's two channel axes are.
         bias_path: weight path of the bias, existing or to be made.
-        bias_offset: where C_out biases begin in the flat bias.
+        bias_shape: shape of a bias that has to be made; None for one number for each output that stays.
         absorbs: whether a constant channel adds the same to every output position (no zero padding in the way).
         mergeable: whether one constant channel may take over the kernels of another.
     """
@@ -93,7 +93,7 @@ class Linear:
     in_axis: int
     out_axis: int
     bias_path: str
-    bias_offset: int = 0
+    bias_shape: tuple[int, ...] | None = None
     absorbs: bool = True
     mergeable: bool = True
 

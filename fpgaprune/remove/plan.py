@@ -28,12 +28,13 @@ KEPT = {
     "read": "a layer reads it",
     "output": "it is in an output of the model",
     "input": "it is in an input of the model",
-    "border": "it is a constant that reaches a zero-padded border, and stands for all such channels there",
+    "border": "it is a constant other than 0 that meets zero padding, where it is no constant",
     "partner": "it is a constant, but an element-wise merge couples it with channels that are not",
     "last": "the tensor would have no channel left",
     "groups": "the groups of a convolution must stay of one size",
     "mixed": "a layer mixes all channels, such as a softmax",
     "layout": "a layer moves channels in a way that no smaller layer can",
+    "state": "a recurrent layer keeps its units",
     "shared": "calls of a shared layer disagree",
     "unsupported": "a layer has no rule",
 }
@@ -77,6 +78,22 @@ class Delta:
 
 
 @dataclass(frozen=True)
+class Collapse:
+    """What stands in the place of a merge whose other operands are constants.
+
+    Attributes:
+        operand: which of the merge's tensors stays.
+        kind: class name of the layer that scales and shifts its channels, a 1x1 depthwise convolution; None where
+            there is nothing to do to them.
+        config: of that layer.
+    """
+
+    operand: int
+    kind: str | None
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class RemovalPlan:
     """What `apply_removal` will do to one model with the weights that it has now.
 
@@ -87,9 +104,11 @@ class RemovalPlan:
         digest: SHA-256 of the weights that the plan was made for.
         shapes: shape of every weight, by path.
         kept: for every weight the indices that stay along each axis; an empty axis means that the weight leaves.
+        made: shape of every weight that only the small model has; it starts at 0.
         deltas: constants of removed channels, folded into biases or into the kernels of a channel that stays.
         config: layer config entries that change, by layer path.
         dropped: keys of calls that leave altogether.
+        collapsed: what stands in the place of a merge with a constant branch, by call key.
         channels: every layer that makes channels, in execution order.
         unsupported: class name by path, of layers without a rule; they are unchanged.
         multiplications: for one input, before and after.
@@ -100,9 +119,11 @@ class RemovalPlan:
     digest: str
     shapes: Mapping[str, tuple[int, ...]]
     kept: Mapping[str, Indices]
+    made: Mapping[str, tuple[int, ...]]
     deltas: Mapping[str, Delta]
     config: Mapping[str, Mapping[str, Any]]
     dropped: tuple[str, ...]
+    collapsed: Mapping[str, Collapse]
     channels: tuple[LayerChannels, ...]
     unsupported: Mapping[str, str]
     multiplications: tuple[int, int]
@@ -111,10 +132,14 @@ class RemovalPlan:
     @property
     def empty(self) -> bool:
         """Whether nothing leaves."""
-        return not self.deltas and all(
-            len(indices) == size
-            for path, shape in self.shapes.items()
-            for indices, size in zip(self.kept[path], shape, strict=True)
+        return (
+            not self.deltas
+            and not self.collapsed
+            and all(
+                len(indices) == size
+                for path, shape in self.shapes.items()
+                for indices, size in zip(self.kept[path], shape, strict=True)
+            )
         )
 
     @property
@@ -122,8 +147,7 @@ class RemovalPlan:
         """Weight elements before and after, biases that have to be made included."""
         before = sum(math.prod(shape) for shape in self.shapes.values())
         after = sum(math.prod(len(axis) for axis in axes) for axes in self.kept.values())
-        made = sum(len(delta.at) for path, delta in self.deltas.items() if path not in self.shapes)
-        return before, after + made
+        return before, after + sum(math.prod(shape) for shape in self.made.values())
 
     @property
     def channel_counts(self) -> tuple[int, int]:
@@ -167,6 +191,7 @@ class RemovalPlan:
             )
             parts = ", ".join(f"{count} {text}" for text, count in sorted(tally.items()))
             lines.append(f"{layer.path} ({layer.kind}): {len(layer.kept)} of {len(layer.reasons)} stay: {parts}")
+        lines += [f"{key}: its other branches are constants" for key in self.collapsed]
         lines += [f"{path} ({kind}): no rule, unchanged" for path, kind in self.unsupported.items()]
         return "\n".join(lines)
 
@@ -180,9 +205,14 @@ class RemovalPlan:
                 path: {"shape": list(self.shapes[path]), "kept": [axis.tolist() for axis in self.kept[path]]}
                 for path in self.shapes
             },
+            "made": {path: list(shape) for path, shape in self.made.items()},
             "deltas": {p: {"at": d.at.tolist(), "values": d.values.tolist()} for p, d in self.deltas.items()},
             "config": {path: dict(entries) for path, entries in self.config.items()},
             "dropped": list(self.dropped),
+            "collapsed": {
+                key: {"operand": c.operand, "kind": c.kind, "config": dict(c.config)}
+                for key, c in self.collapsed.items()
+            },
             "channels": [
                 {
                     "path": layer.path,
@@ -218,12 +248,16 @@ class RemovalPlan:
                     path: tuple(np.array(axis, dtype=np.intp) for axis in row["kept"])
                     for path, row in data["weights"].items()
                 },
+                made={path: tuple(shape) for path, shape in data["made"].items()},
                 deltas={
                     path: Delta(np.array(row["at"], dtype=np.intp), np.array(row["values"], dtype=np.float64))
                     for path, row in data["deltas"].items()
                 },
                 config={path: {k: _tupled(v) for k, v in row.items()} for path, row in data["config"].items()},
                 dropped=tuple(data["dropped"]),
+                collapsed={
+                    key: Collapse(row["operand"], row["kind"], row["config"]) for key, row in data["collapsed"].items()
+                },
                 channels=tuple(
                     LayerChannels(
                         row["path"], row["kind"], tuple(row["reasons"]), tuple(row["constants"]), tuple(row["by"])

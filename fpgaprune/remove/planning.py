@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError, UnsupportedLayerError
+from fpgaprune.remove.collapsing import collapses, made_weights
 from fpgaprune.remove.graph import value_of
 from fpgaprune.remove.linear import Linear
 from fpgaprune.remove.liveness import Liveness, pick_carrier
 from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
 from fpgaprune.remove.rules import RULES
 from fpgaprune.remove.trace import Count, Trace
+from fpgaprune.remove.walk import Walk
 from fpgaprune.weights import named_weights
 
 
@@ -38,8 +40,8 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0) ->
     if not tolerance >= 0:
         raise RemovalError(f"tolerance is {tolerance}; wanted 0 or more")
     weights = named_weights(model) if model.weights else {}
-    trace = Trace({id(variable): path for path, variable in weights.items()}, RULES, tolerance)
-    outputs = trace.run(model)
+    trace = Trace({id(variable): path for path, variable in weights.items()}, tolerance)
+    outputs = Walk(trace, RULES).run(model)
     if strict and trace.unsupported:
         listed = ", ".join(f"{path!r} ({kind})" for path, kind in trace.unsupported.items())
         raise UnsupportedLayerError(
@@ -52,16 +54,25 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0) ->
         )
     alive = Liveness(trace)
     shapes = {path: tuple(variable.shape) for path, variable in weights.items()}
+    dropped = tuple(key for key, ids in trace.writes.items() if ids.size and not alive.needed(ids).any())
     kept = {path: _kept(trace, alive, path, shape) for path, shape in shapes.items()}
+    for path in set(dropped) & set(trace.members):
+        kept.update({weight: (np.arange(0),) * len(shapes[weight]) for weight in trace.members[path]})
     deltas = _deltas(trace, alive, kept)
+    config = _config(trace, alive, deltas, shapes)
+    made = _made(trace, alive, deltas, shapes)
+    collapsed = collapses(trace, alive, dropped)
+    shapes_made, values_made = made_weights(trace, alive, collapsed)
     return RemovalPlan(
         model=model.name,
         digest=weights_digest(weights),
         shapes=shapes,
         kept=kept,
-        deltas=deltas,
-        config=_config(trace, alive, deltas, shapes),
-        dropped=tuple(key for key, ids in trace.writes.items() if ids.size and not alive.needed(ids).any()),
+        made={**made, **shapes_made},
+        deltas={**deltas, **values_made},
+        config=config,
+        dropped=dropped,
+        collapsed=collapsed,
         channels=_explain(trace, alive),
         unsupported=trace.unsupported,
         multiplications=_multiplications(trace, shapes, kept),
@@ -100,7 +111,7 @@ def _deltas(trace: Trace, alive: Liveness, kept: dict[str, Indices]) -> dict[str
             continue
         if linear.absorbs:
             values = linear.taps.constant_part(linear.source, folded)[outputs]
-            _put(deltas, linear.bias_path, linear.bias_offset + np.arange(outputs.size), values)
+            _put(deltas, linear.bias_path, np.arange(outputs.size), values)
         else:
             values = _merged(linear, np.flatnonzero(folded), alive.carriers(linear), kept[linear.kernel_path])
             _put(deltas, linear.kernel_path, np.arange(values.size), values.reshape(-1))
@@ -155,6 +166,17 @@ def _config(
     return config
 
 
+def _made(
+    trace: Trace, alive: Liveness, deltas: dict[str, Delta], shapes: dict[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of biases that the small model has and the model has not."""
+    return {
+        linear.bias_path: linear.bias_shape or (int(alive.needed(linear.out_ids).sum()),)
+        for linear in trace.linears.values()
+        if linear.bias_path in deltas and linear.bias_path not in shapes
+    }
+
+
 def _multiplications(trace: Trace, shapes: dict[str, tuple[int, ...]], kept: dict[str, Indices]) -> tuple[int, int]:
     before = sum(uses * math.prod(shapes[path]) for path, uses in trace.uses.items())
     after = sum(uses * math.prod(len(axis) for axis in kept[path]) for path, uses in trace.uses.items())
@@ -183,4 +205,6 @@ def _fate(trace: Trace, alive: Liveness, slot: int, constants: dict[int, float])
     reason, by = alive.cause(slot)
     if reason == "read" and slot in trace.partners:
         return "partner", constant, trace.partners[slot]
+    if reason == "read" and slot in trace.borders:
+        return "border", constant, trace.borders[slot]
     return reason, constant, by

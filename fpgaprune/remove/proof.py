@@ -65,6 +65,7 @@ def equivalence(
         max_abs_error=float(errors.max()),
         max_relative_error=float(relative.max()),
         max_ulp=finding.ulp,
+        variation=finding.variation(scales),
         tolerance=tolerance,
         worst_sample=sample,
         worst_output=output,
@@ -101,6 +102,8 @@ class _Finding:
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
         self.ulp = 0.0
+        self._low: list[NDArray[np.float64]] = []
+        self._high: list[NDArray[np.float64]] = []
         self._errors: list[list[NDArray[np.float64]]] = []
         self._scales: list[list[NDArray[np.float64]]] = []
 
@@ -108,6 +111,10 @@ class _Finding:
         shapes = [[array.shape for array in arrays] for arrays in (first, second)]
         if shapes[0] != shapes[1]:
             raise EquivalenceError(f"outputs have shapes {shapes[0]} and {shapes[1]}; wanted equal ones")
+        flat = [array.astype(np.float64).reshape(len(array), -1) for array in first]
+        low, high = [x.min(axis=0) for x in flat], [x.max(axis=0) for x in flat]
+        self._low = [np.fmin(a, b) for a, b in zip(self._low or low, low, strict=True)]
+        self._high = [np.fmax(a, b) for a, b in zip(self._high or high, high, strict=True)]
         pairs = [self._compare(a, b) for a, b in zip(first, second, strict=True)]
         self._errors.append([error for error, _ in pairs])
         self._scales.append([scale for _, scale in pairs])
@@ -118,10 +125,16 @@ class _Finding:
         scales = np.array([np.concatenate(parts) for parts in zip(*self._scales, strict=True)])
         return errors, np.maximum(scales, np.median(scales, axis=1, keepdims=True))
 
+    def variation(self, scales: NDArray[np.float64]) -> float:
+        """Over the outputs, the least of how far an element moves from sample to sample, over the median scale."""
+        moves = [float((b - a).max(initial=0.0)) for a, b in zip(self._low, self._high, strict=True)]
+        middle = np.median(scales, axis=1)
+        return float(np.min(np.array(moves) / np.where(middle > 0, middle, 1.0)))
+
     def _compare(self, a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         x, y = (array.astype(np.float64).reshape(len(array), -1) for array in (a, b))
         with np.errstate(invalid="ignore"):
-            gap = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
+            gap = np.where(x == y, 0.0, np.abs(x - y))  # equal infinities differ by 0, NaN by NaN
         gap = np.where(np.isnan(gap), np.inf, gap)
         larger = np.fmax(np.abs(x), np.abs(y)).astype(self.dtype)
         unit = np.spacing(np.where(np.isfinite(larger), larger, 1)).astype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove.graph import Call, calls_of, graph_of, is_model, producer, structures, value_of
-from fpgaprune.remove.plan import RemovalPlan
+from fpgaprune.remove.graph import Call, calls_of, graph_of, is_model, joins, producer, structures, value_of
+from fpgaprune.remove.plan import Collapse, RemovalPlan
 from fpgaprune.weights import named_weights
+
+Swap = Callable[[Any], Any]
 
 _FLOATS = ("float", "bfloat", "mixed_")
 
 
-def rebuild(model: Any, plan: RemovalPlan | None = None, dtype: str | None = None, bare: bool = False) -> Any:
+def rebuild(
+    model: Any,
+    plan: RemovalPlan | None = None,
+    dtype: str | None = None,
+    bare: bool = False,
+    swaps: Mapping[str, Swap] | None = None,
+) -> Any:
     """A functional model with layers of its own, the names of `model`'s, and its weights as `plan` wants them.
 
     Args:
@@ -26,13 +34,17 @@ def rebuild(model: Any, plan: RemovalPlan | None = None, dtype: str | None = Non
         plan: what leaves; None for nothing.
         dtype: dtype of every floating-point layer and input, such as "float64"; None for what each has now.
         bare: leave out a softmax or sigmoid that makes an output: where it saturates it hides what comes in.
+        swaps: for some layer paths, what makes the layer's output of its input instead; their weights are left alone.
 
     Raises:
         RemovalError: the graph cannot be read, or a layer cannot be made from its config.
     """
-    copy = _Builder(plan, dtype, _final_layers(graph_of(model)) if bare else set()).build(model, "", "")
+    final = _final_layers(graph_of(model)) if bare else set()
+    copy = _Builder(plan, dtype, final, swaps or {}).build(model, "", "")
     sources = named_weights(model) if model.weights else {}
     for path, variable in (named_weights(copy) if copy.weights else {}).items():
+        if swaps and path.rpartition("/")[0] in swaps:
+            continue
         value = small_value(sources.get(path), tuple(variable.shape), path, plan)
         variable.assign(value.astype(_numpy_dtype(variable.dtype)))
     return copy
@@ -81,6 +93,7 @@ class _Builder:
     plan: RemovalPlan | None
     dtype: str | None
     bare: set[int]
+    swaps: Mapping[str, Swap]
     _layers: dict[int, Any] = field(default_factory=dict)
 
     def build(self, model: Any, key_prefix: str, path_prefix: str) -> Any:
@@ -113,12 +126,22 @@ class _Builder:
     def _call(self, call: Call, found: dict[int, Any]) -> None:
         if self.plan and call.key in self.plan.dropped:
             return
+        if call.path in self.swaps:
+            found[id(call.outputs[0])] = self.swaps[call.path](found[id(call.inputs[0])])
+            return
+        collapse = self.plan.collapsed.get(call.key) if self.plan else None
+        if collapse:
+            operand = found[id(call.inputs[collapse.operand])]
+            found[id(call.outputs[0])] = self._collapsed(call, collapse, operand)
+            return
         present = [tensor for tensor in call.inputs if id(tensor) in found]
+        if len(present) < len(call.inputs) and (not present or not joins(call.operation)):
+            raise RemovalError(
+                f"call {call.key!r} stays, but a tensor that it reads leaves: the plan is not for this model"
+            )
         if len(present) == 1 < len(call.inputs):  # all other branches of a concatenation have left
             found[id(call.outputs[0])] = found[id(present[0])]
             return
-        if not present:
-            raise RemovalError(f"call {call.key!r} stays, but everything that it reads leaves")
         args = _filled(call.args, found)
         kwargs = {key: _filled(value, found) for key, value in call.kwargs.items()}
         if id(call.operation) in self.bare and isinstance(call.operation, keras.layers.Softmax):
@@ -126,6 +149,12 @@ class _Builder:
         results = self._operation(call)(*args, **kwargs)
         for tensor, result in zip(call.outputs, keras.tree.flatten(results), strict=True):
             found[id(tensor)] = result
+
+    def _collapsed(self, call: Call, collapse: Collapse, operand: Any) -> Any:
+        if collapse.kind is None:
+            return operand
+        dtype = self.dtype or getattr(call.operation, "dtype_policy", None)
+        return getattr(keras.layers, collapse.kind)(**collapse.config, dtype=dtype)(operand)
 
     def _operation(self, call: Call) -> Any:
         operation = call.operation
@@ -140,7 +169,7 @@ class _Builder:
         return self._layers[id(operation)]
 
     def _layer(self, layer: Any, path: str) -> Any:
-        config = layer.get_config()
+        config = _unbuilt(layer.get_config())
         if self.dtype:
             config = _with_dtype(config, self.dtype)
         if id(layer) in self.bare:
@@ -174,6 +203,15 @@ def _filled(value: Any, found: Mapping[int, Any]) -> Any:
 
 def _present(item: Any, found: Mapping[int, Any]) -> bool:
     return not isinstance(item, keras.KerasTensor) or id(item) in found
+
+
+def _unbuilt(config: Any) -> Any:
+    """`config` without the input shapes that layers inside a wrapper were built for."""
+    if isinstance(config, Mapping):
+        return {key: _unbuilt(value) for key, value in config.items() if key != "build_config"}
+    if isinstance(config, list):
+        return [_unbuilt(item) for item in config]
+    return config
 
 
 def _with_dtype(config: Any, dtype: str) -> Any:

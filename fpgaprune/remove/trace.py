@@ -1,24 +1,18 @@
-"""The analysis: one walk through the graph that hands every tensor its channels and collects what binds them.
-
-`Trace` holds the facts; `Site` is what a rule sees of one call. Nothing here decides what leaves.
-"""
+"""`Trace`: what one walk through a graph found of its channels, and of what binds them together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import RemovalError
-from fpgaprune.remove.channels import Channels, Line, Shape
-from fpgaprune.remove.graph import Call, calls_of, graph_of, is_model, producer, value_of
-from fpgaprune.remove.linear import Linear, Taps
+from fpgaprune.remove.channels import Channels, Shape
+from fpgaprune.remove.linear import Linear
 from fpgaprune.remove.slots import Ids, Slots
 
-Rule = Callable[["Site"], "Channels | list[Channels]"]
 Axes = tuple[Ids | None, ...]
 
 
@@ -46,13 +40,38 @@ class Owner:
     ids: Ids
 
 
+@dataclass(frozen=True)
+class Affine:
+    """A merge that is scale * x + offset for each channel of one operand x, since the others are constants.
+
+    Attributes:
+        path: the merge.
+        operand: which of its tensors is x.
+        ids: slots of the channels, along `axis` of a tensor of `shape` (without the batch axis).
+        scale, offset: one number for each channel.
+        axis, shape: see `ids`.
+    """
+
+    path: str
+    operand: int
+    ids: Ids
+    scale: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    axis: int
+    shape: Shape
+
+    @property
+    def trivial(self) -> bool:
+        """Whether the merge hands x on as it is."""
+        return bool((self.scale == 1).all() and (self.offset == 0).all())
+
+
 @dataclass
 class Trace:
     """Everything that the walk found.
 
     Attributes:
         paths: weight path by `id(variable)`.
-        rules: the rule of each operation class, exact.
         tolerance: weights of at most this size count as zero.
         slots: the channels and their unions.
         linears: reads of channels through weights, by kernel path, in execution order.
@@ -66,11 +85,13 @@ class Trace:
         even: grouped convolutions: (groups, C_in / groups) and (groups, C_out / groups) slots and the path.
         solid: tensors that may not lose every channel, and the path that says so.
         partners: slots that are constant where they meet others, and the path of the merge.
+        borders: slots that are constants other than 0 where they meet zero padding, and the path of it.
+        members: weight paths of each layer, by path.
+        affine: merges with branches that are constants, by call key.
         unsupported: path and class name of layers without a rule.
     """
 
     paths: Mapping[int, str]
-    rules: Mapping[type, Rule]
     tolerance: float = 0.0
     slots: Slots = field(default_factory=Slots)
     linears: dict[str, Linear] = field(default_factory=dict)
@@ -83,22 +104,11 @@ class Trace:
     even: list[tuple[Ids, Ids, str]] = field(default_factory=list)
     solid: list[tuple[Ids, str]] = field(default_factory=list)
     partners: dict[int, str] = field(default_factory=dict)
+    borders: dict[int, str] = field(default_factory=dict)
+    members: dict[str, list[str]] = field(default_factory=dict)
+    affine: dict[str, Affine] = field(default_factory=dict)
     unsupported: dict[str, str] = field(default_factory=dict)
     _own: dict[tuple[int, str], Ids] = field(default_factory=dict)
-    _nested: dict[int, list[Channels]] = field(default_factory=dict)
-
-    def run(self, model: Any) -> list[Channels]:
-        """The channels of the outputs of `model`, with everything else of it in this trace."""
-        graph = graph_of(model)
-        inputs = []
-        for tensor in graph.inputs:
-            source = self.opaque(tuple(tensor.shape[1:]))
-            self.hold(source.ids, "input", producer(tensor).name)
-            inputs.append(source)
-        outputs = self._walk(graph, inputs, "", "")
-        for tensor, channels in zip(graph.outputs, outputs, strict=True):
-            self.hold(channels.ids, "output", producer(tensor).name)
-        return outputs
 
     def hold(self, ids: Ids, reason: str, by: str) -> None:
         """The slots `ids` stay."""
@@ -115,192 +125,3 @@ class Trace:
         if key not in self._own:
             self._own[key] = self.slots.fresh(count)
         return self._own[key]
-
-    def _walk(self, graph: Any, inputs: list[Channels], key_prefix: str, path_prefix: str) -> list[Channels]:
-        found = {id(tensor): channels for tensor, channels in zip(graph.inputs, inputs, strict=True)}
-        for call in calls_of(graph, key_prefix, path_prefix):
-            sources = [found[id(tensor)] for tensor in call.inputs]
-            results = self._nest(call, sources) if is_model(call.operation) else self._apply(call, sources)
-            for tensor, channels in zip(call.outputs, results, strict=True):
-                found[id(tensor)] = channels
-            self.writes[call.key] = np.concatenate([channels.ids.reshape(-1) for channels in results])
-        return [found[id(tensor)] for tensor in graph.outputs]
-
-    def _apply(self, call: Call, sources: list[Channels]) -> list[Channels]:
-        site = Site(self, call, sources)
-        rule = None if call.kwargs.get("training") else self.rules.get(type(call.operation))
-        results = rule(site) if rule else site.keep_all()
-        return results if isinstance(results, list) else [results]
-
-    def _nest(self, call: Call, sources: list[Channels]) -> list[Channels]:
-        graph = graph_of(call.operation)
-        for channels in sources:
-            self.solid.append((channels.ids.reshape(-1), call.path))
-        first = self._nested.setdefault(id(call.operation), sources)
-        for before, now, tensor in zip(first, sources, graph.inputs, strict=True):
-            if before.ids.shape == now.ids.shape:
-                self.slots.unite(before.ids, now.ids)
-            elif before is not now:  # the inner layers cannot be two sizes at once
-                self.hold(before.ids, "shared", call.path)
-                self.hold(now.ids, "shared", call.path)
-            shape = [now.shape[k] if k not in now.varying else Count(now.line(k).ids) for k in range(len(now.shape))]
-            if len(now.varying) > 1:
-                self.hold(now.ids, "layout", call.path)
-                shape = list(now.shape)
-            path = f"{call.path}/{producer(tensor).name}"
-            self.configs.setdefault(path, {})["batch_shape"] = (tensor.shape[0], *shape)
-        results = self._walk(graph, sources, f"{call.key}/", f"{call.path}/")
-        for channels in results:
-            self.solid.append((channels.ids.reshape(-1), call.path))
-        return results
-
-
-@dataclass(frozen=True)
-class Site:
-    """One call, as a rule sees it: what comes in, and the ways to say what the layer does with it."""
-
-    trace: Trace
-    call: Call
-    inputs: list[Channels]
-
-    @property
-    def layer(self) -> Any:
-        """The Keras layer or operation."""
-        return self.call.operation
-
-    @property
-    def path(self) -> str:
-        """Its path."""
-        return self.call.path
-
-    @property
-    def shapes(self) -> list[Shape]:
-        """The shapes of its outputs, without the batch axis."""
-        return [tuple(tensor.shape[1:]) for tensor in self.call.outputs]
-
-    @property
-    def shape(self) -> Shape:
-        """The shape of its first output, without the batch axis."""
-        return self.shapes[0]
-
-    def hold(self, ids: Ids, reason: str) -> None:
-        """The slots `ids` stay because of this call."""
-        self.trace.hold(ids, reason, self.path)
-
-    def unite(self, left: Ids, right: Ids) -> None:
-        """`left[k]` and `right[k]` leave or stay together."""
-        self.trace.slots.unite(left, right)
-
-    def keep_all(self, reason: str = "unsupported") -> list[Channels]:
-        """All inputs stay and nothing is known of the outputs; the layer is named as unsupported."""
-        if reason == "unsupported":
-            self.trace.unsupported[self.path] = type(self.layer).__name__
-        for channels in self.inputs:
-            self.hold(channels.ids, reason)
-        results = [self.trace.opaque(shape) for shape in self.shapes]
-        for channels in results:
-            self.hold(channels.ids, reason)
-            if channels.shape and channels.shape[-1]:
-                self.owns(np.broadcast_to(channels.ids.reshape(-1), (channels.shape[-1],)))
-        return results
-
-    def line(self, axis: int, source: int = 0) -> Line:
-        """The channels of an input along `axis`; if they vary along another axis, all stay and nothing is known."""
-        channels = self.inputs[source]
-        axis %= len(channels.shape)
-        if set(channels.varying) <= {axis}:
-            return channels.line(axis)
-        self.hold(channels.ids, "layout")
-        size = channels.shape[axis] or 1
-        ids = np.broadcast_to(self.trace.slots.fresh(1), (size,))
-        self.hold(ids, "layout")
-        return Line(ids, np.zeros(ids.shape, bool), np.zeros(ids.shape))
-
-    def own(self, count: int, role: str = "output") -> Ids:
-        """The slots of the channels that this layer makes."""
-        ids = self.trace.own(self.layer, role, count)
-        self.owns(ids)
-        return ids
-
-    def owns(self, ids: Ids) -> None:
-        """The plan explains `ids` under this layer's name."""
-        self.trace.owners.setdefault(self.path, Owner(type(self.layer).__name__, ids))
-
-    def shrinks(self, **entries: Any) -> None:
-        """Config entries of this layer that become the given `Count`s (or tuples with them)."""
-        self.trace.configs.setdefault(self.path, {}).update(entries)
-
-    def weight(self, variable: Any, *axes: Ids | None, uses: int = 0) -> str:
-        """The path of `variable`, whose axes carry these slots."""
-        path = self.trace.paths.get(id(variable))
-        if path is None:
-            raise RemovalError(f"layer {self.path!r} holds a variable {variable.path!r} that is not among its weights")
-        before = self.trace.axes.setdefault(path, axes)
-        for old, new in zip(before, axes, strict=True):
-            if old is not None and new is not None:
-                self.unite(old, new)
-        self.trace.uses[path] = self.trace.uses.get(path, 0) + uses
-        return path
-
-    def linear(
-        self,
-        line: Line,
-        kernel: Any,
-        out_ids: Ids,
-        *,
-        bias: Any = None,
-        bias_path: str | None = None,
-        bias_offset: int = 0,
-        bias_values: NDArray[np.float64] | None = None,
-        groups: int = 1,
-        in_axis: int = -2,
-        out_axis: int = -1,
-        uses: int = 1,
-        absorbs: bool = True,
-        mergeable: bool = True,
-    ) -> Line:
-        """What a kernel makes of `line`, before the activation; the read is in the trace.
-
-        Args:
-            line: the channels read.
-            kernel: variable whose axes `in_axis` (C_in / groups) and `out_axis` (C_out) are channels, the rest taps.
-            out_ids: slots of the outputs.
-            bias: variable added to the outputs, None where there is none yet.
-            bias_path: its path, where there is none yet or it is no plain (C_out,) vector.
-            bias_offset: where in the flat bias the outputs begin.
-            bias_values: the bias as (C_out,), where `bias` is no plain vector.
-            groups: groups of channels that do not read each other.
-            in_axis: see `kernel`.
-            out_axis: see `kernel`.
-            uses: multiplications of one kernel element for one input.
-            absorbs: a constant channel adds the same to every output position.
-            mergeable: one constant channel may take over the kernels of another.
-        """
-        rank = len(kernel.shape)
-        axes: list[Ids | None] = [None] * rank
-        axes[in_axis] = line.ids.reshape(groups, -1) if groups > 1 else line.ids
-        axes[out_axis] = out_ids
-        path = self.weight(kernel, *axes, uses=uses)
-        if bias is not None and bias_values is None:
-            bias_path = self.weight(bias, out_ids)
-            bias_values = value_of(bias, np.float64)
-        before = self.trace.linears.get(path)
-        if before is None:
-            array = np.moveaxis(value_of(kernel), (in_axis, out_axis), (-2, -1))
-            before = self.trace.linears[path] = Linear(
-                path=self.path,
-                taps=Taps(array, groups, self.trace.tolerance),
-                source=line,
-                out_ids=out_ids,
-                kernel_path=path,
-                in_axis=in_axis % rank,
-                out_axis=out_axis % rank,
-                bias_path=bias_path or f"{self.path}/bias",
-                bias_offset=bias_offset,
-                absorbs=absorbs,
-                mergeable=mergeable and groups == 1,
-            )
-        else:
-            before.source = before.source.meet(line)
-            before.absorbs &= absorbs
-        return before.output(line, absorbs, np.zeros(len(out_ids)) if bias_values is None else bias_values)

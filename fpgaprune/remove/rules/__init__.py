@@ -6,13 +6,30 @@ from fpgaprune.remove.rules import (
     activations,
     convolution,
     dense,
+    depthwise,
     merging,
     normalization,
+    operations,
+    parametric,
     pooling,
+    sequence,
     shape,
 )
-from fpgaprune.remove.trace import Rule
+from fpgaprune.remove.site import Rule
 
 RULES: dict[type, Rule] = {}
-for _family in (activations, convolution, dense, merging, normalization, pooling, shape):
+_FAMILIES = (
+    activations,
+    convolution,
+    dense,
+    depthwise,
+    merging,
+    normalization,
+    operations,
+    parametric,
+    pooling,
+    sequence,
+    shape,
+)
+for _family in _FAMILIES:
     RULES.update(_family.RULES)

@@ -11,7 +11,7 @@ from keras import activations, layers
 
 from fpgaprune.remove.channels import Channels, Line
 from fpgaprune.remove.graph import value_of
-from fpgaprune.remove.trace import Rule, Site
+from fpgaprune.remove.site import Rule, Site
 
 # By identity: a function that merely has a known name is not one of these.
 ELEMENTWISE = {

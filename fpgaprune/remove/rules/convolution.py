@@ -13,7 +13,8 @@ from keras import layers
 
 from fpgaprune.remove.channels import Channels, Shape
 from fpgaprune.remove.rules.activations import activate
-from fpgaprune.remove.trace import Count, Rule, Site
+from fpgaprune.remove.site import Rule, Site
+from fpgaprune.remove.trace import Count
 
 
 def channel_axis(layer: Any) -> int:
@@ -71,7 +72,33 @@ def convolution(site: Site) -> Channels:
     return activate(site, out, axis, layer.activation)
 
 
+def transposed_convolution(site: Site) -> Channels:
+    """Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, whose kernels are (..., C_out, C_in).
+
+    Neighbouring positions sum different numbers of taps, so that only the constant 0 stays constant.
+    """
+    layer = site.layer
+    axis = channel_axis(layer)
+    line = site.line(axis)
+    ids = site.own(layer.filters)
+    site.shrinks(filters=Count(ids))
+    out = site.linear(
+        line,
+        layer.kernel,
+        ids,
+        bias=layer.bias if layer.use_bias else None,
+        in_axis=-1,
+        out_axis=-2,
+        uses=positions(spatial(layer, site.inputs[0].shape)),
+        absorbs=set(layer.kernel_size) == set(layer.strides) == {1},
+    )
+    return activate(site, out, axis, layer.activation)
+
+
 RULES: dict[type, Rule] = {
+    layers.Conv1DTranspose: transposed_convolution,
+    layers.Conv2DTranspose: transposed_convolution,
+    layers.Conv3DTranspose: transposed_convolution,
     layers.Conv1D: convolution,
     layers.Conv2D: convolution,
     layers.Conv3D: convolution,

@@ -9,7 +9,8 @@ from keras import layers
 from numpy.typing import NDArray
 
 from fpgaprune.remove.channels import Channels, Line
-from fpgaprune.remove.trace import Rule, Site
+from fpgaprune.remove.rules.collapse import collapsed
+from fpgaprune.remove.site import Rule, Site
 
 Join = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
@@ -63,21 +64,24 @@ def _covers(channels: Channels, axes: set[int], shape: Sequence[int | None]) -> 
 
 def add(site: Site) -> Channels:
     """Sum of any number of tensors."""
-    return coupled(site, site.inputs, np.add)
+    return collapsed(site, site.inputs, "add") or coupled(site, site.inputs, np.add)
 
 
 def subtract(site: Site) -> Channels:
     """First minus second."""
-    return coupled(site, site.inputs, np.subtract)
+    return collapsed(site, site.inputs, "subtract") or coupled(site, site.inputs, np.subtract)
 
 
 def multiply(site: Site) -> Channels:
     """Product; one factor that is 0 makes the channel 0."""
-    return coupled(site, site.inputs, np.multiply, absorbing_zero=True)
+    return collapsed(site, site.inputs, "multiply") or coupled(site, site.inputs, np.multiply, absorbing_zero=True)
 
 
 def average(site: Site) -> Channels:
     """Mean of any number of tensors."""
+    found = collapsed(site, site.inputs, "average")
+    if found is not None:
+        return found
     count = len(site.inputs)
     total = coupled(site, site.inputs, np.add)
     return Channels(total.shape, total.ids, total.known, total.value / count)

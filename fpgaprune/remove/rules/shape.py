@@ -6,7 +6,8 @@ import numpy as np
 from keras import layers
 
 from fpgaprune.remove.channels import Channels
-from fpgaprune.remove.trace import Count, Rule, Site
+from fpgaprune.remove.site import Rule, Site
+from fpgaprune.remove.trace import Count
 
 
 def flatten(site: Site) -> Channels:
@@ -47,7 +48,13 @@ def permute(site: Site) -> Channels:
     return site.inputs[0].transposed(tuple(int(axis) - 1 for axis in np.asarray(site.layer.dims)))
 
 
+def repeat_vector(site: Site) -> Channels:
+    """`RepeatVector`: (F,) to (n, F)."""
+    return site.line(0).over(site.shape, 1)
+
+
 RULES: dict[type, Rule] = {
+    layers.RepeatVector: repeat_vector,
     layers.Flatten: flatten,
     layers.Permute: permute,
     layers.Reshape: reshape,

@@ -193,7 +193,7 @@ def test_a_tensor_never_loses_its_last_channel():
     x = keras.Input((6, 6, 2), name="x")
     branch = layers.Conv2D(3, 1, name="a")(x)
     branch = layers.Conv2D(2, 1, name="b")(branch)
-    model = keras.Model(x, layers.Add()([branch, layers.Conv2D(2, 1, name="c")(x)]))
+    model = keras.Model(x, layers.Maximum()([branch, layers.Conv2D(2, 1, name="c")(x)]))
     put(model, "a/kernel", slice(None), 0.0)
     put(model, "a/bias", slice(None), [0.5, 0.0, -1.0])
     plan, small = shrunk(model)
@@ -278,3 +278,43 @@ def test_the_small_model_trains_saves_and_keeps_names(tmp_path):
     small.save(tmp_path / "small.keras")
     again = keras.saving.load_model(tmp_path / "small.keras")
     assert np.array_equal(small.predict(x, verbose=0), again.predict(x, verbose=0))
+
+
+def branched(merge, shape=(6, 6, 2), rank=2):
+    keras.utils.set_random_seed(0)
+    conv = {1: layers.Conv1D, 2: layers.Conv2D}[rank]
+    x = keras.Input(shape, name="x")
+    stem = conv(3, 1, name="stem")(x)
+    dead = conv(3, 3, padding="same", name="dead")(conv(4, 3, padding="same", activation="relu", name="before")(stem))
+    y = merge(name="merge")([stem, dead])
+    model = keras.Model(x, conv(2, 1, name="end")(y), name="net")
+    generator = np.random.default_rng(0)
+    for variable in model.weights:
+        variable.assign(generator.normal(size=variable.shape))
+    put(model, "dead/kernel", slice(None), 0.0)
+    return model
+
+
+@pytest.mark.parametrize("merge", [layers.Add, layers.Subtract, layers.Multiply, layers.Average])
+@pytest.mark.parametrize(("shape", "rank"), [((6, 6, 2), 2), ((6, 2), 1)])
+def test_a_dead_branch_collapses_to_its_constant(merge, shape, rank):
+    model = branched(merge, shape, rank)
+    plan, small = shrunk(model)
+    assert [layer.name for layer in small.layers] == ["x", "stem", "merge", "end"]
+    assert type(small.get_layer("merge")).__name__ == f"DepthwiseConv{rank}D"
+    assert plan.parameters[1] == small.count_params()
+
+
+def test_a_branch_that_adds_zero_leaves_no_trace():
+    model = branched(layers.Add)
+    put(model, "dead/bias", slice(None), 0.0)
+    _, small = shrunk(model)
+    assert [layer.name for layer in small.layers] == ["x", "stem", "end"]
+
+
+def test_a_branch_that_multiplies_by_zero_kills_the_channel():
+    model = branched(layers.Multiply)
+    put(model, "dead/bias", slice(None), [0.0, 1.0, 1.0])
+    plan, small = shrunk(model)
+    assert reasons(plan, "stem") == ("dead", "read", "read")
+    assert [layer.name for layer in small.layers] == ["x", "stem", "end"]

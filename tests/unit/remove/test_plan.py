@@ -130,10 +130,16 @@ def test_equivalence_refuses_what_cannot_be_compared(model):
         fp.equivalence(model, model, np.zeros((0, 6, 6, 2)))
 
 
-def test_nan_on_one_side_is_an_infinite_difference(model):
+def test_nan_is_an_infinite_difference(model):
     other = keras.models.clone_model(model)
     other.set_weights(model.get_weights())
     other.get_layer("c").bias.assign([0.0, np.nan])
     found = fp.equivalence(model, other, np.zeros((2, 6, 6, 2)))
     assert found.max_abs_error == np.inf
     assert found.to_json()["max_abs_error"] == "inf"
+    assert fp.equivalence(other, other, np.zeros((2, 6, 6, 2))).max_abs_error == np.inf
+
+
+def test_variation_shows_a_comparison_that_says_little(model):
+    assert fp.equivalence(model, model).variation > 0.1
+    assert fp.equivalence(model, model, np.zeros((3, 6, 6, 2))).variation == 0

@@ -1,0 +1,50 @@
+"""What a plan says of merges with constant branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from fpgaprune.remove.liveness import Liveness
+from fpgaprune.remove.plan import Collapse, Delta
+from fpgaprune.remove.trace import Affine, Trace
+
+
+def collapses(trace: Trace, alive: Liveness, dropped: Iterable[str]) -> dict[str, Collapse]:
+    """What stands in the place of each merge that stays, by call key."""
+    gone = set(dropped)
+    return {
+        key: Collapse(affine.operand, *_layer(key, affine, alive))
+        for key, affine in trace.affine.items()
+        if key not in gone
+    }
+
+
+def made_weights(
+    trace: Trace, alive: Liveness, found: dict[str, Collapse]
+) -> tuple[dict[str, tuple[int, ...]], dict[str, Delta]]:
+    """Shapes and values of the weights of those layers, by path."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    deltas: dict[str, Delta] = {}
+    for key, collapse in found.items():
+        if collapse.kind is None:
+            continue
+        affine = trace.affine[key]
+        kept = alive.needed(affine.ids)
+        count, taps = int(kept.sum()), (1,) * (len(affine.shape) - 1)
+        name = collapse.config["name"]
+        shapes[f"{name}/kernel"] = (*taps, count, 1)
+        deltas[f"{name}/kernel"] = Delta(np.arange(count), affine.scale[kept])
+        shapes[f"{name}/bias"] = (count,)
+        deltas[f"{name}/bias"] = Delta(np.arange(count), affine.offset[kept])
+    return shapes, deltas
+
+
+def _layer(key: str, affine: Affine, alive: Liveness) -> tuple[str | None, dict[str, object]]:
+    kept = alive.needed(affine.ids)
+    if (affine.scale[kept] == 1).all() and (affine.offset[kept] == 0).all():
+        return None, {}
+    kind = "DepthwiseConv1D" if len(affine.shape) == 2 else "DepthwiseConv2D"
+    data_format = "channels_first" if affine.axis == 0 else "channels_last"
+    return kind, {"kernel_size": 1, "name": key.replace("#", "_"), "data_format": data_format}

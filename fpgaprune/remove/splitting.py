@@ -1,0 +1,185 @@
+"""Convolutions whose surviving kernels fall into independent groups, split into smaller ones.
+
+Two groups are independent if no kernel leads from the inputs of one to the outputs of the other: the
+matrix of kernels is block-diagonal after a permutation of the channels on both sides. What the blocks
+leave out are zero kernels, so that the split is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from keras import layers
+from numpy.typing import NDArray
+
+from fpgaprune.errors import RemovalError
+from fpgaprune.remove.graph import calls_of, graph_of, value_of
+from fpgaprune.remove.linear import Taps
+from fpgaprune.remove.rebuild import rebuild
+from fpgaprune.remove.rules.activations import ELEMENTWISE
+from fpgaprune.remove.rules.convolution import channel_axis, positions, spatial
+from fpgaprune.remove.slots import Slots
+
+_CONVOLUTIONS = (layers.Conv1D, layers.Conv2D, layers.Conv3D)
+
+
+@dataclass(frozen=True)
+class KernelGroups:
+    """How the kernels of one convolution fall into groups that share no channel.
+
+    Attributes:
+        path: the layer.
+        inputs: the input channels of each group; channels that no kernel reads are in none.
+        outputs: the output channels of each group; one that reads nothing is in the first.
+        multiplications: for one input of the network, before and after the split.
+    """
+
+    path: str
+    inputs: tuple[tuple[int, ...], ...]
+    outputs: tuple[tuple[int, ...], ...]
+    multiplications: tuple[int, int]
+
+    @property
+    def saved(self) -> int:
+        """Multiplications that the split saves."""
+        return self.multiplications[0] - self.multiplications[1]
+
+    @property
+    def even(self) -> bool:
+        """Whether all groups are of one size, so that one grouped convolution can take them all."""
+        return len({(len(i), len(o)) for i, o in zip(self.inputs, self.outputs, strict=True)}) == 1
+
+
+@keras.saving.register_keras_serializable("fpgaprune")
+class SelectChannels(keras.layers.Layer):
+    """The channels `indices` of its input, in that order."""
+
+    def __init__(self, indices: Sequence[int], axis: int = -1, **kwargs: Any) -> None:
+        """Channels along `axis`, which counts the batch axis."""
+        super().__init__(**kwargs)
+        self.indices = [int(k) for k in indices]
+        self.axis = axis
+
+    def call(self, inputs: Any) -> Any:
+        """The chosen channels."""
+        return keras.ops.take(inputs, self.indices, axis=self.axis)
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs."""
+        return {**super().get_config(), "indices": self.indices, "axis": self.axis}
+
+
+def find_groups(model: Any) -> tuple[KernelGroups, ...]:
+    """Every convolution of `model` whose kernels fall into two or more groups; the model is unchanged.
+
+    Looks at convolutions at the top level that are called once, have no groups yet and an element-wise activation.
+
+    Raises:
+        RemovalError: the model's graph cannot be read.
+    """
+    calls = calls_of(graph_of(model))
+    found = []
+    for call in calls:
+        layer = call.operation
+        once = sum(other.operation is layer for other in calls) == 1
+        if type(layer) not in _CONVOLUTIONS or layer.groups > 1 or not once or layer.activation not in ELEMENTWISE:
+            continue
+        kernel = value_of(layer.kernel)
+        inputs, outputs = _components(Taps(kernel).nonzero)
+        if len(inputs) < 2:
+            continue
+        places = positions(spatial(layer, tuple(call.outputs[0].shape[1:])))
+        block = sum(len(i) * len(o) for i, o in zip(inputs, outputs, strict=True))
+        each = places * math.prod(kernel.shape[:-2])
+        found.append(KernelGroups(call.path, inputs, outputs, (places * kernel.size, each * block)))
+    return tuple(found)
+
+
+def split_groups(model: Any, groups: Sequence[KernelGroups] | None = None, *, grouped: bool = True) -> Any:
+    """A new model with each of those convolutions split; `model` is unchanged, the function the same.
+
+    A split layer NAME becomes one grouped convolution NAME where its groups are of one size, else convolutions
+    NAME_group0, NAME_group1, ... side by side; `SelectChannels` layers bring channels in order where they are
+    not. hls4ml knows neither `SelectChannels` nor grouped convolutions: split for other targets, or to count.
+
+    Args:
+        model: a built functional or Sequential keras model.
+        groups: from `find_groups`; None for all that it finds.
+        grouped: make grouped convolutions where possible; otherwise always separate ones.
+
+    Raises:
+        RemovalError: a layer is not in the model or its kernels do not fall into these groups.
+    """
+    chosen = {group.path: group for group in (find_groups(model) if groups is None else groups)}
+    fitting = {group.path: group for group in find_groups(model)}
+    for path, group in chosen.items():
+        if fitting.get(path) != group:
+            raise RemovalError(f"layer {path!r} does not have these groups of kernels now; find the groups anew")
+    values: dict[int, list[NDArray[Any]]] = {}
+    fresh: list[Any] = []
+
+    def swap(layer: Any, group: KernelGroups) -> Callable[[Any], Any]:
+        def apply(tensor: Any) -> Any:
+            return _split(layer, group, grouped and group.even, tensor, fresh, values)
+
+        return apply
+
+    swaps = {path: swap(model.get_layer(path), group) for path, group in chosen.items()}
+    copy = rebuild(model, swaps=swaps)
+    for layer in fresh:
+        layer.set_weights(values[id(layer)])
+    return copy
+
+
+def _split(
+    layer: Any, group: KernelGroups, as_one: bool, tensor: Any, fresh: list[Any], values: dict[int, list[NDArray[Any]]]
+) -> Any:
+    axis = channel_axis(layer)
+    axis = axis if axis < 0 else axis + 1
+    config, kernel = layer.get_config(), value_of(layer.kernel)
+    bias = value_of(layer.bias) if layer.use_bias else None
+
+    def convolution(inputs: Sequence[int], weights: NDArray[Any], outputs: Sequence[int], **changes: Any) -> Any:
+        made = type(layer).from_config({**config, "filters": len(outputs), **changes})
+        result = made(_select(tensor, inputs, axis, f"{changes.get('name', layer.name)}_inputs"))
+        values[id(made)] = [weights] if bias is None else [weights, bias[list(outputs)]]
+        fresh.append(made)
+        return result
+
+    blocks = [kernel[..., list(i), :][..., list(o)] for i, o in zip(group.inputs, group.outputs, strict=True)]
+    order = [k for outputs in group.outputs for k in outputs]
+    if as_one:
+        inputs = [k for part in group.inputs for k in part]
+        result = convolution(inputs, np.concatenate(blocks, axis=-1), order, groups=len(blocks))
+    else:
+        parts = zip(group.inputs, blocks, group.outputs, strict=True)
+        results = [convolution(i, w, o, name=f"{layer.name}_group{k}") for k, (i, w, o) in enumerate(parts)]
+        result = layers.Concatenate(axis=axis, name=f"{layer.name}_joined")(results)
+    return _select(result, np.argsort(order).tolist(), axis, f"{layer.name}_outputs")
+
+
+def _select(tensor: Any, indices: Sequence[int], axis: int, name: str) -> Any:
+    if list(indices) == list(range(tensor.shape[axis])):
+        return tensor
+    return SelectChannels(indices, axis=axis, name=name)(tensor)
+
+
+def _components(nonzero: NDArray[np.bool_]) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+    """Input and output channels of each connected part of the graph of kernels, in the order of the inputs."""
+    slots = Slots()
+    inputs, outputs = slots.fresh(nonzero.shape[0]), slots.fresh(nonzero.shape[1])
+    at_input, at_output = np.nonzero(nonzero)
+    slots.unite(inputs[at_input], outputs[at_output])
+    roots = slots.roots()
+    heads = [int(root) for root in np.unique(roots[inputs[nonzero.any(axis=1)]])]
+    silent = tuple(int(k) for k in np.flatnonzero(~nonzero.any(axis=0)))
+    parts_in = tuple(tuple(np.flatnonzero(roots[inputs] == head).tolist()) for head in heads)
+    parts_out = [tuple(np.flatnonzero(roots[outputs] == head).tolist()) for head in heads]
+    if silent and parts_out:
+        parts_out[0] = tuple(sorted((*parts_out[0], *silent)))
+    return parts_in, tuple(parts_out)
