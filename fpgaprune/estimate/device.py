@@ -23,7 +23,7 @@ class Speed:
 
 _SMALL_7 = Speed(2.3, 3.4, 25)
 _LARGE_7 = Speed(2.0, 3.0, 25)
-_ULTRASCALE = Speed(1.3, 2.6, 27)
+_ULTRASCALE = Speed(1.6, 2.6, 27)
 _ULTRASCALE_PLUS = Speed(0.9, 2.1, 27)
 # Order-number prefixes, the longest match wins.
 _SPEEDS = {

@@ -58,7 +58,7 @@ def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     if stream:
         made.lut["process"] = made.ff["process"] = 1
         made.lut["stream_bit"] = numbers * layer.out.bits
-        if pace(design) > 0.25:
+        if pace(design) > 0.25 and not layer.operation.startswith("linear"):
             made.ff["hold_bit"] = made.ff.get("hold_bit", 0.0) + numbers * layer.out.bits
         made.latency_cycles += layer.positions_in + 2 if layer.positions_in > 1 else 0
         made.interval_cycles = max(made.latency_cycles, 1)
