@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ _SPEEDS = {
 }
 
 
+@cache
 def speed_of(part: str) -> Speed:
     """The speed of the device that order number `part` begins with; UltraScale+ where it is unknown."""
     name = part.lower()

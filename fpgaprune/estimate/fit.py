@@ -151,6 +151,8 @@ def _nonzero(layer: LayerFeatures) -> int:
 def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str) -> dict[str, float]:
     """Value by coefficient name: `start`'s names with `prefix`, fitted to `found`."""
     names = [name for name in start if name.startswith(f"{prefix}.")]
+    if not found:
+        return {name: start[name].prior for name in names}
     column = {name.removeprefix(f"{prefix}."): i for i, name in enumerate(names)}
     priors = np.array([start[name].prior for name in names])
     matrix = np.zeros((len(found), len(names)))
@@ -173,25 +175,26 @@ def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str
         weight = share / scale / np.sqrt(np.maximum(relative, 0.03))
         weighted = matrix * weight[:, None]
         square = weighted.T @ weighted + np.eye(len(names)) * strength**2
-        ratio = _nonnegative(square, weighted.T @ (actual * weight) + strength**2, ratio)
+        ratio = _nonnegative(square, weighted.T @ (actual * weight) + strength**2)
     solution = ratio * priors
     return {name: float(solution[i]) for i, name in enumerate(names)}
 
 
-def _nonnegative(
-    square: NDArray[np.float64], right: NDArray[np.float64], x: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The x >= 0 that minimises x'Ax/2 - b'x for a positive definite A, by coordinate descent from `x`."""
-    x = x.copy()
-    for _ in range(2000):
-        largest = 0.0
-        for i in range(len(x)):
-            moved = max(x[i] - (square[i] @ x - right[i]) / square[i, i], 0.0)
-            largest = max(largest, abs(moved - x[i]))
-            x[i] = moved
-        if largest < 1e-7:
+def _nonnegative(square: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The x >= 0 that minimises x'Ax/2 - b'x for a positive definite A, by an active set (Lawson and Hanson 1974)."""
+    free = np.ones(len(right), dtype=bool)
+    x = np.zeros(len(right))
+    for _ in range(3 * len(right)):
+        x = np.zeros(len(right))
+        x[free] = np.linalg.solve(square[np.ix_(free, free)], right[free])
+        if (x < 0).any():
+            free &= x > 0
+            continue
+        slack = np.where(free, 0.0, right - square @ x)
+        if slack.max() <= 1e-9 * np.abs(right).max():
             break
-    return x
+        free[int(np.argmax(slack))] = True
+    return np.maximum(x, 0.0)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
