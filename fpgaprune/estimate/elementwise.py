@@ -94,7 +94,7 @@ def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.bram18 = block * (classes if design.tool == "vitis" else min(classes, 4))
     made.bram18_placed = made.bram18
     if design.multiplier == "fabric":
-        made.lut["multiply_bit2"] = classes * layer.table_bits * layer.table_bits
+        made.lut["multiply_bit2"] = 1.5 * classes * layer.table_bits * layer.table_bits
     else:
         made.dsp = classes
     made.lut["softmax_bit"] = classes * layer.table_bits

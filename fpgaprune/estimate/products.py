@@ -10,7 +10,11 @@ from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import rom_blocks
 
 # A product whose operand widths multiply to no more than this is cheaper in look-up tables (in bits squared).
-_FABRIC_BITS2 = {"vivado": 90, "vitis": 48}
+_FABRIC_BITS2 = 90
+# In a folded layer Vitis HLS fuses product and accumulation, which a DSP slice does from 7 by 7 bits on.
+_FUSED_BITS2 = 48
+# A multiplier that the project forces into look-up tables is built without the tool's own shortcuts.
+_FORCED = 1.5
 # Beyond this many products in one function Vitis HLS no longer sums in trees (seen at 10,976 products, not at 4,096).
 _BALANCED_PRODUCTS = 4096
 
@@ -20,7 +24,8 @@ def uses_dsp(layer: LayerFeatures, design: DesignFeatures) -> bool:
     if design.multiplier is not None:
         return design.multiplier == "dsp"
     # By the declared width, not the largest constant: else pruning could move a layer to look-up tables, at more cost.
-    return layer.inp.bits * layer.weight_bits > _FABRIC_BITS2[design.tool]
+    fused = design.tool == "vitis" and layer.strategy == "resource" and layer.reuse > 1
+    return layer.inp.bits * layer.weight_bits > (_FUSED_BITS2 if fused else _FABRIC_BITS2)
 
 
 def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
@@ -60,7 +65,7 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     if dsp:
         made.dsp = kept * dsps_per_product(speed, layer.inp.bits, bits)
     else:
-        made.lut["multiply_bit2"] = kept * layer.inp.bits * bits
+        made.lut["multiply_bit2"] = kept * layer.inp.bits * bits * (_FORCED if design.multiplier else 1.0)
     stages = _stages(layer, design, dsp)
     cycles = max(math.ceil(stages) - 1, 0)
     levels = _levels(layer)
@@ -141,6 +146,8 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         made.dsp = multipliers * dsps_per_product(speed, layer.inp.bits, layer.weight_bits)
     else:
         made.lut["multiply_bit2"] = multipliers * layer.inp.bits * layer.weight_bits
+        # A DSP slice holds and chooses its operands itself.
+        made.lut["folded"] = multipliers
     # Each turn picks one of `reuse` inputs per lane, and one output per product where turns outlast the inputs.
     made.lut["input_select_bit"] = min(layer.reuse, layer.n_in) * math.ceil(layer.n_in / layer.reuse) * layer.inp.bits
     if layer.n_in % 16 == 0 and layer.n_in <= 256 and 8 <= layer.reuse < layer.n_in and design.tool == "vivado":
