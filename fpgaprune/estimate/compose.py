@@ -98,8 +98,11 @@ def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, 
         longest = max(latencies)
         return round(longest + 6 + len(active)), round(longest + 1)
     if not design.pipelined:
-        total = sum(latencies) + 3
-        return round(total), round(max([1.0, *(h.interval_cycles for _, h in active)]))
+        total = round(sum(latencies) + 3)
+        if design.tool == "vitis":
+            # Vitis HLS lets the next inference in when the last one is out (so say all its reports of such designs).
+            return total, total
+        return total, round(max(h.interval_cycles for _, h in active) + 1)
     products = [x for x, h in active if x.family == "dense"]
     interval = max([1.0, *(h.interval_cycles for _, h in active)])
     if design.tool == "vitis":

@@ -83,8 +83,9 @@ def _quantiles(pairs: Sequence[tuple[str, float]]) -> tuple[float, float]:
     weight = np.array([1.0 / np.sqrt(repos.count(repo)) for repo in repos])
     order = np.argsort(values)
     position = (np.cumsum(weight[order]) - weight[order] / 2) / weight.sum()
-    low, high = (1 - COVERAGE) / 2, (1 + COVERAGE) / 2
-    bounds = np.exp(np.interp([low, high], position, np.log(values[order])))
+    # The next truth is one of n + 1 equally likely ranks: few truths must give a wider interval (Vovk et al. 2005).
+    outside = np.floor((len(values) + 1) * (1 - COVERAGE) / 2) / len(values)
+    bounds = np.exp(np.interp([outside, 1 - outside], position, np.log(values[order])))
     return float(min(bounds[0], 1.0)), float(max(bounds[1], 1.0))
 
 

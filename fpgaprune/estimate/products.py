@@ -10,9 +10,7 @@ from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import rom_blocks
 
 # A product whose operand widths multiply to no more than this is cheaper in look-up tables (in bits squared).
-_FABRIC_BITS2 = 90
-# In a folded layer Vitis HLS fuses product and accumulation, which a DSP slice does from 7 by 7 bits on.
-_FUSED_BITS2 = 48
+_FABRIC_BITS2 = {"vivado": 90, "vitis": 110}
 # A multiplier that the project forces into look-up tables is built without the tool's own shortcuts.
 _FORCED = 1.5
 # Beyond this many products in one function Vitis HLS no longer sums in trees (seen at 10,976 products, not at 4,096).
@@ -24,8 +22,7 @@ def uses_dsp(layer: LayerFeatures, design: DesignFeatures) -> bool:
     if design.multiplier is not None:
         return design.multiplier == "dsp"
     # By the declared width, not the largest constant: else pruning could move a layer to look-up tables, at more cost.
-    fused = design.tool == "vitis" and layer.strategy == "resource" and layer.reuse > 1
-    return layer.inp.bits * layer.weight_bits > (_FUSED_BITS2 if fused else _FABRIC_BITS2)
+    return layer.inp.bits * layer.weight_bits > _FABRIC_BITS2[design.tool]
 
 
 def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
@@ -159,7 +156,7 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     period = max(design.clock_ns - design.uncertainty_ns, 0.1)
     made.ff["multiplier_bit"] = multipliers * layer.accum.bits * (0.6 + speed.add_ns / period)
     made.ff["input_hold_bit"] = layer.n_in * layer.inp.bits
-    made.ff["output_bit"] = layer.n_out * layer.accum.bits
+    made.ff["output_bit"] = layer.n_out * layer.accum.bits * (2 if layer.reuse > layer.n_in else 1)
     if multipliers > 2:
         made.bram18 = rom_blocks(multipliers * layer.weight_bits, layer.reuse)
         made.bram18_placed = made.bram18 if layer.reuse > 16 else 0
