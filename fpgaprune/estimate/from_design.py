@@ -80,13 +80,12 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
     if family in ("dense", "conv", "depthwise", "scale"):
         if weight is None:
             raise EstimateError(f"{where} ({spec.kind}) has no weights; wanted raw integers under 'weight' or 'scale'")
-        if family == "scale":
-            weight = weight.reshape(1, -1)
-        elif family == "depthwise":
-            weight = weight.reshape(-1, max(channels, 1))
-        n_out = weight.shape[-1]
-        n_in = weight.size // n_out
-        products = count_products(weight)
+        alone = family in ("scale", "depthwise")
+        n_out = channels if alone else weight.shape[-1]
+        n_in = max(weight.size // n_out, 1)
+        # Constants share a multiplier only where they meet the same input: within a row.
+        meet = max(channels // source.channels_out, 1) if alone and source else n_out
+        products = count_products(weight.reshape(-1, meet if weight.size % meet == 0 else 1))
     accum = _port(spec.types.get("accum"), out)
     weight_type = spec.types.get("scale" if family == "scale" else "weight")
     if spec.reuse_factor < 1:
@@ -107,7 +106,9 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         kind=spec.kind,
         family=family,
         source=known[spec.inputs[0]] if spec.inputs else None,
-        operation=str(attributes.get("activation") or attributes.get("pool_op") or attributes.get("op") or "").lower(),
+        operation=str(attributes.get("activation") or attributes.get("pool_op") or attributes.get("op") or "")
+        .lower()
+        .replace("_", ""),
         positions_in=source.positions_out if source else positions,
         positions_out=positions,
         channels_in=source.channels_out if source else channels,
@@ -147,9 +148,9 @@ def _kernel(spec: LayerSpec, family: str) -> tuple[int, int]:
     if family not in ("conv", "depthwise"):
         return 1, 1
     shape = spec.weights["weight"].shape
-    if len(shape) == 4:
+    if spec.kind.endswith("2D") and len(shape) > 2:
         return shape[0], shape[1]
-    return (1, shape[0]) if len(shape) == 3 else (1, 1)
+    return (1, shape[0]) if len(shape) > 1 else (1, 1)
 
 
 def _integer(attributes: Mapping[str, object], key: str, otherwise: int) -> int:

@@ -118,7 +118,9 @@ def _layer(
         kind=kind,
         family=family,
         source=index - 1 if index else None,
-        operation=(fields.text("activation", "") or fields.text("pool_op", "") or fields.text("fn", "")).lower(),
+        operation=(fields.text("activation", "") or fields.text("pool_op", "") or fields.text("fn", ""))
+        .lower()
+        .replace("_", ""),
         positions_in=positions_in,
         positions_out=positions_out,
         channels_in=channels_in,
@@ -172,6 +174,8 @@ def _products(fields: Fields, n_in: int, n_out: int, bits: int) -> Products | No
     total = n_in * n_out
     if not total:
         return None
+    # A scale has an input of its own for every constant.
+    inputs = n_in if n_in > 1 else total
     weights = fields.mapping("weights")
     role = next((key for key in weights if key[:1] in ("w", "s")), None)
     counts = Fields(weights[role], f"{fields.where} weights {role!r}") if role else None
@@ -185,12 +189,12 @@ def _products(fields: Fields, n_in: int, n_out: int, bits: int) -> Products | No
         if zero + one + many > total:
             raise EstimateError(f"{counts.where} count more kinds than the {all_weights} weights; wanted at most that")
         widest = min(bits, counts.count("max_abs_bits", bits, low=0, high=64) + 1)
-        return expect_products(total, zero, one, many, n_in, widest)
+        return expect_products(total, zero, one, many, inputs, widest)
     nonzero = fields.maybe_count("n_nonzero", "n_nonzero_est") or total
     if nonzero > total:
         raise EstimateError(f"{fields.where} has {nonzero} nonzero weights of {total}; wanted 0 to {total}")
     many = round(nonzero * _many_share(bits))
-    return expect_products(total, total - nonzero, round((nonzero - many) * 0.4), many, n_in, bits)
+    return expect_products(total, total - nonzero, round((nonzero - many) * 0.4), many, inputs, bits)
 
 
 def _many_share(bits: int) -> float:

@@ -27,8 +27,7 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.add(core)
     if design.io_type == "io_parallel":
         # hls4ml runs all positions of a small parallel convolution through one set of products, partitions in turn.
-        for _ in range(layer.copies_in_parallel - 1):
-            made.add(core)
+        made.repeat(layer.copies_in_parallel)
         parts = math.ceil(layer.positions_out / layer.copies_in_parallel)
         window = layer.n_in * layer.inp.bits * layer.copies_in_parallel
         made.latency_cycles = parts * max(core.interval_cycles, 1) + core.latency_cycles
