@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from fpgaprune.errors import EstimateError
+from fpgaprune.files import write_bytes
 from fpgaprune.target import hardware_path
 
 
@@ -62,3 +63,22 @@ def read_calibration(path: Path) -> Calibration:
 def calibration() -> Calibration:
     """The calibration that ships with this package."""
     return read_calibration(hardware_path("calibration", "coefficients.toml"))
+
+
+_HEAD = """\
+# Coefficients of the resource model: quantities of hardware to LUTs and flip-flops.
+# `prior` is the textbook value that the fit is drawn to where rows say little; `value` is the fitted one.
+# `interval`: factors on an estimate that held 80 % of the truths of repositories left out of the fit.
+# Written by `tests/benchmarks/bench_estimate.py --write`; the rows that it read are cited in rows.csv.
+"""
+
+
+def write_calibration(path: Path, calibrated: Calibration) -> Path:
+    """`path` is a TOML file that `read_calibration` reads back, numbers rounded to five digits."""
+    lines = [_HEAD]
+    for c in calibrated.coefficients.values():
+        lines.append(f'[[coefficient]]\nname = "{c.name}"\nvalue = {c.value:.5g}\nprior = {c.prior:.5g}')
+        lines.append(f'unit = "{c.unit}"\nmeaning = "{c.meaning}"\n')
+    for figure, (low, high) in calibrated.intervals.items():
+        lines.append(f'[[interval]]\nfigure = "{figure}"\nlow = {low:.4g}\nhigh = {high:.4g}\n')
+    return write_bytes(path, "\n".join(lines).encode())

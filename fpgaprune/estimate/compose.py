@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fpgaprune.estimate import elementwise, window
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.memory import fifo_blocks, fifo_blocks_placed
+from fpgaprune.estimate.memory import FIFO_REGISTER_BITS, VITIS_FIFO_REGISTER_BITS, fifo_blocks, fifo_blocks_placed
 
 _MODELS: dict[str, Callable[[LayerFeatures, DesignFeatures], Hardware]] = {
     "input": elementwise.passing,
@@ -72,7 +72,8 @@ def _fifos(design: DesignFeatures) -> Hardware:
         if design.tool == "vitis" and design.io_type == "io_stream":
             # Vitis HLS packs the channels of one transfer into one FIFO.
             count, bits = layer.copies, bits * layer.channels_out
-        blocks = fifo_blocks(bits, depth)
+        threshold = VITIS_FIFO_REGISTER_BITS if design.tool == "vitis" else FIFO_REGISTER_BITS
+        blocks = fifo_blocks(bits, depth, threshold)
         made.bram18 += count * blocks
         made.bram18_placed += count * fifo_blocks_placed(bits, depth)
         kind = "fifo_block" if blocks else "fifo_shift"
@@ -97,8 +98,11 @@ def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, 
         longest = max(latencies)
         return round(longest + 6 + len(active)), round(longest + 1)
     if not design.pipelined:
-        total = sum(latencies) + 3
-        return round(total), round(max([1.0, *(h.interval_cycles for _, h in active)]))
+        total = round(sum(latencies) + 3)
+        if design.tool == "vitis":
+            # Vitis HLS lets the next inference in when the last one is out (so say all its reports of such designs).
+            return total, total
+        return total, round(max(h.interval_cycles for _, h in active) + 1)
     products = [x for x, h in active if x.family == "dense"]
     interval = max([1.0, *(h.interval_cycles for _, h in active)])
     if design.tool == "vitis":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Speed:
 
 _SMALL_7 = Speed(2.3, 3.4, 25)
 _LARGE_7 = Speed(2.0, 3.0, 25)
-_ULTRASCALE = Speed(1.3, 2.6, 27)
+_ULTRASCALE = Speed(1.6, 2.6, 27)
 _ULTRASCALE_PLUS = Speed(0.9, 2.1, 27)
 # Order-number prefixes, the longest match wins.
 _SPEEDS = {
@@ -56,6 +57,7 @@ _SPEEDS = {
 }
 
 
+@cache
 def speed_of(part: str) -> Speed:
     """The speed of the device that order number `part` begins with; UltraScale+ where it is unknown."""
     name = part.lower()

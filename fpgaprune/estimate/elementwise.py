@@ -10,7 +10,8 @@ from fpgaprune.estimate.memory import table_blocks
 from fpgaprune.estimate.products import product_hardware, uses_dsp
 from fpgaprune.estimate.window import pace
 
-_COMPARED = ("relu", "leaky_relu", "linear", "prelu", "thresholded_relu", "binary_tanh", "ternary_tanh", "hard_")
+# Functions that need comparisons only, no table; written without underscores.
+_COMPARED = ("relu", "leaky", "linear", "prelu", "thresholded", "clipped", "binary", "ternary", "hard")
 
 
 def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
@@ -34,6 +35,9 @@ def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 def scale(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """One constant product and one addition per channel."""
     made = product_hardware(layer, design) if layer.products else Hardware()
+    if design.io_type == "io_parallel":
+        # A vector in parallel: every position has its own products.
+        made.repeat(layer.positions_in)
     if design.io_type == "io_stream":
         made.lut["process"] = made.ff["process"] = 1
         made.lut["stream_bit"] = layer.channels_out * layer.out.bits
@@ -47,7 +51,7 @@ def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made = Hardware()
     stream = design.io_type == "io_stream"
     numbers = layer.channels_in if stream else layer.positions_in * layer.channels_in
-    if any(layer.operation.startswith(name) for name in _COMPARED) or not layer.operation:
+    if layer.operation.startswith(_COMPARED) or not layer.operation:
         made = _compared(layer, design, numbers)
     else:
         copies = math.ceil(numbers / 2)
@@ -58,7 +62,7 @@ def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     if stream:
         made.lut["process"] = made.ff["process"] = 1
         made.lut["stream_bit"] = numbers * layer.out.bits
-        if pace(design) > 0.25:
+        if pace(design) > 0.25 and not layer.operation.startswith("linear"):
             made.ff["hold_bit"] = made.ff.get("hold_bit", 0.0) + numbers * layer.out.bits
         made.latency_cycles += layer.positions_in + 2 if layer.positions_in > 1 else 0
         made.interval_cycles = max(made.latency_cycles, 1)
@@ -94,7 +98,7 @@ def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.bram18 = block * (classes if design.tool == "vitis" else min(classes, 4))
     made.bram18_placed = made.bram18
     if design.multiplier == "fabric":
-        made.lut["multiply_bit2"] = classes * layer.table_bits * layer.table_bits
+        made.lut["multiply_bit2"] = 1.5 * classes * layer.table_bits * layer.table_bits
     else:
         made.dsp = classes
     made.lut["softmax_bit"] = classes * layer.table_bits

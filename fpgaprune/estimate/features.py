@@ -40,6 +40,8 @@ class LayerFeatures:
         products: multiplications by kind, None where the layer has none.
         table_size: entries of a look-up table. table_bits: width of an entry.
         branches: layers that it reads. copies: streams that it writes.
+        copies_in_parallel: positions that a parallel convolution computes at once.
+        live_blocks: multipliers of the unrolled resource strategy that have a weight other than zero, else None.
         encoded: the window is kept by the 'encoded' scheme instead of a line buffer.
         fifo_depth: of the stream that leaves it, None for its number of positions.
     """
@@ -68,6 +70,8 @@ class LayerFeatures:
     table_bits: int = 18
     branches: int = 1
     copies: int = 1
+    copies_in_parallel: int = 1
+    live_blocks: int | None = None
     encoded: bool = False
     fifo_depth: int | None = None
 

@@ -1,7 +1,5 @@
 """The fit of the coefficients to calibration rows.
 
-    python -m fpgaprune.estimate.fit ROWS.jsonl [--write FOLDER] [--predict FILE]
-
 Every layer whose own figures a row gives is one equation: quantities times coefficients equal LUTs, or flip-flops. The
 coefficients are non-negative, minimise the sum of absolute relative errors (iteratively reweighted), and are drawn to
 their priors with the weight of a fraction of one equation, so that what no row shows stays at its textbook value.
@@ -11,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +22,15 @@ from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.from_row import row_features
 from fpgaprune.estimate.hardware import Hardware
+from fpgaprune.estimate.price import total_hardware
+from fpgaprune.estimate.stages import ff_share, lut_share
 
 Row = Mapping[str, Any]
 
-# Weight of the priors against one repository's worth of equations.
-PRIOR_WEIGHT = 0.012
+# Weight of the priors against the equations; few designs show what logic synthesis leaves, so there it is high.
+PRIOR_WEIGHT = {"lut": 0.012, "ff": 0.012, "synth": 0.3}
 # Figures below this are compared absolutely: the report's own overhead.
-_SMALL = {"lut": 60.0, "ff": 60.0}
+_SMALL = {"lut": 60.0, "ff": 60.0, "synth": 100.0}
 _ROUNDS = 25
 
 
@@ -63,9 +63,55 @@ def equations(rows: Iterable[Row]) -> dict[str, list[Equation]]:
     return found
 
 
+def fit_rows(rows: Sequence[Row], start: Mapping[str, Coefficient]) -> dict[str, Coefficient]:
+    """The coefficients fitted to `rows`, by name; `start` gives names, priors, units and meanings."""
+    found = equations(rows)
+    values = {**fit(found["lut"], start, "lut"), **fit(found["ff"], start, "ff")}
+    fitted = {name: replace(c, value=values.get(name, c.value)) for name, c in start.items()}
+    shares = fit(_remains(rows, fitted), start, "synth")
+    return {name: replace(c, value=shares.get(name, c.value)) for name, c in fitted.items()}
+
+
+def _remains(rows: Iterable[Row], fitted: Mapping[str, Coefficient]) -> list[Equation]:
+    """What logic synthesis left of what the HLS report said: one equation for LUTs and one for flip-flops a design.
+
+    The report's own total is split in the proportions that the model gives, so that the model's error stays out.
+    """
+    values = {name: c.value for name, c in fitted.items()}
+    found = []
+    for row in rows:
+        before, after = row["truth"].get("csynth"), row["truth"].get("vsynth")
+        if not _trusted(row) or not before or not after:
+            continue
+        try:
+            whole = total_hardware(build(row_features(row)))
+        except EstimateError:
+            continue
+        for key, prefix, share in (("LUT", "lut", lut_share), ("FF", "ff", ff_share)):
+            split: dict[str, float] = {}
+            for name, amount in getattr(whole, prefix).items():
+                group = share(name).removeprefix("synth.")
+                split[group] = split.get(group, 0.0) + amount * values[f"{prefix}.{name}"]
+            scale = before[key] / max(sum(split.values()), 1.0)
+            found.append(
+                Equation(row["repo"], f"{row['id']}: {key}", {k: v * scale for k, v in split.items()}, after[key])
+            )
+    return found
+
+
 def _trusted(row: Row) -> bool:
     """Rows on released templates whose layers have their own figures, each design once."""
     return bool(row.get("layers") and row.get("standard_templates") and row.get("part") and not row.get("dup_of"))
+
+
+def used_rows(rows: Iterable[Row]) -> list[tuple[str, str, str, int]]:
+    """Id, repository, commit and number of equations of every row that the fit reads."""
+    used = []
+    for row in rows:
+        count = sum(len(found) for found in equations([row]).values())
+        if count:
+            used.append((row["id"], row["repo"], row["commit"], count))
+    return used
 
 
 def _pieces(row: Row, design: DesignFeatures, parts: Parts) -> list[tuple[str, Hardware, Mapping[str, Any]]]:
@@ -105,6 +151,8 @@ def _nonzero(layer: LayerFeatures) -> int:
 def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str) -> dict[str, float]:
     """Value by coefficient name: `start`'s names with `prefix`, fitted to `found`."""
     names = [name for name in start if name.startswith(f"{prefix}.")]
+    if not found:
+        return {name: start[name].prior for name in names}
     column = {name.removeprefix(f"{prefix}."): i for i, name in enumerate(names)}
     priors = np.array([start[name].prior for name in names])
     matrix = np.zeros((len(found), len(names)))
@@ -118,7 +166,7 @@ def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str
     # In units of its prior every coefficient is near one, which keeps the least squares well conditioned.
     matrix = matrix * priors
     ratio = np.ones(len(names))
-    strength = PRIOR_WEIGHT * np.sqrt(np.sum(share))
+    strength = PRIOR_WEIGHT[prefix] * np.sqrt(np.sum(share))
     for _ in range(_ROUNDS):
         predicted = matrix @ ratio
         # Against the larger of both, an error is 1 at most: neither direction, and no outlier, can dominate.
@@ -127,25 +175,26 @@ def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str
         weight = share / scale / np.sqrt(np.maximum(relative, 0.03))
         weighted = matrix * weight[:, None]
         square = weighted.T @ weighted + np.eye(len(names)) * strength**2
-        ratio = _nonnegative(square, weighted.T @ (actual * weight) + strength**2, ratio)
+        ratio = _nonnegative(square, weighted.T @ (actual * weight) + strength**2)
     solution = ratio * priors
     return {name: float(solution[i]) for i, name in enumerate(names)}
 
 
-def _nonnegative(
-    square: NDArray[np.float64], right: NDArray[np.float64], x: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The x >= 0 that minimises x'Ax/2 - b'x for a positive definite A, by coordinate descent from `x`."""
-    x = x.copy()
-    for _ in range(2000):
-        largest = 0.0
-        for i in range(len(x)):
-            moved = max(x[i] - (square[i] @ x - right[i]) / square[i, i], 0.0)
-            largest = max(largest, abs(moved - x[i]))
-            x[i] = moved
-        if largest < 1e-7:
+def _nonnegative(square: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The x >= 0 that minimises x'Ax/2 - b'x for a positive definite A, by an active set (Lawson and Hanson 1974)."""
+    free = np.ones(len(right), dtype=bool)
+    x = np.zeros(len(right))
+    for _ in range(3 * len(right)):
+        x = np.zeros(len(right))
+        x[free] = np.linalg.solve(square[np.ix_(free, free)], right[free])
+        if (x < 0).any():
+            free &= x > 0
+            continue
+        slack = np.where(free, 0.0, right - square @ x)
+        if slack.max() <= 1e-9 * np.abs(right).max():
             break
-    return x
+        free[int(np.argmax(slack))] = True
+    return np.maximum(x, 0.0)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

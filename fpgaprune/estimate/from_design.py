@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, count_products
@@ -44,7 +47,8 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
     for spec in design.layers:
         layers.append(_layer(spec, design, known, layers))
         known[spec.name] = len(layers) - 1
-    folded = any(spec.strategy == "resource" for spec in design.layers)
+    split = any(x.family == "conv" and x.positions_out > x.copies_in_parallel for x in layers)
+    folded = split or any(spec.strategy == "resource" for spec in design.layers)
     return DesignFeatures(
         name=design.name,
         layers=tuple(layers),
@@ -76,18 +80,22 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
     if family in ("dense", "conv", "depthwise", "scale"):
         if weight is None:
             raise EstimateError(f"{where} ({spec.kind}) has no weights; wanted raw integers under 'weight' or 'scale'")
-        if family == "scale":
-            weight = weight.reshape(1, -1)
-        elif family == "depthwise":
-            weight = weight.reshape(-1, max(channels, 1))
-        n_out = weight.shape[-1]
-        n_in = weight.size // n_out
-        products = count_products(weight)
+        alone = family in ("scale", "depthwise")
+        n_out = channels if alone else weight.shape[-1]
+        n_in = max(weight.size // n_out, 1)
+        # Constants share a multiplier only where they meet the same input: within a row.
+        meet = max(channels // source.channels_out, 1) if alone and source else n_out
+        products = count_products(weight.reshape(-1, meet if weight.size % meet == 0 else 1))
     accum = _port(spec.types.get("accum"), out)
     weight_type = spec.types.get("scale" if family == "scale" else "weight")
     if spec.reuse_factor < 1:
         raise EstimateError(f"{where} has reuse factor {spec.reuse_factor}; wanted 1 or more")
-    if spec.strategy == "resource" and spec.reuse_factor > 1 and n_in and n_in * n_out % spec.reuse_factor:
+    if (
+        spec.strategy in ("resource", "resource_unrolled")
+        and spec.reuse_factor > 1
+        and n_in
+        and n_in * n_out % spec.reuse_factor
+    ):
         raise EstimateError(
             f"{where} has reuse factor {spec.reuse_factor}, which does not divide its {n_in} x {n_out} "
             "multiplications; choose a divisor"
@@ -98,7 +106,9 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         kind=spec.kind,
         family=family,
         source=known[spec.inputs[0]] if spec.inputs else None,
-        operation=str(attributes.get("activation") or attributes.get("pool_op") or attributes.get("op") or "").lower(),
+        operation=str(attributes.get("activation") or attributes.get("pool_op") or attributes.get("op") or "")
+        .lower()
+        .replace("_", ""),
         positions_in=source.positions_out if source else positions,
         positions_out=positions,
         channels_in=source.channels_out if source else channels,
@@ -108,7 +118,7 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         n_in=n_in,
         n_out=n_out,
         reuse=spec.reuse_factor,
-        strategy="latency" if spec.strategy in ("resource_unrolled", "distributed_arithmetic") else spec.strategy,
+        strategy="latency" if spec.strategy == "distributed_arithmetic" else spec.strategy,
         inp=inp,
         out=out,
         accum=accum,
@@ -118,8 +128,18 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         table_bits=table.width if table else 18,
         branches=len(spec.inputs) or 1,
         copies=2 if family == "clone" else 1,
+        copies_in_parallel=max(positions // _integer(attributes, "n_partitions", positions or 1), 1),
+        live_blocks=_live_blocks(spec, weight) if spec.strategy == "resource_unrolled" else None,
         encoded=str(attributes.get("implementation", "")).lower() == "encoded",
     )
+
+
+def _live_blocks(spec: LayerSpec, weight: NDArray[np.int64] | None) -> int | None:
+    """Multipliers that have a weight other than zero: each serves `reuse` consecutive weights of an output."""
+    if weight is None or weight.size % spec.reuse_factor:
+        return None
+    blocks = np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, spec.reuse_factor)
+    return int(np.count_nonzero(blocks.any(axis=1)))
 
 
 def _kernel(spec: LayerSpec, family: str) -> tuple[int, int]:
@@ -128,9 +148,9 @@ def _kernel(spec: LayerSpec, family: str) -> tuple[int, int]:
     if family not in ("conv", "depthwise"):
         return 1, 1
     shape = spec.weights["weight"].shape
-    if len(shape) == 4:
+    if spec.kind.endswith("2D") and len(shape) > 2:
         return shape[0], shape[1]
-    return (1, shape[0]) if len(shape) == 3 else (1, 1)
+    return (1, shape[0]) if len(shape) > 1 else (1, 1)
 
 
 def _integer(attributes: Mapping[str, object], key: str, otherwise: int) -> int:

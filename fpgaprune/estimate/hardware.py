@@ -33,6 +33,15 @@ class Hardware:
         self.bram18 += other.bram18
         self.bram18_placed += other.bram18_placed
 
+    def repeat(self, times: int) -> None:
+        """The contents are there `times` times side by side; latency and interval stay."""
+        for quantities in (self.lut, self.ff):
+            for name in quantities:
+                quantities[name] *= times
+        self.dsp *= times
+        self.bram18 *= times
+        self.bram18_placed *= times
+
 
 def weigh(quantities: Mapping[str, float], coefficients: Mapping[str, float], prefix: str) -> float:
     """The sum of quantity times coefficient."""

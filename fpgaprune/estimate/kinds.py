@@ -6,6 +6,7 @@ from fpgaprune.errors import EstimateError
 
 FAMILIES: dict[str, str] = {
     "Input": "input",
+    "InputLayer": "input",
     "Constant": "input",
     "Reshape": "reshape",
     "Repack": "reshape",

@@ -12,6 +12,8 @@ import math
 _SHAPES = ((16384, 1), (8192, 2), (4096, 4), (2048, 9), (1024, 18))
 # A FIFO below this many bits stays in shift registers (csynth of every FIFO in the calibration rows agrees).
 FIFO_REGISTER_BITS = 512
+# Vitis HLS: `config_storage fifo -auto_srl_max_bits`, default 1024 (UG1399).
+VITIS_FIFO_REGISTER_BITS = 1024
 
 
 def rom_blocks(width_bits: int, depth: int) -> int:
@@ -29,9 +31,9 @@ def rom_blocks(width_bits: int, depth: int) -> int:
     return math.ceil(blocks)
 
 
-def fifo_blocks(width_bits: int, depth: int) -> int:
+def fifo_blocks(width_bits: int, depth: int, register_bits: int = FIFO_REGISTER_BITS) -> int:
     """18 Kb blocks that high-level synthesis reports for one FIFO; 0 where it stays in shift registers."""
-    if width_bits * depth <= FIFO_REGISTER_BITS:
+    if width_bits * depth <= register_bits:
         return 0
     rounded = 1 << max(depth - 1, 1).bit_length()
     return min(math.ceil(rounded / deep) * math.ceil(width_bits / wide) for deep, wide in _SHAPES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import Parts, build
@@ -18,6 +18,8 @@ from fpgaprune.estimate.stages import csynth_figures, synth_figures
 from fpgaprune.target import Target
 
 _FIGURES = {"csynth": csynth_figures, "synth": synth_figures}
+_NOTHING = Usage(*[Figure(0, 0, 0)] * 4)
+_UNKNOWN = (0.5, 2.0)
 
 
 def estimate(design: Design, target: Target | None = None, *, calibrated: Calibration | None = None) -> Estimate:
@@ -39,12 +41,15 @@ def estimate(design: Design, target: Target | None = None, *, calibrated: Calibr
         if design.part is None:
             raise EstimateError(f"design {design.name!r} names no part; give a target, as Target.of('xc7z020')")
         target = Target.of(design.part, clock_ns=design.clock_ns, io_type=design.io_type, backend=design.backend)
-    return price(design_features(design, target), target, calibrated or calibration())
+    return price(design_features(design, target), target, calibrated or calibration(), design.layers)
 
 
-def price(design: DesignFeatures, target: Target, calibrated: Calibration) -> Estimate:
-    """The estimate of a design that is known by its features."""
+def price(
+    design: DesignFeatures, target: Target, calibrated: Calibration, layers_as_made: Sequence[LayerSpec] = ()
+) -> Estimate:
+    """The estimate of a design that is known by its features; with its layers, the notes can name kernels."""
     parts = build(design)
+    specs: Sequence[LayerSpec | None] = layers_as_made or [None] * len(design.layers)
     values = calibrated.values
     layers = tuple(
         LayerEstimate(
@@ -55,9 +60,9 @@ def price(design: DesignFeatures, target: Target, calibrated: Calibration) -> Es
             synth=_usage(hardware, "synth", values, calibrated),
             latency_cycles=round(hardware.latency_cycles),
             interval_cycles=max(round(hardware.interval_cycles), 1),
-            zeros_note=zeros_note(layer),
+            zeros_note=zeros_note(layer, design, values, spec),
         )
-        for layer, hardware in zip(design.layers, parts.layers, strict=True)
+        for layer, hardware, spec in zip(design.layers, parts.layers, specs, strict=True)
     )
     whole = total_hardware(parts)
     total = {stage: _usage(whole, stage, values, calibrated) for stage in STAGES}
@@ -85,12 +90,15 @@ def total_hardware(parts: Parts) -> Hardware:
 
 def _usage(hardware: Hardware, stage: str, values: Mapping[str, float], calibrated: Calibration) -> Usage:
     figures = _FIGURES[stage](hardware, values)
+    if not any(figures.values()):
+        return _NOTHING
     return Usage(**{name: _figure(figures[name], calibrated.intervals.get(f"{stage}.{name}")) for name in RESOURCES})
 
 
 def _figure(value: float, factors: tuple[float, float] | None) -> Figure:
-    low, high = factors or (0.5, 2.0)
-    return Figure(round(value), math.floor(min(value * low, value)), math.ceil(max(value * high, value)))
+    low, high = factors or _UNKNOWN
+    # Outwards to whole numbers: a count of 2 with a factor of 1.1 may be 3.
+    return Figure(round(value), min(math.floor(value * low), round(value)), max(math.ceil(value * high), round(value)))
 
 
 def _binding(used: Usage, layers: Sequence[LayerEstimate], target: Target) -> tuple[Binding | None, bool | None]:

@@ -10,9 +10,11 @@ from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import rom_blocks
 
 # A product whose operand widths multiply to no more than this is cheaper in look-up tables (in bits squared).
-_FABRIC_BITS2 = {"vivado": 90, "vitis": 48}
-# Beyond this many additions in one function the tool no longer balances them into trees.
-_BALANCED_ADDITIONS = 4000
+_FABRIC_BITS2 = {"vivado": 90, "vitis": 110}
+# A multiplier that the project forces into look-up tables is built without the tool's own shortcuts.
+_FORCED = 1.5
+# Beyond this many products in one function Vitis HLS no longer sums in trees (seen at 10,976 products, not at 4,096).
+_BALANCED_PRODUCTS = 4096
 
 
 def uses_dsp(layer: LayerFeatures, design: DesignFeatures) -> bool:
@@ -25,7 +27,7 @@ def uses_dsp(layer: LayerFeatures, design: DesignFeatures) -> bool:
 
 def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """The multipliers, adders and weight memories of `layer`, with the cycles that one position takes."""
-    if layer.strategy == "resource" and layer.reuse > 1:
+    if layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1:
         return _shared(layer, design)
     return _unrolled(layer, design)
 
@@ -47,7 +49,8 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     speed = speed_of(design.part)
     dsp = uses_dsp(layer, design)
     adds = products.nonzero
-    made.lut["add_bit"] = adds * layer.accum.bits
+    sum_bits = _sum_bits(layer)
+    made.lut["add_bit"] = adds * sum_bits
     if design.tool == "vivado":
         made.lut["add"] = adds
     made.lut["shift_add_bit"] = products.distinct_few * (layer.inp.bits + bits / 2)
@@ -59,25 +62,36 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     if dsp:
         made.dsp = kept * dsps_per_product(speed, layer.inp.bits, bits)
     else:
-        made.lut["multiply_bit2"] = kept * layer.inp.bits * bits
-    cycles = _tree_cycles(layer, design, dsp)
+        made.lut["multiply_bit2"] = kept * layer.inp.bits * bits * (_FORCED if design.multiplier else 1.0)
+    stages = _stages(layer, design, dsp)
+    cycles = max(math.ceil(stages) - 1, 0)
     levels = _levels(layer)
     turns = wants / kept if kept else 0.0
     latency = cycles + max(turns - 2, 0) if turns > 2 else cycles
     made.latency_cycles = round(latency)
     made.interval_cycles = min(layer.reuse, made.latency_cycles + 1)
     chained = _is_chain(layer, design)
-    deep = max(1.4 if chained else 0.0, min(cycles / max(levels, 1.0), 2.0))
-    if layer.reuse > 1:
-        # A register that is read only every second cycle can hold two values in turn.
-        deep *= 0.8
+    # A register that is read only every second cycle can hold two values in turn.
+    if chained:
+        deep = 0.8 + 0.8 / layer.reuse
+    else:
+        # The last period is not used up; what is left of it needs no register.
+        deep = min(max(stages - 0.25, 0.0) / max(levels, 1.0), 2.0) * (0.8 + 0.2 / layer.reuse)
     if design.tool == "vivado":
         # Vivado HLS adds three numbers at once: every second sum needs no register.
         deep *= 0.7
-    made.ff["tree_bit"] = adds * layer.accum.bits * deep
+    made.ff["tree_bit"] = adds * sum_bits * deep
     made.ff["input_bit"] = layer.n_in * layer.inp.bits * min(made.latency_cycles, 4)
     made.ff["turn_bit"] = shared * layer.accum.bits
     return made
+
+
+def _sum_bits(layer: LayerFeatures) -> float:
+    """Mean width of the additions of one output: a product and half of what the sum grows by, or the accumulator."""
+    constant = layer.weight_bits
+    if layer.products and layer.strategy != "resource":
+        constant = min(constant, layer.products.constant_bits)
+    return min(layer.accum.bits, layer.inp.bits + constant + _levels(layer) / 2)
 
 
 def _levels(layer: LayerFeatures) -> float:
@@ -88,12 +102,12 @@ def _levels(layer: LayerFeatures) -> float:
 
 def _is_chain(layer: LayerFeatures, design: DesignFeatures) -> bool:
     """Whether the sums of an output are made one after another: saturation forbids a tree, and so does sheer size."""
-    nonzero = layer.products.nonzero if layer.products else 0
-    return layer.accum.saturates or (nonzero > _BALANCED_ADDITIONS and design.tool == "vitis")
+    total = layer.products.total if layer.products else 0
+    return layer.accum.saturates or (total > _BALANCED_PRODUCTS and design.tool == "vitis")
 
 
-def _tree_cycles(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
-    """Pipeline stages of the multipliers and the adder tree of one output."""
+def _stages(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
+    """Clock periods that the multipliers and the sum of one output take; the whole ones become pipeline stages."""
     speed = speed_of(design.part)
     period = design.clock_ns - design.uncertainty_ns
     products = layer.products
@@ -106,9 +120,10 @@ def _tree_cycles(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> flo
         adds_per_cycle = 1.0
     multiply = 0.0
     if products and products.many:
-        multiply = speed.multiply_ns if dsp else speed.add_ns
-    stages = 2.0 if multiply > period else multiply / period * 0.5
-    return math.floor(_levels(layer) / adds_per_cycle + stages)
+        multiply = speed.multiply_ns if dsp else 1.3 * speed.add_ns
+    # A multiplier that does not fit a cycle has registers at its ports too.
+    first = multiply / period * 0.35 if multiply < period else 2.5 if dsp else 1.0
+    return _levels(layer) / adds_per_cycle + first
 
 
 def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
@@ -116,8 +131,10 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made = Hardware()
     total = layer.n_in * layer.n_out
     multipliers = math.ceil(total / layer.reuse)
+    if layer.strategy == "resource_unrolled" and layer.live_blocks is not None:
+        multipliers = layer.live_blocks
     speed = speed_of(design.part)
-    made.lut["add_bit"] = multipliers * layer.accum.bits
+    made.lut["add_bit"] = multipliers * _sum_bits(layer)
     if design.tool == "vivado":
         made.lut["add"] = multipliers
     if layer.accum.saturates or layer.accum.rounds:
@@ -126,6 +143,8 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         made.dsp = multipliers * dsps_per_product(speed, layer.inp.bits, layer.weight_bits)
     else:
         made.lut["multiply_bit2"] = multipliers * layer.inp.bits * layer.weight_bits
+        # A DSP slice holds and chooses its operands itself.
+        made.lut["folded"] = multipliers
     # Each turn picks one of `reuse` inputs per lane, and one output per product where turns outlast the inputs.
     made.lut["input_select_bit"] = min(layer.reuse, layer.n_in) * math.ceil(layer.n_in / layer.reuse) * layer.inp.bits
     if layer.n_in % 16 == 0 and layer.n_in <= 256 and 8 <= layer.reuse < layer.n_in and design.tool == "vivado":
@@ -133,9 +152,11 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     if layer.reuse > layer.n_in:
         made.lut["output_select_bit"] = multipliers * layer.reuse / layer.n_in * layer.accum.bits
     made.lut["output_bit"] = layer.n_out * layer.out.bits
-    made.ff["multiplier_bit"] = multipliers * layer.accum.bits
+    # The slower the device against the clock, the more registers a multiplier and its adder are cut by.
+    period = max(design.clock_ns - design.uncertainty_ns, 0.1)
+    made.ff["multiplier_bit"] = multipliers * layer.accum.bits * (0.6 + speed.add_ns / period)
     made.ff["input_hold_bit"] = layer.n_in * layer.inp.bits
-    made.ff["output_bit"] = layer.n_out * layer.accum.bits
+    made.ff["output_bit"] = layer.n_out * layer.accum.bits * (2 if layer.reuse > layer.n_in else 1)
     if multipliers > 2:
         made.bram18 = rom_blocks(multipliers * layer.weight_bits, layer.reuse)
         made.bram18_placed = made.bram18 if layer.reuse > 16 else 0

@@ -2,29 +2,118 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.estimate.device import speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
+from fpgaprune.estimate.products import product_hardware, uses_dsp
+from fpgaprune.estimate.stages import synth_figures
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
+    from fpgaprune.design import LayerSpec
     from fpgaprune.estimate.result import LayerEstimate, Usage
 
+# How many multipliers the advice on further kernels aims at, and how many kernels it names.
+_AIM = 3
+_NAMED = 4
 
-def zeros_note(layer: LayerFeatures) -> str:
-    """One sentence about the zeros of `layer`; empty where it has no multiplications or no zeros."""
+
+def zeros_note(
+    layer: LayerFeatures, design: DesignFeatures, values: Mapping[str, float], spec: LayerSpec | None = None
+) -> str:
+    """What the zeros of `layer` save, in one sentence; empty where it has no multiplications or no zeros."""
     products = layer.products
-    if products is None or not products.zero:
+    if products is None or not products.zero or layer.family == "scale":
         return ""
-    share = f"{products.zero} of {products.total} multiplications are by zero"
-    if layer.strategy == "resource" and layer.reuse > 1:
-        return (
-            f"{layer.name}: {share}, which saves nothing: at reuse {layer.reuse} in the resource strategy its "
-            f"{-(-products.total // layer.reuse)} multipliers read every weight, zeros too, from memory; "
-            "whole channels must go, or the strategy change to latency or resource_unrolled"
+    zeros = f"{products.zero} of {products.total} multiplications are by zero"
+    if layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1:
+        return _folded_note(layer, design, zeros, spec)
+    kept = synth_figures(product_hardware(layer, design), values)
+    full = synth_figures(product_hardware(_without_zeros(layer), design), values)
+    saved = {name: max(round(full[name]) - round(kept[name]), 0) for name in ("dsp", "lut")}
+    note = (
+        f"{layer.name}: {zeros}; against the same layer without zeros that saves about "
+        f"{saved['dsp']} DSP and {saved['lut']} LUT after synthesis"
+    )
+    limit = math.ceil(products.total / layer.reuse) - products.zero // layer.reuse
+    if layer.reuse > 1 and uses_dsp(layer, design) and 1 < limit < products.distinct_many:
+        note += f"; at reuse {layer.reuse} every {layer.reuse} further zeros free one multiplier"
+    return note
+
+
+def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
+    """The layer as it was before pruning, its zeros taken to have been like its other weights."""
+    products = layer.products
+    if products is None or not products.nonzero:
+        return layer
+    grown = products.total / products.nonzero
+    full = replace(
+        products,
+        zero=0,
+        power_of_two=round(products.power_of_two * grown),
+        few=round(products.few * grown),
+        many=round(products.many * grown),
+        distinct_few=products.distinct_few * grown,
+        distinct_many=products.distinct_many * grown,
+    )
+    return replace(layer, products=full)
+
+
+def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec: LayerSpec | None) -> str:
+    """Folded, a multiplier goes only when all the weights that it serves are zero, and only if the code is unrolled."""
+    total = layer.products.total if layer.products else 0
+    multipliers = math.ceil(total / layer.reuse)
+    kind = "DSP" if uses_dsp(layer, design) else "multipliers in LUTs"
+    blocks = _blocks(spec, layer.reuse) if spec else None
+    freed = multipliers - int(np.count_nonzero(blocks.any(axis=1))) if blocks is not None else 0
+    if layer.strategy == "resource":
+        note = (
+            f"{layer.name}: {zeros} and save 0 {kind} at reuse {layer.reuse}, since the resource strategy stores and "
+            f"multiplies zeros too; resource_unrolled would free {freed} of {multipliers}"
         )
-    return f"{layer.name}: {share} and leave no hardware"
+    else:
+        note = f"{layer.name}: {zeros} and save {freed} of {multipliers} {kind} at reuse {layer.reuse}"
+    if spec is None or blocks is None:
+        return note
+    names, more = _further_kernels(spec, blocks)
+    if not more:
+        return note
+    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return f"{note}; these {len(names)} further kernels would free {more} more: {shown}"
+
+
+def _blocks(spec: LayerSpec, reuse: int) -> NDArray[np.int64] | None:
+    """Weights by the multiplier that serves them, (multipliers, reuse): outputs first, consecutive ones together."""
+    weight = spec.weights.get("weight")
+    if weight is None or weight.size % reuse:
+        return None
+    return np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, reuse)
+
+
+def _further_kernels(spec: LayerSpec, blocks: NDArray[np.int64]) -> tuple[list[str], int]:
+    """The kernels whose loss would free the cheapest few multipliers, and how many it would free."""
+    weight = spec.weights["weight"]
+    outputs = weight.shape[-1]
+    inputs = weight.shape[-2]
+    # One kernel is W[..., i, o]; number them like the blocks, outputs first.
+    numbers = np.broadcast_to(np.arange(outputs) + outputs * np.arange(inputs)[:, None], weight.shape)
+    kernel_of = np.ascontiguousarray(numbers.reshape(-1, outputs).T).reshape(blocks.shape)
+    cost = np.abs(blocks).sum(axis=1)
+    live = np.flatnonzero(cost)
+    cheapest = live[np.argsort(cost[live], kind="stable")[:_AIM]]
+    gone = np.unique(kernel_of[cheapest][blocks[cheapest] != 0])
+    left = np.where(np.isin(kernel_of, gone), 0, blocks)
+    path = spec.sources.get("weight", f"{spec.name}/weight")
+    window = ":, " * (weight.ndim - 2)
+    names = [f"{path}[{window}{number // outputs}, {number % outputs}]" for number in gone.tolist()]
+    return names, len(live) - int(np.count_nonzero(left.any(axis=1)))
 
 
 def design_notes(
@@ -38,13 +127,28 @@ def design_notes(
     notes = [layer.zeros_note for layer in layers if layer.zeros_note]
     if design.io_type != target.io_type:
         notes.append(f"priced as {design.io_type}, as the design was made; {target.io_type} would need a new project")
-    unknown = [name for name in ("lut", "ff", "dsp", "bram18") if getattr(target.part, name) is None]
+    names = ("lut", "ff", "dsp", "bram18")
+    unknown = [name for name in names if getattr(target.part, name) is None]
     if unknown:
         notes.append(f"{target.part.name} has no published count of {', '.join(unknown)}: not judged")
-    if fits and any(
-        getattr(total["synth"], name).high > getattr(target.part, name)
-        for name in ("lut", "ff", "dsp", "bram18")
-        if getattr(target.part, name) is not None
-    ):
+    known = [name for name in names if name not in unknown]
+    if fits and any(getattr(total["synth"], name).high > getattr(target.part, name) for name in known):
         notes.append("it fits by the middle of the interval only: the upper end exceeds the part")
+    notes.append(_clock_note(design))
     return tuple(notes)
+
+
+def _clock_note(design: DesignFeatures) -> str:
+    """What can be said of the clock without placing the design."""
+    usable = design.clock_ns - design.uncertainty_ns
+    speed = speed_of(design.part)
+    slowest = max(speed.add_ns, speed.multiply_ns)
+    if usable < slowest:
+        return (
+            f"clock {design.clock_ns:g} ns leaves {usable:.2f} ns a stage, less than one multiplication "
+            f"({slowest:g} ns) on this family: multipliers are pipelined, and the vendor tool must confirm the timing"
+        )
+    return (
+        f"clock {design.clock_ns:g} ns leaves {usable:.2f} ns a stage, enough for one multiplication ({slowest:g} ns) "
+        "on this family; routing decides, and only the vendor tool can tell"
+    )

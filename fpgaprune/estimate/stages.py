@@ -8,6 +8,7 @@ from fpgaprune.estimate.hardware import Hardware
 
 # Which share of its csynth LUTs logic synthesis leaves, by what they do. What is not named here is choice and control.
 _ARITHMETIC = {"add_bit", "add", "shift_add_bit", "multiply_bit2", "softmax_bit"}
+_LANES = {"lane_select", "input_select_bit", "output_select_bit"}
 _MEMORY = {"line_shift", "window_fifo", "fifo_block", "fifo_block_bit", "fifo_shift", "fifo_shift_bit"}
 
 
@@ -15,6 +16,10 @@ def lut_share(name: str) -> str:
     """The coefficient that says how much of a LUT quantity logic synthesis leaves."""
     if name in _ARITHMETIC:
         return "synth.lut_arithmetic"
+    if name in _LANES:
+        return "synth.lut_lanes"
+    if name == "saturate_bit":
+        return "synth.lut_saturate"
     return "synth.lut_memory" if name in _MEMORY else "synth.lut_select"
 
 

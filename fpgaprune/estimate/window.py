@@ -27,18 +27,26 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.add(core)
     if design.io_type == "io_parallel":
         # hls4ml runs all positions of a small parallel convolution through one set of products, partitions in turn.
-        made.latency_cycles = layer.positions_out * max(core.interval_cycles, 1) + core.latency_cycles
-        made.interval_cycles = layer.positions_out * max(core.interval_cycles, 1)
-        made.ff["window_bit"] = layer.n_in * layer.inp.bits
+        made.repeat(layer.copies_in_parallel)
+        parts = math.ceil(layer.positions_out / layer.copies_in_parallel)
+        window = layer.n_in * layer.inp.bits * layer.copies_in_parallel
+        made.latency_cycles = parts * max(core.interval_cycles, 1) + core.latency_cycles
+        made.interval_cycles = parts * max(core.interval_cycles, 1)
+        made.ff["window_bit"] = window
+        # Every number of the window is chosen among those that its place holds in turn.
+        made.lut["input_select_bit"] = made.lut.get("input_select_bit", 0.0) + (window * parts if parts > 1 else 0)
         return made
     made.add(_buffers(layer))
     made.lut["window_process"] = made.ff["window_process"] = 1
     made.lut["stream_bit"] = layer.channels_out * layer.out.bits
     turns = layer.positions_in
     if layer.strategy == "resource":
-        overhead = 3 + 9 * pace(design) + (5 if layer.accum.saturates else 0)
+        sums = math.log2(max(layer.n_in / layer.reuse, 1.0))
+        overhead = 2.2 + (9.2 + sums) * pace(design) + (5 if layer.accum.saturates else 0)
         made.latency_cycles = turns * round(layer.reuse + overhead)
     else:
+        # The window travels down the pipeline with the products that it feeds.
+        made.ff["window_copy_bit"] = math.prod(layer.kernel) * layer.channels_in * layer.inp.bits
         made.latency_cycles = turns * max(layer.reuse, 1) + core.latency_cycles + 2
     made.interval_cycles = made.latency_cycles
     return made

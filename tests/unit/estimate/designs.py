@@ -13,6 +13,7 @@ U8 = FixedType(8, 0, signed=False, rounding="RND_CONV", overflow="SAT")
 
 def weights(rng: np.random.Generator, shape: tuple[int, ...], zeros: float = 0.5, bits: int = 8) -> np.ndarray:
     raw = rng.integers(-(1 << (bits - 1)) + 1, 1 << (bits - 1), size=shape)
+    raw = np.where(raw == 0, 1, raw)
     return np.where(rng.random(shape) < zeros, 0, raw).astype(np.int64)
 
 

@@ -1,0 +1,101 @@
+"""How the model does on repositories that it was not fitted to, and the intervals that follow from that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.coefficients import Calibration, Coefficient
+from fpgaprune.estimate.fit import Row, fit_rows
+from fpgaprune.estimate.rows import predict_row
+
+# The truth's names for the figures of a prediction, by stage.
+FIGURES = {
+    "csynth": {
+        "LUT": "LUT",
+        "FF": "FF",
+        "DSP": "DSP",
+        "BRAM18": "BRAM18",
+        "latency_cycles": "latency_max",
+        "interval_cycles": "II",
+    },
+    "synth": {"LUT": "LUT", "FF": "FF", "DSP": "DSP", "BRAM18": "BRAM18"},
+}
+_TRUTH = {"csynth": "csynth", "synth": "vsynth"}
+# Repositories that hold the same designs count as one: leaving one out alone would leave its twin in.
+_TWINS = {"fastmachinelearning/hls4ml-tutorial": "Hector-Plata/hls4ml-tutorial"}
+# The middle share of truths that an interval is to hold.
+COVERAGE = 0.8
+
+
+def family(row: Row) -> str:
+    """The repository that `row` is left out with."""
+    repo = str(row["repo"])
+    return _TWINS.get(repo, repo)
+
+
+def predict_left_out(rows: Sequence[Row], start: Mapping[str, Coefficient]) -> list[dict[str, Any]]:
+    """A prediction for every row that can be priced, by coefficients that its repository had no part in."""
+    predictions = []
+    for left in sorted({family(row) for row in rows if row.get("layers")}):
+        fitted = fit_rows([row for row in rows if family(row) != left], start)
+        calibrated = Calibration(fitted, {})
+        for row in rows:
+            if family(row) != left or not row.get("layers"):
+                continue
+            try:
+                predictions.append(predict_row(row, calibrated))
+            except EstimateError:
+                continue
+    return predictions
+
+
+def ratios(rows: Sequence[Row], predictions: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[str, float]]]:
+    """Truth divided by prediction with its repository, by figure, as `csynth.lut`; rows without either are left out."""
+    by_id = {p["id"]: p for p in predictions}
+    found: dict[str, list[tuple[str, float]]] = {}
+    for row in rows:
+        prediction = by_id.get(row["id"])
+        if prediction is None:
+            continue
+        for stage, names in FIGURES.items():
+            truth = row["truth"].get(_TRUTH[stage]) or {}
+            for name, actual in names.items():
+                value, guess = truth.get(actual), prediction[stage][name]
+                if f"{_TRUTH[stage]}_{name.lower()}_anomalous" in row.get("flags", ()):
+                    continue
+                if value and guess:
+                    found.setdefault(f"{stage}.{name.lower()}", []).append((family(row), value / guess))
+    return found
+
+
+def interval_factors(found: Mapping[str, Sequence[tuple[str, float]]]) -> dict[str, tuple[float, float]]:
+    """Factors on an estimate that hold `COVERAGE` of the left-out truths; no repository outweighs the rest."""
+    return {name: _quantiles(pairs) for name, pairs in found.items()}
+
+
+def _quantiles(pairs: Sequence[tuple[str, float]]) -> tuple[float, float]:
+    repos = [repo for repo, _ in pairs]
+    values = np.array([ratio for _, ratio in pairs])
+    weight = np.array([1.0 / np.sqrt(repos.count(repo)) for repo in repos])
+    order = np.argsort(values)
+    position = (np.cumsum(weight[order]) - weight[order] / 2) / weight.sum()
+    # The next truth is one of n + 1 equally likely ranks: few truths must give a wider interval (Vovk et al. 2005).
+    outside = np.floor((len(values) + 1) * (1 - COVERAGE) / 2) / len(values)
+    bounds = np.exp(np.interp([outside, 1 - outside], position, np.log(values[order])))
+    return float(min(bounds[0], 1.0)), float(max(bounds[1], 1.0))
+
+
+def covered(
+    rows: Sequence[Row], predictions: Sequence[Mapping[str, Any]], factors: Mapping[str, tuple[float, float]]
+) -> dict[str, float]:
+    """Share of the truths that lie within the factors, by figure."""
+    shares = {}
+    for name, pairs in ratios(rows, predictions).items():
+        low, high = factors[name]
+        # A count is whole: the interval is rounded outwards, which a thousandth stands for here.
+        shares[name] = sum(low - 1e-3 <= ratio <= high + 1e-3 for _, ratio in pairs) / len(pairs)
+    return shares

@@ -1,0 +1,99 @@
+"""Checked reading of a row: every field has the type and range that it should, or the row is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.features import Port
+from fpgaprune.fixed import MAX_WIDTH
+
+# No layer of an FPGA design has more of anything.
+_MOST = 1 << 40
+
+
+class Fields:
+    """One JSON object of a row; `where` says in messages which. None counts as absent."""
+
+    __slots__ = ("data", "where")
+
+    def __init__(self, data: Any, where: str) -> None:
+        if not isinstance(data, Mapping):
+            raise EstimateError(f"{where} is {type(data).__name__}; wanted an object")
+        self.data = data
+        self.where = where
+
+    def _refuse(self, key: str, wanted: str) -> EstimateError:
+        return EstimateError(f"{self.where} has {key} {self.data.get(key)!r:.60}; wanted {wanted}")
+
+    def text(self, key: str, otherwise: str | None = None) -> str:
+        """The text under `key`; an absent one is `otherwise`, or refused where that is None."""
+        value = self.data.get(key)
+        if value is None and otherwise is not None:
+            return otherwise
+        if not isinstance(value, str) or (not value and otherwise is None):
+            raise self._refuse(key, "a text")
+        return value
+
+    def choice(self, key: str, allowed: tuple[str, ...]) -> str | None:
+        """One of `allowed` under `key`, or None where absent."""
+        value = self.data.get(key)
+        if value is not None and value not in allowed:
+            raise self._refuse(key, f"one of {', '.join(allowed)}")
+        return value
+
+    def count(self, key: str, otherwise: int | None = None, *, low: int = 1, high: int = _MOST) -> int:
+        """The whole number under `key`; an absent one is `otherwise`, or refused where that is None."""
+        value = self.data.get(key)
+        if value is None and otherwise is not None:
+            return otherwise
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self._refuse(key, f"a whole number from {low} on" if high == _MOST else f"{low} to {high}")
+        return value
+
+    def maybe_count(self, *keys: str) -> int | None:
+        """The whole number, 1 or more, under the first of `keys` that is present, or None."""
+        key = next((k for k in keys if self.data.get(k) is not None), None)
+        return None if key is None else self.count(key)
+
+    def number(self, key: str, low: float, high: float) -> float:
+        """The number from `low` to `high` under `key`."""
+        value = self.data.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise self._refuse(key, f"a number from {low} to {high}")
+        return float(value)
+
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        """The object under `key`, empty where absent."""
+        value = self.data.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            raise self._refuse(key, "an object")
+        return value
+
+    def sizes(self, key: str) -> tuple[int, ...]:
+        """The whole numbers under `key`, unknown ones (None) left out; empty where absent."""
+        value = self.data.get(key)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            raise self._refuse(key, "a list of whole numbers")
+        known = [v for v in value if v is not None]
+        if any(isinstance(v, bool) or not isinstance(v, int) or not 1 <= v <= _MOST for v in known):
+            raise self._refuse(key, "whole numbers from 1 on")
+        return tuple(known)
+
+    def port(self, key: str, otherwise: Port) -> Port:
+        """The number format under `key`, as `{"W": 16, "I": 6, "str": "ap_fixed<16,6>"}`; `otherwise` where absent."""
+        value = self.mapping(key)
+        if value.get("W") is None:
+            return otherwise
+        bits, integer = value["W"], value.get("I")
+        if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= MAX_WIDTH:
+            raise EstimateError(f"{self.where} has a {key} of {bits!r:.20} bits; wanted 1 to {MAX_WIDTH}")
+        if integer is not None and (isinstance(integer, bool) or not isinstance(integer, int) or abs(integer) > 1024):
+            raise EstimateError(f"{self.where} has a {key} of {integer!r:.20} integer bits; wanted a whole number")
+        text = str(value.get("str", "")).upper()
+        return Port(bits, bool(value.get("signed", True)), "RND" in text, "SAT" in text, integer)
