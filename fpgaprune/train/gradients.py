@@ -38,6 +38,11 @@ def clips_by_norm(optimizer: Any) -> bool:
     return bool(optimizer.clipnorm or optimizer.global_clipnorm)
 
 
+def divides_by_gradients(optimizer: Any) -> bool:
+    """True where a row or column of zero gradients makes the whole weight NaN, as in Keras's Adafactor (0 / 0)."""
+    return isinstance(optimizer, keras.optimizers.Adafactor)
+
+
 def zero_locked(gradient: Any, mask: Any) -> Any:
     """`gradient` where `mask` is True, +0.0 where it is False, whatever stood there (NaN too).
 

@@ -9,6 +9,7 @@ import keras
 
 from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
+from fpgaprune.train.guard import remove_guards
 from fpgaprune.train.locked_optimizer import LockedGradients, LockedOptimizer
 from fpgaprune.train.places import place_of
 from fpgaprune.train.values import Values, held_values, read
@@ -41,17 +42,7 @@ def lock(
     if locked_optimizer(model) is not None:
         raise LockError(f"model {model.name!r} is locked already; change the lock with fp.relock")
     masks = MaskSet(masks)
-    masks.check_fits(model)
-    weights = named_weights(model)
-    arrays = held_values(values, masks, weights)
-    trained = {place_of(variable) for variable in model.trainable_variables}
-    for path in masks:
-        if place_of(weights[path]) not in trained and not weights[path].value.trainable:
-            raise LockError(
-                f"weight {path!r} is moved by its layer, not by the optimizer, so a lock cannot hold it; "
-                "set the layer's trainable=False instead"
-            )
-    held = MaskSet({path: mask for path, mask in masks.items() if place_of(weights[path]) in trained})
+    weights, arrays, held = _checked(model, masks, values)
     inner = _inner(model.optimizer)
     with model.distribute_strategy.scope():
         locked = LockedOptimizer(
@@ -88,13 +79,12 @@ def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zer
     """
     locked = _required(model)
     masks = MaskSet(masks)
-    masks.check_fits(model)
+    _checked(model, masks, values)
     covered = set(locked.masks)
     if set(masks) <= covered and (locked.holds_zero_only is False or values == "zero"):
         locked.change(masks, values)
         return
     free = {path: mask | True for path, mask in locked.masks.items() if path not in masks}
-    held_values(values, masks, named_weights(model))
     unlock(model)
     lock(model, MaskSet({**free, **masks}), values, locked_gradients=locked.locked_gradients)
 
@@ -106,6 +96,7 @@ def unlock(model: Any) -> None:
         LockError: the model is not locked.
     """
     locked = _required(model)
+    remove_guards(named_weights(model).values())
     _set_inner(model, locked.inner_optimizer)
     _retrace(model)
 
@@ -121,6 +112,21 @@ def locked_optimizer(model: Any) -> LockedOptimizer | None:
         raise LockError(f"model {getattr(model, 'name', model)!r} is not compiled; call model.compile(...) first")
     inner = _inner(optimizer)
     return inner if isinstance(inner, LockedOptimizer) else None
+
+
+def _checked(model: Any, masks: MaskSet, values: Values) -> tuple[dict[str, Any], dict[str, Any], MaskSet]:
+    """The weights by path, the values to hold, and those masks whose weights the optimizer trains."""
+    masks.check_fits(model)
+    weights = named_weights(model)
+    arrays = held_values(values, masks, weights)
+    trained = {place_of(variable) for variable in model.trainable_variables}
+    for path in masks:
+        if place_of(weights[path]) not in trained and not weights[path].value.trainable:
+            raise LockError(
+                f"weight {path!r} is moved by its layer, not by the optimizer, so a lock cannot hold it; "
+                "set the layer's trainable=False instead"
+            )
+    return weights, arrays, MaskSet({path: mask for path, mask in masks.items() if place_of(weights[path]) in trained})
 
 
 def _required(model: Any) -> LockedOptimizer:

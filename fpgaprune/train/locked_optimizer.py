@@ -13,7 +13,8 @@ import tensorflow as tf
 from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
 from fpgaprune.train.codec import decode_mask, decode_values, encode_mask, encode_values
-from fpgaprune.train.gradients import clips_by_norm, is_elementwise, zero_locked
+from fpgaprune.train.gradients import clips_by_norm, divides_by_gradients, is_elementwise, zero_locked
+from fpgaprune.train.guard import guards_aside, set_guards
 from fpgaprune.train.hold import Hold, held
 from fpgaprune.train.places import place_of, resolve_places, tf_variable
 from fpgaprune.train.slots import find_slots, members
@@ -139,6 +140,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
             for path, at in places.items():
                 holds.append(self._hold(path, var_list[at], arrays[path], tuple(slots[at])))
                 _settle(holds[-1], self._plan.masks[path], arrays[path])
+            set_guards((hold.path, hold.variable) for hold in holds)
             self._plan.holds = tuple(holds)
             self._plan.positions = places
 
@@ -177,7 +179,8 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         # Where each element goes its own way, what the locked ones compute is thrown away: no need to zero it.
         everyone = self._members()
         apart = all(is_elementwise(member) and not clips_by_norm(member) for member in everyone)
-        if self.locked_gradients == "zero" and not apart:
+        unsafe = any(divides_by_gradients(member) for member in everyone)
+        if self.locked_gradients == "zero" and not apart and not unsafe:
             masks = {place_of(hold.variable): hold.mask for hold in self._plan.holds}
             grads = [
                 zero_locked(grad, masks[place_of(variable)].value)
@@ -185,7 +188,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
                 else grad
                 for grad, variable in zip(grads, variables, strict=True)
             ]
-        with self._held():
+        with guards_aside(variables), self._held():
             self.inner_optimizer.apply(list(grads), variables)
 
     def _members(self) -> list[Any]:

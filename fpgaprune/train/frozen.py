@@ -1,0 +1,79 @@
+"""`Frozen`: a layer of which the parameters are constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class Frozen(keras.layers.Wrapper):
+    """`layer` with constant parameters: its output is differentiable in its input and in nothing of its own.
+
+    The parameters are in no `trainable_variables`, whatever a parent's `trainable` is set to, and a gradient
+    that is asked for explicitly is None. `BatchNormalization` inside uses its moving statistics and does not
+    move them, unless `move_statistics` is set: then it works as in training, parameters still constant.
+    Random seeds advance as ever.
+
+    A layer that is also used elsewhere is frozen there too, since its variables are.
+    """
+
+    def __init__(self, layer: Any, move_statistics: bool = False, **kwargs: Any) -> None:
+        """A frozen layer.
+
+        Args:
+            layer: any Keras layer or model, built or not.
+            move_statistics: True lets the layer update its own state (moving statistics, recurrent state).
+            **kwargs: as for `keras.layers.Layer`, such as `name`.
+        """
+        # The layer casts its inputs and parameters itself, by its own policy.
+        super().__init__(layer, autocast=False, **kwargs)
+        self.move_statistics = move_statistics
+        self._freeze()
+
+    @property
+    def trainable(self) -> bool:
+        """Says nothing about the wrapped layer, which is frozen."""
+        return bool(self._trainable)
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
+
+    def build(self, input_shape: Any = None) -> None:
+        """The wrapped layer is built, and frozen."""
+        super().build(input_shape)
+        self._freeze()
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        """What the wrapped layer computes."""
+        frozen = [(variable, keras.ops.stop_gradient(_uncast(variable))) for variable in self.layer.variables]
+        with keras.StatelessScope(frozen) as scope:
+            outputs = self.layer(inputs, training=training)
+        parameters = {id(variable) for variable in self.layer.weights if getattr(_uncast(variable), "trainable", True)}
+        statistics = {id(variable) for variable in self.layer.weights} - parameters
+        for variable, before in frozen:
+            after = scope.get_current_value(variable)
+            moves = id(variable) not in parameters and (self.move_statistics or id(variable) not in statistics)
+            if moves and after is not before:
+                variable.assign(after)
+        return outputs
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """That of the wrapped layer."""
+        return self.layer.compute_output_shape(input_shape)
+
+    def get_config(self) -> dict[str, Any]:
+        """The wrapped layer and the options."""
+        return {**super().get_config(), "move_statistics": self.move_statistics}
+
+    def _freeze(self) -> None:
+        self.layer.trainable = self.move_statistics
+        for variable in self.layer.weights:
+            variable.trainable = False
+
+
+def _uncast(variable: Any) -> Any:
+    # Under a mixed policy `variable.value` is cast to 16 bits for the wrapper, whatever the layer computes in.
+    return variable.value if variable._value is None else variable._value
