@@ -5,10 +5,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.stages import Rates
 from fpgaprune.files import write_bytes
 from fpgaprune.target import hardware_path
 
@@ -40,6 +41,20 @@ class Calibration:
     def values(self) -> dict[str, float]:
         """Value by coefficient name."""
         return {name: c.value for name, c in self.coefficients.items()}
+
+    @cached_property
+    def rates(self) -> Rates:
+        """The same as LUTs and flip-flops per unit of hardware at each stage."""
+        return Rates.of(self.values)
+
+    @cached_property
+    def factors(self) -> Mapping[str, Mapping[str, tuple[float, float]]]:
+        """Interval factors by stage and resource."""
+        found: dict[str, dict[str, tuple[float, float]]] = {}
+        for figure, pair in self.intervals.items():
+            stage, _, resource = figure.partition(".")
+            found.setdefault(stage, {})[resource] = pair
+        return found
 
 
 def read_calibration(path: Path) -> Calibration:

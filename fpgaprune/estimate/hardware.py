@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -41,8 +40,3 @@ class Hardware:
         self.dsp *= times
         self.bram18 *= times
         self.bram18_placed *= times
-
-
-def weigh(quantities: Mapping[str, float], coefficients: Mapping[str, float], prefix: str) -> float:
-    """The sum of quantity times coefficient."""
-    return sum(amount * coefficients[f"{prefix}.{name}"] for name, amount in quantities.items() if amount)

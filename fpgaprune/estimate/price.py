@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import EstimateError
@@ -12,13 +12,13 @@ from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.features import DesignFeatures
 from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.result import RESOURCES, STAGES, Binding, Estimate, Figure, LayerEstimate, Usage
+from fpgaprune.estimate.result import RESOURCES, Binding, Estimate, Figure, LayerEstimate, Usage
 from fpgaprune.estimate.savings import design_notes, zeros_note
-from fpgaprune.estimate.stages import csynth_figures, synth_figures
+from fpgaprune.estimate.stages import stage_figures
 from fpgaprune.target import Target
 
-_FIGURES = {"csynth": csynth_figures, "synth": synth_figures}
-_NOTHING = Usage(*[Figure(0, 0, 0)] * 4)
+_ZERO = Figure(0, 0, 0)
+# Where a calibration has no interval for a figure, nobody has checked it.
 _UNKNOWN = (0.5, 2.0)
 
 
@@ -50,28 +50,28 @@ def price(
     """The estimate of a design that is known by its features; with its layers, the notes can name kernels."""
     parts = build(design)
     specs: Sequence[LayerSpec | None] = layers_as_made or [None] * len(design.layers)
-    values = calibrated.values
-    layers = tuple(
-        LayerEstimate(
-            name=layer.name,
-            kind=layer.kind,
-            multiplications=layer.products,
-            csynth=_usage(hardware, "csynth", values, calibrated),
-            synth=_usage(hardware, "synth", values, calibrated),
-            latency_cycles=round(hardware.latency_cycles),
-            interval_cycles=max(round(hardware.interval_cycles), 1),
-            zeros_note=zeros_note(layer, design, values, spec),
+    layers = []
+    for layer, hardware, spec in zip(design.layers, parts.layers, specs, strict=True):
+        usage = _usages(hardware, calibrated)
+        layers.append(
+            LayerEstimate(
+                name=layer.name,
+                kind=layer.kind,
+                multiplications=layer.products,
+                csynth=usage["csynth"],
+                synth=usage["synth"],
+                latency_cycles=round(hardware.latency_cycles),
+                interval_cycles=max(round(hardware.interval_cycles), 1),
+                zeros_note=zeros_note(layer, design, calibrated.rates, spec),
+            )
         )
-        for layer, hardware, spec in zip(design.layers, parts.layers, specs, strict=True)
-    )
-    whole = total_hardware(parts)
-    total = {stage: _usage(whole, stage, values, calibrated) for stage in STAGES}
+    total = _usages(total_hardware(parts), calibrated)
     binding, fits = _binding(total["synth"], layers, target)
     return Estimate(
         design=design.name,
         target=target,
         total=total,
-        layers=layers,
+        layers=tuple(layers),
         latency_cycles=parts.latency_cycles,
         interval_cycles=parts.interval_cycles,
         fits=fits,
@@ -88,17 +88,20 @@ def total_hardware(parts: Parts) -> Hardware:
     return whole
 
 
-def _usage(hardware: Hardware, stage: str, values: Mapping[str, float], calibrated: Calibration) -> Usage:
-    figures = _FIGURES[stage](hardware, values)
-    if not any(figures.values()):
-        return _NOTHING
-    return Usage(**{name: _figure(figures[name], calibrated.intervals.get(f"{stage}.{name}")) for name in RESOURCES})
+def _usages(hardware: Hardware, calibrated: Calibration) -> dict[str, Usage]:
+    usages = {}
+    for stage, figures in stage_figures(hardware, calibrated.rates).items():
+        factors = calibrated.factors.get(stage, {})
+        usages[stage] = Usage(**{name: _figure(value, factors.get(name, _UNKNOWN)) for name, value in figures.items()})
+    return usages
 
 
-def _figure(value: float, factors: tuple[float, float] | None) -> Figure:
-    low, high = factors or _UNKNOWN
+def _figure(value: float, factors: tuple[float, float]) -> Figure:
+    if not value:
+        return _ZERO
+    middle = round(value)
     # Outwards to whole numbers: a count of 2 with a factor of 1.1 may be 3.
-    return Figure(round(value), min(math.floor(value * low), round(value)), max(math.ceil(value * high), round(value)))
+    return Figure(middle, min(math.floor(value * factors[0]), middle), max(math.ceil(value * factors[1]), middle))
 
 
 def _binding(used: Usage, layers: Sequence[LayerEstimate], target: Target) -> tuple[Binding | None, bool | None]:

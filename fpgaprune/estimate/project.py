@@ -16,6 +16,7 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
 from fpgaprune.estimate.firmware import Call, Struct
+from fpgaprune.estimate.project_files import find_top_file, read_numbers, read_settings, read_text
 from fpgaprune.fixed import MAX_WIDTH, FixedType
 
 _ACTIVATIONS = (
@@ -62,11 +63,11 @@ def read_project(path: str | os.PathLike[str]) -> Design:
     """
     root = Path(path)
     home = root / "firmware" if (root / "firmware").is_dir() else root
-    parameters = _text(home / "parameters.h")
-    definitions = _text(home / "defines.h") if (home / "defines.h").is_file() else parameters
-    top = _top_file(home)
+    parameters = read_text(home / "parameters.h")
+    definitions = read_text(home / "defines.h") if (home / "defines.h").is_file() else parameters
+    top = find_top_file(home)
     reader = _Reader(home, parameters, definitions, top)
-    return reader.design(top.stem, _settings(root))
+    return reader.design(top.stem, read_settings(root))
 
 
 class _Reader:
@@ -74,7 +75,7 @@ class _Reader:
 
     def __init__(self, home: Path, parameters: str, definitions: str, top: Path) -> None:
         self.home = home
-        self.source = _text(top)
+        self.source = read_text(top)
         self.macros = {**firmware.parse_macros(definitions), **firmware.parse_macros(parameters)}
         self.typedefs = {**firmware.parse_typedefs(definitions), **firmware.parse_typedefs(self.source)}
         self.structs = firmware.parse_structs(parameters)
@@ -236,7 +237,7 @@ class _Reader:
             role = _ROLES[argument[0]]
             if role not in types:
                 continue
-            numbers = _read_numbers(self.home / "weights", argument)
+            numbers = read_numbers(self.home / "weights", argument)
             raw = types[role].to_raw(numbers)
             found[role] = self._laid_out(raw, kind, config, values) if role == "weight" else raw
         return found
@@ -294,51 +295,3 @@ def _need(values: Mapping[str, int], key: str, kind: str) -> int:
     if key not in values:
         raise EstimateError(f"configuration of a {kind} lacks {key!r}; the project is not of a known hls4ml release")
     return values[key]
-
-
-def _read_numbers(folder: Path, name: str) -> NDArray[np.float64]:
-    text = folder / f"{name}.txt"
-    if text.is_file():
-        body = _text(text)
-    else:
-        found = re.search(r"=\s*\{([^{}]*)\}", _text(folder / f"{name}.h"))
-        if not found:
-            raise EstimateError(f"{folder / name}.h holds no list of numbers in braces")
-        body = found[1]
-    try:
-        return np.array([float(item) for item in body.replace("\n", ",").split(",") if item.strip()])
-    except ValueError as error:
-        raise EstimateError(f"weights {name!r} in {folder} are no numbers: {error}") from error
-
-
-def _top_file(home: Path) -> Path:
-    for candidate in sorted(home.glob("*.cpp")):
-        if re.search(r"nnet::\w+\s*<", _text(candidate)) and "_bridge" not in candidate.stem:
-            return candidate
-    raise EstimateError(f"no top function (a .cpp that calls nnet:: layers) in {home}; wanted an hls4ml project folder")
-
-
-def _settings(root: Path) -> dict[str, Any]:
-    """Part, clock period and backend, from whichever file of the release states them."""
-    texts = [_text(p) for n in ("project.tcl", "build_prj.tcl", "hls4ml_config.yml") if (p := root / n).is_file()]
-    text = "\n".join(texts)
-
-    def first(*patterns: str) -> str | None:
-        for pattern in patterns:
-            found = re.search(pattern, text, re.MULTILINE)
-            if found:
-                return found[1]
-        return None
-
-    part = first(r'set part "([^"]+)"', r"set_part\s+\{?([\w-]+)", r"^\s*(?:Xilinx)?Part:\s*(\S+)")
-    clock = first(r"set clock_period (\d[\d.]*)", r"create_clock -period (\d[\d.]*)", r"^\s*ClockPeriod:\s*(\d[\d.]*)")
-    backend = first(r'set backend "(\w+)"', r"^\s*Backend:\s*(\w+)") or "Vivado"
-    names = {"vivado": "Vivado", "vitis": "Vitis", "vivadoaccelerator": "VivadoAccelerator"}
-    return {"part": part, "clock_ns": float(clock or 5.0), "backend": names.get(backend.lower(), backend)}
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise EstimateError(f"project file {path} cannot be read: {error.strerror}") from error

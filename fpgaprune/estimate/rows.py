@@ -13,7 +13,7 @@ from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_row import row_features
 from fpgaprune.estimate.price import total_hardware
-from fpgaprune.estimate.stages import csynth_figures, synth_figures
+from fpgaprune.estimate.stages import stage_figures
 
 _NAMES = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram18": "BRAM18"}
 
@@ -34,17 +34,17 @@ def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -
         EstimateError: the row lacks a field, or has one that makes no sense.
     """
     design = row_features(row)
-    values = (calibrated or calibration()).values
+    rates = (calibrated or calibration()).rates
     parts = build(design)
-    whole = total_hardware(parts)
+    figures = stage_figures(total_hardware(parts), rates)
     return {
         "id": design.name,
         "csynth": {
-            **{_NAMES[k]: round(v) for k, v in csynth_figures(whole, values).items()},
+            **{_NAMES[k]: round(v) for k, v in figures["csynth"].items()},
             "latency_cycles": parts.latency_cycles,
             "interval_cycles": parts.interval_cycles,
         },
-        "synth": {_NAMES[k]: round(v) for k, v in synth_figures(whole, values).items()},
+        "synth": {_NAMES[k]: round(v) for k, v in figures["synth"].items()},
     }
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fpgaprune.estimate.device import speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.products import product_hardware, uses_dsp
-from fpgaprune.estimate.stages import synth_figures
+from fpgaprune.estimate.stages import Rates, stage_figures
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ _AIM = 3
 _NAMED = 4
 
 
-def zeros_note(
-    layer: LayerFeatures, design: DesignFeatures, values: Mapping[str, float], spec: LayerSpec | None = None
-) -> str:
+def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec: LayerSpec | None = None) -> str:
     """What the zeros of `layer` save, in one sentence; empty where it has no multiplications or no zeros."""
     products = layer.products
     if products is None or not products.zero or layer.family == "scale":
@@ -35,8 +33,8 @@ def zeros_note(
     zeros = f"{products.zero} of {products.total} multiplications are by zero"
     if layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1:
         return _folded_note(layer, design, zeros, spec)
-    kept = synth_figures(product_hardware(layer, design), values)
-    full = synth_figures(product_hardware(_without_zeros(layer), design), values)
+    kept = stage_figures(product_hardware(layer, design), rates)["synth"]
+    full = stage_figures(product_hardware(_without_zeros(layer), design), rates)["synth"]
     saved = {name: max(round(full[name]) - round(kept[name]), 0) for name in ("dsp", "lut")}
     note = (
         f"{layer.name}: {zeros}; against the same layer without zeros that saves about "

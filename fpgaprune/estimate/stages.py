@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from fpgaprune.estimate.hardware import Hardware
 
@@ -28,21 +29,39 @@ def ff_share(name: str) -> str:
     return "synth.ff_memory" if name in _MEMORY else "synth.ff_arithmetic"
 
 
-def csynth_figures(hardware: Hardware, values: Mapping[str, float]) -> dict[str, float]:
-    """What the HLS report will say, by resource."""
-    return {
-        "lut": sum(amount * values[f"lut.{name}"] for name, amount in hardware.lut.items()),
-        "ff": sum(amount * values[f"ff.{name}"] for name, amount in hardware.ff.items()),
-        "dsp": hardware.dsp,
-        "bram18": hardware.bram18,
-    }
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """LUTs, and flip-flops, per unit of each quantity: (in the HLS report, after logic synthesis)."""
+
+    lut: Mapping[str, tuple[float, float]]
+    ff: Mapping[str, tuple[float, float]]
+
+    @classmethod
+    def of(cls, values: Mapping[str, float]) -> Rates:
+        """The rates that coefficients, by full name as `lut.add_bit`, amount to."""
+
+        def by(prefix: str, share: Mapping[str, str]) -> dict[str, tuple[float, float]]:
+            return {
+                name: (values[f"{prefix}.{name}"], values[f"{prefix}.{name}"] * values[share[name]]) for name in share
+            }
+
+        luts = {n.removeprefix("lut."): lut_share(n.removeprefix("lut.")) for n in values if n.startswith("lut.")}
+        ffs = {n.removeprefix("ff."): ff_share(n.removeprefix("ff.")) for n in values if n.startswith("ff.")}
+        return cls(by("lut", luts), by("ff", ffs))
 
 
-def synth_figures(hardware: Hardware, values: Mapping[str, float]) -> dict[str, float]:
-    """What logic synthesis will leave, by resource."""
+def stage_figures(hardware: Hardware, rates: Rates) -> dict[str, dict[str, float]]:
+    """Resources by stage: `csynth`, what the HLS report will say, and `synth`, what logic synthesis will leave."""
+    lut = lut_left = ff = ff_left = 0.0
+    for name, amount in hardware.lut.items():
+        reported, left = rates.lut[name]
+        lut += amount * reported
+        lut_left += amount * left
+    for name, amount in hardware.ff.items():
+        reported, left = rates.ff[name]
+        ff += amount * reported
+        ff_left += amount * left
     return {
-        "lut": sum(amount * values[f"lut.{name}"] * values[lut_share(name)] for name, amount in hardware.lut.items()),
-        "ff": sum(amount * values[f"ff.{name}"] * values[ff_share(name)] for name, amount in hardware.ff.items()),
-        "dsp": hardware.dsp,
-        "bram18": hardware.bram18_placed,
+        "csynth": {"lut": lut, "ff": ff, "dsp": hardware.dsp, "bram18": hardware.bram18},
+        "synth": {"lut": lut_left, "ff": ff_left, "dsp": hardware.dsp, "bram18": hardware.bram18_placed},
     }

@@ -12,7 +12,7 @@ from fpgaprune.estimate.coefficients import calibration
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.price import total_hardware
-from fpgaprune.estimate.stages import csynth_figures, synth_figures
+from fpgaprune.estimate.stages import stage_figures
 from fpgaprune.target import Target
 from tests.unit.estimate.designs import cnn, mlp
 
@@ -21,8 +21,8 @@ TARGETS = [Target.of("xc7z020clg400-1", clock_ns=clock) for clock in (2.5, 5.0, 
 
 def figures(design, target):
     whole = total_hardware(build(design_features(design, target)))
-    values = calibration().values
-    return csynth_figures(whole, values), synth_figures(whole, values)
+    found = stage_figures(whole, calibration().rates)
+    return found["csynth"], found["synth"]
 
 
 def more_zeros(design, rng, share):

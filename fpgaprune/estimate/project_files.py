@@ -1,0 +1,63 @@
+"""The files of an hls4ml project folder: which one is the top function, what the build scripts say, the weights."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import EstimateError
+
+
+def read_numbers(folder: Path, name: str) -> NDArray[np.float64]:
+    """The numbers of weight `name`, from its text file or its header."""
+    text = folder / f"{name}.txt"
+    if text.is_file():
+        body = read_text(text)
+    else:
+        found = re.search(r"=\s*\{([^{}]*)\}", read_text(folder / f"{name}.h"))
+        if not found:
+            raise EstimateError(f"{folder / name}.h holds no list of numbers in braces")
+        body = found[1]
+    try:
+        return np.array([float(item) for item in body.replace("\n", ",").split(",") if item.strip()])
+    except ValueError as error:
+        raise EstimateError(f"weights {name!r} in {folder} are no numbers: {error}") from error
+
+
+def find_top_file(home: Path) -> Path:
+    """The C++ file that calls the layers."""
+    for candidate in sorted(home.glob("*.cpp")):
+        if re.search(r"nnet::\w+\s*<", read_text(candidate)) and "_bridge" not in candidate.stem:
+            return candidate
+    raise EstimateError(f"no top function (a .cpp that calls nnet:: layers) in {home}; wanted an hls4ml project folder")
+
+
+def read_settings(root: Path) -> dict[str, Any]:
+    """Part, clock period and backend, from whichever file of the release states them."""
+    texts = [read_text(p) for n in ("project.tcl", "build_prj.tcl", "hls4ml_config.yml") if (p := root / n).is_file()]
+    text = "\n".join(texts)
+
+    def first(*patterns: str) -> str | None:
+        for pattern in patterns:
+            found = re.search(pattern, text, re.MULTILINE)
+            if found:
+                return found[1]
+        return None
+
+    part = first(r'set part "([^"]+)"', r"set_part\s+\{?([\w-]+)", r"^\s*(?:Xilinx)?Part:\s*(\S+)")
+    clock = first(r"set clock_period (\d[\d.]*)", r"create_clock -period (\d[\d.]*)", r"^\s*ClockPeriod:\s*(\d[\d.]*)")
+    backend = first(r'set backend "(\w+)"', r"^\s*Backend:\s*(\w+)") or "Vivado"
+    names = {"vivado": "Vivado", "vitis": "Vitis", "vivadoaccelerator": "VivadoAccelerator"}
+    return {"part": part, "clock_ns": float(clock or 5.0), "backend": names.get(backend.lower(), backend)}
+
+
+def read_text(path: Path) -> str:
+    """The text of `path`; a file that cannot be read is an `EstimateError` that names it."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise EstimateError(f"project file {path} cannot be read: {error.strerror}") from error
