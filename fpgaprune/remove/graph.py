@@ -5,6 +5,7 @@ The only module that reads Keras' private graph attributes.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -103,6 +104,14 @@ def producer(tensor: Any) -> Any:
 def structures(graph: Any) -> tuple[Any, Any]:
     """The inputs and the outputs of `graph`, nested as its maker nested them."""
     return graph._inputs_struct, graph._outputs_struct
+
+
+def unconnected(operation: Any) -> Any:
+    """A copy of an operation without state that is in no graph; a second call of the operation itself would show."""
+    twin = copy.copy(operation)
+    object.__setattr__(twin, "_inbound_nodes", [])
+    object.__setattr__(twin, "_outbound_nodes", [])
+    return twin
 
 
 def value_of(variable: Any, dtype: Any = None) -> NDArray[Any]:

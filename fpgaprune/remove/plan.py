@@ -112,7 +112,10 @@ class RemovalPlan:
         channels: every layer that makes channels, in execution order.
         unsupported: class name by path, of layers without a rule; they are unchanged.
         multiplications: for one input, before and after.
+        lockable: slices of biases and shifts that, locked at zero in fine-tuning (`MaskSet.from_slices`), take
+            from constant channels at zero-padded borders the constant that keeps them in the model.
         tolerance: weights of at most this size were taken for zero.
+        change: with a tolerance, what the removal does to the outputs, as `Equivalence.to_json` tells it.
     """
 
     model: str
@@ -127,7 +130,9 @@ class RemovalPlan:
     channels: tuple[LayerChannels, ...]
     unsupported: Mapping[str, str]
     multiplications: tuple[int, int]
+    lockable: tuple[str, ...] = ()
     tolerance: float = 0.0
+    change: Mapping[str, Any] | None = None
 
     @property
     def empty(self) -> bool:
@@ -225,7 +230,9 @@ class RemovalPlan:
             ],
             "unsupported": dict(self.unsupported),
             "multiplications": list(self.multiplications),
+            "lockable": list(self.lockable),
             "tolerance": self.tolerance,
+            "change": None if self.change is None else dict(self.change),
         }
 
     @classmethod
@@ -266,7 +273,9 @@ class RemovalPlan:
                 ),
                 unsupported=dict(data["unsupported"]),
                 multiplications=(data["multiplications"][0], data["multiplications"][1]),
+                lockable=tuple(data["lockable"]),
                 tolerance=data["tolerance"],
+                change=data["change"],
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise RemovalError(f"a removal plan is not whole: {error!r}; plan the removal anew") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,15 @@ from fpgaprune.remove.graph import value_of
 from fpgaprune.remove.linear import Linear
 from fpgaprune.remove.liveness import Liveness, pick_carrier
 from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
+from fpgaprune.remove.proof import equivalence
+from fpgaprune.remove.rebuild import rebuild
 from fpgaprune.remove.rules import RULES
 from fpgaprune.remove.trace import Count, Trace
 from fpgaprune.remove.walk import Walk
 from fpgaprune.weights import named_weights
 
 
-def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0) -> RemovalPlan:
+def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0, inputs: Any = None) -> RemovalPlan:
     """What may leave `model` without changing what it computes at inference; the model is unchanged.
 
     A channel may leave if everything that stays reads it with zero weights, or if it is a constant and the
@@ -31,7 +34,9 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0) ->
     Args:
         model: a built functional or Sequential keras model.
         strict: a layer without a rule is an error; otherwise it keeps its channels and the plan says so.
-        tolerance: weights of at most this size count as zero; more than 0 makes the removal lossy.
+        tolerance: weights of at most this size count as zero; more than 0 makes the removal lossy, and the plan's
+            `change` tells by how much.
+        inputs: what to measure that change on, as `equivalence` takes it; None for its edge inputs.
 
     Raises:
         RemovalError: the model's graph cannot be read, or all of its outputs are constant.
@@ -63,7 +68,7 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0) ->
     made = _made(trace, alive, deltas, shapes)
     collapsed = collapses(trace, alive, dropped)
     shapes_made, values_made = made_weights(trace, alive, collapsed)
-    return RemovalPlan(
+    plan = RemovalPlan(
         model=model.name,
         digest=weights_digest(weights),
         shapes=shapes,
@@ -76,8 +81,13 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0) ->
         channels=_explain(trace, alive),
         unsupported=trace.unsupported,
         multiplications=_multiplications(trace, shapes, kept),
+        lockable=_lockable(trace, alive, shapes),
         tolerance=tolerance,
     )
+    if not tolerance:
+        return plan
+    found = equivalence(model, rebuild(model, plan, "float64"), inputs, tolerance=float("inf"))
+    return replace(plan, change={**found.to_json(), "tolerance": None})
 
 
 def weights_digest(weights: dict[str, Any]) -> str:
@@ -181,6 +191,22 @@ def _multiplications(trace: Trace, shapes: dict[str, tuple[int, ...]], kept: dic
     before = sum(uses * math.prod(shapes[path]) for path, uses in trace.uses.items())
     after = sum(uses * math.prod(len(axis) for axis in kept[path]) for path, uses in trace.uses.items())
     return before, after
+
+
+def _lockable(trace: Trace, alive: Liveness, shapes: dict[str, tuple[int, ...]]) -> tuple[str, ...]:
+    """Slices of the biases and shifts of all channels that are constants other than 0 at a zero-padded border."""
+    at_border = {int(alive.root(np.array(slot))) for slot in trace.borders}
+    for linear in trace.linears.values():
+        if not linear.absorbs:
+            at_border.update(alive.root(linear.source.ids[linear.constant & alive.read(linear)]).tolist())
+    slices = []
+    for path, axes in trace.axes.items():
+        if path.rpartition("/")[2] not in ("bias", "beta") or len(shapes[path]) != 1 or axes[0] is None:
+            continue
+        held = [k for k, root in enumerate(alive.root(axes[0]).tolist()) if root in at_border]
+        if held:
+            slices.append(f"{path}[{held}]")
+    return tuple(slices)
 
 
 def _explain(trace: Trace, alive: Liveness) -> tuple[LayerChannels, ...]:

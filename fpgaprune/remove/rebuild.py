@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove.graph import Call, calls_of, graph_of, is_model, joins, producer, structures, value_of
+from fpgaprune.remove.graph import (
+    Call,
+    calls_of,
+    graph_of,
+    is_model,
+    joins,
+    producer,
+    structures,
+    unconnected,
+    value_of,
+)
 from fpgaprune.remove.plan import Collapse, RemovalPlan
 from fpgaprune.weights import named_weights
 
@@ -164,7 +174,7 @@ class _Builder:
             elif isinstance(operation, keras.Layer):
                 copy = self._layer(operation, call.path)
             else:
-                copy = operation  # an operation without state
+                copy = unconnected(operation)
             self._layers[id(operation)] = copy
         return self._layers[id(operation)]
 
@@ -179,6 +189,8 @@ class _Builder:
         try:
             return type(layer).from_config({**config, **self._entries(path)})
         except (TypeError, ValueError, NotImplementedError) as error:
+            if not layer.weights and not self._entries(path):
+                return unconnected(layer)  # a Lambda, for one, cannot be made of its config
             raise RemovalError(
                 f"layer {path!r} ({type(layer).__name__}) cannot be made from its config: {error}"
             ) from error

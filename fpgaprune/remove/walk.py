@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import keras
 import numpy as np
 
 from fpgaprune.remove.channels import Channels
@@ -54,6 +55,8 @@ class Walk:
         site = Site(self.trace, call, sources)
         variables = getattr(call.operation, "variables", ())
         self.trace.members[call.path] = [self.trace.paths[id(v)] for v in variables if id(v) in self.trace.paths]
+        for extra in sources[_read_first(call) :]:  # a mask, or states: no rule looks at them
+            self.trace.hold(extra.ids, "unsupported", call.path)
         rule = None if call.kwargs.get("training") else self.rules.get(type(call.operation))
         results = rule(site) if rule else site.keep_all()
         return results if isinstance(results, list) else [results]
@@ -79,3 +82,11 @@ class Walk:
         for channels in results:
             self.trace.solid.append((channels.ids.reshape(-1), call.path))
         return results
+
+
+def _read_first(call: Call) -> int:
+    """How many of the tensors of `call` are in its first argument; all for an operation that is no layer."""
+    if not isinstance(call.operation, keras.Layer):
+        return len(call.inputs)
+    arguments = [*call.args, *call.kwargs.values()]
+    return sum(isinstance(leaf, keras.KerasTensor) for leaf in keras.tree.flatten(arguments[0])) if arguments else 0

@@ -68,7 +68,7 @@ def prune(model: Any, fraction: float, granularity: str, seed: int = 0) -> Any:
             value[(..., dead, slice(None)) if depthwise else (..., dead)] = 0.0
         else:
             value[..., generator.random(value.shape[-2:]) < fraction] = 0.0
-        variable.assign(value)
+        variable.assign(value / np.sqrt(1.0 - fraction))  # what is left carries the signal on
     _fit_statistics(model, generator)
     return model
 

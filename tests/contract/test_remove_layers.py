@@ -35,6 +35,13 @@ def merged(kind):
     return block
 
 
+def channels_first_pooled(x):
+    x = layers.Permute((3, 1, 2))(x)
+    return layers.GlobalAveragePooling2D(data_format="channels_first")(
+        layers.UpSampling2D(2, data_format="channels_first")(x)
+    )
+
+
 def subtracted(x):
     return layers.Subtract()([x, layers.Conv2D(x.shape[-1], 1, name="m1")(x)])
 
@@ -159,6 +166,7 @@ ROWS = {
     "Concatenate": (IMAGE, lambda: concatenated(-1)),
     "Concatenate space": (IMAGE, lambda: concatenated(1)),
     "channel shuffle": (IMAGE, lambda: shuffled),
+    "channels first pooled": (IMAGE, lambda: channels_first_pooled),
     "operations": (IMAGE, lambda: arithmetic),
     "nested": (IMAGE, lambda: nested),
     "nested Sequential": (IMAGE, lambda: nested_sequential),
@@ -265,3 +273,74 @@ def test_what_is_left_computes_the_same(name):
 def test_the_layer_has_a_rule(name):
     shape, block = ROWS[name]
     assert fp.plan_removal(make(shape, block()), strict=True).unsupported == {}
+
+
+def of_format(data_format):
+    """One network in either data format; the weights have the same shapes in both."""
+    first = data_format == "channels_first"
+    options, axis = {"data_format": data_format}, 1 if first else -1
+    shared = (2, 3) if first else (1, 2)
+    keras.utils.set_random_seed(0)
+    source = keras.Input((2, 6, 6) if first else (6, 6, 2))
+    x = layers.Conv2D(6, 3, padding="same", activation="relu", name="f1", **options)(source)
+    x = layers.BatchNormalization(axis=axis, name="f2")(x)
+    x = layers.DepthwiseConv2D(3, name="f3", **options)(x)
+    x = layers.MaxPooling2D(2, **options)(layers.Cropping2D(1, **options)(layers.ZeroPadding2D(1, **options)(x)))
+    x = layers.SeparableConv2D(5, 3, padding="same", name="f4", **options)(x)
+    x = layers.Conv2DTranspose(4, 2, name="f5", **options)(x)
+    x = layers.Concatenate(axis=axis)([x, layers.PReLU(shared_axes=shared, name="f6")(x)])
+    x = layers.Maximum()([x, layers.Conv2D(8, 1, name="f7", **options)(x)])
+    model = keras.Model(source, layers.Dense(2, name="f8")(layers.Flatten(**options)(x)), name="net")
+    generator = np.random.default_rng(3)
+    for path, variable in named_weights(model).items():
+        shape = tuple(variable.shape)
+        channels = (shape[0] if path == "f6/alpha" and first else shape[-1]) if shape else 1
+        value = np.abs(generator.normal(size=shape)) if path != "f6/alpha" else np.full(shape, 0.3)
+        if "kernel" in path and channels > 2:
+            value[..., generator.random(channels) < 0.4] = 0.0
+        if path in ("f2/gamma", "f2/beta", "f3/bias"):
+            value[[1, 4]] = 0.0  # constant 0, which passes every border
+        variable.assign(value)
+    return model
+
+
+def test_channels_first_leave_as_channels_last_do():
+    """TensorFlow runs no channels-first convolution on a CPU: the plans are compared, and the small model is built."""
+    first, last = of_format("channels_first"), of_format("channels_last")
+    plan, twin = fp.plan_removal(first, strict=True), fp.plan_removal(last, strict=True)
+    assert not plan.empty
+    for path in set(plan.shapes) - {"f6/alpha"}:
+        assert all(np.array_equal(a, b) for a, b in zip(plan.kept[path], twin.kept[path], strict=True)), path
+    assert plan.kept["f6/alpha"][0].tolist() == twin.kept["f6/alpha"][2].tolist()
+    assert {p: d.values.tolist() for p, d in plan.deltas.items()} == {
+        p: d.values.tolist() for p, d in twin.deltas.items()
+    }
+    assert plan.multiplications == twin.multiplications
+    small = fp.apply_removal(first, plan)
+    assert small.count_params() == plan.parameters[1]
+
+
+def test_several_inputs_and_outputs_leave_as_one():
+    keras.utils.set_random_seed(0)
+    a, b = keras.Input((6, 6, 2), name="a"), keras.Input((4,), name="b")
+    x = layers.Conv2D(5, 3, activation="relu", name="x")(a)
+    y = layers.Dense(5, activation="relu", name="y")(b)
+    z = layers.Multiply()([x, layers.Reshape((1, 1, 5))(y)])
+    outputs = {"map": layers.Conv2D(2, 1, name="map")(z), "code": layers.Dense(3, name="code")(y), "raw": x}
+    model = keras.Model({"a": a, "b": b}, outputs, name="net")
+    kernel = np.asarray(model.get_layer("y").kernel).copy()
+    kernel[:, 1] = 0.0
+    model.get_layer("y").kernel.assign(kernel)
+    plan = fp.plan_removal(model, strict=True)
+    reasons = {layer.path: set(layer.reasons) for layer in plan.channels}
+    assert reasons["x"] == {"output"}
+    inputs = {"a": np.random.default_rng(0).normal(size=(3, 6, 6, 2)), "b": np.ones((3, 4))}
+    small = fp.apply_removal(model, plan, dtype="float64")
+    fp.equivalence(model, small, inputs, tolerance=1e-12).require()
+    del outputs["raw"]
+    model = keras.Model({"a": a, "b": b}, outputs, name="net")
+    plan = fp.plan_removal(model, strict=True)
+    assert next(layer for layer in plan.channels if layer.path == "y").reasons[1] == "dead"
+    small = fp.apply_removal(model, plan, dtype="float64")
+    fp.equivalence(model, small, inputs, tolerance=1e-12).require()
+    assert set(small.output) == {"map", "code"}

@@ -262,6 +262,8 @@ def test_tolerance_lets_nearly_dead_channels_go():
     assert fp.plan_removal(model).empty
     plan = fp.plan_removal(model, tolerance=1e-3)
     assert reasons(plan, "a")[1] == "dead"
+    assert 0 < plan.change["max_abs_error"] < 10.0
+    assert fp.plan_removal(model, tolerance=1e-3, inputs=np.ones((2, 6, 6, 2))).change["max_abs_error"] < 1e-2
     with pytest.raises(RemovalError, match="wanted 0 or more"):
         fp.plan_removal(model, tolerance=-1.0)
 
@@ -318,3 +320,44 @@ def test_a_branch_that_multiplies_by_zero_kills_the_channel():
     plan, small = shrunk(model)
     assert reasons(plan, "stem") == ("dead", "read", "read")
     assert [layer.name for layer in small.layers] == ["x", "stem", "end"]
+
+
+def test_locking_what_the_plan_names_frees_the_border():
+    model = chain(
+        layers.Conv2D(5, 3, activation="relu", name="a"),
+        layers.DepthwiseConv2D(3, padding="same", use_bias=False, name="d"),
+        layers.Conv2D(3, 3, name="b"),
+    )
+    put(model, "a/kernel", (..., slice(0, 3)), 0.0)
+    put(model, "a/bias", slice(0, 3), [0.25, -0.5, 0.125])
+    plan, _ = shrunk(model)
+    assert reasons(plan, "a") == ("border", "dead", "border", "read", "read")
+    assert plan.lockable == ("a/bias[[0, 2]]",)
+    put(model, "a/bias", ~fp.MaskSet.from_slices(model, plan.lockable)["a/bias"], 0.0)
+    plan, _ = shrunk(model)
+    assert reasons(plan, "a") == ("dead", "dead", "dead", "read", "read")
+    assert plan.lockable == ()
+
+
+def test_the_old_model_stays_connected_as_it_was():
+    x = keras.Input((4,), name="x")
+    y = keras.ops.relu(layers.Dense(3, name="a")(x) * 2.0)
+    y = layers.Lambda(lambda t: t + 1.0, name="plus")(y)
+    model = keras.Model(x, layers.Dense(2, name="b")(y), name="net")
+    put(model, "a/kernel", (slice(None), 0), 0.0)
+    plan, small = shrunk(model)
+    assert plan.unsupported == {"plus": "Lambda"}
+    assert all(len(operation._inbound_nodes) == 1 for operation in model.operations)
+    assert not set(map(id, model.operations)) & set(map(id, small.operations))
+
+
+def test_a_tensor_that_is_no_first_argument_stays():
+    x = keras.Input((6, 4), name="x")
+    states = [layers.Dense(3, name=name)(layers.Flatten()(x)) for name in ("h", "c")]
+    y = layers.LSTM(3, name="l")(layers.Dense(5, name="d")(x), initial_state=states)
+    model = keras.Model(x, layers.Dense(2, name="b")(y), name="net")
+    put(model, "h/kernel", (slice(None), 1), 0.0)
+    put(model, "d/kernel", (slice(None), 1), 0.0)
+    plan, _ = shrunk(model)
+    assert len(set(reasons(plan, "h"))) == 1
+    assert reasons(plan, "d")[1] == "dead"
