@@ -124,7 +124,8 @@ def _lock_lowest(group: list[_Units], sparsity: float) -> dict[str, NDArray[np.b
         if not unit.already.all():
             # The best unit of each weight stays, or the network would end at this layer.
             scores = np.where(unit.already, -np.inf, unit.scores).ravel()
-            protected[start + int(np.argmax(scores))] = True
+            # Of equal ones the last, which is the last to be locked anyway.
+            protected[stop - 1 - int(np.argmax(scores.ravel()[::-1]))] = True
         start = stop
     missing = wanted - int(locked.sum())
     eligible = order[~(locked | protected)[order]]
