@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,33 +10,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.masks import MaskSet
-from fpgaprune.select.criteria import CRITERIA
+from fpgaprune.masks import Mask, MaskSet
+from fpgaprune.select.allot import lock_lowest, merge_units
+from fpgaprune.select.batches import Progress
+from fpgaprune.select.coupling import coupled_outputs
+from fpgaprune.select.criteria import CRITERIA, Criterion, Question
+from fpgaprune.select.layers import PLAIN, channel_axes, weight_owners
+from fpgaprune.select.normalize import NORMALIZATIONS
+from fpgaprune.select.protection import Protection
+from fpgaprune.select.units import Granularity, Named, NofM, Partition, parse_granularity
 from fpgaprune.weights import match_paths, named_weights
 
-# Which leading axes of a convolution's (K..., C_in, C_out) one unit spans.
-GRANULARITIES = ("weight", "kernel", "filter", "input_channel")
 SCOPES = ("network", "layer")
+Scoring = Callable[[Any, Any], Mapping[str, Any]]
+Sparsity = float | Mapping[str, float] | None
 
 
 @dataclass(frozen=True)
-class _Units:
-    """The units of one weight: `scores` has one entry per unit and broadcasts over the weight."""
+class _Choice:
+    """What is asked of every weight alike, checked."""
 
-    path: str
-    shape: tuple[int, ...]
-    scores: NDArray[np.float64]
-    already: NDArray[np.bool_]
+    granularity: Granularity
+    criterion: Criterion
+    normalize: str
+    protection: Protection
 
 
 def select(
     model: Any,
-    sparsity: float,
-    granularity: str = "kernel",
-    criterion: str = "l1",
+    sparsity: Sparsity = None,
+    granularity: str | Granularity = "kernel",
+    criterion: str | Scoring = "l1",
     scope: str = "network",
     paths: Sequence[str] = (),
     base: MaskSet | None = None,
+    *,
+    data: Any = None,
+    batch_size: int = 32,
+    seed: int = 0,
+    normalize: str = "none",
+    protect: Protection | Sequence[str] = (),
+    progress: Progress | None = None,
 ) -> MaskSet:
     """Masks in which the `sparsity` least important units are locked, with `base` locked besides.
 
@@ -45,102 +59,191 @@ def select(
     over a unit, so kernels of different sizes compare. At least one unit of each weight stays free.
 
     Args:
-        model: a Keras model.
-        sparsity: fraction of units to lock, 0..1.
-        granularity: `weight`, `kernel` (one `W[..., i, o]`), `filter` (one `W[..., o]`) or `input_channel`.
-        criterion: `l1` or `l2`.
-        scope: `network` for one threshold over all weights, `layer` for the same sparsity in each.
+        model: a Keras model; its weights are only read.
+        sparsity: fraction of units to lock, 0..1; or globs of weight paths to fractions, of which the first that
+            matches counts, and which then say what `paths` would. None only where the granularity says it (`2:4`).
+        granularity: `weight`, `kernel` (one `W[..., i, o]`), `filter` (one `W[..., o]`), `input_channel`,
+            `n:m` as in `2:4`, a `Block` or a `Multiplier`.
+        criterion: one of `CRITERIA`, or a function `scores(model, data)` that gives each weight path an array
+            which broadcasts to the weight; the lowest are locked first.
+        scope: `network` for one threshold over all weights (over all that one glob of `sparsity` matches), `layer`
+            for the same sparsity in each. Layers with coupled filters count as one.
         paths: globs of weight paths; every convolution kernel unless given.
         base: elements that are locked whatever their score.
+        data: samples, for a criterion that needs them: `(x, y)` or an iterable of batches.
+        batch_size: samples in a batch of arrays.
+        seed: for the criterion `random`.
+        normalize: `none`, or what the scores of each weight are divided by before they are compared across weights:
+            `mean`, `max`, `l2`; or `lamp`.
+        protect: a `Protection`, or globs of weight paths that are left as they are.
+        progress: told `(done, total, note)` after each batch of data.
 
     Raises:
-        MaskError: an option is not allowed, no weight fits, a weight holds NaN, or the sparsity cannot be reached.
+        DataError: the data have another form.
+        MaskError: an option is not allowed, data are missing, no weight fits, a weight or a score is NaN, or the
+            sparsity cannot be reached (the message says the largest that can).
     """
-    _check_options(sparsity, granularity, criterion, scope)
-    units = [_units_of(path, array, granularity, criterion, base) for path, array in _candidates(model, paths).items()]
-    groups = [units] if scope == "network" else [[unit] for unit in units]
-    masks: dict[str, NDArray[np.bool_]] = {}
-    for group in groups:
-        masks.update(_lock_lowest(group, sparsity))
+    protection = protect if isinstance(protect, Protection) else Protection(_strings(protect, "protect"))
+    choice = _Choice(parse_granularity(granularity), _criterion(criterion, data), normalize, protection)
+    for name, value, allowed in (("scope", scope, SCOPES), ("normalize", normalize, tuple(NORMALIZATIONS))):
+        if value not in allowed:
+            raise MaskError(f"{name} {value!r} is unknown; wanted one of {', '.join(allowed)}")
+    variables = named_weights(model)
+    shares = _shares(sparsity, choice.granularity, variables, _strings(paths, "paths"))
+    question = _question(model, variables, shares, data, batch_size, seed, progress)
+    scores = _scores(choice.criterion, question, criterion)
+    protected = protection.paths(variables)
+    if isinstance(choice.granularity, NofM):
+        masks = _lock_pattern(choice.granularity, question, scores, base, protected)
+    else:
+        masks = _lock_units(choice, question, scores, base, protected, shares, scope)
     selected = MaskSet(masks)
     return selected & base if base is not None else selected
 
 
-def _check_options(sparsity: float, granularity: str, criterion: str, scope: str) -> None:
-    if not 0 <= sparsity <= 1:
-        raise MaskError(f"sparsity is {sparsity}; wanted a fraction from 0 to 1")
-    for name, value, allowed in (
-        ("granularity", granularity, GRANULARITIES),
-        ("criterion", criterion, tuple(CRITERIA)),
-        ("scope", scope, SCOPES),
-    ):
-        if value not in allowed:
-            raise MaskError(f"{name} {value!r} is unknown; wanted one of {', '.join(allowed)}")
+def _strings(values: Sequence[str], name: str) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise MaskError(f"{name} is the string {values!r}; wanted a sequence of patterns, as [{values!r}]")
+    return tuple(values)
 
 
-def _candidates(model: Any, patterns: Sequence[str]) -> dict[str, NDArray[Any]]:
-    weights = named_weights(model)
-    if patterns:
-        chosen = [path for pattern in patterns for path in match_paths(pattern, weights)]
+def _criterion(criterion: str | Scoring, data: Any) -> Criterion:
+    if callable(criterion):
+        return Criterion(lambda question: {p: np.asarray(s) for p, s in criterion(question.model, data).items()})
+    if criterion not in CRITERIA:
+        raise MaskError(f"criterion {criterion!r} is unknown; wanted one of {', '.join(CRITERIA)}, or a function")
+    if CRITERIA[criterion].needs_data and data is None:
+        raise MaskError(f"criterion {criterion!r} needs samples; give data=(x, y)")
+    return CRITERIA[criterion]
+
+
+def _shares(
+    sparsity: Sparsity, granularity: Granularity, variables: Mapping[str, Any], paths: Sequence[str]
+) -> dict[str, tuple[str, float]]:
+    """Weight path to the glob that chose it and the sparsity that is asked of it."""
+    if isinstance(sparsity, Mapping):
+        if paths:
+            raise MaskError("sparsity is given by pattern and so says which weights; leave 'paths' out")
+        found: dict[str, tuple[str, float]] = {}
+        for pattern, share in sparsity.items():
+            for path in match_paths(pattern, variables):
+                found.setdefault(path, (pattern, _fraction(share, granularity)))
+        if not found:
+            raise MaskError("sparsity is given by pattern, but there is no pattern; wanted at least one")
+        return found
+    share = _fraction(sparsity, granularity)
+    if paths:
+        chosen = [path for pattern in paths for path in match_paths(pattern, variables)]
     else:
-        chosen = [path for path, variable in weights.items() if path.endswith("/kernel") and len(variable.shape) > 2]
+        chosen = [path for path, variable in variables.items() if path.endswith("/kernel") and len(variable.shape) > 2]
     if not chosen:
         raise MaskError("the model has no convolution kernel to select from; name weights with 'paths'")
-    return {path: weights[path].numpy() for path in dict.fromkeys(chosen)}
+    return dict.fromkeys(chosen, ("", share))
 
 
-def _units_of(path: str, array: NDArray[Any], granularity: str, criterion: str, base: MaskSet | None) -> _Units:
-    if not np.isfinite(array).all():
-        raise MaskError(f"weight {path!r} holds NaN or infinity; no score orders it: retrain the model")
-    if granularity != "weight" and array.ndim < 2:
-        raise MaskError(f"weight {path!r} of shape {array.shape} has no {granularity}; use granularity 'weight'")
-    axes = _unit_axes(array.ndim, granularity)
-    scores = CRITERIA[criterion](array).mean(axis=axes, keepdims=True)
-    already = np.zeros(scores.shape, dtype=bool)
-    if base is not None and path in base:
-        already = np.logical_not(base[path].any(axis=axes, keepdims=True))
-    return _Units(path, array.shape, scores, already)
+def _fraction(sparsity: Any, granularity: Granularity) -> float:
+    if isinstance(granularity, NofM):
+        if sparsity is not None and abs(sparsity - granularity.sparsity) > 1e-9:
+            raise MaskError(
+                f"sparsity is {sparsity}; granularity '{granularity.n}:{granularity.m}' makes "
+                f"{granularity.sparsity:.6g}: leave sparsity out"
+            )
+        return granularity.sparsity
+    if isinstance(sparsity, bool) or not isinstance(sparsity, int | float | np.number) or not 0 <= sparsity <= 1:
+        raise MaskError(f"sparsity is {sparsity}; wanted a fraction from 0 to 1")
+    return float(sparsity)
 
 
-def _unit_axes(ndim: int, granularity: str) -> tuple[int, ...]:
-    spatial = tuple(range(ndim - 2))
-    return {
-        "weight": (),
-        "kernel": spatial,
-        "filter": (*spatial, ndim - 2),
-        "input_channel": (*spatial, ndim - 1),
-    }[granularity]
+def _question(
+    model: Any,
+    variables: Mapping[str, Any],
+    chosen: Iterable[str],
+    data: Any,
+    batch_size: int,
+    seed: int,
+    progress: Progress | None,
+) -> Question:
+    weights = {path: np.asarray(variables[path].numpy()) for path in chosen}
+    for path, array in weights.items():
+        if not np.isfinite(array).all():
+            raise MaskError(f"weight {path!r} holds NaN or infinity; no score orders it: retrain the model")
+    owners = weight_owners(model)
+    axes = {path: channel_axes(path, owners.get(path)) if array.ndim > 1 else PLAIN for path, array in weights.items()}
+    return Question(model, weights, axes, data, batch_size, seed, progress)
 
 
-def _lock_lowest(group: list[_Units], sparsity: float) -> dict[str, NDArray[np.bool_]]:
-    total = sum(unit.scores.size for unit in group)
-    wanted = round(sparsity * total)
-    locked = np.concatenate([unit.already.ravel() for unit in group])
-    order = np.argsort(np.concatenate([unit.scores.ravel() for unit in group]), kind="stable")
-    protected = np.zeros(total, dtype=bool)
-    start = 0
-    for unit in group:
-        stop = start + unit.scores.size
-        if not unit.already.all():
-            # The best unit of each weight stays, or the network would end at this layer.
-            scores = np.where(unit.already, -np.inf, unit.scores).ravel()
-            protected[start + int(np.argmax(scores))] = True
-        start = stop
-    missing = wanted - int(locked.sum())
-    eligible = order[~(locked | protected)[order]]
-    if missing > len(eligible):
-        reachable = (int(locked.sum()) + len(eligible)) / total
-        names = ", ".join(unit.path for unit in group)
-        raise MaskError(
-            f"sparsity {sparsity} cannot be reached in {names}: at least one unit of each weight stays free, which "
-            f"leaves {reachable:.4f} at most"
-        )
-    locked[eligible[: max(missing, 0)]] = True
+def _scores(criterion: Criterion, question: Question, asked: Any) -> dict[str, NDArray[Any]]:
+    name = asked if isinstance(asked, str) else getattr(asked, "__name__", "given")
+    answer = criterion.scores(question)
+    scores = {}
+    for path, weight in question.weights.items():
+        if path not in answer:
+            raise MaskError(f"criterion {name!r} gives no scores for {path!r}; wanted an array for each weight")
+        array = np.asarray(answer[path])
+        try:
+            fits = np.broadcast_shapes(array.shape, weight.shape) == weight.shape
+        except ValueError:
+            fits = False
+        if not fits or array.dtype.kind not in "fiub":
+            raise MaskError(
+                f"criterion {name!r} gives {path!r} scores of shape {array.shape} and dtype {array.dtype}; "
+                f"wanted numbers that broadcast to {weight.shape}"
+            )
+        if not np.isfinite(array).all():
+            raise MaskError(f"criterion {name!r} gives {path!r} scores with NaN or infinity; wanted finite numbers")
+        scores[path] = array
+    return scores
+
+
+def _lock_pattern(
+    pattern: NofM,
+    question: Question,
+    scores: Mapping[str, NDArray[Any]],
+    base: MaskSet | None,
+    protected: frozenset[str],
+) -> dict[str, Mask]:
     masks = {}
-    start = 0
-    for unit in group:
-        stop = start + unit.scores.size
-        free = ~locked[start:stop].reshape(unit.scores.shape)
-        masks[unit.path] = np.broadcast_to(free, unit.shape).copy()
-        start = stop
+    for path, weight in question.weights.items():
+        partition = pattern.partition(path, weight.shape, question.axes[path])
+        if path in protected:
+            masks[path] = np.ones(weight.shape, dtype=bool)
+            continue
+        values = np.broadcast_to(scores[path], weight.shape).astype(np.float64)
+        if base is not None and path in base:
+            values = np.where(base[path], values, -np.inf)
+        masks[path] = pattern.lock(values, partition)
     return masks
+
+
+def _lock_units(
+    choice: _Choice,
+    question: Question,
+    scores: Mapping[str, NDArray[Any]],
+    base: MaskSet | None,
+    protected: frozenset[str],
+    shares: Mapping[str, tuple[str, float]],
+    scope: str,
+) -> dict[str, Mask]:
+    partitions: dict[str, Partition] = {}
+    pooled: dict[str, NDArray[np.float64]] = {}
+    already: dict[str, NDArray[np.bool_]] = {}
+    for path, weight in question.weights.items():
+        partition = choice.granularity.partition(path, weight.shape, question.axes[path])
+        pool = partition.mean if choice.criterion.pool == "mean" else partition.first
+        partitions[path] = partition
+        pooled[path] = NORMALIZATIONS[choice.normalize](pool(scores[path]))
+        known = base is not None and path in base
+        already[path] = partition.all(~base[path]) if known and base is not None else np.zeros(partition.count, bool)
+    coupled: Mapping[str, NDArray[np.intp]] = {}
+    if choice.granularity == Named("filter") and choice.protection.coupled:
+        coupled = coupled_outputs(question.model, question.weights)
+    units = merge_units(pooled, already, coupled, average=choice.criterion.pool == "mean")
+    for path, partition in partitions.items():
+        mine = units.numbers[path]
+        if path in protected:
+            units.kept[mine] = True
+        else:
+            locked = units.locked[mine]
+            units.kept[mine] |= choice.protection.kept(units.scores[mine], locked, partition, question.axes[path])
+    lock_lowest(units, shares, per_layer=scope == "layer")
+    return {path: partition.spread(~units.locked[units.numbers[path]]) for path, partition in partitions.items()}

@@ -1,0 +1,144 @@
+"""Units of many weights in one row, and the lowest of them locked up to a count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import MaskError
+
+
+@dataclass
+class Units:
+    """Every unit of the weights in question; coupled ones stand once.
+
+    Attributes:
+        numbers: weight path to the number of each of its units.
+        scores: of each unit.
+        locked: True for units that are locked.
+        kept: True for units that must not be locked further.
+    """
+
+    numbers: dict[str, NDArray[np.intp]]
+    scores: NDArray[np.float64]
+    locked: NDArray[np.bool_]
+    kept: NDArray[np.bool_]
+
+
+def merge_units(
+    scores: Mapping[str, NDArray[np.float64]],
+    locked: Mapping[str, NDArray[np.bool_]],
+    coupled: Mapping[str, NDArray[np.intp]],
+    *,
+    average: bool,
+) -> Units:
+    """The units of all weights; those of one group in `coupled` are one, locked where all of them are.
+
+    Args:
+        scores: weight path to the score of each unit.
+        locked: weight path to whether each unit is locked already.
+        coupled: weight path to the group of each unit, for weights that have groups.
+        average: the score of a group is the mean of its units; else that of its first.
+    """
+    numbers: dict[str, NDArray[np.intp]] = {}
+    group_numbers: dict[int, int] = {}
+    count = 0
+    for path, values in scores.items():
+        if path not in coupled:
+            numbers[path] = np.arange(count, count + len(values))
+            count += len(values)
+            continue
+        mine = np.empty(len(values), dtype=np.intp)
+        for at, group in enumerate(coupled[path].tolist()):
+            if group not in group_numbers:
+                group_numbers[group] = count
+                count += 1
+            mine[at] = group_numbers[group]
+        numbers[path] = mine
+    flat = np.concatenate(list(numbers.values()))
+    values = np.concatenate(list(scores.values()))
+    free = np.concatenate([~flags for flags in locked.values()])
+    if len(flat) == count:
+        # No groups: the numbers count up, and nothing has to be joined.
+        merged, sizes = values.astype(np.float64), None
+    elif average:
+        sizes = np.bincount(flat, minlength=count)
+        merged = np.bincount(flat, weights=values, minlength=count) / sizes
+    else:
+        merged = np.empty(count)
+        merged[flat[::-1]] = values[::-1]
+    any_free = np.zeros(count, dtype=bool)
+    any_free[flat[free]] = True
+    return Units(numbers, merged, ~any_free, np.zeros(count, dtype=bool))
+
+
+def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_layer: bool) -> None:
+    """In each group of weights, `round(share * units)` units are locked, those that were before included.
+
+    Args:
+        units: changed in place.
+        shares: weight path to the name of its group and the fraction to lock.
+        per_layer: each weight is a group of its own. Weights that share a unit are one group in any case.
+
+    Raises:
+        MaskError: a group cannot reach its share, or coupled weights have different ones.
+    """
+    for paths, share in _groups(units, shares, per_layer):
+        members = np.unique(np.concatenate([units.numbers[path] for path in paths]))
+        locked = units.locked[members]
+        eligible = np.flatnonzero(~(locked | units.kept[members]))
+        missing = round(share * len(members)) - int(locked.sum())
+        if missing > len(eligible):
+            reachable = (int(locked.sum()) + len(eligible)) / len(members)
+            raise MaskError(
+                f"sparsity {share} cannot be reached in {_names(paths)}: what must stay free leaves "
+                f"{np.floor(reachable * 1e4) / 1e4:.4f} at most; ask for less or protect less"
+            )
+        if missing > 0:
+            units.locked[members[eligible[_lowest(units.scores[members[eligible]], missing)]]] = True
+
+
+def _lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    """Indices of the `count` lowest; of equal ones the first. Takes linear time."""
+    threshold = np.partition(scores, count - 1)[count - 1]
+    below = np.flatnonzero(scores < threshold)
+    ties = np.flatnonzero(scores == threshold)[: count - len(below)]
+    return np.concatenate([below, ties])
+
+
+def _groups(units: Units, shares: Mapping[str, tuple[str, float]], per_layer: bool) -> list[tuple[list[str], float]]:
+    owner: dict[int, str] = {}
+    home = {path: path for path in shares}
+
+    def root(path: str) -> str:
+        while home[path] != path:
+            path = home[path]
+        return path
+
+    by_name: dict[str, str] = {}
+    coupled = sum(len(numbers) for numbers in units.numbers.values()) > len(units.scores)
+    for path, (name, _) in shares.items():
+        if not per_layer:
+            home[root(path)] = root(by_name.setdefault(name, path))
+        for number in units.numbers[path].tolist() if coupled else ():
+            home[root(path)] = root(owner.setdefault(number, path))
+    groups: dict[str, list[str]] = {}
+    for path in shares:
+        groups.setdefault(root(path), []).append(path)
+    found = []
+    for paths in groups.values():
+        asked = {shares[path][1] for path in paths}
+        if len(asked) > 1:
+            raise MaskError(
+                f"{_names(paths)} are coupled by additions, but are asked for sparsities "
+                f"{', '.join(f'{share:.6g}' for share in sorted(asked))}; give them one, or set coupled=False"
+            )
+        found.append((paths, asked.pop()))
+    return found
+
+
+def _names(paths: list[str]) -> str:
+    return ", ".join(paths[:6]) + (f" and {len(paths) - 6} more" if len(paths) > 6 else "")

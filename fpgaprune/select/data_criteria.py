@@ -1,0 +1,152 @@
+"""Criteria that look at samples. Keras and TensorFlow are loaded when one is asked, not before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import MaskError
+from fpgaprune.select.batches import Progress, batches
+from fpgaprune.select.graph import NORM, PLACEWISE, Call, Graph, activation_of, graph_of
+from fpgaprune.select.layers import per_output
+from fpgaprune.weights import named_weights
+
+if TYPE_CHECKING:
+    from fpgaprune.select.criteria import Question
+
+Array = NDArray[Any]
+Scores = dict[str, Array]
+
+
+def taylor(question: Question) -> Scores:
+    """`(gradient * weight) ** 2`, the gradient that of a batch's loss, in the mean over batches: first order.
+
+    The mean over all samples would vanish in a trained network, so the batch size matters.
+
+    Source: Molchanov, Mallya, Tyree, Frosio, Kautz, "Importance Estimation for Neural Network Pruning", 2019,
+    section 3.1, equation 8.
+    """
+    return _mean_square_change(question, "taylor", single=False)
+
+
+def fisher(question: Question) -> Scores:
+    """`weight ** 2 / 2` times the mean square of the gradients of single samples: the rise of the loss to second order.
+
+    Source: Theis, Korshunova, Tejani, Huszar, "Faster gaze prediction with dense networks and Fisher pruning", 2018,
+    section 3.1.
+    """
+    found = _mean_square_change(question, "fisher", single=True)
+    return {path: scores / 2 for path, scores in found.items()}
+
+
+def activation(question: Question) -> Scores:
+    """Share of a channel's outputs, after its activation, that are not zero.
+
+    Source: Hu, Peng, Tai, Tang, "Network Trimming: A Data-Driven Neuron Pruning Approach towards Efficient Deep
+    Architectures", 2016, section 3.1 (average percentage of zeros).
+    """
+    import keras
+
+    graph = graph_of(question.model)
+    if graph is None:
+        raise MaskError("criterion 'activation' needs a functional or Sequential model, whose graph can be read")
+    watched = {path: _activated(path, graph) for path in question.weights}
+    probe = keras.Model(question.model.inputs, [graph.tensors[tensor] for tensor in watched.values()])
+    alive = dict.fromkeys(watched, 0.0)
+    seen = dict.fromkeys(watched, 0)
+    for x, _ in batches(question.data, question.batch_size, question.progress, "activation"):
+        outputs = probe(x, training=False)
+        for path, output in zip(watched, outputs if isinstance(outputs, list | tuple) else [outputs], strict=True):
+            values = np.asarray(output)
+            flat = values.reshape(-1, values.shape[-1])
+            alive[path] = alive[path] + (flat != 0).sum(axis=0)
+            seen[path] += len(flat)
+    return {
+        path: per_output(np.asarray(alive[path]) / seen[path], question.axes[path], weight.shape)
+        for path, weight in question.weights.items()
+    }
+
+
+def mean_gradient_size(
+    model: Any, paths: Sequence[str], data: Any, batch_size: int = 32, progress: Progress | None = None
+) -> Scores:
+    """Size of the gradient of the loss over all samples, for each element of the weights at `paths`.
+
+    Raises:
+        MaskError: the model is not compiled, or the data have no labels.
+    """
+    total: dict[str, Array] = {}
+    samples = 0
+    for size, gradients in _gradients(model, paths, batches(data, batch_size, progress, "gradients"), "regrowth"):
+        samples += size
+        for path, gradient in gradients.items():
+            total[path] = total.get(path, 0.0) + size * gradient
+    return {path: np.abs(value) / samples for path, value in total.items()}
+
+
+def _mean_square_change(question: Question, name: str, *, single: bool) -> Scores:
+    source = batches(question.data, question.batch_size, question.progress, name)
+    total: dict[str, Array] = {}
+    count = 0
+    for _, gradients in _gradients(
+        question.model, list(question.weights), source, f"criterion {name!r}", single=single
+    ):
+        count += 1
+        for path, gradient in gradients.items():
+            total[path] = total.get(path, 0.0) + np.square(gradient)
+    return {
+        path: np.square(weight.astype(np.float64)) * total[path] / count for path, weight in question.weights.items()
+    }
+
+
+def _gradients(
+    model: Any, paths: Sequence[str], source: Iterator[tuple[Any, Any]], who: str, *, single: bool = False
+) -> Iterator[tuple[int, dict[str, Array]]]:
+    """Samples and the gradients of their mean loss: for each batch, or for each sample where `single`."""
+    import tensorflow as tf
+
+    if not getattr(model, "compiled", False):
+        raise MaskError(f"{who} needs a loss; call model.compile(loss=...) first")
+    weights = named_weights(model)
+    tensors = [weights[path].value for path in paths]
+
+    @tf.function(reduce_retracing=True)  # type: ignore[untyped-decorator, unused-ignore]
+    def slopes(x: Any, y: Any) -> list[Any]:
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(tensors)
+            loss = model.compute_loss(x=x, y=y, y_pred=model(x, training=False), training=False)
+        found = tape.gradient(loss, tensors, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        return [tf.convert_to_tensor(gradient) for gradient in found]
+
+    for x, y in source:
+        if y is None:
+            raise MaskError(f"{who} needs labels; give data=(x, y)")
+        size = int(np.shape(tf.nest.flatten(x)[0])[0])
+        step = 1 if single else size
+        for start in range(0, size, step):
+            part = slice(start, start + step)
+            values = slopes(
+                *(tf.nest.map_structure(lambda a, p=part: tf.convert_to_tensor(a[p]), item) for item in (x, y))
+            )
+            yield step, {path: np.asarray(value, dtype=np.float64) for path, value in zip(paths, values, strict=True)}
+
+
+def _activated(path: str, graph: Graph) -> int:
+    """The tensor behind the activation that follows the layer of weight `path`."""
+    calls = [call for call in graph.calls if f"{call.path}/" == path[: path.rfind("/") + 1]]
+    if not calls:
+        raise MaskError(
+            f"criterion 'activation' finds no layer of its own that holds {path!r}; leave it out of 'paths'"
+        )
+    if "/" in calls[0].path:
+        raise MaskError(f"criterion 'activation' cannot watch {path!r} inside a nested model; leave it out of 'paths'")
+    call: Call | None = calls[0]
+    tensor = calls[0].outputs[0]
+    while call is not None and activation_of(call) == "linear":
+        following = [reader for reader in graph.consumers(tensor) if reader.kind == NORM or reader.kind in PLACEWISE]
+        call = following[0] if len(following) == 1 and len(graph.consumers(tensor)) == 1 else None
+        tensor = call.outputs[0] if call is not None else tensor
+    return tensor

@@ -1,0 +1,61 @@
+"""Scores of different layers made comparable, or left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float64]
+
+
+def none(scores: Scores) -> Scores:
+    """The scores as they are: layers with small weights lose most."""
+    return scores
+
+
+def mean(scores: Scores) -> Scores:
+    """Divided by the layer's mean."""
+    return _divided(scores, float(scores.mean()))
+
+
+def largest(scores: Scores) -> Scores:
+    """Divided by the layer's largest."""
+    return _divided(scores, float(scores.max()))
+
+
+def norm(scores: Scores) -> Scores:
+    """Divided by the layer's Euclidean norm.
+
+    Source: Molchanov, Tyree, Karras, Aila, Kautz, "Pruning Convolutional Neural Networks for Resource Efficient
+    Inference", 2017, section 2.2 (layer-wise l2 normalization).
+    """
+    return _divided(scores, float(np.sqrt(np.square(scores).sum())))
+
+
+def lamp(scores: Scores) -> Scores:
+    """Each score's square divided by the sum of the squares that are not smaller: the layer's best has 1.
+
+    Source: Lee, Park, Mo, Ahn, Shin, "Layer-adaptive Sparsity for the Magnitude-based Pruning", 2021, section 3.
+    """
+    top = float(np.abs(scores).max(initial=0.0))
+    squares = np.square(_divided(scores, top))
+    order = np.argsort(squares, kind="stable")
+    remaining = np.cumsum(squares[order][::-1])[::-1]
+    found = np.zeros_like(squares)
+    found[order] = np.divide(squares[order], remaining, out=np.zeros_like(squares), where=remaining > 0)
+    return found
+
+
+def _divided(scores: Scores, by: float) -> Scores:
+    return scores / by if by > 0 else scores
+
+
+NORMALIZATIONS: Mapping[str, Callable[[Scores], Scores]] = {
+    "none": none,
+    "mean": mean,
+    "max": largest,
+    "l2": norm,
+    "lamp": lamp,
+}

@@ -1,0 +1,189 @@
+"""Granularities: which elements are one unit, and that hls4ml's own loops agree."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fpgaprune.errors import MaskError
+from fpgaprune.select.choose import select
+from fpgaprune.select.layers import DEPTHWISE, PLAIN, TRANSPOSED
+from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor, valid_reuse_factors
+from fpgaprune.select.units import Block, Multiplier, Named, NofM, Partition, parse_granularity
+
+from .fakes import FakeLayer, FakeModel, FakeVariable, fake_model
+
+SHAPE = (3, 2, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("granularity", "axes", "unit_of"),
+    [
+        (Named("weight"), PLAIN, lambda h, w, i, o: (h, w, i, o)),
+        (Named("kernel"), PLAIN, lambda h, w, i, o: (i, o)),
+        (Named("filter"), PLAIN, lambda h, w, i, o: o),
+        (Named("filter"), TRANSPOSED, lambda h, w, i, o: i),
+        (Named("filter"), DEPTHWISE, lambda h, w, i, o: (i, o)),
+        (Named("input_channel"), PLAIN, lambda h, w, i, o: i),
+        (Named("input_channel"), TRANSPOSED, lambda h, w, i, o: o),
+        (Named("input_channel"), DEPTHWISE, lambda h, w, i, o: i),
+        (Block((3, 2)), PLAIN, lambda h, w, i, o: (h, w, i // 3, o // 2)),
+        (Block((2, 2, 2, 2)), PLAIN, lambda h, w, i, o: (h // 2, w // 2, i // 2, o // 2)),
+        (Block((-1, -1, 1, 1)), PLAIN, lambda h, w, i, o: (i, o)),
+        (Block((-1, 99)), PLAIN, lambda h, w, i, o: (h, w)),
+        (Multiplier("latency"), PLAIN, lambda h, w, i, o: (h, w, i, o)),
+        (Multiplier("resource", 6), PLAIN, lambda h, w, i, o: (o * 24 + h * 8 + w * 4 + i) // 6),
+        (NofM(2, 4), PLAIN, lambda h, w, i, o: (h, w, i // 4, o)),
+        (NofM(1, 3), PLAIN, lambda h, w, i, o: (h, w, i // 3, o)),
+    ],
+)
+def test_elements_fall_into_the_units_that_the_name_says(granularity, axes, unit_of):
+    partition = granularity.partition("conv/kernel", SHAPE, axes)
+    labels = np.broadcast_to(partition.labels, SHAPE)
+    names = {}
+    for at in product(*map(range, SHAPE)):
+        names.setdefault(unit_of(*at), set()).add(int(labels[at]))
+    assert all(len(numbers) == 1 for numbers in names.values())
+    assert sorted(min(numbers) for numbers in names.values()) == list(range(partition.count))
+    assert partition.sizes().tolist() == np.bincount(labels.ravel(), minlength=partition.count).tolist()
+
+
+def test_pooling_agrees_with_a_slow_loop():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=SHAPE)
+    flags = rng.random(SHAPE) < 0.9
+    for granularity in (
+        Named("kernel"),
+        Named("filter"),
+        Block((3, 2)),
+        Multiplier("resource", 12),
+        Block((2, 1, 3, 5)),
+    ):
+        partition: Partition = granularity.partition("conv/kernel", SHAPE, PLAIN)
+        labels = np.broadcast_to(partition.labels, SHAPE).ravel()
+        units = range(partition.count)
+        assert np.allclose(partition.mean(scores), [scores.ravel()[labels == u].mean() for u in units], rtol=1e-13)
+        assert partition.first(scores).tolist() == [scores.ravel()[labels == u][0] for u in units]
+        assert partition.all(flags).tolist() == [bool(flags.ravel()[labels == u].all()) for u in units]
+        chosen = rng.random(partition.count) < 0.5
+        assert np.array_equal(partition.spread(chosen).ravel(), chosen[labels])
+
+
+def test_n_of_m_keeps_the_best_n_of_each_m_input_channels():
+    weight = np.random.default_rng(0).normal(size=(2, 2, 8, 3)).astype(np.float32)
+    masks = select(fake_model({"conv/kernel": weight}), granularity="2:4")
+    for h, w, group, o in product(range(2), range(2), range(2), range(3)):
+        part = np.s_[h, w, 4 * group : 4 * group + 4, o]
+        kept = masks["conv/kernel"][part]
+        assert kept.sum() == 2
+        assert np.abs(weight[part])[kept].min() > np.abs(weight[part])[~kept].max()
+    assert masks.sparsity == 0.5
+
+
+def test_a_last_group_that_is_short_keeps_n_too():
+    masks = select(fake_model({"conv/kernel": np.ones((1, 1, 5, 2))}), granularity="2:4")
+    assert masks["conv/kernel"][0, 0, :, 0].tolist() == [False, False, True, True, True]
+
+
+def test_n_of_m_says_its_own_sparsity():
+    model = fake_model({"conv/kernel": np.ones((1, 1, 8, 2))})
+    select(model, 0.75, granularity="1:4")
+    with pytest.raises(MaskError, match=r"sparsity is 0\.6; granularity '1:4' makes 0\.75: leave sparsity out"):
+        select(model, 0.6, granularity="1:4")
+
+
+# What the three loops of nnet_dense_resource.h do, written as they run: which multiplier reads which weight.
+def hls4ml_multipliers(n_in, n_out, reuse):
+    block_factor = -(-n_in * n_out // reuse)
+    reads = {}
+    for ir in range(reuse):
+        w_index = ir
+        for im in range(block_factor):
+            if w_index >= n_in * n_out:
+                break
+            reads[w_index] = im
+            w_index += reuse
+    return reads
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (3, 3, 2, 4), (3, 4, 5)])
+def test_multipliers_are_those_of_hls4ml(shape):
+    n_in, n_out = math.prod(shape[:-1]), shape[-1]
+    for reuse in valid_reuse_factors(n_in, n_out):
+        reads = hls4ml_multipliers(n_in, n_out, reuse)
+        # hls4ml puts the output channels first before it flattens.
+        labels = np.moveaxis(multiplier_labels(shape, reuse), -1, 0).ravel()
+        assert labels.tolist() == [reads[at] for at in range(n_in * n_out)]
+
+
+@pytest.mark.parametrize(("n_in", "n_out"), [(6, 4), (18, 4), (12, 5), (7, 3), (288, 16)])
+def test_reuse_factors_are_those_of_hls4ml(n_in, n_out):
+    def allowed(factor):  # FPGABackend._validate_reuse_factor, as a sentence
+        limit = math.ceil(n_in * n_out / min(n_in, factor))
+        return (
+            (limit % n_out == 0 or factor >= n_in)
+            and (factor % n_in == 0 or factor < n_in)
+            and n_in * n_out % factor == 0
+        )
+
+    assert valid_reuse_factors(n_in, n_out) == [f for f in range(1, n_in * n_out + 1) if allowed(f)]
+
+
+def test_the_reuse_factor_is_the_nearest_that_hls4ml_takes():
+    shape = (6, 4)  # allowed: 1, 2, 3, 6, 12, 24
+    assert used_reuse_factor("d/kernel", shape, "resource", 5, "io_stream") == 6
+    assert used_reuse_factor("d/kernel", shape, "resource", 9, "io_stream") == 6  # of two equally near the smaller
+    assert used_reuse_factor("d/kernel", shape, "resource", 999, "io_stream") == 24
+    assert used_reuse_factor("d/kernel", shape, "resource_unrolled", 999, "io_stream") == 12
+    assert used_reuse_factor("c/kernel", (1, 1, 6, 4), "resource_unrolled", 999, "io_parallel") == 24
+    assert used_reuse_factor("d/kernel", shape, "resource", {"c*": 2, "d*": 3}, "io_stream") == 3
+
+
+@pytest.mark.parametrize(
+    ("granularity", "message"),
+    [
+        (Multiplier("latency", 4), "leaves it to the synthesis tool which weights share a multiplier"),
+        (Multiplier("distributed_arithmetic"), "has no multipliers to free; use granularity 'weight'"),
+        (Multiplier("fast"), "strategy 'fast' is unknown; wanted one of latency, resource"),
+        (Multiplier("resource", 0), "reuse factor for 'conv/kernel' is 0; wanted a whole number of 1 or more"),
+        (Multiplier("resource", {"dense*": 2}), "no reuse factor is given for 'conv/kernel'"),
+        (Block((1, 1, 1, 1, 1)), "has fewer axes than the block"),
+        ("5:4", "keeps 5 of 4; wanted at least 1 and fewer"),
+        (7, "granularity 7 is unknown; wanted one of weight"),
+    ],
+)
+def test_granularities_that_cannot_be_are_named(granularity, message):
+    with pytest.raises(MaskError, match=message):
+        select(fake_model({"conv/kernel": np.ones((3, 3, 2, 4))}), 0.5, granularity)
+
+
+@pytest.mark.parametrize("shape", [(0, 1), (), (2.0, 1), (-2, 1), (True, 2)])
+def test_block_shapes_that_cannot_be_are_refused(shape):
+    with pytest.raises(MaskError, match="block shape is"):
+        Block(shape)
+
+
+def test_a_zero_multiplier_is_whole():
+    weight = np.random.default_rng(0).normal(size=(3, 3, 4, 8)).astype(np.float32)
+    masks = select(fake_model({"conv/kernel": weight}), 0.5, Multiplier("resource_unrolled", 9))
+    groups = np.moveaxis(masks["conv/kernel"], -1, 0).reshape(-1, 9)
+    assert (groups.all(axis=1) | ~groups.any(axis=1)).all()
+    assert (~groups.any(axis=1)).sum() == groups.shape[0] // 2
+
+
+class DepthwiseConv2D(FakeLayer):
+    pass
+
+
+def test_a_filter_of_a_depthwise_layer_is_one_kernel():
+    weight = np.arange(1.0, 13.0).reshape(1, 1, 6, 2)
+    model = FakeModel([DepthwiseConv2D("dw", [FakeVariable("dw/kernel", weight)])])
+    assert select(model, 0.5, "filter")["dw/kernel"].ravel().tolist() == [False] * 6 + [True] * 6
+    with pytest.raises(MaskError, match="depthwise or transposed"):
+        select(model, 0.5, Multiplier("resource", 2))
+
+
+def test_names_are_parsed():
+    assert parse_granularity("2:4") == NofM(2, 4)
+    assert parse_granularity("kernel") == Named("kernel")
