@@ -1,0 +1,158 @@
+"""Tables drawn with `+---+` and `|`: columns by their header's text, wrapped and merged headers put together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fpgaprune.errors import ReportError
+from fpgaprune.vendor.cells import NOTHING, parse_count
+
+_BORDER = frozenset("+-=")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a report.
+
+    Attributes:
+        where: file and line of its first border, for messages.
+        columns: header texts; under a merged header the texts from top to bottom, as `Latency (cycles) min`.
+        rows: cells as printed, stripped on the right only, so that indentation stays.
+    """
+
+    where: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def index(self, *names: str) -> int | None:
+        """The column that bears the first of `names` found; None where the table has none of them."""
+        known = [_plain(column) for column in self.columns]
+        return next((known.index(_plain(name)) for name in names if _plain(name) in known), None)
+
+    def require(self, *names: str) -> int:
+        """The same column.
+
+        Raises:
+            ReportError: the table has none of them.
+        """
+        at = self.index(*names)
+        if at is None:
+            raise ReportError(
+                f"{self.where}: no column {' or '.join(map(repr, names))}; the table has "
+                f"{', '.join(repr(column) for column in self.columns if column)}"
+            )
+        return at
+
+    def count(self, row: Sequence[str], *names: str) -> int | None:
+        """The whole number of `row` in that column; None where there is no such column or no figure in it."""
+        at = self.index(*names)
+        return None if at is None else parse_count(row[at], f"{self.where}: {row[0].strip()!r}, {names[0]!r}")
+
+    def text(self, row: Sequence[str], *names: str) -> str | None:
+        """The text of `row` in that column; None where there is none."""
+        at = self.index(*names)
+        return None if at is None else row[at].strip() or None
+
+
+def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = False) -> tuple[Table, int]:
+    """The table whose first border is `lines[start]`, and the number of the line after it.
+
+    Args:
+        lines: of the whole report.
+        start: where the table begins.
+        source: the file, for messages.
+        wraps: a row without any figure continues the cells of the row above it.
+
+    Raises:
+        ReportError: it has no closing border, or a row with another number of cells than the header.
+    """
+    where = f"{source}, line {start + 1}"
+    end = start
+    while end < len(lines) and _belongs(lines[end]):
+        end += 1
+    borders = [at for at in range(start, end) if is_border(lines[at])]
+    if len(borders) < 2 or borders[-1] != end - 1:
+        raise ReportError(f"{where}: the table has no closing line; the report is cut off; wanted the whole file")
+    # The finest division decides: some tools do not divide the borders under a merged header.
+    edges = max((_cuts(lines[at]) for at in (borders[1], *range(borders[0], borders[1]))), key=len)
+    columns = _columns(lines[borders[0] + 1 : borders[1]], edges)
+    rows: list[tuple[str, ...]] = []
+    for at in range(borders[1] + 1, end):
+        if is_border(lines[at]):
+            continue
+        cells = _cells(lines[at], edges, f"{source}, line {at + 1}")
+        if wraps and rows and _continues(cells, rows[-1]):
+            rows[-1] = tuple(a.rstrip() + b.strip() for a, b in zip(rows[-1], cells, strict=True))
+        else:
+            rows.append(cells)
+    return Table(where, columns, tuple(rows)), end
+
+
+def iterate_tables(lines: Sequence[str], source: str, *, wraps: bool = False) -> Iterator[tuple[int, Table]]:
+    """Every table of a report with the number of its first line."""
+    at = 0
+    while at < len(lines):
+        if is_border(lines[at]):
+            table, after = read_table(lines, at, source, wraps=wraps)
+            yield at, table
+            at = after
+        else:
+            at += 1
+
+
+def is_border(line: str) -> bool:
+    """Whether a line is a horizontal line of a table."""
+    bare = line.strip()
+    return len(bare) > 2 and bare[0] == bare[-1] == "+" and "-" in bare and _BORDER.issuperset(bare)
+
+
+def _belongs(line: str) -> bool:
+    bare = line.strip()
+    return bare.startswith("|") or is_border(line) or (bare.startswith("+") and bare.endswith("+") and len(bare) > 2)
+
+
+def _cuts(line: str) -> list[int]:
+    signs = "|" if line.strip().startswith("|") else "|+"
+    return [at for at, sign in enumerate(line) if sign in signs]
+
+
+def _columns(header: Sequence[str], edges: Sequence[int]) -> tuple[str, ...]:
+    spans = list(itertools.pairwise(edges))
+    names = [""] * len(spans)
+    for line in header:
+        cuts = _cuts(line)
+        for left, right in itertools.pairwise(cuts):
+            text = " ".join(line[left + 1 : right].split())
+            if not text.strip("-"):
+                continue
+            for number, (a, b) in enumerate(spans):
+                if left <= (a + b) / 2 <= right:
+                    names[number] = f"{names[number]} {text}".strip()
+    return tuple(names)
+
+
+def _cells(line: str, edges: Sequence[int], where: str) -> tuple[str, ...]:
+    if len(line) > edges[-1] and all(line[at] == "|" for at in edges):
+        return tuple(line[a + 1 : b].rstrip() for a, b in itertools.pairwise(edges))
+    # A cell wider than its column moves the later ones; the separators still count them.
+    bare = line.strip()
+    cells = tuple(cell.rstrip() for cell in bare[1:-1].split("|"))
+    if not bare.endswith("|") or len(cells) != len(edges) - 1:
+        raise ReportError(f"{where} has {len(cells)} cells; wanted {len(edges) - 1}, as the header has")
+    return cells
+
+
+def _continues(cells: Sequence[str], above: Sequence[str]) -> bool:
+    figures = [number for number, cell in enumerate(above) if _is_figure(cell)]
+    return bool(figures) and any(cells) and not any(cells[number] for number in figures)
+
+
+def _is_figure(cell: str) -> bool:
+    bare = cell.strip()
+    return bare[:1].isdigit() or bare.startswith("~") or (bool(bare) and bare.casefold() in NOTHING)
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.replace("*", " ").split()).casefold()

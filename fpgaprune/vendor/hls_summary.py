@@ -1,0 +1,83 @@
+"""`csynth.rpt`, the Synthesis Summary of Vitis HLS: the whole hierarchy in one table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from fpgaprune.errors import ReportError
+from fpgaprune.vendor.columns import usage_of
+from fpgaprune.vendor.grid import Table, iterate_tables
+from fpgaprune.vendor.hls_text import clock_of, header_fields
+from fpgaprune.vendor.report import Cycles, ModuleRow, VendorReport
+
+_TITLE = re.compile(r"^== Synthesis Summary Report of '(?P<design>[^']+)'", re.MULTILINE)
+_NAME = "Modules & Loops"
+# A module's row begins with '+', a loop's with 'o'; '*' behind the name marks a dataflow region.
+_MODULE = re.compile(r"^(?P<indent>\s*)\+ (?P<name>\S+?)\*?\s*$")
+
+
+def recognises_hls_summary(text: str) -> bool:
+    """Whether `text` is such a report."""
+    return _TITLE.search(text) is not None
+
+
+def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
+    """The report in `text`.
+
+    The table has one latency, which is the longest; the shortest is None. Where the design holds none of a resource
+    the table has a dash, as it has where it states none: both are None here. `<top>_csynth.rpt` states both.
+
+    Raises:
+        ReportError: the report is cut off or has no row for the top module.
+    """
+    title = _TITLE.search(text)
+    design = title["design"] if title else ""
+    where = f"{source} (synthesis summary of {design!r})"
+    lines = text.splitlines()
+    tables = [table for _, table in iterate_tables(lines, str(source), wraps=True)]
+    clocks = next((table for table in tables if table.index("Clock") is not None and table.index("Target")), None)
+    modules = next((table for table in tables if table.index("Modules & Loops") is not None), None)
+    if modules is None:
+        raise ReportError(f"{where} has no table with a column 'Modules & Loops'; the report is cut off")
+    if "HW Interfaces" not in text:
+        raise ReportError(f"{where} has no section 'HW Interfaces'; the report is cut off; wanted the whole file")
+    rows = [(match, cells) for cells in modules.rows if (match := _MODULE.match(cells[modules.require(_NAME)]))]
+    if not rows:
+        raise ReportError(f"{where}: the table at {modules.where} has no row of a module, which begins with '+'")
+    fields = header_fields(lines)
+    clock, estimated = clock_of(clocks) if clocks else (None, None)
+    top = rows[0][1]
+    return (
+        VendorReport(
+            tool="Vitis HLS",
+            tool_version=fields["Version"].split()[0] if "Version" in fields else None,
+            stage="csynth",
+            design=design,
+            part=fields.get("Target device"),
+            clock_ns=clock,
+            est_clock_ns=estimated,
+            total=usage_of(modules, top),
+            cycles=_cycles(modules, top),
+            rows=tuple(
+                ModuleRow(
+                    match["name"],
+                    match["name"],
+                    usage_of(modules, cells),
+                    _cycles(modules, cells),
+                    modules.text(cells, "Pipelined"),
+                )
+                for match, cells in rows[1:]
+            ),
+            pipeline=modules.text(top, "Pipelined"),
+            date=fields.get("Date"),
+            source=source,
+            notes=("a summary prints a dash both for none and for not stated; <top>_csynth.rpt tells them apart",),
+        ),
+    )
+
+
+def _cycles(table: Table, row: Sequence[str]) -> Cycles:
+    interval = table.count(row, "Interval")
+    return Cycles(latency_max=table.count(row, "Latency (cycles)"), interval_max=interval)

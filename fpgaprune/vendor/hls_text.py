@@ -1,0 +1,157 @@
+"""`<top>_csynth.rpt` and `<module>_csynth.rpt` of Vivado HLS and Vitis HLS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fpgaprune.errors import ReportError
+from fpgaprune.vendor.cells import parse_time_ns
+from fpgaprune.vendor.columns import DSP, FF, LUT, cycles_of, usage_of
+from fpgaprune.vendor.grid import Table, iterate_tables
+from fpgaprune.vendor.report import Cycles, ModuleRow, Usage, VendorReport
+
+_TITLE = re.compile(r"^== (?P<tool>\S+ HLS|HLS) Report for '(?P<design>[^']+)'", re.MULTILINE)
+_SECTION = re.compile(r"^== (?P<name>[^=].*?)\s*$")
+_HEADING = re.compile(r"^\s*(?P<level>[+*]) (?P<name>[A-Za-z][^:|]*?)\s*:")
+_FIELD = re.compile(r"^\s*\* (?P<name>[A-Z][A-Za-z ]+):\s*(?P<value>\S.*?)\s*$")
+# hls4ml prints reports one after the other and leaves out the end of this one.
+_COLLECTED = "SYNTHESIS REPORT:"
+_NEXT = re.compile(
+    r"^(CO-SIMULATION RESULT|SYNTHESIS REPORT|C SIMULATION RESULT|VIVADO SYNTHESIS REPORT)", re.MULTILINE
+)
+
+Place = tuple[str, str, str]
+
+
+def recognises_hls_text(text: str) -> bool:
+    """Whether `text` is, or contains, such a report."""
+    return _TITLE.search(text) is not None
+
+
+def parse_hls_text(text: str, source: Path) -> tuple[VendorReport, ...]:
+    """The reports in `text`: one, or several where they were printed one after the other.
+
+    Raises:
+        ReportError: a report is cut off or lacks a figure that every such report states.
+    """
+    titles = list(_TITLE.finditer(text))
+    ends = [title.start() for title in titles[1:]] + [len(text)]
+    reports = []
+    for title, end in zip(titles, ends, strict=True):
+        following = _NEXT.search(text, title.end(), end)
+        body = text[title.start() : following.start() if following else end]
+        first_line = text.count("\n", 0, title.start())
+        collected = _COLLECTED in text[: title.start()]
+        # Leading empty lines keep the line numbers of messages those of the file.
+        reports.append(_parse_one("\n" * first_line + body, title, source, collected=collected))
+    return tuple(reports)
+
+
+def header_fields(lines: Sequence[str]) -> dict[str, str]:
+    """The `* Name: value` lines at the head of a report."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        match = _FIELD.match(line)
+        if match:
+            fields.setdefault(match["name"], match["value"])
+    return fields
+
+
+def clock_of(table: Table) -> tuple[float | None, float | None]:
+    """Asked and estimated period in ns, from the first clock of a table of clocks."""
+    if not table.rows:
+        return None, None
+    row, times = table.rows[0], []
+    for name in ("Target", "Estimated"):
+        times.append(parse_time_ns(row[table.require(name)], f"{table.where}: {name!r}"))
+    return times[0], times[1]
+
+
+def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool) -> VendorReport:
+    where = f"{source} ({title['tool']} report for {title['design']!r})"
+    lines = text.splitlines()
+    tables = _tables(lines, str(source))
+    if not collected and not any(place[0] == "Interface" for place in tables):
+        raise ReportError(f"{where} has no table of ports at its end; the report is cut off; wanted the whole file")
+    timing = _require(tables, "Performance Estimates", "Timing", where)
+    latency = _require(tables, "Performance Estimates", "Latency", where)
+    usage = _require(tables, "Utilization Estimates", "", where)
+    for name in (LUT, FF, DSP):
+        usage.require(*name)
+    named = {row[0].strip(): row for row in usage.rows}
+    if "Total" not in named or not latency.rows:
+        raise ReportError(f"{where}: the summary at {usage.where} has no row 'Total', or that of latency no row at all")
+    # Below the total come capacities and percentages, where '~0' is printed for less than one half.
+    classes = {name: usage_of(usage, named[name]) for name in list(named)[: list(named).index("Total")]}
+    fields = header_fields(lines)
+    if "Version" not in fields:
+        raise ReportError(f"{where} has no line '* Version:'; wanted the whole report of Vivado HLS or Vitis HLS")
+    clock, estimated = clock_of(timing)
+    summary = latency.rows[0]
+    return VendorReport(
+        tool=title["tool"],
+        tool_version=fields["Version"].split()[0],
+        stage="csynth",
+        design=title["design"],
+        part=fields.get("Target device"),
+        clock_ns=clock,
+        est_clock_ns=estimated,
+        total=usage_of(usage, named["Total"]),
+        cycles=cycles_of(latency, summary),
+        rows=_rows(tables),
+        breakdown=classes,
+        pipeline=latency.text(summary, "Pipeline Type"),
+        date=fields.get("Date"),
+        source=source,
+    )
+
+
+def _tables(lines: Sequence[str], source: str) -> dict[Place, Table]:
+    """Tables by section, `+` heading and `*` heading; a `+` heading ends at the next section."""
+    places: dict[int, Place] = {}
+    section = plus = star = ""
+    for number, line in enumerate(lines):
+        if match := _SECTION.match(line):
+            section, plus, star = match["name"], "", ""
+        elif (match := _HEADING.match(line)) and match["level"] == "+":
+            plus, star = match["name"].split(" (")[0], ""
+        elif match:
+            star = match["name"]
+        places[number] = (section, plus, star)
+    found: dict[Place, Table] = {}
+    for number, table in iterate_tables(lines, source, wraps=True):
+        found.setdefault(places[number], table)
+    return found
+
+
+def _require(tables: Mapping[Place, Table], section: str, plus: str, where: str) -> Table:
+    table = tables.get((section, plus, "Summary"))
+    if table is None:
+        path = " / ".join(name for name in (section, plus, "Summary") if name)
+        raise ReportError(f"{where} has no table {path!r}; the report is cut off or of an unknown form")
+    return table
+
+
+def _rows(tables: Mapping[Place, Table]) -> tuple[ModuleRow, ...]:
+    """Instances of both detail tables, joined by name; a figure that only one table has stays, the other is None."""
+    rows: dict[str, ModuleRow] = {}
+    timed = tables.get(("Performance Estimates", "Detail", "Instance"))
+    if timed:
+        for cells in timed.rows:
+            name = cells[timed.require("Instance")].strip()
+            module = timed.text(cells, "Module")
+            rows[name] = ModuleRow(
+                name, module, Usage(), cycles_of(timed, cells), timed.text(cells, "Pipeline Type", "Pipeline")
+            )
+    sized = tables.get(("Utilization Estimates", "Detail", "Instance"))
+    if sized:
+        for cells in sized.rows:
+            name = cells[sized.require("Instance")].strip()
+            if name == "Total":
+                continue
+            known = rows.get(name, ModuleRow(name, sized.text(cells, "Module"), Usage(), Cycles()))
+            rows[name] = replace(known, usage=usage_of(sized, cells))
+    return tuple(rows.values())

@@ -1,0 +1,133 @@
+"""`csynth.xml` and `<top>_csynth.xml` of Vivado HLS and Vitis HLS."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from fpgaprune.errors import ReportError
+from fpgaprune.vendor.cells import parse_count, parse_number
+from fpgaprune.vendor.columns import BRAM18, DSP, FF, LUT, URAM
+from fpgaprune.vendor.report import Cycles, ModuleRow, Usage, VendorReport
+
+# Files of other tools begin with <profile> too; these two stand near the top of every csynth.xml.
+_ROOT = re.compile(r"<profile\b.{0,3000}<(UserAssignments|PerformanceEstimates)\b", re.DOTALL)
+
+
+def recognises_hls_xml(text: str) -> bool:
+    """Whether `text` is such a report."""
+    return _ROOT.search(text[:8192]) is not None
+
+
+def parse_hls_xml(text: str, source: Path) -> tuple[VendorReport, ...]:
+    """The report in `text`.
+
+    Raises:
+        ReportError: it is cut off, declares entities, or lacks an element that every such report has.
+    """
+    # No report declares a document type; without one no entity can be defined and none can be expanded.
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise ReportError(f"{source} declares a document type; wanted a csynth.xml as the tool wrote it")
+    try:
+        root = ET.fromstring(text)  # noqa: S314 - entities were refused above
+    except ET.ParseError as error:
+        raise ReportError(f"{source} is no whole XML ({error}); the report is cut off; wanted the whole file") from None
+    if root.tag != "profile":
+        raise ReportError(f"{source} has the root element {root.tag!r}; wanted 'profile'")
+    file = _Node(root, str(source))
+    resources = file.child("AreaEstimates/Resources")
+    return (
+        VendorReport(
+            # Vivado HLS counts DSP48E, Vitis HLS counts DSP; the file names neither tool.
+            tool="Vivado HLS" if resources.has("DSP48E") else "Vitis HLS",
+            tool_version=file.text("ReportVersion/Version"),
+            stage="csynth",
+            design=file.text("UserAssignments/TopModelName"),
+            part=file.text("UserAssignments/Part"),
+            clock_ns=file.number("UserAssignments/TargetClockPeriod"),
+            est_clock_ns=file.number("PerformanceEstimates/SummaryOfTimingAnalysis/EstimatedClockPeriod"),
+            total=_usage(resources),
+            cycles=_cycles(file.child("PerformanceEstimates/SummaryOfOverallLatency")),
+            rows=_rows(file),
+            pipeline=file.text("PerformanceEstimates/PipelineType"),
+            source=source,
+        ),
+    )
+
+
+class _Node:
+    """An element and where it stands, so that a missing child is reported with its path."""
+
+    def __init__(self, element: ET.Element, where: str) -> None:
+        self.element = element
+        self.where = where
+
+    def has(self, path: str) -> bool:
+        return self.element.find(path) is not None
+
+    def child(self, path: str) -> _Node:
+        found = self.element.find(path)
+        if found is None:
+            raise ReportError(f"{self.where} has no element <{path}>; wanted a csynth.xml of Vivado HLS or Vitis HLS")
+        return _Node(found, f"{self.where}, <{path}>")
+
+    def text(self, path: str) -> str | None:
+        return (self.element.findtext(path) or "").strip() or None
+
+    def count(self, *paths: str) -> int | None:
+        text = next((text for path in paths if (text := self.text(path)) is not None), None)
+        return None if text is None else parse_count(text, f"{self.where}, <{paths[0]}>")
+
+    def number(self, path: str) -> float | None:
+        text = self.text(path)
+        return None if text is None else parse_number(text, f"{self.where}, <{path}>")
+
+
+def _usage(node: _Node) -> Usage:
+    return Usage(
+        lut=node.count(*LUT),
+        ff=node.count(*FF),
+        dsp=node.count(*DSP),
+        bram18=node.count(*BRAM18),
+        uram=node.count(*URAM),
+    )
+
+
+def _cycles(node: _Node) -> Cycles:
+    return Cycles(
+        latency_min=node.count("Best-caseLatency"),
+        latency_max=node.count("Worst-caseLatency"),
+        interval_min=node.count("Interval-min", "PipelineInitiationInterval"),
+        interval_max=node.count("Interval-max", "PipelineInitiationInterval"),
+    )
+
+
+def _rows(file: _Node) -> tuple[ModuleRow, ...]:
+    """One row for each module below the top; instance names where the hierarchy is given."""
+    instances: dict[str, str] = {}
+    for element in file.element.iterfind("RTLDesignHierarchy//Instance"):
+        node = _Node(element, file.where)
+        name, module = node.text("InstName"), node.text("ModuleName")
+        if name and module:
+            instances.setdefault(module, name)
+    rows = []
+    for element in file.element.iterfind("ModuleInformation/Module"):
+        node = _Node(element, f"{file.where}, a <Module>")
+        module = node.text("Name")
+        if module is None:
+            raise ReportError(f"{node.where} has no <Name>; wanted the name of the module")
+        if module == file.text("UserAssignments/TopModelName"):
+            continue
+        performance = "PerformanceEstimates/SummaryOfOverallLatency"
+        rows.append(
+            ModuleRow(
+                instances.get(module, module),
+                module,
+                _usage(node.child("AreaEstimates/Resources")) if node.has("AreaEstimates/Resources") else Usage(),
+                _cycles(node.child(performance)) if node.has(performance) else Cycles(),
+                node.text("PerformanceEstimates/PipelineType")
+                or node.text("PerformanceEstimates/SummaryOfOverallLatency/PipelineType"),
+            )
+        )
+    return tuple(rows)

@@ -1,0 +1,146 @@
+"""`<revision>.fit.rpt` and `<revision>.fit.summary` of Intel Quartus: what was placed and routed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from fpgaprune.errors import ReportError
+from fpgaprune.vendor.cells import parse_count
+from fpgaprune.vendor.grid import Table, is_border
+from fpgaprune.vendor.report import ModuleRow, Usage, VendorReport
+
+_STATUS = re.compile(r"^\W*Fitter Status\s*[;:]\s*(?P<status>.*?)\s*;?\s*$", re.MULTILINE)
+_PAIR = re.compile(r"^(?P<name>[A-Z][^:]*?) : (?P<value>.*?)\s*$")
+_ENTRY = re.compile(r"^\s*\d+\. (?P<name>\S.*?)\s*$")
+_OWN = re.compile(r"\s*\([\d.,]+\)\s*$")
+_SUMMARY = "Fitter Summary"
+_ENTITIES = "Fitter Resource Utilization by Entity"
+_OTHER = {
+    "alm": ("Logic utilization (in ALMs)",),
+    "logic_element": ("Total logic elements",),
+    "ram_block": ("Total RAM Blocks",),
+    "memory_bit": ("Total block memory bits", "Total memory bits"),
+}
+_DSP = ("Total DSP Blocks", "Embedded Multiplier 9-bit elements")
+
+
+def recognises_quartus_fit(text: str) -> bool:
+    """Whether `text` is such a report."""
+    return _STATUS.search(text) is not None
+
+
+def parse_quartus_fit(text: str, source: Path) -> tuple[VendorReport, ...]:
+    """The report in `text`.
+
+    An ALM is no LUT and a block of 10 or 20 Kb no 18 Kb block, so both stand in `other`, and `bram18` is None. `lut`
+    counts ALUTs, which only the table by entity of a `.fit.rpt` states.
+
+    Raises:
+        ReportError: the fit failed, or the report is cut off.
+    """
+    lines = text.splitlines()
+    full = any(line.strip().strip(";").strip() == _SUMMARY for line in lines)
+    if full:
+        _check_end(lines, source)
+        table = _table(lines, _SUMMARY, source, headed=False)
+        values = {row[0].strip(): row[1].strip() for row in table.rows}
+    else:
+        values = {match["name"].strip(): match["value"] for line in lines if (match := _PAIR.match(line))}
+    status = values.get("Fitter Status", "")
+    if not status.startswith("Successful"):
+        raise ReportError(f"{source}: fitter status {status!r}; wanted 'Successful': a failed fit has no figures")
+
+    def count(names: Sequence[str]) -> int | None:
+        name = next((name for name in names if name in values), None)
+        return None if name is None else parse_count(values[name], f"{source}: {name!r}")
+
+    registers = count(("Total registers", "Dedicated logic registers"))
+    other = {name: value for name, names in _OTHER.items() if (value := count(names)) is not None}
+    if registers is None or not other.keys() & {"alm", "logic_element"}:
+        raise ReportError(
+            f"{source}: the fitter summary lacks 'Total registers' or 'Logic utilization (in ALMs)'; the report is "
+            f"cut off or of an unknown form"
+        )
+    rows = _entities(_table(lines, _ENTITIES, source)) if full and _has(lines, _ENTITIES) else ()
+    version = next((value for name, value in values.items() if name.endswith("Version")), "")
+    top = rows[0] if rows else None
+    return (
+        VendorReport(
+            tool="Quartus Prime" if "Quartus Prime Version" in values else "Quartus",
+            tool_version=version.split()[0] if version else None,
+            stage="route",
+            design=values.get("Top-level Entity Name"),
+            part=values.get("Device"),
+            total=Usage(lut=top.usage.lut if top else None, ff=registers, dsp=count(_DSP)),
+            rows=rows[1:],
+            other=other,
+            state="fitted",
+            date=status.partition(" - ")[2] or None,
+            source=source,
+            notes=("block memory of Intel is counted in other['ram_block'], in blocks of the device's own size",),
+        ),
+    )
+
+
+def _has(lines: Sequence[str], title: str) -> bool:
+    return any(line.startswith(";") and line.strip(" ;") == title for line in lines)
+
+
+def _table(lines: Sequence[str], title: str, source: Path, *, headed: bool = True) -> Table:
+    """The table under a line `; title ;`, whose cells are parted by semicolons."""
+    at = next(at for at, line in enumerate(lines) if line.startswith(";") and line.strip(" ;") == title)
+    where = f"{source}, line {at + 1} ({title})"
+    end = at + 1
+    while end < len(lines) and (lines[end].startswith(";") or is_border(lines[end])):
+        end += 1
+    body = [line for line in lines[at + 1 : end] if not is_border(line)]
+    if end - at < 3 or not is_border(lines[end - 1]) or not body:
+        raise ReportError(f"{where}: the table has no closing line; the report is cut off; wanted the whole file")
+    cells = [tuple(cell.rstrip() for cell in line.strip()[1:-1].split(";")) for line in body]
+    for row in cells:
+        if len(row) != len(cells[0]):
+            raise ReportError(f"{where}: a row has {len(row)} cells; wanted {len(cells[0])}, as the first has")
+    if headed:
+        return Table(where, tuple(" ".join(cell.split()) for cell in cells[0]), tuple(cells[1:]))
+    return Table(where, ("Name", "Value"), tuple(cells))
+
+
+def _entities(table: Table) -> tuple[ModuleRow, ...]:
+    """One row for each entity, first the top; `1,234 (56)` counts the entity with and without those below it."""
+
+    def count(row: Sequence[str], *names: str) -> int | None:
+        at = table.index(*names)
+        if at is None:
+            return None
+        return parse_count(_OWN.sub("", row[at]), f"{table.where}: {row[0].strip()!r}, {names[0]!r}")
+
+    return tuple(
+        ModuleRow(
+            row[table.require("Compilation Hierarchy Node")].strip().strip("|"),
+            table.text(row, "Entity Name"),
+            Usage(
+                lut=count(row, "Combinational ALUTs", "Logic Cells"),
+                ff=count(row, "Dedicated Logic Registers"),
+                dsp=count(row, "DSP Blocks", "DSP Elements"),
+            ),
+        )
+        for row in table.rows
+    )
+
+
+def _check_end(lines: Sequence[str], source: Path) -> None:
+    """A report whose table of contents ends with a section that does not follow is cut off."""
+    start = next((at for at, line in enumerate(lines) if line.strip(" ;") == "Table of Contents"), None)
+    if start is None:
+        raise ReportError(f"{source} has no table of contents; the report is cut off; wanted the whole .fit.rpt")
+    entries, after = [], start + 2
+    while after < len(lines) and lines[after].strip():
+        match = _ENTRY.match(lines[after])
+        if match:
+            entries.append(match["name"])
+        after += 1
+    last = entries[-1] if entries else "any section"
+    if not any(line.strip(" ;") == last for line in lines[after:]):
+        raise ReportError(f"{source} lacks {last!r} of its table of contents; the report is cut off; wanted all of it")

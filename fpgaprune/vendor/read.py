@@ -1,0 +1,120 @@
+"""From a file or a project folder to reports, whatever tool wrote them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from fpgaprune.errors import ReportError
+from fpgaprune.vendor.catapult import parse_catapult, recognises_catapult
+from fpgaprune.vendor.cosim import parse_cosim, recognises_cosim
+from fpgaprune.vendor.hls_summary import parse_hls_summary, recognises_hls_summary
+from fpgaprune.vendor.hls_text import parse_hls_text, recognises_hls_text
+from fpgaprune.vendor.hls_xml import parse_hls_xml, recognises_hls_xml
+from fpgaprune.vendor.libero import parse_libero, recognises_libero
+from fpgaprune.vendor.quartus_fit import parse_quartus_fit, recognises_quartus_fit
+from fpgaprune.vendor.quartus_hls import parse_quartus_hls, recognises_quartus_hls
+from fpgaprune.vendor.report import STAGES, VendorReport
+from fpgaprune.vendor.vivado_timing import parse_vivado_timing, recognises_vivado_timing
+from fpgaprune.vendor.vivado_utilization import parse_vivado_utilization, recognises_vivado_utilization
+
+Kind = tuple[str, Callable[[str], bool], Callable[[str, Path], tuple[VendorReport, ...]]]
+
+KINDS: tuple[Kind, ...] = (
+    ("csynth.rpt of Vivado HLS or Vitis HLS", recognises_hls_text, parse_hls_text),
+    ("synthesis summary of Vitis HLS", recognises_hls_summary, parse_hls_summary),
+    ("csynth.xml of Vivado HLS or Vitis HLS", recognises_hls_xml, parse_hls_xml),
+    ("cosim.rpt of Vivado HLS or Vitis HLS", recognises_cosim, parse_cosim),
+    ("report_utilization of Vivado", recognises_vivado_utilization, parse_vivado_utilization),
+    ("report_timing_summary of Vivado", recognises_vivado_timing, parse_vivado_timing),
+    (".fit.rpt or .fit.summary of Quartus", recognises_quartus_fit, parse_quartus_fit),
+    ("report_data.js or quartus_data.js of the Intel HLS compiler", recognises_quartus_hls, parse_quartus_hls),
+    ("rtl.rpt or cycle.rpt of Catapult", recognises_catapult, parse_catapult),
+    ("summary.results.rpt of SmartHLS and Libero", recognises_libero, parse_libero),
+)
+
+# Endings under which the tools write reports, and the folders that hold copies, sources and databases.
+_ENDINGS = (".rpt", ".xml", ".summary", ".js", ".json", ".ndjson")
+_SKIPPED = frozenset({".autopilot", ".git", ".Xil", ".lock", "firmware", "tb_data", "incremental_db", "db", "qdb"})
+_LARGEST_BYTES = 64 * 2**20
+
+
+def read_report(path: str | os.PathLike[str]) -> VendorReport:
+    """The report that `path` holds, its kind told by its content and never by its name.
+
+    A file into which several reports were printed gives the earliest stage; `read_reports` gives them all.
+
+    Raises:
+        ReportError: there is no such file, it is of no known kind, is cut off, or holds something else in a figure's
+            place.
+    """
+    return _read(Path(path))[0]
+
+
+def read_reports(folder: str | os.PathLike[str]) -> tuple[VendorReport, ...]:
+    """Every report below `folder`, or in it where it is a file, ordered by stage and then by path.
+
+    A file of an unknown kind is passed over.
+
+    Raises:
+        ReportError: there is no such folder, it holds no report, or a report is cut off.
+    """
+    root = Path(folder)
+    if root.is_file():
+        return _ordered(_read(root))
+    if not root.is_dir():
+        raise ReportError(f"{root} is neither a folder nor a file; wanted the project folder of a vendor tool")
+    reports: list[VendorReport] = []
+    for path in _candidates(root):
+        text = _text(path)
+        if any(recognises(text) for _, recognises, _ in KINDS):
+            reports += parse_reports(text, path)
+    if not reports:
+        raise ReportError(f"no report below {root}; wanted one of: {'; '.join(name for name, _, _ in KINDS)}")
+    return _ordered(tuple(reports))
+
+
+def parse_reports(text: str, source: str | os.PathLike[str]) -> tuple[VendorReport, ...]:
+    """Every report in `text`, in the order of the stages; `source` is the file that messages name.
+
+    Raises:
+        ReportError: as `read_report`.
+    """
+    path = Path(source)
+    reports: list[VendorReport] = []
+    for _, recognises, parse in KINDS:
+        if recognises(text):
+            reports += parse(text, path)
+    if not reports:
+        raise ReportError(f"{path} is no vendor report known here; wanted one of: {'; '.join(k for k, _, _ in KINDS)}")
+    return _ordered(tuple(reports))
+
+
+def _read(path: Path) -> tuple[VendorReport, ...]:
+    return parse_reports(_text(path), path)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST_BYTES:
+            raise ReportError(f"{path} has more than {_LARGEST_BYTES} bytes; no vendor report is so long")
+        # Tools write host names and paths in any encoding; every figure is ASCII.
+        return path.read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        raise ReportError(f"{path} cannot be read ({error.strerror}); wanted the report of a vendor tool") from None
+
+
+def _candidates(root: Path) -> list[Path]:
+    found = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        for name in files:
+            path = Path(folder, name)
+            if name.endswith(_ENDINGS) and path.is_file() and path.stat().st_size <= _LARGEST_BYTES:
+                found.append(path)
+    return sorted(found)
+
+
+def _ordered(reports: tuple[VendorReport, ...]) -> tuple[VendorReport, ...]:
+    return tuple(sorted(reports, key=lambda report: STAGES.index(report.stage)))

@@ -1,0 +1,99 @@
+"""Tables whose columns are marked by runs of dashes under the header, without vertical lines."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fpgaprune.errors import ReportError
+
+_RULE = re.compile(r"\s*-+(\s+-+)+\s*")
+_RUN = re.compile(r"-+")
+_WORDS = re.compile(r"\S+(?: \S+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class RuledTable:
+    """A table with its header's names and its rows, each from column name to text; empty cells are left out.
+
+    Attributes:
+        where: file and line of the header, for messages. columns: header texts. rows: cells by column.
+    """
+
+    where: str
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, str], ...]
+
+    def get(self, row: dict[str, str], name: str) -> str | None:
+        """The text of `row` in column `name`; None where the cell is empty.
+
+        Raises:
+            ReportError: the table has no such column.
+        """
+        if name not in self.columns:
+            raise ReportError(f"{self.where}: no column {name!r}; the table has {', '.join(map(repr, self.columns))}")
+        return row.get(name)
+
+
+def is_rule(line: str) -> bool:
+    """Whether `line` consists of two or more runs of dashes."""
+    return _RULE.fullmatch(line) is not None
+
+
+def read_fixed(lines: Sequence[str], rule: int, source: str) -> RuledTable:
+    """The table over whose rows `lines[rule]` draws the exact width of each column, as Catapult prints it.
+
+    It ends at the first empty line.
+
+    Raises:
+        ReportError: a row has text between two columns.
+    """
+    spans = [match.span() for match in _RUN.finditer(lines[rule])]
+    header = lines[rule - 1] if rule else ""
+    columns = tuple(header[a:b].strip() for a, b in _open_ended(spans))
+    rows = []
+    for number in range(rule + 1, len(lines)):
+        line = lines[number].rstrip()
+        if not line.strip():
+            break
+        gaps = [line[a:b] for (_, a), (b, _) in itertools.pairwise(spans)]
+        if any(gap.strip() for gap in gaps):
+            raise ReportError(f"{source}, line {number + 1}: text crosses from one column into the next: {line!r}")
+        cells = (line[a:b].strip() for a, b in _open_ended(spans))
+        rows.append({name: cell for name, cell in zip(columns, cells, strict=True) if cell})
+    return RuledTable(f"{source}, line {rule}", columns, tuple(rows))
+
+
+def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
+    """The table whose cells may be wider than the dashes of `lines[rule]`, as Vivado prints it.
+
+    Cells are parted by two spaces or more; each belongs to the column whose dashes it overlaps most or is nearest to.
+    The table ends at the first empty line.
+    """
+    spans = [match.span() for match in _RUN.finditer(lines[rule])]
+    columns = [""] * len(spans)
+    for match in _WORDS.finditer(lines[rule - 1] if rule else ""):
+        columns[_nearest(match.span(), spans)] = match[0]
+    rows = []
+    for line in lines[rule + 1 :]:
+        if not line.strip():
+            break
+        row: dict[str, str] = {}
+        for match in _WORDS.finditer(line):
+            row.setdefault(columns[_nearest(match.span(), spans)], match[0])
+        rows.append(row)
+    return RuledTable(f"{source}, line {rule}", tuple(columns), tuple(rows))
+
+
+def _open_ended(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int | None]]:
+    return [*spans[:-1], (spans[-1][0], None)]
+
+
+def _nearest(cell: tuple[int, int], spans: Sequence[tuple[int, int]]) -> int:
+    def gap(number: int) -> int:
+        # Negative where they overlap, by how much.
+        return max(spans[number][0] - cell[1], cell[0] - spans[number][1])
+
+    return min(range(len(spans)), key=gap)

@@ -1,0 +1,60 @@
+"""The head of every report of Vivado, and the stage that its design state means."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_FIELD = re.compile(r"^\|\s*(?P<name>[A-Z][A-Za-z ]+?)\s*:\s*(?P<value>\S.*?)\s*$")
+_VERSION = re.compile(r"Vivado v\.?\s*(?P<version>\S+)")
+# The state after synth_design (and opt_design, still without a site for any cell) is `synth`. From placement on the
+# cells have sites: Vivado's own run writes its final utilization then.
+_STAGES = {
+    "synthesized": "synth",
+    "optimized": "synth",
+    "placed": "route",
+    "physopt": "route",
+    "routed": "route",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VivadoHead:
+    """What the head of a report of Vivado says; None where it is silent.
+
+    Attributes:
+        version: of Vivado. command: that wrote the report. design, part, date, state: as printed.
+    """
+
+    version: str | None
+    command: str | None
+    design: str | None
+    part: str | None
+    date: str | None
+    state: str | None
+
+    @property
+    def stage(self) -> str | None:
+        """`synth` or `route`; None where the state is not given or not known."""
+        words = [] if self.state is None else self.state.casefold().split()
+        return next((_STAGES[word] for word in words if word in _STAGES), None)
+
+
+def read_vivado_head(text: str) -> VivadoHead | None:
+    """The head at the begin of `text`; None where Vivado did not write it."""
+    fields: dict[str, str] = {}
+    for line in text.splitlines()[:40]:
+        match = _FIELD.match(line)
+        if match:
+            fields.setdefault(match["name"], match["value"])
+    version = _VERSION.search(fields.get("Tool Version", ""))
+    if version is None:
+        return None
+    return VivadoHead(
+        version=version["version"],
+        command=fields.get("Command"),
+        design=fields.get("Design"),
+        part=fields.get("Device"),
+        date=fields.get("Date"),
+        state=fields.get("Design State"),
+    )

@@ -1,0 +1,110 @@
+"""`report_timing_summary` of Vivado: worst slack, clock and the period that was reached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from fpgaprune.errors import ReportError
+from fpgaprune.vendor.cells import parse_number
+from fpgaprune.vendor.report import VendorReport
+from fpgaprune.vendor.ruled import RuledTable, is_rule, read_floating
+from fpgaprune.vendor.vivado_head import VivadoHead, read_vivado_head
+
+_KIND = "a report of Vivado's report_timing_summary"
+_SECTION = re.compile(r"^\| (?P<name>[A-Z][A-Za-z ]+?)\s*$")
+
+
+def recognises_vivado_timing(text: str) -> bool:
+    """Whether `text` is such a report."""
+    head = read_vivado_head(text)
+    if head is None:
+        return False
+    return "report_timing_summary" in (head.command or "") or "| Design Timing Summary" in text
+
+
+def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
+    """The report in `text`: `est_clock_ns` is the period of the clock with the worst slack, less that slack.
+
+    Raises:
+        ReportError: it is cut off, or is of a placed design whose nets have estimated delays: neither `synth` nor
+            `route`.
+    """
+    head = read_vivado_head(text)
+    if head is None:
+        raise ReportError(f"{source} has no line '| Tool Version : Vivado'; wanted {_KIND}")
+    stage = _stage(head, text, source)
+    tables = _sections(text.splitlines(), str(source))
+    summary = tables.get("Design Timing Summary")
+    clocks = tables.get("Clock Summary")
+    if summary is None or not summary.rows or clocks is None:
+        missing = "Clock Summary" if summary is not None and summary.rows else "Design Timing Summary"
+        raise ReportError(f"{source} has no table {missing!r}; the report is cut off or not {_KIND}")
+    slack = _number(summary, summary.rows[0], "WNS(ns)")
+    clock = _worst_clock(tables.get("Intra Clock Table"), clocks)
+    period = None
+    for row in clocks.rows:
+        if row.get("Clock") == clock:
+            period = _number(clocks, row, "Period(ns)")
+    return (
+        VendorReport(
+            tool="Vivado",
+            tool_version=head.version,
+            stage=stage,
+            design=head.design,
+            part=head.part,
+            clock_ns=period,
+            est_clock_ns=None if period is None or slack is None else round(period - slack, 6),
+            slack_ns=slack,
+            state=head.state,
+            date=head.date,
+            source=source,
+        ),
+    )
+
+
+def _stage(head: VivadoHead, text: str, source: Path) -> str:
+    """The head's state where it has one, else what the paths say about their nets."""
+    if head.stage == "synth" or (head.stage == "route" and "routed" in (head.state or "").casefold()):
+        return head.stage
+    if head.state is None:
+        # Each net of a path says whether its delay is that of a route, of a placement, or a guess before both.
+        if ", estimated)" in text:
+            pass
+        elif ", routed)" in text:
+            return "route"
+        elif ", unplaced)" in text:
+            return "synth"
+    raise ReportError(
+        f"{source}: design state {head.state!r}: its delays are neither those of a route nor those after synthesis; "
+        f"wanted report_timing_summary after route_design, or after synth_design"
+    )
+
+
+def _sections(lines: Sequence[str], source: str) -> dict[str, RuledTable]:
+    tables: dict[str, RuledTable] = {}
+    name = None
+    for number, line in enumerate(lines):
+        if match := _SECTION.match(line):
+            name = match["name"]
+        elif name is not None and name not in tables and is_rule(line) and number:
+            tables[name] = read_floating(lines, number, source)
+    return tables
+
+
+def _worst_clock(table: RuledTable | None, clocks: RuledTable) -> str | None:
+    """The clock with the least setup slack; the only clock where there is but one."""
+    if len(clocks.rows) == 1:
+        return clocks.rows[0].get("Clock")
+    slacks = []
+    for row in table.rows if table else ():
+        slack = _number(table, row, "WNS(ns)") if table else None
+        if slack is not None:
+            slacks.append((slack, row.get("Clock")))
+    return min(slacks, key=lambda pair: pair[0])[1] if slacks else None
+
+
+def _number(table: RuledTable, row: dict[str, str], name: str) -> float | None:
+    text = table.get(row, name)
+    return None if text is None else parse_number(text, f"{table.where}: {name!r}")

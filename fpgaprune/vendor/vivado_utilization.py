@@ -1,0 +1,177 @@
+"""`report_utilization` of Vivado, flat and `-hierarchical`: 7-series, UltraScale, UltraScale+ and Versal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from fpgaprune.errors import ReportError
+from fpgaprune.vendor.cells import parse_number
+from fpgaprune.vendor.grid import Table, iterate_tables
+from fpgaprune.vendor.report import ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.vivado_head import VivadoHead, read_vivado_head
+
+# Names of rows in column 'Site Type' by family. The first that a report has counts: the rows below it are its parts.
+_LUT = ("Slice LUTs", "CLB LUTs")
+_FF = ("Slice Registers", "CLB Registers", "Registers")
+_DSP = ("DSPs", "DSP Slices", "DSP58", "DSP48E2", "DSP48E1")
+_URAM = ("URAM", "URAM288E5", "URAM288")
+_TILES = ("Block RAM Tile",)
+_RAMB36 = ("RAMB36/FIFO", "RAMB36E5", "RAMB36E2", "RAMB36E1", "RAMB36")
+_RAMB18 = ("RAMB18", "RAMB18E5", "RAMB18E2", "RAMB18E1")
+_OTHER = {
+    "lut_logic": ("LUT as Logic",),
+    "lut_memory": ("LUT as Memory",),
+    "lut_shift_register": ("LUT as Shift Register",),
+    "carry4": ("CARRY4",),
+    "carry8": ("CARRY8",),
+    "lookahead8": ("LOOKAHEAD8",),
+}
+_CONTENTS = re.compile(r"^(?P<number>\d+(\.\d+)*)\.? (?P<name>\S.*?)\s*$")
+_KIND = "a report of Vivado's report_utilization"
+
+
+def recognises_vivado_utilization(text: str) -> bool:
+    """Whether `text` is such a report."""
+    head = read_vivado_head(text)
+    if head is None:
+        return False
+    return "report_utilization" in (head.command or "") or "Utilization Design Information" in text
+
+
+def parse_vivado_utilization(text: str, source: Path) -> tuple[VendorReport, ...]:
+    """The report in `text`; a 36 Kb tile counts as two `bram18`.
+
+    Raises:
+        ReportError: it is cut off, or does not say whether the design is synthesised or placed.
+    """
+    head = read_vivado_head(text)
+    if head is None:
+        raise ReportError(f"{source} has no line '| Tool Version : Vivado'; wanted {_KIND}")
+    stage = head.stage
+    if stage is None:
+        raise ReportError(
+            f"{source}: design state {head.state!r}; wanted Synthesized, Optimized, Placed or Routed, since figures "
+            f"of different stages must not be mixed"
+        )
+    lines = text.splitlines()
+    _check_contents(lines, source)
+    tables = [table for _, table in iterate_tables(lines, str(source))]
+    nested = [table for table in tables if table.index("Instance") is not None and table.index("Total LUTs")]
+    if nested:
+        total, rows, other = _hierarchy(nested[0])
+    else:
+        total, other = _flat([table for table in tables if table.index("Site Type") is not None], source)
+        rows = ()
+    return (_report(head, stage, total, rows, other, source),)
+
+
+def _report(
+    head: VivadoHead,
+    stage: str,
+    total: Usage,
+    rows: tuple[ModuleRow, ...],
+    other: dict[str, int],
+    source: Path,
+) -> VendorReport:
+    notes = []
+    if stage == "route" and "routed" not in (head.state or "").casefold():
+        notes.append("counted after placement, before routing; routing changes counts only where it optimises")
+    if "optimized" in (head.state or "").casefold():
+        notes.append("counted after opt_design, which removes logic that synthesis left")
+    return VendorReport(
+        tool="Vivado",
+        tool_version=head.version,
+        stage=stage,
+        design=head.design,
+        part=head.part,
+        total=total,
+        rows=rows,
+        other=other,
+        state=head.state,
+        date=head.date,
+        source=source,
+        notes=tuple(notes),
+    )
+
+
+def _flat(tables: Sequence[Table], source: Path) -> tuple[Usage, dict[str, int]]:
+    used: dict[str, float | None] = {}
+    for table in tables:
+        # The tables of each super logic region repeat the names without a column 'Used'.
+        at = table.index("Used")
+        if at is None:
+            continue
+        for row in table.rows:
+            name = row[table.require("Site Type")].strip().rstrip("*")
+            if name not in used:
+                used[name] = parse_number(row[at], f"{table.where}: {name!r}, 'Used'")
+
+    def first(names: Sequence[str]) -> int | None:
+        value = next((used[name] for name in names if used.get(name) is not None), None)
+        return None if value is None else _whole(value, names[0], source)
+
+    lut, ff = first(_LUT), first(_FF)
+    if lut is None or ff is None:
+        raise ReportError(
+            f"{source} has no row {' or '.join(_LUT)}, or none of {', '.join(_FF)}; the report is cut off or not "
+            f"{_KIND}"
+        )
+    other = {name: count for name, rows in _OTHER.items() if (count := first(rows)) is not None}
+    return Usage(lut=lut, ff=ff, dsp=first(_DSP), bram18=_bram18(used, source), uram=first(_URAM)), other
+
+
+def _bram18(used: dict[str, float | None], source: Path) -> int | None:
+    tiles = next((used[name] for name in _TILES if used.get(name) is not None), None)
+    if tiles is not None:
+        return _whole(2 * tiles, "Block RAM Tile", source)
+    large = next((used[name] for name in _RAMB36 if used.get(name) is not None), None)
+    small = next((used[name] for name in _RAMB18 if used.get(name) is not None), None)
+    if large is None and small is None:
+        return None
+    return _whole(2 * (large or 0) + (small or 0), "RAMB36", source)
+
+
+def _whole(value: float, name: str, source: Path) -> int:
+    if value != int(value):
+        raise ReportError(f"{source}: {name!r} counts {value}; wanted a whole number (of halves, for a tile of 36 Kb)")
+    return int(value)
+
+
+def _hierarchy(table: Table) -> tuple[Usage, tuple[ModuleRow, ...], dict[str, int]]:
+    rows = []
+    for cells in table.rows:
+        name = cells[table.require("Instance")].strip()
+        large, small = table.count(cells, "RAMB36"), table.count(cells, "RAMB18")
+        usage = Usage(
+            lut=table.count(cells, "Total LUTs"),
+            ff=table.count(cells, "FFs"),
+            dsp=table.count(cells, "DSP48 Blocks", "DSP Blocks", "DSP Slices", "DSPs"),
+            bram18=None if large is None and small is None else 2 * (large or 0) + (small or 0),
+            uram=table.count(cells, "URAM"),
+        )
+        # '(name)' is the logic of an instance without that of the instances in it.
+        if not name.startswith("("):
+            rows.append(ModuleRow(name, table.text(cells, "Module"), usage))
+    if not rows:
+        raise ReportError(f"{table.where}: the hierarchy has no row; the report is cut off")
+    top = table.rows[0]
+    other = {"lut_logic": table.count(top, "Logic LUTs"), "lut_shift_register": table.count(top, "SRLs")}
+    return rows[0].usage, tuple(rows[1:]), {name: count for name, count in other.items() if count is not None}
+
+
+def _check_contents(lines: Sequence[str], source: Path) -> None:
+    """A report whose table of contents names a section that does not follow is cut off."""
+    starts = [at for at, line in enumerate(lines) if line.strip() == "Table of Contents"]
+    if not starts:
+        raise ReportError(f"{source} has no table of contents; the report is cut off or not {_KIND}")
+    names, at = [], starts[0] + 2
+    while at < len(lines) and (match := _CONTENTS.match(lines[at])):
+        names.append(match[0].strip())
+        at += 1
+    present = {line.strip() for line in lines[at:]}
+    missing = [name for name in names if name not in present]
+    if missing or not names:
+        first = repr(missing[0]) if missing else "any section"
+        raise ReportError(f"{source} lacks {first} of its table of contents; the report is cut off; wanted all of it")
