@@ -7,7 +7,7 @@ WHEEL := $(VENV)/.wheel
 SOURCES := $(shell find fpgaprune hw -type f -not -name '*.pyc')
 # Tests run from an empty folder, so that they import the installed wheel and not this checkout.
 OUTSIDE := $(CURDIR)/build/outside
-PYTEST = cd $(OUTSIDE) && $(CURDIR)/$(BIN)/python -m pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -p no:cacheprovider
+PYTEST = cd $(OUTSIDE) && FPGAPRUNE_FROM_WHEEL=1 $(CURDIR)/$(BIN)/python -m pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -p no:cacheprovider
 
 .PHONY: demo test test-fast test-all lint bench lock clean
 

@@ -1,0 +1,38 @@
+"""The package as it is installed: public names, lazy imports, data files."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fpgaprune as fp
+from fpgaprune.target import hardware_path
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def test_importing_loads_no_framework():
+    code = "import sys, fpgaprune; print({'tensorflow', 'keras', 'hls4ml', 'numpy'} & set(sys.modules) or 'none')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "none"
+
+
+@pytest.mark.parametrize("name", fp.__all__)
+def test_every_public_name_is_there_and_says_what_it_is(name):
+    assert getattr(fp, name).__doc__
+
+
+def test_an_unknown_name_lists_the_known():
+    with pytest.raises(AttributeError, match="'frobnicate'; it has .*MaskSet"):
+        fp.frobnicate  # noqa: B018
+
+
+def test_hardware_data_are_found():
+    assert (hardware_path("parts") / "zynq7000.toml").is_file()
+
+
+@pytest.mark.skipif("FPGAPRUNE_FROM_WHEEL" not in os.environ, reason="only 'make test' tests the installed wheel")
+def test_the_wheel_is_what_is_tested():
+    assert CHECKOUT not in Path(fp.__file__).parents or ".venv" in Path(fp.__file__).parts
