@@ -25,7 +25,7 @@ def test_every_public_name_is_there_and_says_what_it_is(name):
 
 
 def test_an_unknown_name_lists_the_known():
-    with pytest.raises(AttributeError, match="'frobnicate'; it has .*MaskSet"):
+    with pytest.raises(AttributeError, match=r"'frobnicate'; it has .*MaskSet"):
         fp.frobnicate  # noqa: B018
 
 
