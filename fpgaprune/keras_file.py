@@ -86,17 +86,37 @@ def read_keras_weights(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     Raises:
         CertificateError: the file is missing, or is no `.keras` file.
     """
-    source = Path(path)
+    config, weights = _contents(Path(path))
     try:
-        with zipfile.ZipFile(source) as archive:
-            config = json.loads(archive.read("config.json"))
-            weights = io.BytesIO(archive.read("model.weights.h5"))
         with h5py.File(weights, "r") as file:
-            return dict(_model_weights(config["config"], file, ""))
+            return dict(_model_weights(config, file, ""))
+    except (KeyError, ValueError, OSError) as error:
+        raise CertificateError(f"{path} is not a whole .keras file: {error}") from error
+
+
+def read_keras_shapes(path: str | os.PathLike[str]) -> tuple[tuple[int | None, ...] | None, int | None]:
+    """Shape of one sample that a saved model takes, and how many outputs its last Dense layer has; None if unknown.
+
+    Raises:
+        CertificateError: the file is missing, or is no `.keras` file.
+    """
+    config, _ = _contents(Path(path))
+    layers = config.get("layers", [])
+    inputs = [layer["config"] for layer in layers if layer["class_name"] == "InputLayer"]
+    shape = inputs[0].get("batch_shape") if len(inputs) == 1 else config.get("build_input_shape")
+    units = [layer["config"]["units"] for layer in layers if layer["class_name"] == "Dense"]
+    return tuple(shape[1:]) if shape else None, units[-1] if units else None
+
+
+def _contents(path: Path) -> tuple[dict[str, Any], io.BytesIO]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            config = json.loads(archive.read("config.json"))
+            return dict(config["config"]), io.BytesIO(archive.read("model.weights.h5"))
     except FileNotFoundError as error:
-        raise CertificateError(f"{source} does not exist") from error
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
-        raise CertificateError(f"{source} is not a whole .keras file: {error}") from error
+        raise CertificateError(f"{path} does not exist") from error
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OSError) as error:
+        raise CertificateError(f"{path} is not a whole .keras file: {error}") from error
 
 
 def _model_weights(config: dict[str, Any], group: Any, prefix: str) -> Iterator[tuple[str, NDArray[Any]]]:

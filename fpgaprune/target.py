@@ -45,7 +45,7 @@ class Part:
         dsp: DSP slices (AMD), variable-precision blocks (Intel), 18 x 18 multipliers (the others).
         bram18: block RAMs that hold 18 Kb (a 36 Kb tile counts two). None where blocks are smaller.
         uram: 288 Kb UltraRAMs.
-        source: the vendor's document that states the figures. date: when the entry was last checked, ISO 8601.
+        source: the vendor's document that states the figures. date: when the entry was written, ISO 8601.
         note: what else a reader must know, or "".
         aliases: other beginnings of its order numbers.
     """

@@ -16,6 +16,8 @@ from fpgaprune.files import digest_file, write_bytes
 
 MANIFEST = "manifest.json"
 FORMAT = 1
+# Artefact to SHA-256; None where it is missing.
+Digests = Mapping[str, str | None]
 # What compiling and simulating leaves in a project is no part of what was generated.
 _BUILD_LEFTOVERS = (".so", ".o", ".log")
 
@@ -70,10 +72,11 @@ class RunDirectory:
         record = self.manifest["stages"].get(stage)
         return record is not None and record["key"] == key and self.digests(record["outputs"]) == record["outputs"]
 
-    def record(self, stage: str, key: str, outputs: Mapping[str, str | None], results: Any, seconds: float) -> None:
+    def record(self, stage: str, key: str, inputs: Digests, outputs: Digests, results: Any, seconds: float) -> None:
         """The manifest on disk says that `stage` ran."""
         self.manifest["stages"][stage] = {
             "key": key,
+            "inputs": dict(inputs),
             "outputs": dict(outputs),
             "results": results,
             "seconds": round(seconds, 2),

@@ -24,7 +24,7 @@ from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.reporting import write_run_report
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.session import start_session
-from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.keras_file import read_keras_shapes, read_keras_weights
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import match_paths
 
@@ -139,7 +139,9 @@ def run_flow(config: FlowConfig, out: Path, progress: Progress | None = None) ->
             if stage.needs_keras:
                 start_session(config.seed)
             results = stage.run(context)
-            run.record(stage.name, key, run.digests(stage.outputs), results, time.monotonic() - started)
+            inputs = run.digests(stage.inputs)
+            seconds = time.monotonic() - started
+            run.record(stage.name, key, inputs, run.digests(stage.outputs), results, seconds)
             told.stage(stage.name, "done")
         _write_certificate(run)
     return run
@@ -209,9 +211,20 @@ def _weight_shapes(config: FlowConfig, data: Dataset) -> dict[str, tuple[int, ..
             )
         return small_cnn_shapes(shape, data.classes)
     try:
-        return {path: array.shape for path, array in read_keras_weights(config.train.model).items()}
+        sample, classes = read_keras_shapes(config.train.model)
+        shapes = {path: array.shape for path, array in read_keras_weights(config.train.model).items()}
     except CertificateError as error:
         raise ConfigError(f"train.model: {error}") from error
+    where = f"train.model {config.train.model}"
+    if sample is not None and not _fits(data.x_train.shape[1:], sample):
+        raise ConfigError(f"{where} takes samples of shape {sample}; data {data.name!r} has {data.x_train.shape[1:]}")
+    if classes is not None and data.classes > classes:
+        raise ConfigError(f"{where} has {classes} outputs; data {data.name!r} has {data.classes} classes")
+    return shapes
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(wanted) and all(w in (None, size) for size, w in zip(shape, wanted, strict=True))
 
 
 def _model_digest(config: FlowConfig) -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
 from fpgaprune.design import Design
-from fpgaprune.errors import ConfigError, ExportError, ToolError
+from fpgaprune.errors import ExportError, ToolError
 from fpgaprune.files import write_bytes
 from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
@@ -59,7 +59,6 @@ def train(context: Context) -> dict[str, Any]:
     settings, data = context.config.train, context.data
     if settings.model is not None:
         model = keras.saving.load_model(settings.model)
-        _check_model_fits(model, data, str(settings.model))
     else:
         model = small_cnn(data.x_train.shape[1:], data.classes)
         steps = settings.epochs * -(-len(data.x_train) // settings.batch_size)
@@ -256,15 +255,6 @@ def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
 def _links(*checks: LinkCheck) -> dict[str, Any]:
     LockCertificate(checks).require()
     return {"links": [check.to_json() for check in checks]}
-
-
-def _check_model_fits(model: Any, data: Dataset, where: str) -> None:
-    wanted = tuple(model.inputs[0].shape[1:])
-    if wanted != data.x_train.shape[1:]:
-        raise ConfigError(f"{where} takes samples of shape {wanted}; data {data.name!r} has {data.x_train.shape[1:]}")
-    outputs = int(model.outputs[0].shape[-1])
-    if data.classes > outputs:
-        raise ConfigError(f"{where} has {outputs} outputs; data {data.name!r} has {data.classes} classes")
 
 
 def _epochs(progress: Progress, total: int) -> Any:

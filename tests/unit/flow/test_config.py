@@ -1,5 +1,10 @@
 """FlowConfig: what may be said, and the one line that answers anything else."""
 
+import io
+import json
+import zipfile
+
+import h5py
 import numpy as np
 import pytest
 
@@ -85,6 +90,34 @@ def test_an_npz_beside_the_flow_file_is_read(tmp_path):
     np.savez(tmp_path / "mine.npz", **arrays())
     data = check_flow(read_config(flow(tmp_path, "[data]\nsource = 'mine.npz'")))
     assert (data.classes, data.x_train.dtype, data.y_train.dtype) == (3, np.float32, np.int64)
+
+
+def saved_model(path, sample, units):
+    """As much of a .keras file as is looked at before TensorFlow is loaded."""
+    layers = [
+        {"class_name": "InputLayer", "config": {"name": "x", "batch_shape": [None, *sample]}},
+        {"class_name": "Dense", "config": {"name": "out", "units": units, "use_bias": True}},
+    ]
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w") as file:
+        file.create_group("layers")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", json.dumps({"config": {"layers": layers}}))
+        archive.writestr("model.weights.h5", buffer.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("sample", "units", "message"),
+    [
+        ((28, 28, 1), 10, r"takes samples of shape \(28, 28, 1\); data 'digits' has \(8, 8, 1\)"),
+        ((64,), 10, r"takes samples of shape \(64,\)"),
+        ((8, 8, 1), 3, "has 3 outputs; data 'digits' has 10 classes"),
+    ],
+)
+def test_a_model_that_the_data_do_not_fit_is_refused(tmp_path, sample, units, message):
+    saved_model(tmp_path / "mine.keras", sample, units)
+    with pytest.raises(ConfigError, match=message):
+        check_flow(read_config(flow(tmp_path, "[train]\nmodel = 'mine.keras'")))
 
 
 @pytest.mark.parametrize(

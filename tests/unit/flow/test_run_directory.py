@@ -29,7 +29,7 @@ def test_a_stage_is_current_until_key_or_artefact_changes(tmp_path):
     run.file("a").write_text("1")
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "b").write_text("2")
-    run.record("s", "key", run.digests(["a", "tree"]), {"x": 1}, 0.5)
+    run.record("s", "key", {}, run.digests(["a", "tree"]), {"x": 1}, 0.5)
     again = RunDirectory.existing(tmp_path)
     assert again.is_current("s", "key")
     assert again.results("s") == {"x": 1}
