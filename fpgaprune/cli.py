@@ -11,10 +11,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from fpgaprune.errors import CertificateError, ExportError, FpgaPruneError, HlsError, ToolError
+from fpgaprune.terminal import Cell, Watcher, show_table
 
 app = typer.Typer(
     name="fpgaprune",
@@ -57,7 +56,7 @@ def run(
 
     config = read_config(flow)
     folder = out or Path("runs") / config.name
-    with _Watcher(quiet=quiet or as_json) as watcher:
+    with Watcher(quiet=quiet or as_json) as watcher:
         finished = run_flow(config, folder, watcher)
     report = json.loads(finished.file("report.json").read_text())
     if as_json:
@@ -77,11 +76,12 @@ def verify(
     if as_json:
         _print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links]})
     elif not quiet:
-        table = Table("link", "weights", "locked elements", "violations", box=None, pad_edge=False)
-        for link in links:
-            table.add_row(link.link, str(len(link.weights)), f"{link.locked:,}", str(link.violations))
-        Console().print(table)
-        Console().print("[green]every locked element is exactly zero[/]" if not problems else "")
+        show_table(
+            ("link", "weights", "locked elements", "violations"),
+            [(link.link, len(link.weights), link.locked, link.violations) for link in links],
+        )
+        if not problems:
+            Console().print("[green]every locked element is exactly zero[/]")
     for problem in problems:
         Console(stderr=True).print(f"[bold red]violation:[/] {_plain(problem)}", soft_wrap=True, highlight=False)
     if problems:
@@ -102,21 +102,10 @@ def inspect(
     if as_json:
         _print_json(found)
     elif not quiet:
-        table = Table(
-            "layer", "class", "output", "parameters", "zero", "kernels", "zero kernels", box=None, pad_edge=False
+        show_table(
+            ("layer", "class", "output", "parameters", "zeros", "kernels", "zero kernels"),
+            [_layer_row(layer) for layer in found["layers"]],
         )
-        for layer in found["layers"]:
-            kernels = layer["kernels"] or {}
-            table.add_row(
-                layer["name"],
-                layer["class"],
-                " x ".join("?" if size is None else str(size) for size in layer["output_shape"]),
-                f"{layer['parameters']:,}",
-                f"{layer['zeros']:,}",
-                f"{kernels['total']:,}" if kernels else "",
-                f"{kernels['zero']:,}" if kernels else "",
-            )
-        Console().print(table)
         for path in found["heat_maps"]:
             Console().print(f"heat map: {path}", soft_wrap=True)
 
@@ -147,14 +136,10 @@ def parts(as_json: AsJson = False) -> None:
     if as_json:
         _print_json([asdict(part) for part in list_parts()])
         return
-    table = Table(
-        "part", "family", *(_right(name) for name in ("LUT", "FF", "DSP", "BRAM18", "URAM")), box=None, pad_edge=False
+    show_table(
+        ("part", "family", "LUT", "FF", "DSP", "BRAM18", "URAM"),
+        [(part.name, part.family, part.lut, part.ff, part.dsp, part.bram18, part.uram) for part in list_parts()],
     )
-    for part in list_parts():
-        table.add_row(
-            part.name, part.family, *(_number(getattr(part, key)) for key in ("lut", "ff", "dsp", "bram18", "uram"))
-        )
-    Console().print(table)
 
 
 @app.command()
@@ -167,10 +152,7 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         _print_json(found)
         return
-    table = Table("tool", "found", "unlocks", box=None, pad_edge=False)
-    for row in found:
-        table.add_row(row["tool"], row["found"] or "[yellow]not found[/]", row["unlocks"])
-    Console().print(table)
+    show_table(("tool", "found", "unlocks"), [(r["tool"], r["found"] or "not found", r["unlocks"]) for r in found])
 
 
 _NEEDED_PACKAGES = {
@@ -200,48 +182,6 @@ def _tool(name: str, stages: str) -> dict[str, Any]:
     return {"tool": name, "found": shutil.which(name), "unlocks": stages}
 
 
-class _Watcher:
-    """Shows each stage on a line of its own, and a bar while it runs."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._console = Console(stderr=True, quiet=quiet)
-        self._bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description:<10}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}"),
-            console=self._console,
-            transient=True,
-            disable=quiet or not self._console.is_terminal,
-        )
-        self._task: Any = None
-
-    def __enter__(self) -> _Watcher:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def stage(self, name: str, state: str) -> None:
-        if self._task is not None:
-            self._bars.remove_task(self._task)
-            self._task = None
-        if state == "running":
-            self._task = self._bars.add_task(name, total=None, note="")
-            if not self._console.is_terminal:
-                self._console.print(f"{name} ...")
-            return
-        mark = "[green]done[/]" if state == "done" else "[dim]unchanged[/]"
-        self._console.print(f"{name:<10} {mark}", highlight=False)
-
-    def step(self, done: int, total: int, note: str = "") -> None:
-        if self._task is not None:
-            self._bars.update(self._task, completed=done, total=total, note=note)
-
-
 def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:
     console = Console()
     before, after = (stages[name]["results"]["accuracy"] for name in ("train", "remove"))
@@ -264,38 +204,34 @@ def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:
 
 def _print_estimate(figures: dict[str, Any]) -> None:
     for side, figure in figures.items():
-        resources = ("lut", "ff", "dsp", "bram18")
-        table = Table(
-            "layer",
-            *(_right(name) for name in ("mult", "LUT", "FF", "DSP", "BRAM18", "cycles")),
-            title=side,
-            box=None,
-            pad_edge=False,
-        )
-        for layer in figure["layers"]:
-            kinds = layer["multiplications"]
-            left = None if kinds is None else kinds["total"] - kinds["zero"]
-            cells = (layer["synth"][name]["value"] for name in resources)
-            table.add_row(layer["name"], *(_number(value) for value in (left, *cells, layer["latency_cycles"])))
-        total = (figure["total"]["synth"][name]["value"] for name in resources)
-        table.add_row(
-            "total", "", *(_number(value) for value in total), _number(figure["latency_cycles"]), style="bold"
-        )
-        Console().print(table)
-        fits = {True: "fits", False: "does not fit", None: "cannot be judged against"}[figure["fits"]]
-        Console().print(
-            f"{fits} {figure['target']['part']}; figures: analytic estimate of logic synthesis", highlight=False
-        )
+        rows = [_estimate_row(layer["name"], layer) for layer in figure["layers"]]
+        total = {"synth": figure["total"]["synth"], "latency_cycles": figure["latency_cycles"]}
+        headers = ("layer", "mult", "LUT", "FF", "DSP", "BRAM18", "cycles")
+        show_table(headers, [*rows, _estimate_row("total", total)], title=side)
+        part = figure["target"]["part"]
+        fits = {True: f"fits {part}", False: f"does not fit {part}", None: f"cannot be judged against {part}"}
+        Console().print(f"{fits[figure['fits']]}; figures: analytic estimate of logic synthesis", highlight=False)
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{round(value):,}"
+def _estimate_row(name: str, layer: dict[str, Any]) -> tuple[Cell, ...]:
+    kinds = layer.get("multiplications")
+    left = None if kinds is None else kinds["total"] - kinds["zero"]
+    resources = (layer["synth"][resource]["value"] for resource in ("lut", "ff", "dsp", "bram18"))
+    return (name, left, *resources, layer["latency_cycles"])
 
 
-def _right(name: str) -> Any:
-    from rich.table import Column
-
-    return Column(name, justify="right")
+def _layer_row(layer: dict[str, Any]) -> tuple[Cell, ...]:
+    kernels = layer["kernels"] or {"total": None, "zero": None}
+    shape = " x ".join("?" if size is None else str(size) for size in layer["output_shape"])
+    return (
+        layer["name"],
+        layer["class"],
+        shape,
+        layer["parameters"],
+        layer["zeros"],
+        kernels["total"],
+        kernels["zero"],
+    )
 
 
 def _print_json(content: Any) -> None:
