@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -13,38 +13,41 @@ from rich.text import Text
 Cell = str | int | float | None
 
 
-def show_table(headers: Sequence[str], rows: Iterable[Sequence[Cell]], title: str | None = None) -> None:
-    """The rows stand under `headers`; figures to the right and whole, text wrapped where the window is narrow.
+def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: str | None = None) -> None:
+    """The rows stand under `headers`; figures to the right, as 1,303,680 or, where the window is narrow, as 1.30M.
 
     Args:
         headers: one for each column.
-        rows: text, or figures; None is a dash. Where the first cell of the last row is `total`, it stands out.
+        rows: text, or figures; None is a dash. A row whose first cell is `total` stands out.
         title: above the table.
     """
-    cells = list(rows)
+    console = Console()
+    natural = sum(max(len(_whole(cell)) for cell in column) + 2 for column in zip(headers, *rows, strict=True)) - 2
+    text = _whole if natural <= console.width else _short
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for index, header in enumerate(headers):
-        column = [row[index] for row in cells]
-        is_figure = any(isinstance(cell, int | float) for cell in column)
-        widest = max([len(header), *(len(_text(cell)) for cell in column)], default=0)
-        longest_word = max((len(word) for cell in column for word in _text(cell).split()), default=0)
-        table.add_column(
-            header,
-            justify="right" if is_figure else "left",
-            no_wrap=is_figure,
-            overflow="fold",
-            min_width=widest if is_figure else min(longest_word, 14),
-        )
-    for row in cells:
+    for header, column in zip(headers, zip(*rows, strict=True), strict=False):
+        if any(isinstance(cell, int | float) for cell in column):
+            widest = max(len(header), *(len(text(cell)) for cell in column))
+            table.add_column(header, justify="right", no_wrap=True, min_width=widest)
+        else:
+            table.add_column(header, overflow="fold")
+    for row in rows:
         # Text, not markup: names may hold square brackets.
-        table.add_row(*(Text(_text(cell)) for cell in row), style="bold" if row[0] == "total" else None)
-    Console().print(table)
+        table.add_row(*(Text(text(cell)) for cell in row), style="bold" if row[0] == "total" else None)
+    console.print(table)
 
 
-def _text(cell: Cell) -> str:
+def _whole(cell: Cell) -> str:
     if cell is None:
         return "-"
     return cell if isinstance(cell, str) else f"{round(cell):,}"
+
+
+def _short(cell: Cell) -> str:
+    if cell is None or isinstance(cell, str) or abs(cell) < 10_000:
+        return _whole(cell)
+    scale, unit = (1e6, "M") if abs(cell) >= 999_500 else (1e3, "k")
+    return f"{cell / scale:.3g}{unit}"
 
 
 class Watcher:

@@ -1,0 +1,27 @@
+"""Tables in windows of any width: a figure is shown whole or rounded, never cut."""
+
+import pytest
+
+from fpgaprune.terminal import show_table
+
+HEADERS = ("part", "family", "LUT", "FF", "DSP")
+ROWS = [("xcvu9p", "Virtex UltraScale+", 1_182_240, 2_364_480, 6840), ("total", "[conv2]", 9_999, 999_600, None)]
+
+
+@pytest.mark.parametrize("width", [36, 44, 60, 80, 200])
+def test_no_figure_is_cut(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    show_table(HEADERS, ROWS)
+    shown = capsys.readouterr().out
+    words = shown.split()
+    whole = {"1,182,240", "2,364,480", "6,840", "9,999", "999,600"}
+    short = {"1.18M", "2.36M", "6,840", "9,999", "1M"}
+    assert whole <= set(words) or short <= set(words)
+    assert "…" not in shown
+    assert "-" in words
+    assert all(len(line) <= width for line in shown.splitlines())
+
+
+def test_square_brackets_are_text(capsys):
+    show_table(("path",), [("conv2/kernel[:, :, 29, 13]",)])
+    assert "conv2/kernel[:, :, 29, 13]" in capsys.readouterr().out
