@@ -36,7 +36,8 @@ class LayerFeatures:
         kernel: window (height, width). width_in: pixels of a row, padding included.
         n_in, n_out: products per output and outputs per position of the multiplication.
         reuse: times one multiplier is used per position. strategy: how multiplications are laid out, or None.
-        inp, out, accum: number formats. weight_bits: declared width of a weight.
+        inp, out, accum: number formats. weight_bits: declared width of a weight. constant_bits: of those, the bits that
+            a weight below 2 in magnitude can use.
         products: multiplications by kind, None where the layer has none.
         table_size: entries of a look-up table. table_bits: width of an entry.
         branches: layers that it reads. copies: streams that it writes.
@@ -65,6 +66,7 @@ class LayerFeatures:
     out: Port = field(default_factory=lambda: Port(16))
     accum: Port = field(default_factory=lambda: Port(16))
     weight_bits: int = 16
+    constant_bits: int = 16
     products: Products | None = None
     table_size: int = 1024
     table_bits: int = 18

@@ -123,6 +123,7 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         out=out,
         accum=accum,
         weight_bits=weight_type.width if weight_type else inp.bits,
+        constant_bits=max(min(weight_type.width, weight_type.fraction + 2), 1) if weight_type else inp.bits,
         products=products,
         table_size=_integer(attributes, "table_size", 1024),
         table_bits=table.width if table else 18,

@@ -135,6 +135,7 @@ def _layer(
         out=out,
         accum=accum,
         weight_bits=weight.bits,
+        constant_bits=_constant_bits(fields, weight),
         products=_products(fields, n_in, n_out, weight.bits),
         table_size=fields.count("table_size", 1024),
         table_bits=fields.port("exp_table_t" if family == "softmax" else "table_t", Port(18)).bits,
@@ -195,6 +196,13 @@ def _products(fields: Fields, n_in: int, n_out: int, bits: int) -> Products | No
         raise EstimateError(f"{fields.where} has {nonzero} nonzero weights of {total}; wanted 0 to {total}")
     many = round(nonzero * _many_share(bits))
     return expect_products(total, total - nonzero, round((nonzero - many) * 0.4), many, inputs, bits)
+
+
+def _constant_bits(fields: Fields, weight: Port) -> int:
+    """Bits that a weight below 2 in magnitude can use; all of them where the row knows no weights."""
+    if weight.integer is None or not fields.mapping("weights"):
+        return weight.bits
+    return max(min(weight.bits, weight.bits - weight.integer + 2), 1)
 
 
 def _many_share(bits: int) -> float:

@@ -21,8 +21,10 @@ def uses_dsp(layer: LayerFeatures, design: DesignFeatures) -> bool:
     """Whether a product of this layer that needs a multiplier goes to a DSP slice."""
     if design.multiplier is not None:
         return design.multiplier == "dsp"
-    # By the declared width, not the largest constant: else pruning could move a layer to look-up tables, at more cost.
-    return layer.inp.bits * layer.weight_bits > _FABRIC_BITS2[design.tool]
+    # By the declared type, not the largest constant: else pruning could move a layer to look-up tables, at more cost.
+    folded = layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1
+    bits = layer.weight_bits if folded else layer.constant_bits
+    return layer.inp.bits * bits > _FABRIC_BITS2[design.tool]
 
 
 def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
