@@ -13,8 +13,8 @@ from fpgaprune.estimate.memory import rom_blocks
 _FABRIC_BITS2 = {"vivado": 90, "vitis": 110}
 # A multiplier that the project forces into look-up tables is built without the tool's own shortcuts.
 _FORCED = 1.5
-# Beyond this many products in one function Vitis HLS no longer sums in trees (seen at 10,976 products, not at 4,096).
-_BALANCED_PRODUCTS = 4096
+# Beyond this many additions in one function Vitis HLS no longer sums in trees (seen at 5,876, not at 2,648).
+_BALANCED_ADDITIONS = 4096
 
 
 def uses_dsp(layer: LayerFeatures, design: DesignFeatures) -> bool:
@@ -72,13 +72,14 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     latency = cycles + max(turns - 2, 0) if turns > 2 else cycles
     made.latency_cycles = round(latency)
     made.interval_cycles = min(layer.reuse, made.latency_cycles + 1)
-    chained = _is_chain(layer, design)
-    # A register that is read only every second cycle can hold two values in turn.
-    if chained:
-        deep = 0.8 + 0.8 / layer.reuse
-    else:
-        # The last period is not used up; what is left of it needs no register.
-        deep = min(max(stages - 0.25, 0.0) / max(levels, 1.0), 2.0) * (0.8 + 0.2 / layer.reuse)
+    # A register that is read only every second cycle can hold two values in turn; the last period is not used up.
+    deep = min(max(stages - 0.25, 0.0) / max(levels, 1.0), 2.0) * (0.8 + 0.2 / layer.reuse)
+    chain = 0.8 + 0.8 / layer.reuse
+    if _is_chain(layer, design):
+        deep = chain
+    elif products.total > _BALANCED_ADDITIONS:
+        # A pruned layer that has become a tree holds no more than the chain that it was.
+        deep = min(deep, chain)
     if design.tool == "vivado":
         # Vivado HLS adds three numbers at once: every second sum needs no register.
         deep *= 0.7
@@ -104,8 +105,8 @@ def _levels(layer: LayerFeatures) -> float:
 
 def _is_chain(layer: LayerFeatures, design: DesignFeatures) -> bool:
     """Whether the sums of an output are made one after another: saturation forbids a tree, and so does sheer size."""
-    total = layer.products.total if layer.products else 0
-    return layer.accum.saturates or (total > _BALANCED_PRODUCTS and design.tool == "vitis")
+    nonzero = layer.products.nonzero if layer.products else 0
+    return layer.accum.saturates or (nonzero > _BALANCED_ADDITIONS and design.tool == "vitis")
 
 
 def _stages(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
