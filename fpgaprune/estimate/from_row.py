@@ -36,7 +36,7 @@ def row_features(row: Row) -> DesignFeatures:
     if not isinstance(layers, list) or not layers:
         raise EstimateError(f"row {name!r} has no 'layers'; wanted a list of at least one layer")
     parsed = [Fields(layer, f"row {name!r} layer {index}") for index, layer in enumerate(layers)]
-    tool = "vitis" if "vitis" in (fields.text("tool", "") or fields.text("backend", "")).lower() else "vivado"
+    tool = _tool(fields)
     clock = fields.number("clock_ns", 0.05, 10_000.0)
     uncertainty = clock * (0.27 if tool == "vitis" else 0.125)
     if row.get("clock_uncertainty_ns") is not None:
@@ -56,6 +56,16 @@ def row_features(row: Row) -> DesignFeatures:
         part=fields.text("part", "").lower(),
         pipelined=_pipelined(fields, parsed, io_type),
         multiplier=fields.choice("mul_impl_forced", ("dsp", "fabric")),
+    )
+
+
+def _tool(fields: Fields) -> str:
+    named = (fields.text("tool", "") or fields.text("backend", "")).lower()
+    for tool in ("vitis", "vivado"):
+        if tool in named:
+            return tool
+    raise EstimateError(
+        f"{fields.where} was made with {named or 'no named tool'!r}; only Vivado and Vitis HLS are known"
     )
 
 
