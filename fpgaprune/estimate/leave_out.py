@@ -29,6 +29,8 @@ _TRUTH = {"csynth": "csynth", "synth": "vsynth"}
 _TWINS = {"fastmachinelearning/hls4ml-tutorial": "Hector-Plata/hls4ml-tutorial"}
 # The middle share of truths that an interval is to hold.
 COVERAGE = 0.8
+# A count is whole and its interval rounded outwards: on a ratio a thousandth stands for that.
+_WHOLE = 1e-3
 
 
 def family(row: Row) -> str:
@@ -96,6 +98,25 @@ def covered(
     shares = {}
     for name, pairs in ratios(rows, predictions).items():
         low, high = factors[name]
-        # A count is whole: the interval is rounded outwards, which a thousandth stands for here.
-        shares[name] = sum(low - 1e-3 <= ratio <= high + 1e-3 for _, ratio in pairs) / len(pairs)
+        shares[name] = sum(low - _WHOLE <= ratio <= high + _WHOLE for _, ratio in pairs) / len(pairs)
+    return shares
+
+
+def covered_by_others(found: Mapping[str, Sequence[tuple[str, float]]]) -> dict[str, float | None]:
+    """Share of the truths that lie within intervals made of the other repositories alone, by figure.
+
+    None where no figure has three truths outside the repository in question.
+    """
+    shares: dict[str, float | None] = {}
+    for name, pairs in found.items():
+        inside = asked = 0
+        for left in {repo for repo, _ in pairs}:
+            others = [pair for pair in pairs if pair[0] != left]
+            if len(others) < 3:
+                continue
+            low, high = _quantiles(others)
+            mine = [ratio for repo, ratio in pairs if repo == left]
+            inside += sum(low - _WHOLE <= ratio <= high + _WHOLE for ratio in mine)
+            asked += len(mine)
+        shares[name] = inside / asked if asked else None
     return shares
