@@ -29,6 +29,8 @@ _TRUTH = {"csynth": "csynth", "synth": "vsynth"}
 _TWINS = {"fastmachinelearning/hls4ml-tutorial": "Hector-Plata/hls4ml-tutorial"}
 # The middle share of truths that an interval is to hold.
 COVERAGE = 0.8
+# Below this many truths an interval is made symmetric.
+_FEW = 20
 # A count is whole and its interval rounded outwards: on a ratio a thousandth stands for that.
 _WHOLE = 1e-3
 
@@ -88,7 +90,12 @@ def _quantiles(pairs: Sequence[tuple[str, float]]) -> tuple[float, float]:
     # The next truth is one of n + 1 equally likely ranks: few truths must give a wider interval (Vovk et al. 2005).
     outside = np.floor((len(values) + 1) * (1 - COVERAGE) / 2) / len(values)
     bounds = np.exp(np.interp([outside, 1 - outside], position, np.log(values[order])))
-    return float(min(bounds[0], 1.0)), float(max(bounds[1], 1.0))
+    below, above = float(min(bounds[0], 1.0)), float(max(bounds[1], 1.0))
+    if len(values) < _FEW:
+        # So few truths do not tell one side from the other: both get the wider.
+        above = max(above, 1 / below)
+        below = 1 / above
+    return below, above
 
 
 def covered(
