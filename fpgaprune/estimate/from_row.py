@@ -127,7 +127,6 @@ def _layer(
         name=name,
         kind=kind,
         family=family,
-        source=index - 1 if index else None,
         operation=(fields.text("activation", "") or fields.text("pool_op", "") or fields.text("fn", ""))
         .lower()
         .replace("_", ""),

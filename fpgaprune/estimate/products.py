@@ -71,7 +71,7 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.latency_cycles = round(latency)
     made.interval_cycles = min(layer.reuse, made.latency_cycles + 1)
     made.ff.update(pipeline_registers(layer, design, dsp))
-    made.ff["input_bit"] = layer.n_in * layer.inp.bits * min(made.latency_cycles, 4)
+    made.ff["input_bit"] = layer.n_in * layer.inp.bits * min(cycles, 4)
     made.ff["turn_bit"] = shared * layer.accum.bits
     return made
 
@@ -97,6 +97,7 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         made.lut["folded"] = multipliers
     # Each turn picks one of `reuse` inputs per lane, and one output per product where turns outlast the inputs.
     made.lut["input_select_bit"] = min(layer.reuse, layer.n_in) * math.ceil(layer.n_in / layer.reuse) * layer.inp.bits
+    # Vivado HLS shares that choice between outputs, except at these sizes (so say its reports; the cause is its own).
     if layer.n_in % 16 == 0 and layer.n_in <= 256 and 8 <= layer.reuse < layer.n_in and design.tool == "vivado":
         made.lut["lane_select"] = multipliers
     if layer.reuse > layer.n_in:
