@@ -24,7 +24,7 @@ def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     gather = layer.positions_in if layer.positions_in > 1 else 0
     made.ff["gather_bit"] = layer.n_in * layer.inp.bits
     if layer.strategy == "resource":
-        extra = 9 * pace(design) + (15 if layer.accum.saturates else 0)
+        extra = 9 * pace(design) + (5 if layer.accum.saturates else 0)
         made.latency_cycles = gather + layer.reuse + round(extra)
     else:
         made.latency_cycles = gather + made.latency_cycles + 1

@@ -12,12 +12,11 @@ class Port:
     """One number of a layer's input, output or accumulator.
 
     Attributes:
-        bits: width. signed: two's complement. rounds: rounds when written. saturates: saturates when written.
+        bits: width. rounds: rounds when written. saturates: saturates when written.
         integer: bits left of the binary point, or None where unknown.
     """
 
     bits: int
-    signed: bool = True
     rounds: bool = False
     saturates: bool = False
     integer: int | None = None
@@ -29,17 +28,17 @@ class LayerFeatures:
 
     Attributes:
         name: of the layer. kind: its class as the source names it. family: which hardware model prices it.
-        source: number of the layer that feeds it first (position in the design), or None.
         operation: activation or pooling function in lower case, where there is one.
         positions_in, positions_out: transfers a stream makes per inference (pixels); 1 for a vector.
         channels_in, channels_out: numbers per transfer.
         kernel: window (height, width). width_in: pixels of a row, padding included.
         n_in, n_out: products per output and outputs per position of the multiplication.
         reuse: times one multiplier is used per position. strategy: how multiplications are laid out, or None.
-        inp, out, accum: number formats. weight_bits: declared width of a weight.
+        inp, out, accum: number formats. weight_bits: declared width of a weight. constant_bits: of those, the bits that
+            a weight below 2 in magnitude can use.
         products: multiplications by kind, None where the layer has none.
         table_size: entries of a look-up table. table_bits: width of an entry.
-        branches: layers that it reads. copies: streams that it writes.
+        copies: streams that it writes.
         copies_in_parallel: positions that a parallel convolution computes at once.
         live_blocks: multipliers of the unrolled resource strategy that have a weight other than zero, else None.
         encoded: the window is kept by the 'encoded' scheme instead of a line buffer.
@@ -49,7 +48,6 @@ class LayerFeatures:
     name: str
     kind: str
     family: str
-    source: int | None = None
     operation: str = ""
     positions_in: int = 1
     positions_out: int = 1
@@ -65,10 +63,10 @@ class LayerFeatures:
     out: Port = field(default_factory=lambda: Port(16))
     accum: Port = field(default_factory=lambda: Port(16))
     weight_bits: int = 16
+    constant_bits: int = 16
     products: Products | None = None
     table_size: int = 1024
     table_bits: int = 18
-    branches: int = 1
     copies: int = 1
     copies_in_parallel: int = 1
     live_blocks: int | None = None

@@ -22,10 +22,12 @@ from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.from_row import row_features
 from fpgaprune.estimate.hardware import Hardware
+from fpgaprune.estimate.kinds import FAMILIES
 from fpgaprune.estimate.price import total_hardware
 from fpgaprune.estimate.stages import ff_share, lut_share
 
 Row = Mapping[str, Any]
+Piece = tuple[str, Hardware, Mapping[str, Any]]
 
 # Weight of the priors against the equations; few designs show what logic synthesis leaves, so there it is high.
 PRIOR_WEIGHT = {"lut": 0.012, "ff": 0.012, "synth": 0.3}
@@ -50,12 +52,15 @@ def equations(rows: Iterable[Row]) -> dict[str, list[Equation]]:
     for row in rows:
         if not _trusted(row):
             continue
+        # A recurrent layer cannot be priced, but the dense layers after it are as good as any.
+        priced = [layer for layer in row["layers"] if layer.get("class") in FAMILIES]
+        whole = len(priced) == len(row["layers"])
         try:
-            design = row_features(row)
+            design = row_features(row if whole else {**row, "layers": priced})
         except EstimateError:
             continue
-        parts = build(design)
-        for what, hardware, truth in _pieces(row, design, parts):
+        pieces = _pieces(row, design, build(design)) if whole else _layers(priced, design, build(design))
+        for what, hardware, truth in pieces:
             for resource, key in (("lut", "LUT"), ("ff", "FF")):
                 if truth.get(key) is not None:
                     quantities = getattr(hardware, resource)
@@ -114,15 +119,16 @@ def used_rows(rows: Iterable[Row]) -> list[tuple[str, str, str, int]]:
     return used
 
 
-def _pieces(row: Row, design: DesignFeatures, parts: Parts) -> list[tuple[str, Hardware, Mapping[str, Any]]]:
-    pieces = []
-    missing = []
-    for index, layer in enumerate(row["layers"]):
-        truth = layer.get("truth")
-        if truth:
-            pieces.append((design.layers[index].name, parts.layers[index], truth))
-        elif layer["class"] == "Dense":
-            missing.append(index)
+def _layers(layers: Sequence[Row], design: DesignFeatures, parts: Parts) -> list[Piece]:
+    """Name, hardware and report of every layer that the report knows by name."""
+    known = zip(layers, design.layers, parts.layers, strict=True)
+    return [(features.name, hardware, layer["truth"]) for layer, features, hardware in known if layer.get("truth")]
+
+
+def _pieces(row: Row, design: DesignFeatures, parts: Parts) -> list[Piece]:
+    """The same, with what lies between the layers, and with dense layers whose modules carry no layer's name."""
+    pieces = _layers(row["layers"], design, parts)
+    missing = [i for i, layer in enumerate(row["layers"]) if layer["class"] == "Dense" and not layer.get("truth")]
     pieces += _unnamed_dense(row, design, parts, missing)
     breakdown = (row["truth"].get("csynth") or {}).get("breakdown") or {}
     between = breakdown.get("FIFO" if not design.pipelined else "Register") or {}
@@ -131,9 +137,7 @@ def _pieces(row: Row, design: DesignFeatures, parts: Parts) -> list[tuple[str, H
     return pieces
 
 
-def _unnamed_dense(
-    row: Row, design: DesignFeatures, parts: Parts, missing: Sequence[int]
-) -> list[tuple[str, Hardware, Mapping[str, Any]]]:
+def _unnamed_dense(row: Row, design: DesignFeatures, parts: Parts, missing: Sequence[int]) -> list[Piece]:
     """Dense layers whose modules carry no layer's name, matched by size where the numbers of both agree."""
     named = {layer["truth"]["module"] for layer in row["layers"] if layer.get("truth") and layer["truth"].get("module")}
     modules = [m for name, m in (row.get("modules") or {}).items() if name.startswith("dense_") and name not in named]

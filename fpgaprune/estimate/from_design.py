@@ -105,7 +105,6 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         name=spec.name,
         kind=spec.kind,
         family=family,
-        source=known[spec.inputs[0]] if spec.inputs else None,
         operation=str(attributes.get("activation") or attributes.get("pool_op") or attributes.get("op") or "")
         .lower()
         .replace("_", ""),
@@ -123,10 +122,10 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         out=out,
         accum=accum,
         weight_bits=weight_type.width if weight_type else inp.bits,
+        constant_bits=max(min(weight_type.width, weight_type.fraction + 2), 1) if weight_type else inp.bits,
         products=products,
         table_size=_integer(attributes, "table_size", 1024),
         table_bits=table.width if table else 18,
-        branches=len(spec.inputs) or 1,
         copies=2 if family == "clone" else 1,
         copies_in_parallel=max(positions // _integer(attributes, "n_partitions", positions or 1), 1),
         live_blocks=_live_blocks(spec, weight) if spec.strategy == "resource_unrolled" else None,
@@ -161,4 +160,4 @@ def _integer(attributes: Mapping[str, object], key: str, otherwise: int) -> int:
 def _port(kind: FixedType | None, fallback: Port) -> Port:
     if kind is None:
         return fallback
-    return Port(kind.width, kind.signed, kind.rounding.startswith("RND"), kind.overflow.startswith("SAT"), kind.integer)
+    return Port(kind.width, kind.rounding.startswith("RND"), kind.overflow.startswith("SAT"), kind.integer)

@@ -36,7 +36,7 @@ def row_features(row: Row) -> DesignFeatures:
     if not isinstance(layers, list) or not layers:
         raise EstimateError(f"row {name!r} has no 'layers'; wanted a list of at least one layer")
     parsed = [Fields(layer, f"row {name!r} layer {index}") for index, layer in enumerate(layers)]
-    tool = "vitis" if "vitis" in (fields.text("tool", "") or fields.text("backend", "")).lower() else "vivado"
+    tool = _tool(fields)
     clock = fields.number("clock_ns", 0.05, 10_000.0)
     uncertainty = clock * (0.27 if tool == "vitis" else 0.125)
     if row.get("clock_uncertainty_ns") is not None:
@@ -56,6 +56,16 @@ def row_features(row: Row) -> DesignFeatures:
         part=fields.text("part", "").lower(),
         pipelined=_pipelined(fields, parsed, io_type),
         multiplier=fields.choice("mul_impl_forced", ("dsp", "fabric")),
+    )
+
+
+def _tool(fields: Fields) -> str:
+    named = (fields.text("tool", "") or fields.text("backend", "")).lower()
+    for tool in ("vitis", "vivado"):
+        if tool in named:
+            return tool
+    raise EstimateError(
+        f"{fields.where} was made with {named or 'no named tool'!r}; only Vivado and Vitis HLS are known"
     )
 
 
@@ -117,7 +127,6 @@ def _layer(
         name=name,
         kind=kind,
         family=family,
-        source=index - 1 if index else None,
         operation=(fields.text("activation", "") or fields.text("pool_op", "") or fields.text("fn", ""))
         .lower()
         .replace("_", ""),
@@ -135,6 +144,7 @@ def _layer(
         out=out,
         accum=accum,
         weight_bits=weight.bits,
+        constant_bits=_constant_bits(fields, weight),
         products=_products(fields, n_in, n_out, weight.bits),
         table_size=fields.count("table_size", 1024),
         table_bits=fields.port("exp_table_t" if family == "softmax" else "table_t", Port(18)).bits,
@@ -195,6 +205,13 @@ def _products(fields: Fields, n_in: int, n_out: int, bits: int) -> Products | No
         raise EstimateError(f"{fields.where} has {nonzero} nonzero weights of {total}; wanted 0 to {total}")
     many = round(nonzero * _many_share(bits))
     return expect_products(total, total - nonzero, round((nonzero - many) * 0.4), many, inputs, bits)
+
+
+def _constant_bits(fields: Fields, weight: Port) -> int:
+    """Bits that a weight below 2 in magnitude can use; all of them where the row knows no weights."""
+    if weight.integer is None or not fields.mapping("weights"):
+        return weight.bits
+    return max(min(weight.bits, weight.bits - weight.integer + 2), 1)
 
 
 def _many_share(bits: int) -> float:

@@ -29,6 +29,10 @@ _TRUTH = {"csynth": "csynth", "synth": "vsynth"}
 _TWINS = {"fastmachinelearning/hls4ml-tutorial": "Hector-Plata/hls4ml-tutorial"}
 # The middle share of truths that an interval is to hold.
 COVERAGE = 0.8
+# Below this many truths an interval is made symmetric.
+_FEW = 20
+# A count is whole and its interval rounded outwards: on a ratio a thousandth stands for that.
+_WHOLE = 1e-3
 
 
 def family(row: Row) -> str:
@@ -86,7 +90,12 @@ def _quantiles(pairs: Sequence[tuple[str, float]]) -> tuple[float, float]:
     # The next truth is one of n + 1 equally likely ranks: few truths must give a wider interval (Vovk et al. 2005).
     outside = np.floor((len(values) + 1) * (1 - COVERAGE) / 2) / len(values)
     bounds = np.exp(np.interp([outside, 1 - outside], position, np.log(values[order])))
-    return float(min(bounds[0], 1.0)), float(max(bounds[1], 1.0))
+    below, above = float(min(bounds[0], 1.0)), float(max(bounds[1], 1.0))
+    if len(values) < _FEW:
+        # So few truths do not tell one side from the other: both get the wider.
+        above = max(above, 1 / below)
+        below = 1 / above
+    return below, above
 
 
 def covered(
@@ -96,6 +105,25 @@ def covered(
     shares = {}
     for name, pairs in ratios(rows, predictions).items():
         low, high = factors[name]
-        # A count is whole: the interval is rounded outwards, which a thousandth stands for here.
-        shares[name] = sum(low - 1e-3 <= ratio <= high + 1e-3 for _, ratio in pairs) / len(pairs)
+        shares[name] = sum(low - _WHOLE <= ratio <= high + _WHOLE for _, ratio in pairs) / len(pairs)
+    return shares
+
+
+def covered_by_others(found: Mapping[str, Sequence[tuple[str, float]]]) -> dict[str, float | None]:
+    """Share of the truths that lie within intervals made of the other repositories alone, by figure.
+
+    None where no figure has three truths outside the repository in question.
+    """
+    shares: dict[str, float | None] = {}
+    for name, pairs in found.items():
+        inside = asked = 0
+        for left in {repo for repo, _ in pairs}:
+            others = [pair for pair in pairs if pair[0] != left]
+            if len(others) < 3:
+                continue
+            low, high = _quantiles(others)
+            mine = [ratio for repo, ratio in pairs if repo == left]
+            inside += sum(low - _WHOLE <= ratio <= high + _WHOLE for ratio in mine)
+            asked += len(mine)
+        shares[name] = inside / asked if asked else None
     return shares

@@ -8,21 +8,22 @@ from fpgaprune.estimate.device import dsps_per_product, speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import rom_blocks
+from fpgaprune.estimate.trees import pipeline_registers, pipeline_stages, sum_bits
 
 # A product whose operand widths multiply to no more than this is cheaper in look-up tables (in bits squared).
 _FABRIC_BITS2 = {"vivado": 90, "vitis": 110}
 # A multiplier that the project forces into look-up tables is built without the tool's own shortcuts.
 _FORCED = 1.5
-# Beyond this many products in one function Vitis HLS no longer sums in trees (seen at 10,976 products, not at 4,096).
-_BALANCED_PRODUCTS = 4096
 
 
 def uses_dsp(layer: LayerFeatures, design: DesignFeatures) -> bool:
     """Whether a product of this layer that needs a multiplier goes to a DSP slice."""
     if design.multiplier is not None:
         return design.multiplier == "dsp"
-    # By the declared width, not the largest constant: else pruning could move a layer to look-up tables, at more cost.
-    return layer.inp.bits * layer.weight_bits > _FABRIC_BITS2[design.tool]
+    # By the declared type, not the largest constant: else pruning could move a layer to look-up tables, at more cost.
+    folded = layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1
+    bits = layer.weight_bits if folded else layer.constant_bits
+    return layer.inp.bits * bits > _FABRIC_BITS2[design.tool]
 
 
 def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
@@ -49,8 +50,8 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     speed = speed_of(design.part)
     dsp = uses_dsp(layer, design)
     adds = products.nonzero
-    sum_bits = _sum_bits(layer)
-    made.lut["add_bit"] = adds * sum_bits
+    width = sum_bits(layer)
+    made.lut["add_bit"] = adds * width
     if design.tool == "vivado":
         made.lut["add"] = adds
     made.lut["shift_add_bit"] = products.distinct_few * (layer.inp.bits + bits / 2)
@@ -63,67 +64,16 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         made.dsp = kept * dsps_per_product(speed, layer.inp.bits, bits)
     else:
         made.lut["multiply_bit2"] = kept * layer.inp.bits * bits * (_FORCED if design.multiplier else 1.0)
-    stages = _stages(layer, design, dsp)
+    stages = pipeline_stages(layer, design, dsp)
     cycles = max(math.ceil(stages) - 1, 0)
-    levels = _levels(layer)
     turns = wants / kept if kept else 0.0
     latency = cycles + max(turns - 2, 0) if turns > 2 else cycles
     made.latency_cycles = round(latency)
     made.interval_cycles = min(layer.reuse, made.latency_cycles + 1)
-    chained = _is_chain(layer, design)
-    # A register that is read only every second cycle can hold two values in turn.
-    if chained:
-        deep = 0.8 + 0.8 / layer.reuse
-    else:
-        # The last period is not used up; what is left of it needs no register.
-        deep = min(max(stages - 0.25, 0.0) / max(levels, 1.0), 2.0) * (0.8 + 0.2 / layer.reuse)
-    if design.tool == "vivado":
-        # Vivado HLS adds three numbers at once: every second sum needs no register.
-        deep *= 0.7
-    made.ff["tree_bit"] = adds * sum_bits * deep
-    made.ff["input_bit"] = layer.n_in * layer.inp.bits * min(made.latency_cycles, 4)
+    made.ff.update(pipeline_registers(layer, design, dsp))
+    made.ff["input_bit"] = layer.n_in * layer.inp.bits * min(cycles, 4)
     made.ff["turn_bit"] = shared * layer.accum.bits
     return made
-
-
-def _sum_bits(layer: LayerFeatures) -> float:
-    """Mean width of the additions of one output: a product and half of what the sum grows by, or the accumulator."""
-    constant = layer.weight_bits
-    if layer.products and layer.strategy != "resource":
-        constant = min(constant, layer.products.constant_bits)
-    return min(layer.accum.bits, layer.inp.bits + constant + _levels(layer) / 2)
-
-
-def _levels(layer: LayerFeatures) -> float:
-    products = layer.products
-    per_output = products.nonzero / layer.n_out if products and layer.n_out else 0.0
-    return math.log2(per_output + 1)
-
-
-def _is_chain(layer: LayerFeatures, design: DesignFeatures) -> bool:
-    """Whether the sums of an output are made one after another: saturation forbids a tree, and so does sheer size."""
-    total = layer.products.total if layer.products else 0
-    return layer.accum.saturates or (total > _BALANCED_PRODUCTS and design.tool == "vitis")
-
-
-def _stages(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
-    """Clock periods that the multipliers and the sum of one output take; the whole ones become pipeline stages."""
-    speed = speed_of(design.part)
-    period = design.clock_ns - design.uncertainty_ns
-    products = layer.products
-    nonzero = products.nonzero if products else 0
-    if _is_chain(layer, design):
-        step = speed.add_ns * (2.0 if layer.accum.saturates else 1.0)
-        return nonzero / layer.n_out * step / period
-    adds_per_cycle = max(period / speed.add_ns, 1.0)
-    if adds_per_cycle < 2:
-        adds_per_cycle = 1.0
-    multiply = 0.0
-    if products and products.many:
-        multiply = speed.multiply_ns if dsp else 1.3 * speed.add_ns
-    # A multiplier that does not fit a cycle has registers at its ports too.
-    first = multiply / period * 0.35 if multiply < period else 2.5 if dsp else 1.0
-    return _levels(layer) / adds_per_cycle + first
 
 
 def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
@@ -134,7 +84,7 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     if layer.strategy == "resource_unrolled" and layer.live_blocks is not None:
         multipliers = layer.live_blocks
     speed = speed_of(design.part)
-    made.lut["add_bit"] = multipliers * _sum_bits(layer)
+    made.lut["add_bit"] = multipliers * sum_bits(layer)
     if design.tool == "vivado":
         made.lut["add"] = multipliers
     if layer.accum.saturates or layer.accum.rounds:
@@ -147,6 +97,7 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         made.lut["folded"] = multipliers
     # Each turn picks one of `reuse` inputs per lane, and one output per product where turns outlast the inputs.
     made.lut["input_select_bit"] = min(layer.reuse, layer.n_in) * math.ceil(layer.n_in / layer.reuse) * layer.inp.bits
+    # Vivado HLS shares that choice between outputs, except at these sizes (so say its reports; the cause is its own).
     if layer.n_in % 16 == 0 and layer.n_in <= 256 and 8 <= layer.reuse < layer.n_in and design.tool == "vivado":
         made.lut["lane_select"] = multipliers
     if layer.reuse > layer.n_in:

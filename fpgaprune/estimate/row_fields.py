@@ -96,4 +96,4 @@ class Fields:
         if integer is not None and (isinstance(integer, bool) or not isinstance(integer, int) or abs(integer) > 1024):
             raise EstimateError(f"{self.where} has a {key} of {integer!r:.20} integer bits; wanted a whole number")
         text = str(value.get("str", "")).upper()
-        return Port(bits, bool(value.get("signed", True)), "RND" in text, "SAT" in text, integer)
+        return Port(bits, "RND" in text, "SAT" in text, integer)

@@ -42,7 +42,9 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     turns = layer.positions_in
     if layer.strategy == "resource":
         sums = math.log2(max(layer.n_in / layer.reuse, 1.0))
-        overhead = 2.2 + (9.2 + sums) * pace(design) + (5 if layer.accum.saturates else 0)
+        overhead = 2.2 + (9.2 + sums) * pace(design)
+        if layer.accum.saturates:
+            overhead += 5 if layer.reuse > 1 else 2
         made.latency_cycles = turns * round(layer.reuse + overhead)
     else:
         # The window travels down the pipeline with the products that it feeds.

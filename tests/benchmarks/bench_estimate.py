@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 from fpgaprune.estimate.coefficients import Calibration, calibration, write_calibration  # noqa: E402
 from fpgaprune.estimate.fit import fit_rows, read_rows, used_rows  # noqa: E402
-from fpgaprune.estimate.leave_out import covered, family, interval_factors, predict_left_out, ratios  # noqa: E402
+from fpgaprune.estimate.leave_out import covered_by_others, family, interval_factors, predict_left_out, ratios  # noqa: E402
 from fpgaprune.estimate.rows import predict_row  # noqa: E402
 
 GOALS = {
@@ -41,17 +41,17 @@ def percentile(values: Sequence[float], q: float) -> float:
 
 
 def error_table(rows: Sequence[Mapping[str, Any]], predictions: Sequence[Mapping[str, Any]]) -> None:
-    factors = interval_factors(ratios(rows, predictions))
-    shares = covered(rows, predictions, factors)
+    found = ratios(rows, predictions)
+    factors, shares = interval_factors(found), covered_by_others(found)
     out("| figure | designs | median | 90th percentile | goal | 80 % interval | covered |")
     out("|---|---|---|---|---|---|---|")
-    for name, pairs in ratios(rows, predictions).items():
+    for name, pairs in found.items():
         errors = [abs(1 / ratio - 1) for _, ratio in pairs]
         goal = "{:.2f} / {:.2f}".format(*GOALS[name]) if name in GOALS else "-"
         low, high = factors[name]
         out(
             f"| {name} | {len(errors)} | {median(errors):.3f} | {percentile(errors, 0.9):.3f} | {goal} "
-            f"| x{low:.2f} to x{high:.2f} | {shares[name]:.0%} |"
+            f"| x{low:.2f} to x{high:.2f} | {'-' if shares[name] is None else format(shares[name], '.0%')} |"
         )
 
 

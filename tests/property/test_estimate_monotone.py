@@ -62,3 +62,21 @@ def test_latency_never_grows_with_zeros_where_no_multiplier_is_shared(reuse):
         design = mlp(reuse, "resource", seed=seed) if reuse > 1 else mlp(1, seed=seed)
         pruned = more_zeros(design, np.random.default_rng(seed), 0.5)
         assert estimate(pruned, TARGETS[1]).latency_cycles <= estimate(design, TARGETS[1]).latency_cycles
+
+
+@pytest.mark.parametrize("reuse", [1, 2, 100])
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.clock_ns:g} ns")
+def test_pruning_a_chain_into_a_tree_never_costs_more(reuse, target):
+    """Vitis HLS sums long rows one by one and short ones in trees: the step between is no dearer either."""
+    rng = np.random.default_rng(0)
+    design = mlp(reuse, zeros=0.0, width=8, backend="Vitis")
+    wide = replace(design.layers[1], weights={**design.layers[1].weights, "weight": rng.integers(1, 128, (96, 64))})
+    layers = (replace(design.layers[0], output_shape=(96,)), replace(wide, output_shape=(64,)))
+    design = replace(design, layers=layers, outputs=("fc1",))
+    before = figures(design, target)
+    for _ in range(12):
+        design = more_zeros(design, rng, 0.1)
+        after = figures(design, target)
+        for stage, last in zip(after, before, strict=True):
+            assert all(stage[name] <= last[name] + 1e-9 for name in last)
+        before = after

@@ -1,0 +1,98 @@
+"""Adder trees and chains: how wide, how deep, into how many clock periods they are cut, and what the cuts hold."""
+
+from __future__ import annotations
+
+import math
+
+from fpgaprune.estimate.device import Speed, speed_of
+from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
+
+# Beyond this many additions in one function Vitis HLS no longer sums in trees (seen at 5,876, not at 2,648).
+_BALANCED_ADDITIONS = 4096
+
+
+def sum_bits(layer: LayerFeatures) -> float:
+    """Mean width of the additions of one output: a product and half of what the sum grows by, or the accumulator."""
+    constant = layer.weight_bits
+    if layer.products and layer.strategy != "resource":
+        constant = min(constant, layer.products.constant_bits)
+    return min(layer.accum.bits, layer.inp.bits + constant + _levels(layer) / 2)
+
+
+def _levels(layer: LayerFeatures) -> float:
+    products = layer.products
+    per_output = products.nonzero / layer.n_out if products and layer.n_out else 0.0
+    return math.log2(per_output + 1)
+
+
+def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> dict[str, float]:
+    """Bits that the pipeline of multipliers and sums holds: what is alive where it is cut into clock periods.
+
+    A cut after l levels of an adder tree holds one number for every 2**l products. Where a multiplier and one addition
+    do not fit a period together, the products of multipliers are held too; where a multiplier takes several, so are the
+    products that need none.
+    """
+    products = layer.products
+    if products is None or not products.nonzero:
+        return {}
+    speed, period = speed_of(design.part), design.clock_ns - design.uncertainty_ns
+    bits = sum_bits(layer)
+    per_period = _adds_per_period(speed, period)
+    multiply = _multiply_ns(layer, design, dsp)
+    first = (period - multiply) / speed.add_ns if multiply else per_period
+    alone = first < 1
+    cut = per_period if alone else min(first, per_period)
+    alive = 0.0
+    while cut < _levels(layer):
+        alive += products.nonzero * 2.0**-cut
+        cut += per_period
+    if products.total > _BALANCED_ADDITIONS:
+        # A pruned layer that has become a tree holds no more than the chain that it was.
+        alive = min(alive, products.nonzero * _chain_depth(layer, design))
+    if _is_chain(layer, design):
+        alive = products.nonzero * _chain_depth(layer, design)
+    held = products.distinct_many if alone else 0.0
+    waiting = (products.nonzero - products.distinct_many) / layer.reuse**2 if dsp and multiply > period else 0.0
+    # A register that is read only every second cycle can hold two values in turn.
+    turns = 1.0 if _is_chain(layer, design) else 0.8 + 0.2 / layer.reuse
+    return {"tree_bit": alive * bits * turns, "product_bit": held * bits * turns, "wait_bit": max(waiting, 0.0) * bits}
+
+
+def _chain_depth(layer: LayerFeatures, design: DesignFeatures) -> float:
+    """Registers per addition of a sum made one by one; Vivado HLS adds three numbers at once."""
+    return (0.8 + 0.8 / layer.reuse) * (0.7 if design.tool == "vivado" else 1.0)
+
+
+def _adds_per_period(speed: Speed, period: float) -> float:
+    """Levels of additions between two registers; below two only whole ones count."""
+    ratio = period / speed.add_ns
+    return ratio if ratio >= 2 else 1.0
+
+
+def _multiply_ns(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
+    """Delay of a multiplier of this layer, 0 where it needs none."""
+    if layer.products is None or not layer.products.many:
+        return 0.0
+    speed = speed_of(design.part)
+    return speed.multiply_ns if dsp else 1.3 * speed.add_ns
+
+
+def _is_chain(layer: LayerFeatures, design: DesignFeatures) -> bool:
+    """Whether the sums of an output are made one after another: saturation forbids a tree, and so does sheer size."""
+    nonzero = layer.products.nonzero if layer.products else 0
+    return layer.accum.saturates or (nonzero > _BALANCED_ADDITIONS and design.tool == "vitis")
+
+
+def pipeline_stages(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
+    """Clock periods that the multipliers and the sum of one output take; the whole ones become pipeline stages."""
+    speed = speed_of(design.part)
+    period = design.clock_ns - design.uncertainty_ns
+    products = layer.products
+    nonzero = products.nonzero if products else 0
+    if _is_chain(layer, design):
+        step = speed.add_ns * (2.0 if layer.accum.saturates else 1.0)
+        return nonzero / layer.n_out * step / period
+    multiply = _multiply_ns(layer, design, dsp)
+    # A multiplier that does not fit a cycle has registers at its ports too.
+    first = multiply / period * 0.35 if multiply < period else 2.5 if dsp else 1.0
+    return _levels(layer) / _adds_per_period(speed, period) + first
