@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from fpgaprune.keras_hook import register_with_keras
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -18,9 +20,11 @@ _HOMES = {
     "Part": "fpgaprune.target",
     "Target": "fpgaprune.target",
     "FpgaPruneError": "fpgaprune.errors",
+    "Frozen": "fpgaprune.train",
     "LockedOptimizer": "fpgaprune.train",
     "finetune": "fpgaprune.train",
     "find_part": "fpgaprune.target",
+    "freeze": "fpgaprune.train",
     "list_parts": "fpgaprune.target",
     "lock": "fpgaprune.train",
     "relock": "fpgaprune.train",
@@ -28,6 +32,8 @@ _HOMES = {
 }
 
 __all__ = sorted(_HOMES)
+
+register_with_keras()
 
 
 def __getattr__(name: str) -> Any:
