@@ -94,7 +94,9 @@ def test_two_replicas():
 
 
 def plain_model():
-    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(6, name="dense"), keras.layers.Dense(2, name="out")])
+    model = keras.Sequential(
+        [keras.Input((4,)), keras.layers.Dense(6, name="dense"), keras.layers.Dense(2, name="out")]
+    )
     model.compile("adam", "mse")
     return model
 
