@@ -49,7 +49,9 @@ class Frozen(keras.layers.Wrapper):
     def call(self, inputs: Any, training: bool | None = None) -> Any:
         """What the wrapped layer computes."""
         frozen = [(variable, keras.ops.stop_gradient(_uncast(variable))) for variable in self.layer.variables]
-        with keras.StatelessScope(frozen) as scope:
+        with keras.StatelessScope() as scope:
+            for variable, constant in frozen:
+                scope.add_update((variable, constant))
             outputs = self.layer(inputs, training=training)
         parameters = {id(variable) for variable in self.layer.weights if getattr(_uncast(variable), "trainable", True)}
         statistics = {id(variable) for variable in self.layer.weights} - parameters
@@ -75,5 +77,5 @@ class Frozen(keras.layers.Wrapper):
 
 
 def _uncast(variable: Any) -> Any:
-    # Under a mixed policy `variable.value` is cast to 16 bits for the wrapper, whatever the layer computes in.
+    # Under a mixed policy `variable.value` is cast to what the wrapper computes in; the layer may differ.
     return variable.value if variable._value is None else variable._value

@@ -21,7 +21,7 @@ def held_values(values: Values, masks: MaskSet, weights: Mapping[str, Any]) -> d
 
     Args:
         values: "zero", "current" (what `weights` hold now) or weight path to an array that broadcasts to
-            the weight's shape, one for each path in `masks`.
+            the weight's shape, one for each path in `masks` that locks something.
         masks: True = free, False = locked.
         weights: the variables, by weight path.
 
@@ -39,6 +39,9 @@ def held_values(values: Values, masks: MaskSet, weights: Mapping[str, Any]) -> d
             raise LockError(f"values for {path!r} have no mask; {near_misses(path, masks)}")
     held = {}
     for path, mask in masks.items():
+        if path not in values and mask.all():
+            held[path] = np.zeros_like(read(weights[path]))
+            continue
         if path not in values:
             raise LockError(f"values for {path!r} are missing; give an array for each mask, or 'zero' or 'current'")
         held[path] = _checked(path, _given(path, values[path], weights[path]), mask)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import keras
@@ -177,45 +178,46 @@ def assert_locked(before: dict[str, list[Any]], after: dict[str, list[Any]], mas
         assert np.any(after[path][0][mask] != before[path][0][mask]), f"{path}: no free element moved"
 
 
-def assert_free_alike(got: dict[str, list[Any]], wanted: dict[str, list[Any]], masks: dict[str, Any]) -> None:
+def assert_free_alike(
+    got: dict[str, list[Any]], wanted: dict[str, list[Any]], masks: dict[str, Any], exact: bool
+) -> None:
     for path, mask in masks.items():
         for at, (one, other) in enumerate(zip(got[path], wanted[path], strict=True)):
-            assert same_bits(one[mask], other[mask]), f"{path}, array {at}: free elements differ"
+            alike = same_bits if exact else partial(np.allclose, rtol=1e-5, atol=1e-6)
+            assert alike(one[mask], other[mask]), f"{path}, array {at}: free elements differ"
 
 
 # The cases
 
 
 def from_the_first_step(row: Row, lock: Lock = lock_it, jit: bool = False, **options: Any) -> None:
-    trial, masks = Trial(row, **options), random_masks()
-    trial.lock(lock, masks)
-    before = trial.arrays()
-    trial.run(random_gradients(4), jit=jit)
-    trial.optimizer.finalize_variable_values(list(trial.weights.values()))
-    assert_locked(before, trial.arrays(), masks)
+    _locked_beside_unlocked(row, lock, 0, {"jit": jit}, options)
 
 
 def after_free_steps(row: Row, lock: Lock = lock_it, eager: bool = False, **options: Any) -> None:
-    trial, masks = Trial(row, **options), random_masks()
-    trial.build()
-    trial.run(random_gradients(2, seed=3))
-    trial.lock(lock, masks)
-    before = trial.arrays()
-    trial.run(random_gradients(4), eager=eager)
-    trial.optimizer.finalize_variable_values(list(trial.weights.values()))
-    assert_locked(before, trial.arrays(), masks)
+    _locked_beside_unlocked(row, lock, 2, {"eager": eager}, options)
 
 
-def free_elements_as_without_a_lock(row: Row, lock: Lock = lock_it, jit: bool = False, **options: Any) -> None:
+def _locked_beside_unlocked(
+    row: Row, lock: Lock, free_steps: int, how: dict[str, Any], options: dict[str, Any]
+) -> None:
+    """Locked bits stay, and free elements are those of a twin without a lock that is fed the same gradients."""
     alone, locked, masks = Trial(row, **options), Trial(row, **options), random_masks()
-    alone.build()
+    for trial in (alone, locked):
+        if free_steps:
+            trial.build()
+            trial.run(random_gradients(free_steps, seed=3))
+    if not free_steps:
+        alone.build()
     locked.lock(lock, masks)
     before = locked.arrays()
     for trial in (alone, locked):
-        trial.run(random_gradients(4), jit=jit)
+        trial.run(random_gradients(4), **how)
         trial.optimizer.finalize_variable_values(list(trial.weights.values()))
     assert_locked(before, locked.arrays(), masks)
-    assert_free_alike(locked.arrays(), alone.arrays(), masks)
+    if row.elementwise and not {"clipnorm", "global_clipnorm"} & options.keys():
+        # XLA rounds as it fuses, and it fuses the two steps differently.
+        assert_free_alike(locked.arrays(), alone.arrays(), masks, exact=not how.get("jit"))
 
 
 def odd_bits_stay(row: Row, lock: Lock = lock_it) -> None:

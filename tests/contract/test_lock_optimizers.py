@@ -13,10 +13,6 @@ sys.modules["lock_contract"] = contract
 _SPEC.loader.exec_module(contract)
 
 every_row = pytest.mark.parametrize("row", contract.ROWS, ids=lambda row: row.name)
-mixing = pytest.mark.parametrize("row", [row for row in contract.ROWS if not row.elementwise], ids=lambda row: row.name)
-elementwise = pytest.mark.parametrize(
-    "row", [row for row in contract.ROWS if row.elementwise], ids=lambda row: row.name
-)
 
 
 def options(quick, among=tuple(contract.OPTIONS)):
@@ -26,19 +22,13 @@ def options(quick, among=tuple(contract.OPTIONS)):
     )
 
 
-@options(quick=["ema overwrite"], among=[name for name in contract.OPTIONS if "norm" not in name])
-@elementwise
-def test_from_the_first_step_and_free_elements_as_without_a_lock(row, option):
-    contract.free_elements_as_without_a_lock(row, **contract.OPTIONS[option])
-
-
-@options(quick=["plain"])
-@mixing
+@options(quick=["plain"], among=["plain", "weight decay", "ema overwrite"])
+@every_row
 def test_from_the_first_step(row, option):
     contract.from_the_first_step(row, **contract.OPTIONS[option])
 
 
-@options(quick=["plain"])
+@options(quick=["ema overwrite"])
 @every_row
 def test_after_free_steps(row, option):
     contract.after_free_steps(row, **contract.OPTIONS[option])
@@ -76,9 +66,3 @@ def test_sparse_gradients(row):
 @every_row
 def test_jit_compile(row):
     contract.from_the_first_step(row, jit=True)
-
-
-@pytest.mark.slow
-@elementwise
-def test_free_elements_as_without_a_lock_under_jit_compile(row):
-    contract.free_elements_as_without_a_lock(row, jit=True)

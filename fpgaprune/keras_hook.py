@@ -1,0 +1,53 @@
+"""Keras can read fpgaprune's own classes from a model file as soon as both are imported, in either order.
+
+`keras.saving.load_model` finds a class only if its module was imported. fpgaprune imports Keras lazily, so
+the module with its classes follows Keras: when Keras is imported, or at once where it has been.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+_CLASSES = "fpgaprune.train"
+
+
+class _KerasFinder(MetaPathFinder):
+    """Finds Keras once, as Python would, and has it followed by our classes."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        del path, target
+        if fullname != "keras":
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def execute_then_register(module: ModuleType) -> None:
+            execute(module)
+            _register(module)
+
+        # On the loader that Python made, which keeps its type: importlib.resources asks for it.
+        vars(spec.loader)["exec_module"] = execute_then_register
+        return spec
+
+
+def register_with_keras() -> None:
+    """Keras knows our serializable classes from its import on, where it runs on TensorFlow."""
+    if "keras" in sys.modules:
+        _register(sys.modules["keras"])
+    elif not any(isinstance(finder, _KerasFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _KerasFinder())
+
+
+def _register(keras: ModuleType) -> None:
+    if keras.backend.backend() == "tensorflow":
+        import_module(_CLASSES)
