@@ -9,7 +9,7 @@ SOURCES := $(shell find fpgaprune hw -type f -not -name '*.pyc')
 OUTSIDE := $(CURDIR)/build/outside
 PYTEST = cd $(OUTSIDE) && FPGAPRUNE_FROM_WHEEL=1 $(CURDIR)/$(BIN)/python -m pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -p no:cacheprovider
 
-.PHONY: demo test test-fast test-all lint bench lock clean
+.PHONY: demo test test-fast test-all lint bench bench-estimate lock clean
 
 demo: $(WHEEL)
 	@command -v g++ > /dev/null || echo "g++ was not found: the demo leaves out the C simulation and says so; install a C++ compiler for it"
@@ -36,6 +36,10 @@ lint: $(READY)
 bench: $(WHEEL)
 	@mkdir -p $(OUTSIDE)
 	cd $(OUTSIDE) && for script in $(CURDIR)/tests/benchmarks/bench_*.py; do $(CURDIR)/$(BIN)/python $$script || exit 1; done
+
+# Errors of the estimates with one repository left out at a time: make bench-estimate ROWS=calibration.jsonl
+bench-estimate: $(WHEEL)
+	$(BIN)/python tests/benchmarks/bench_estimate.py $(or $(ROWS),../shared/ground_truth/calibration.jsonl)
 
 # Regenerates requirements.lock: every dependency, pinned, with hashes and without index addresses.
 lock: $(READY)

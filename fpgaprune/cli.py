@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from fpgaprune.errors import CertificateError, ExportError, FpgaPruneError, HlsError, ToolError
+from fpgaprune.errors import CertificateError, ConfigError, ExportError, FpgaPruneError, HlsError, ToolError
 from fpgaprune.terminal import Cell, Watcher, show_table
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ def main() -> None:
     try:
         app()
     except FpgaPruneError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {_plain(str(error))}", soft_wrap=True, highlight=False)
+        _print_problem("error", str(error))
         sys.exit(1 if isinstance(error, _BROKEN_PROMISES) else 2)
 
 
@@ -83,7 +83,7 @@ def verify(
         if not problems:
             Console().print("[green]every locked element is exactly zero[/]")
     for problem in problems:
-        Console(stderr=True).print(f"[bold red]violation:[/] {_plain(problem)}", soft_wrap=True, highlight=False)
+        _print_problem("violation", problem)
     if problems:
         raise typer.Exit(1)
 
@@ -112,14 +112,23 @@ def inspect(
 
 @app.command()
 def estimate(
-    source: Annotated[Path, typer.Argument(metavar="RUN_DIR|DESIGN", help="A run directory or a design.json.")],
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="[RUN_DIR|DESIGN|PROJECT]", help="A run directory, a design.json, an hls4ml project."),
+    ] = None,
     part: Annotated[str | None, typer.Option(help="Part or order number; the design's own if left out.")] = None,
+    designs: Annotated[Path | None, typer.Option(help="Price rows of counts, one JSON object a line.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Price a design for a part: resources, latency, interval, and whether it fits."""
+    if (source is None) == (designs is None):
+        raise ConfigError("estimate takes either one run directory, design or project, or --designs FILE.jsonl")
+    if designs is not None:
+        _print_predictions(designs)
+        return
     from fpgaprune.flow.pricing import price
 
-    figures = price(source, part)
+    figures = price(Path(str(source)), part)
     if as_json:
         _print_json(figures)
     else:
@@ -202,6 +211,18 @@ def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:
     console.print(f"report      {folder / 'report.html'}", highlight=False, soft_wrap=True)
 
 
+def _print_predictions(designs: Path) -> None:
+    from fpgaprune.estimate.rows import estimate_designs_file
+
+    predictions, refusals = estimate_designs_file(designs)
+    for prediction in predictions:
+        sys.stdout.write(json.dumps(prediction) + "\n")
+    for refusal in refusals:
+        _print_problem("refused", f"line {refusal.line}: {refusal.reason}")
+    if refusals:
+        raise typer.Exit(1)
+
+
 def _print_estimate(figures: dict[str, Any]) -> None:
     for side, figure in figures.items():
         rows = [_estimate_row(layer["name"], layer) for layer in figure["layers"]]
@@ -238,6 +259,7 @@ def _print_json(content: Any) -> None:
     sys.stdout.write(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
-def _plain(text: str) -> str:
+def _print_problem(kind: str, text: str) -> None:
     # Square brackets of slice notation are no markup.
-    return text.replace("[", r"\[")
+    plain = text.replace("[", r"\[")
+    Console(stderr=True).print(f"[bold red]{kind}:[/] {plain}", soft_wrap=True, highlight=False)

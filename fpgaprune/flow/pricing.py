@@ -1,4 +1,4 @@
-"""`price`: an estimate for a run directory or a saved design, from files alone."""
+"""`price`: an estimate for a run directory, a saved design or an hls4ml project, from files alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from fpgaprune.design import Design
 from fpgaprune.errors import RunError
 from fpgaprune.estimate import estimate
+from fpgaprune.estimate.project import read_project
 from fpgaprune.target import Target, find_part
 
 _SIDES = {"before": "design_trained.json", "after": "design.json"}
@@ -18,7 +19,7 @@ def price(source: Path, part: str | None = None) -> dict[str, Any]:
     """Side (`before`, `after`, or the design's name) to its estimate as JSON data.
 
     Args:
-        source: a run directory, or a `design.json`.
+        source: a run directory, a `design.json`, or an hls4ml project that anybody made (release 0.6 or later).
         part: device name or order number; the design's own unless given.
 
     Raises:
@@ -26,10 +27,13 @@ def price(source: Path, part: str | None = None) -> dict[str, Any]:
         DesignError: the file is no design.
         TargetError: the part is unknown.
     """
-    if source.is_dir():
+    if (source / "firmware").is_dir():
+        design = read_project(source)
+        loaded = {design.name: design}
+    elif source.is_dir():
         designs = {side: source / name for side, name in _SIDES.items() if (source / name).exists()}
         if not designs:
-            raise RunError(f"{source} holds no design yet; run the flow up to its hls stage")
+            raise RunError(f"{source} holds neither a design nor an hls4ml project; run the flow up to its hls stage")
         loaded = {side: Design.load(path) for side, path in designs.items()}
     else:
         design = Design.load(source)
