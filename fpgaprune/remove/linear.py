@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,55 +16,61 @@ _CHUNK = 256
 
 
 class Taps:
-    """A kernel as (taps, C_in / groups, C_out): all positions of a filter, flat, between two channel axes."""
+    """A kernel as (taps, C_in / groups, C_out): all positions of a filter, flat, between two channel axes.
 
-    def __init__(self, kernel: NDArray[np.generic], groups: int = 1, tolerance: float = 0.0) -> None:
-        """A view of `kernel` (..., C_in / groups, C_out).
+    Only which kernels are zero is kept; the values are read again when needed, so that a trace stays small.
+    """
+
+    def __init__(self, read: Callable[[], NDArray[Any]], groups: int = 1, tolerance: float = 0.0) -> None:
+        """The taps of a kernel (..., C_in / groups, C_out).
 
         Args:
-            kernel: any leading axes are taps.
+            read: gives the kernel; any leading axes are taps.
             groups: groups of channels that do not read each other.
             tolerance: elements of at most this size count as zero.
         """
-        self.kernel = kernel.reshape(-1, *kernel.shape[-2:])
-        self.groups = groups
-        # Written so that NaN counts as read.
-        local: NDArray[np.bool_] = (self.kernel != 0).any(axis=0)
-        if tolerance:
-            local = ~(np.abs(self.kernel).max(axis=0) <= tolerance)
+        self._read = read
+        self._groups = groups
+        kernel = self._kernel()
+        local: NDArray[np.bool_] = (kernel != 0).any(axis=0)
+        if tolerance:  # written so that NaN counts as read
+            local = ~(np.abs(kernel).max(axis=0) <= tolerance)
         self.nonzero: NDArray[np.bool_] = self._spread(local[None])[0]
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(C_in, C_out)."""
-        return self.kernel.shape[1] * self.groups, self.kernel.shape[2]
+    def rows(self, channels: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+        """What input channels feed, some channels at a time: (k,) and (taps, k, C_out) in float64.
 
-    def rows(self, channels: NDArray[np.intp]) -> NDArray[np.float64]:
-        """What the input channels `channels` feed, (taps, len(channels), C_out) in float64, 0 outside their group."""
-        if self.groups == 1:
-            return self.kernel[:, channels, :].astype(np.float64)
-        _, inside, outputs = self.kernel.shape
-        rows = self.kernel[:, channels % inside, :].astype(np.float64)
-        reached = np.arange(outputs) // (outputs // self.groups)
-        rows[:, (channels // inside)[:, None] != reached[None, :]] = 0.0
-        return rows
+        Outputs outside a channel's group get 0.
+        """
+        if not channels.size:
+            return
+        kernel = self._kernel()
+        _, inside, outputs = kernel.shape
+        reached = np.arange(outputs) // (outputs // self._groups)
+        for start in range(0, channels.size, _CHUNK):  # never the whole kernel in float64 at once
+            part = channels[start : start + _CHUNK]
+            rows = kernel[:, part % inside, :].astype(np.float64)
+            rows[:, (part // inside)[:, None] != reached[None, :]] = 0.0
+            yield part, rows
 
     def constant_part(self, line: Line, channels: NDArray[np.bool_]) -> NDArray[np.float64]:
         """What the constants in `channels` of `line` add to every output, where every tap reads them; (C_out,)."""
-        total = np.zeros(self.shape[1])
-        at = np.flatnonzero(channels & line.known & (line.value != 0))
-        for start in range(0, at.size, _CHUNK):  # never the whole kernel in float64 at once
-            part = at[start : start + _CHUNK]
-            total += np.einsum("tio,i->o", self.rows(part), line.value[part])
+        total = np.zeros(self.nonzero.shape[1])
+        for part, rows in self.rows(np.flatnonzero(channels & line.known & (line.value != 0))):
+            total += np.einsum("tio,i->o", rows, line.value[part])
         return total
 
+    def _kernel(self) -> NDArray[Any]:
+        kernel = self._read()
+        return kernel.reshape(-1, *kernel.shape[-2:])
+
     def _spread(self, local: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        if self.groups == 1:
+        if self._groups == 1:
             return local
         taps, inside, outputs = local.shape
-        width = outputs // self.groups
-        full = np.zeros((taps, inside * self.groups, outputs), dtype=bool)
-        for group in range(self.groups):
+        width = outputs // self._groups
+        full = np.zeros((taps, inside * self._groups, outputs), dtype=bool)
+        for group in range(self._groups):
             columns = slice(group * width, (group + 1) * width)
             full[:, group * inside : (group + 1) * inside, columns] = local[:, :, columns]
         return full

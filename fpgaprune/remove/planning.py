@@ -134,12 +134,13 @@ def _merged(linear: Linear, folded: NDArray[np.intp], carriers: NDArray[np.intp]
     view = np.moveaxis(gain, (linear.in_axis, linear.out_axis), (-2, -1))
     inputs, outputs = kept[linear.in_axis], kept[linear.out_axis]
     value = linear.source.value
-    for channel in folded:
-        carrier = pick_carrier(value, channel, carriers)
-        if carrier is None:
-            raise RemovalError(f"layer {linear.path!r} has no constant channel to stand for channel {channel}")
-        rows = linear.taps.rows(np.array([channel]))[:, 0, outputs] * (value[channel] / value[carrier])
-        view[..., int(np.searchsorted(inputs, carrier)), :] += rows.reshape(*view.shape[:-2], -1)
+    for part, rows in linear.taps.rows(folded):
+        for k, channel in enumerate(part):
+            carrier = pick_carrier(value, channel, carriers)
+            if carrier is None:
+                raise RemovalError(f"layer {linear.path!r} has no constant channel to stand for channel {channel}")
+            share = rows[:, k, outputs] * (value[channel] / value[carrier])
+            view[..., int(np.searchsorted(inputs, carrier)), :] += share.reshape(*view.shape[:-2], -1)
     return gain
 
 

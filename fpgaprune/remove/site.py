@@ -160,13 +160,18 @@ class Site:
             bias_values = value_of(bias, np.float64)
         before = self.trace.linears.get(path)
         if before is None:
-            array = value_of(kernel)
-            shaped = (
-                array.reshape(1, len(array), -1) if flat_outputs else np.moveaxis(array, (in_axis, out_axis), (-2, -1))
-            )
+
+            def read() -> NDArray[Any]:
+                array = value_of(kernel)
+                return (
+                    array.reshape(1, len(array), -1)
+                    if flat_outputs
+                    else np.moveaxis(array, (in_axis, out_axis), (-2, -1))
+                )
+
             before = self.trace.linears[path] = Linear(
                 path=self.path,
-                taps=Taps(shaped, groups, self.trace.tolerance),
+                taps=Taps(read, groups, self.trace.tolerance),
                 source=line,
                 out_ids=out_ids,
                 kernel_path=path,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import keras
@@ -90,7 +91,7 @@ def find_groups(model: Any) -> tuple[KernelGroups, ...]:
         if type(layer) not in _CONVOLUTIONS or layer.groups > 1 or not once or layer.activation not in ELEMENTWISE:
             continue
         kernel = value_of(layer.kernel)
-        inputs, outputs = _components(Taps(kernel).nonzero)
+        inputs, outputs = _components(Taps(partial(value_of, layer.kernel)).nonzero)
         if len(inputs) < 2:
             continue
         places = positions(spatial(layer, tuple(call.outputs[0].shape[1:])))

@@ -95,7 +95,7 @@ def network(draw):
     return model
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.data())
 def test_removal_keeps_the_function(data):
     check_network(network(data.draw))
@@ -129,7 +129,7 @@ def check_masks(model, plan):
         assert not np.asarray(present[path])[~mask].any()
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(st.integers(0, 2**31), st.sampled_from(["same", "valid"]), st.booleans())
 def test_integer_networks_stay_bit_identical(seed, padding, residual):
     keras.utils.clear_session(free_memory=False)

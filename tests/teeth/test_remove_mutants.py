@@ -134,8 +134,8 @@ def declare(at):
 def test_taking_a_read_channel_for_unread_is_caught(monkeypatch):
     honest = linear.Taps.__init__
 
-    def forgetful(self, kernel, groups=1, tolerance=0.0):
-        honest(self, kernel, groups, tolerance)
+    def forgetful(self, read, groups=1, tolerance=0.0):
+        honest(self, read, groups, tolerance)
         self.nonzero[0] = False
 
     monkeypatch.setattr(linear.Taps, "__init__", forgetful)

@@ -56,7 +56,7 @@ def test_uneven_groups_become_convolutions_side_by_side(tmp_path):
     fp.equivalence(small, again, tolerance=0).require()
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 @given(
     st.lists(st.integers(0, 3), min_size=2, max_size=6),
     st.lists(st.integers(0, 3), min_size=2, max_size=6),
