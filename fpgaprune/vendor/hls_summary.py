@@ -44,8 +44,8 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
     if "HW Interfaces" not in text:
         raise ReportError(f"{where} has no section 'HW Interfaces'; the report is cut off; wanted the whole file")
     rows = [(match, cells) for cells in modules.rows if (match := _MODULE.match(cells[modules.require(_NAME)]))]
-    if not rows:
-        raise ReportError(f"{where}: the table at {modules.where} has no row of a module, which begins with '+'")
+    if not rows or rows[0][0]["name"] != design:
+        raise ReportError(f"{where}: the table at {modules.where} does not begin with the row '+ {design}'")
     fields = header_fields(lines)
     clock, estimated = clock_of(clocks) if clocks else (None, None)
     top = rows[0][1]

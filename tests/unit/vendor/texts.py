@@ -302,6 +302,8 @@ def timing(*, state: str | None = "Routed", wns: str = "-0.463", net: str = "rou
         + "-----                 -------      -------  \n"
         + f"ap_clk            {wns:>11}       -4.140  \n"
         + "  a_generated_one       3.000        0.000  \n\n"
+        + section("Inter Clock Table")
+        + "From Clock    To Clock          WNS(ns)  \n----------    --------          -------  \n\n"
         + section("Timing Details")
         + f"                         net (fo=1, {net})           1.827     2.754    x\n"
     )
