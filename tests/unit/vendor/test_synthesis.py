@@ -186,6 +186,21 @@ def test_a_fit_summary_states_no_aluts():
     assert report.rows == ()
 
 
+def test_a_family_without_alms_counts_functions_and_nine_bit_multipliers():
+    values = {
+        "Fitter Status": "Successful - today",
+        "Quartus Prime Version": "18.1.0 Build 625",
+        "Device": "EP4CE22F17C6",
+        "Total logic elements": "2,345 / 22,320 ( 11 % )",
+        "Total combinational functions": "2,100 / 22,320 ( 9 % )",
+        "Total registers": "900",
+        "Embedded Multiplier 9-bit elements": "8 / 132 ( 6 % )",
+    }
+    report = one("\n".join(f"{name} : {value}" for name, value in values.items()))
+    assert report.total == Usage(lut=2100, ff=900, dsp=None)
+    assert report.other == {"logic_element": 2345, "multiplier_9bit": 8}
+
+
 def test_a_failed_fit_is_refused():
     with pytest.raises(ReportError, match="fitter status 'Failed - today'; wanted 'Successful'"):
         one(fit_rpt({**FIT_VALUES, "Fitter Status": "Failed - today"}))
