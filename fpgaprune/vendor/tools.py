@@ -181,11 +181,12 @@ def _end_all(process: subprocess.Popen[bytes], mark: str) -> None:
     while _alive(process, mark) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     deadline = time.monotonic() + _GRACE_S
-    _signal_all(process, mark, signal.SIGKILL)
-    while _alive(process, mark) and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
-        # Again, for what was started between the look and the signal.
+    while True:
+        # More than once, for what was started between the look and the signal.
         _signal_all(process, mark, signal.SIGKILL)
+        if not _alive(process, mark) or time.monotonic() > deadline:
+            break
+        time.sleep(_POLL_S)
     process.wait()
 
 

@@ -35,9 +35,9 @@ def test_a_csynth_report_gives_every_figure(tool):
     assert first.cycles == Cycles(9, 10, 1, 2)
 
 
-@pytest.mark.parametrize("columns", list(itertools.permutations(["BRAM", "DSP", "FF", "LUT", "URAM"])))
-def test_columns_are_found_by_name_in_any_order(columns):
-    assert one(csynth(columns=["Name", *columns])).total == TOTAL
+def test_columns_are_found_by_name_in_any_order():
+    for columns in itertools.permutations(["BRAM", "DSP", "FF", "LUT", "URAM"]):
+        assert one(csynth(columns=["Name", *columns])).total == TOTAL
 
 
 def test_a_dash_is_none_and_a_zero_is_zero():

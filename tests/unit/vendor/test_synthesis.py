@@ -169,6 +169,12 @@ def test_timing_of_a_placed_design_belongs_to_no_stage(state, net):
         one(timing(state=state, net=net))
 
 
+def test_one_estimated_net_is_enough_to_refuse():
+    text = timing(state=None) + "                         net (fo=2, estimated)        0.827     3.754    y\n"
+    with pytest.raises(ReportError, match="neither those of a route nor those after synthesis"):
+        one(text)
+
+
 def test_a_fit_report_counts_aluts_and_keeps_alms_and_blocks_apart():
     report = one(fit_rpt())
     assert (report.tool, report.tool_version, report.stage) == ("Quartus Prime", "22.1.0", "route")

@@ -117,8 +117,25 @@ def test_lines_arrive_while_the_tool_runs(bench):
 
 def test_standard_input_is_empty(bench):
     fake(bench, "vivado", "cat; echo end")
-    run = run_tool(["vivado"], bench / "my project", 5)
+    keyboard, write, ours = *os.pipe(), os.dup(0)
+    try:
+        os.write(write, b"typed by somebody\n")
+        os.close(write)
+        os.dup2(keyboard, 0)
+        run = run_tool(["vivado"], bench / "my project", 5)
+    finally:
+        os.dup2(ours, 0)
+        os.close(ours)
+        os.close(keyboard)
     assert run.log.read_text() == "end\n"
+
+
+def test_the_tool_leads_a_group_of_its_own(bench):
+    fake(bench, "vivado", "echo $$; sleep 0.2")
+    groups: list[tuple[int, int]] = []
+    run_tool(["vivado"], bench / "my project", 5, lambda line: groups.append((int(line), os.getpgid(int(line)))))
+    ((pid, group),) = groups
+    assert group == pid != os.getpgrp()
 
 
 def test_a_tool_that_dies_is_an_error_with_its_last_line(bench):

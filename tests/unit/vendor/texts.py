@@ -241,11 +241,20 @@ def utilization(
     header: Sequence[str] = ("Site Type", "Used", "Fixed", "Available", "Util%"),
     version: str = "2023.1",
 ) -> str:
-    """`report_utilization`, flat, all rows in one table."""
+    """`report_utilization`, flat; rows go to the section of their kind."""
+    memory = [row for row in rows if any("RAM" in cell and "LUT" not in cell for cell in row)]
+    arithmetic = [row for row in rows if any("DSP" in cell for cell in row)]
+    logic = [row for row in rows if row not in memory and row not in arithmetic]
+    sections = {
+        "1. CLB Logic": grid(header, logic) + "\n* Warning! a note",
+        "2. BLOCKRAM": grid(header, memory) if memory else "",
+        "3. ARITHMETIC": grid(header, arithmetic) if arithmetic else "",
+        "4. Primitives": grid(["Ref Name", "Used", "Functional Category"], [["FDRE", "7", "Register"]]),
+    }
+    contents = "\n".join(sections)
+    bodies = "".join(f"{name}\n{'-' * len(name)}\n\n{body}\n\n\n" for name, body in sections.items())
     return vivado_head("report_utilization -file u.rpt", state, version) + (
-        "\nUtilization Design Information\n\nTable of Contents\n-----------------\n1. CLB Logic\n2. Primitives\n\n"
-        f"1. CLB Logic\n------------\n\n{grid(header, rows)}\n* Warning! a note\n\n\n2. Primitives\n-------------\n\n"
-        f"{grid(['Ref Name', 'Used', 'Functional Category'], [['FDRE', '7', 'Register']])}\n\n"
+        f"\nUtilization Design Information\n\nTable of Contents\n-----------------\n{contents}\n\n{bodies}"
     )
 
 
