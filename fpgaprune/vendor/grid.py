@@ -69,12 +69,8 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
         ReportError: it has no closing border, or a row with another number of cells than the header.
     """
     where = f"{source}, line {start + 1}"
-    end = start
-    while end < len(lines) and _belongs(lines[end]):
-        end += 1
+    end = skip_table(lines, start, source)
     borders = [at for at in range(start, end) if is_border(lines[at])]
-    if len(borders) < 2 or borders[-1] != end - 1:
-        raise ReportError(f"{where}: the table has no closing line; the report is cut off; wanted the whole file")
     # The finest division decides: some tools do not divide the borders under a merged header.
     edges = max((_cuts(lines[at]) for at in (borders[1], *range(borders[0], borders[1]))), key=len)
     columns = _columns(lines[borders[0] + 1 : borders[1]], edges)
@@ -88,6 +84,22 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
         else:
             rows.append(cells)
     return Table(where, columns, tuple(rows)), end
+
+
+def skip_table(lines: Sequence[str], start: int, source: str) -> int:
+    """The number of the line after the table that begins at `lines[start]`; its cells are not looked at.
+
+    Raises:
+        ReportError: it has no closing border.
+    """
+    end = start
+    while end < len(lines) and _belongs(lines[end]):
+        end += 1
+    if not is_border(lines[end - 1]) or sum(is_border(lines[at]) for at in range(start, min(start + 6, end))) < 2:
+        raise ReportError(
+            f"{source}, line {start + 1}: the table has no closing line; the report is cut off; wanted the whole file"
+        )
+    return end
 
 
 def iterate_tables(lines: Sequence[str], source: str, *, wraps: bool = False) -> Iterator[tuple[int, Table]]:

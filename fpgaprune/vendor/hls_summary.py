@@ -10,7 +10,7 @@ from fpgaprune.errors import ReportError
 from fpgaprune.vendor.columns import usage_of
 from fpgaprune.vendor.grid import Table, iterate_tables
 from fpgaprune.vendor.hls_text import clock_of, header_fields
-from fpgaprune.vendor.report import Cycles, ModuleRow, VendorReport
+from fpgaprune.vendor.report import SUMMARY, Cycles, ModuleRow, VendorReport
 
 _TITLE = re.compile(r"^== Synthesis Summary Report of '(?P<design>[^']+)'", re.MULTILINE)
 _NAME = "Modules & Loops"
@@ -44,8 +44,8 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
     if "HW Interfaces" not in text:
         raise ReportError(f"{where} has no section 'HW Interfaces'; the report is cut off; wanted the whole file")
     rows = [(match, cells) for cells in modules.rows if (match := _MODULE.match(cells[modules.require(_NAME)]))]
-    if not rows:
-        raise ReportError(f"{where}: the table at {modules.where} has no row of a module, which begins with '+'")
+    if not rows or rows[0][0]["name"] != design:
+        raise ReportError(f"{where}: the table at {modules.where} does not begin with the row '+ {design}'")
     fields = header_fields(lines)
     clock, estimated = clock_of(clocks) if clocks else (None, None)
     top = rows[0][1]
@@ -71,6 +71,7 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
                 for match, cells in rows[1:]
             ),
             pipeline=modules.text(top, "Pipelined"),
+            state=SUMMARY,
             date=fields.get("Date"),
             source=source,
             notes=("a summary prints a dash both for none and for not stated; <top>_csynth.rpt tells them apart",),

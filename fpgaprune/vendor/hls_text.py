@@ -10,7 +10,7 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.vendor.cells import parse_time_ns
 from fpgaprune.vendor.columns import DSP, FF, LUT, cycles_of, usage_of
-from fpgaprune.vendor.grid import Table, iterate_tables
+from fpgaprune.vendor.grid import Table, is_border, read_table, skip_table
 from fpgaprune.vendor.report import Cycles, ModuleRow, Usage, VendorReport
 
 _TITLE = re.compile(r"^== (?P<tool>\S+ HLS|HLS) Report for '(?P<design>[^']+)'", re.MULTILINE)
@@ -22,6 +22,8 @@ _COLLECTED = "SYNTHESIS REPORT:"
 _NEXT = re.compile(
     r"^(CO-SIMULATION RESULT|SYNTHESIS REPORT|C SIMULATION RESULT|VIVADO SYNTHESIS REPORT)", re.MULTILINE
 )
+
+_READ = frozenset({"Summary", "Instance"})
 
 Place = tuple[str, str, str]
 
@@ -110,20 +112,26 @@ def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool
 
 
 def _tables(lines: Sequence[str], source: str) -> dict[Place, Table]:
-    """Tables by section, `+` heading and `*` heading; a `+` heading ends at the next section."""
-    places: dict[int, Place] = {}
+    """Tables by section, `+` heading and `*` heading; those that hold no figure of ours are only checked for an end."""
+    found: dict[Place, Table] = {}
     section = plus = star = ""
-    for number, line in enumerate(lines):
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if is_border(line):
+            if star in _READ and (section, plus, star) not in found:
+                found[section, plus, star], at = read_table(lines, at, source, wraps=True)
+            else:
+                at = skip_table(lines, at, source)
+            continue
         if match := _SECTION.match(line):
             section, plus, star = match["name"], "", ""
-        elif (match := _HEADING.match(line)) and match["level"] == "+":
-            plus, star = match["name"].split(" (")[0], ""
-        elif match:
-            star = match["name"]
-        places[number] = (section, plus, star)
-    found: dict[Place, Table] = {}
-    for number, table in iterate_tables(lines, source, wraps=True):
-        found.setdefault(places[number], table)
+        elif match := _HEADING.match(line):
+            if match["level"] == "+":
+                plus, star = match["name"].split(" (")[0], ""
+            else:
+                star = match["name"]
+        at += 1
     return found
 
 

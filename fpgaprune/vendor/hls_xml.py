@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
@@ -104,30 +105,30 @@ def _cycles(node: _Node) -> Cycles:
 
 
 def _rows(file: _Node) -> tuple[ModuleRow, ...]:
-    """One row for each module below the top; instance names where the hierarchy is given."""
-    instances: dict[str, str] = {}
-    for element in file.element.iterfind("RTLDesignHierarchy//Instance"):
-        node = _Node(element, file.where)
-        name, module = node.text("InstName"), node.text("ModuleName")
-        if name and module:
-            instances.setdefault(module, name)
-    rows = []
+    """One row for each instance in the top where the file has the hierarchy, else for each module below the top."""
+    modules: dict[str, ModuleRow] = {}
     for element in file.element.iterfind("ModuleInformation/Module"):
         node = _Node(element, f"{file.where}, a <Module>")
-        module = node.text("Name")
-        if module is None:
+        name = node.text("Name")
+        if name is None:
             raise ReportError(f"{node.where} has no <Name>; wanted the name of the module")
-        if module == file.text("UserAssignments/TopModelName"):
-            continue
         performance = "PerformanceEstimates/SummaryOfOverallLatency"
-        rows.append(
-            ModuleRow(
-                instances.get(module, module),
-                module,
-                _usage(node.child("AreaEstimates/Resources")) if node.has("AreaEstimates/Resources") else Usage(),
-                _cycles(node.child(performance)) if node.has(performance) else Cycles(),
-                node.text("PerformanceEstimates/PipelineType")
-                or node.text("PerformanceEstimates/SummaryOfOverallLatency/PipelineType"),
-            )
+        modules[name] = ModuleRow(
+            name,
+            name,
+            _usage(node.child("AreaEstimates/Resources")) if node.has("AreaEstimates/Resources") else Usage(),
+            _cycles(node.child(performance)) if node.has(performance) else Cycles(),
+            node.text("PerformanceEstimates/PipelineType") or node.text(f"{performance}/PipelineType"),
         )
+    top = file.text("UserAssignments/TopModelName")
+    hierarchy = file.element.find("RTLDesignHierarchy/TopModule/InstancesList")
+    if hierarchy is None:
+        return tuple(row for name, row in modules.items() if name != top)
+    rows = []
+    for element in hierarchy.iterfind("Instance"):
+        node = _Node(element, f"{file.where}, an <Instance>")
+        name, module = node.text("InstName"), node.text("ModuleName")
+        # FIFOs and memories are instances too, without estimates of their own here.
+        if name and module in modules:
+            rows.append(replace(modules[module], name=name))
     return tuple(rows)

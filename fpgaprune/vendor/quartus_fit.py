@@ -22,8 +22,11 @@ _OTHER = {
     "logic_element": ("Total logic elements",),
     "ram_block": ("Total RAM Blocks",),
     "memory_bit": ("Total block memory bits", "Total memory bits"),
+    "multiplier_9bit": ("Embedded Multiplier 9-bit elements",),
 }
-_DSP = ("Total DSP Blocks", "Embedded Multiplier 9-bit elements")
+_DSP = ("Total DSP Blocks",)
+# Families without ALMs, as Cyclone IV, count four-input functions.
+_LUT = ("Total combinational functions",)
 
 
 def recognises_quartus_fit(text: str) -> bool:
@@ -35,7 +38,8 @@ def parse_quartus_fit(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`.
 
     An ALM is no LUT and a block of 10 or 20 Kb no 18 Kb block, so both stand in `other`, and `bram18` is None. `lut`
-    counts ALUTs, which only the table by entity of a `.fit.rpt` states.
+    counts ALUTs, which only the table by entity of a `.fit.rpt` states; in families without ALMs it counts four-input
+    functions.
 
     Raises:
         ReportError: the fit failed, or the report is cut off.
@@ -73,7 +77,9 @@ def parse_quartus_fit(text: str, source: Path) -> tuple[VendorReport, ...]:
             stage="route",
             design=values.get("Top-level Entity Name"),
             part=values.get("Device"),
-            total=Usage(lut=top.usage.lut if top else None, ff=registers, dsp=count(_DSP)),
+            total=Usage(
+                lut=top.usage.lut if top and top.usage.lut is not None else count(_LUT), ff=registers, dsp=count(_DSP)
+            ),
             rows=rows[1:],
             other=other,
             state="fitted",
@@ -121,7 +127,7 @@ def _entities(table: Table) -> tuple[ModuleRow, ...]:
             row[table.require("Compilation Hierarchy Node")].strip().strip("|"),
             table.text(row, "Entity Name"),
             Usage(
-                lut=count(row, "Combinational ALUTs", "Logic Cells"),
+                lut=count(row, "Combinational ALUTs"),
                 ff=count(row, "Dedicated Logic Registers"),
                 dsp=count(row, "DSP Blocks", "DSP Elements"),
             ),

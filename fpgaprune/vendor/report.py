@@ -10,6 +10,7 @@ from typing import Any
 
 STAGES = ("csynth", "synth", "route", "cosim")
 RESOURCES = ("lut", "ff", "dsp", "bram18", "uram")
+SUMMARY = "summary"
 CYCLES = ("latency_min", "latency_max", "interval_min", "interval_max")
 
 
@@ -93,7 +94,8 @@ class VendorReport:
         rows: one for each instance that the report lists.
         breakdown: parts of `total` by the report's own classes, as `FIFO`.
         other: counts without a common unit, under the vendor's name, as `alm`, `m20k`, `carry8`.
-        pipeline: how the top is pipelined, in the tool's word. state: of the netlist, as `Synthesized`.
+        pipeline: how the top is pipelined, in the tool's word. state: of the netlist, as
+            `Synthesized`; of a simulation its language; `SUMMARY` for a report that leaves out zeros.
         passed: whether a simulation's outputs agreed. date: as printed. source: the file.
         notes: sentences about what the figures mean.
     """

@@ -38,9 +38,12 @@ def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
     tables = _sections(text.splitlines(), str(source))
     summary = tables.get("Design Timing Summary")
     clocks = tables.get("Clock Summary")
-    if summary is None or not summary.rows or clocks is None:
-        missing = "Clock Summary" if summary is not None and summary.rows else "Design Timing Summary"
-        raise ReportError(f"{source} has no table {missing!r}; the report is cut off or not {_KIND}")
+    if summary is None or not summary.rows or clocks is None or "| Inter Clock Table" not in text:
+        missing = [name for name in ("Design Timing Summary", "Clock Summary", "Inter Clock Table") if name not in text]
+        raise ReportError(
+            f"{source} has no whole table {(missing or ['Design Timing Summary'])[0]!r}; the report is cut off or not "
+            f"{_KIND}"
+        )
     slack = _number(summary, summary.rows[0], "WNS(ns)")
     clock = _worst_clock(tables.get("Intra Clock Table"), clocks)
     period = None

@@ -1,0 +1,122 @@
+"""Which row of a report is which layer of a design, where that can be known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from fpgaprune.vendor.report import ModuleRow
+
+# Layer classes of hls4ml, and the functions that its templates make of them, by what they compute.
+_KINDS = {
+    "dense": ("Dense", "EinsumDense"),
+    "conv1d": ("Conv1D",),
+    "conv2d": ("Conv2D",),
+    "pointwise1d": ("PointwiseConv1D",),
+    "pointwise2d": ("PointwiseConv2D",),
+    "depthwise": ("DepthwiseConv1D", "DepthwiseConv2D"),
+    "scale": ("BatchNorm", "BatchNormalization", "ApplyAlpha"),
+    "activation": ("Activation", "ParametrizedActivation", "HardActivation", "PReLU"),
+    "softmax": ("Softmax",),
+    "pooling": ("Pooling", "Pooling1D", "Pooling2D"),
+    "global_pooling": ("GlobalPooling", "GlobalPooling1D", "GlobalPooling2D"),
+    "padding": ("ZeroPadding", "ZeroPadding1D", "ZeroPadding2D"),
+    "resize": ("Upsampling", "Resize"),
+    "merge": ("Merge", "Concatenate"),
+    "clone": ("Clone",),
+    "transpose": ("Transpose",),
+}
+_FUNCTIONS = (
+    ("depthwise", r"depthwise_conv|depthwise_"),
+    ("conv1d", r"conv_1d"),
+    ("conv2d", r"conv_2d"),
+    ("pointwise1d", r"pointwise_conv_1d"),
+    ("pointwise2d", r"pointwise_conv_2d"),
+    ("dense", r"dense"),
+    ("scale", r"normalize"),
+    ("softmax", r"(log_)?softmax|argmax"),
+    ("global_pooling", r"global_pooling"),
+    ("pooling", r"pooling[12]d"),
+    ("padding", r"zeropad"),
+    ("resize", r"resize"),
+    ("merge", r"(add|subtract|multiply|average|maximum|minimum|concatenate)\d?"),
+    ("clone", r"clone_stream"),
+    ("transpose", r"transpose"),
+    (
+        "activation",
+        r"((leaky_|thresholded_|p)?relu|s?elu|(hard_)?sigmoid|(hard_)?tanh|softplus|softsign|linear|ternary|binary)",
+    ),
+)
+_FAMILY_OF_KIND = {kind: family for family, kinds in _KINDS.items() for kind in kinds}
+_FAMILY_PATTERNS = tuple((family, re.compile(rf"({pattern})(_|\d|$)")) for family, pattern in _FUNCTIONS)
+# hls4ml numbers each layer and puts the number into the name of its configuration, which the tool keeps.
+_CONFIG = re.compile(r"config(\d+)")
+_INSTANCE = re.compile(r"^(?:grp_|call_ret\d*_|u_)?(?P<name>.+?)(?:_fu_\d+|_U\d+|_inst|_i)?$")
+
+
+def match_layers(
+    layers: Sequence[tuple[str, str]],
+    rows: Iterable[ModuleRow],
+    given: Mapping[str, str] | None = None,
+) -> dict[str, ModuleRow]:
+    """For each layer whose row is certain, that row.
+
+    A row is certain where the caller names it, where its instance or module bears the layer's name, or where a report
+    of hls4ml has as many numbered functions of one sort as the design has layers of it: then they agree in order.
+
+    Args:
+        layers: name and class of each layer, in the design's order.
+        rows: of the report of the whole design.
+        given: layer name -> instance or module name; goes before every rule.
+    """
+    known = list(rows)
+    found: dict[str, ModuleRow] = {}
+    for name, _ in layers:
+        wanted = (given or {}).get(name)
+        same = [row for row in known if (wanted or name) in _names(row)]
+        if len(same) == 1:
+            found[name] = same[0]
+    families: dict[str, list[str]] = {}
+    for name, kind in layers:
+        families.setdefault(_FAMILY_OF_KIND.get(kind, ""), []).append(name)
+    for family, names in families.items():
+        ordered = _in_order(_rows_of(family, families, known))
+        if ordered is not None and len(ordered) == len(names):
+            for name, row in zip(names, ordered, strict=True):
+                if name not in (given or {}):
+                    found.setdefault(name, row)
+    return found
+
+
+def _rows_of(family: str, families: Mapping[str, list[str]], rows: Sequence[ModuleRow]) -> list[ModuleRow]:
+    """The rows of that sort.
+
+    hls4ml turns a convolution of width 1 into a pointwise one and numbers it anew, so the numbers order convolutions
+    only where none or all of them were turned.
+    """
+    if not family:
+        return []
+    own = [row for row in rows if _family_of(row) == family]
+    turned = family.replace("conv", "pointwise")
+    if turned != family and not own and turned not in families:
+        return [row for row in rows if _family_of(row) == turned]
+    return own
+
+
+def _names(row: ModuleRow) -> set[str]:
+    instance = _INSTANCE.match(row.name)
+    return {row.name, *([instance["name"]] if instance else []), *([row.module] if row.module else [])}
+
+
+def _family_of(row: ModuleRow) -> str | None:
+    name = row.module or row.name
+    return next((family for family, pattern in _FAMILY_PATTERNS if pattern.match(name)), None)
+
+
+def _in_order(rows: Sequence[ModuleRow]) -> list[ModuleRow] | None:
+    """The rows by layer number; None where a number is missing or given twice and there is more than one row."""
+    if len(rows) < 2:
+        return list(rows)
+    numbers = [_CONFIG.search(row.module or row.name) for row in rows]
+    keys = {int(match[1]): row for match, row in zip(numbers, rows, strict=True) if match}
+    return [keys[key] for key in sorted(keys)] if len(keys) == len(rows) else None
