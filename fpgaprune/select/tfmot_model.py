@@ -24,9 +24,13 @@ from fpgaprune.weights import named_weights
 TOLERANCE = 1e-6
 _READER = Path(__file__).with_name("tfmot_reader.py")
 _ERROR_LINE = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Warning): (?P<text>.+)$")
-# What tf_keras writes about layers and Keras 3 does not take, though it says nothing: `groups` of these is 1 always.
-_WITHOUT_GROUPS = frozenset({"DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"})
-_GROUPS_OF_ONE = frozenset({"Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"})
+# What tf_keras writes about layers and Keras 3 does not take, though it says nothing: these have one group always, and
+# a separable convolution has no weight `kernel`.
+_ONE_GROUP = frozenset({"DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"}) | frozenset(
+    {"Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"}
+)
+_NO_KERNEL = frozenset({"SeparableConv1D", "SeparableConv2D"})
+_ABOUT_KERNEL = ("kernel_initializer", "kernel_regularizer", "kernel_constraint")
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ def _rebuild(path: Path, source: Path) -> Any:
         return keras.saving.load_model(path, compile=False)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelImportError(f"Keras 3 cannot rebuild {source}: {reason}") from error
+        raise ModelImportError(f"Keras 3 cannot rebuild {source}: {reason[:300]}") from error
 
 
 def _layer_configs(document: Any) -> Iterator[dict[str, Any]]:
@@ -151,8 +155,11 @@ def _layer_configs(document: Any) -> Iterator[dict[str, Any]]:
 
 def _translate(kind: str, config: dict[str, Any]) -> None:
     """`config` as Keras 3 writes it."""
-    if kind in _WITHOUT_GROUPS | _GROUPS_OF_ONE and config.get("groups") == 1:
+    if kind in _ONE_GROUP and config.get("groups") == 1:
         del config["groups"]
+    if kind in _NO_KERNEL:
+        for name in _ABOUT_KERNEL:
+            config.pop(name, None)
     if kind == "BatchNormalization" and isinstance(config.get("axis"), list) and len(config["axis"]) == 1:
         config["axis"] = config["axis"][0]
 
