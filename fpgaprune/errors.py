@@ -45,6 +45,10 @@ class RemovalError(FpgaPruneError, ValueError):
     """Channels cannot be removed as asked."""
 
 
+class ModelImportError(FpgaPruneError, RuntimeError):
+    """A model of another library cannot be taken over with the same meaning."""
+
+
 class ExportError(FpgaPruneError, RuntimeError):
     """A model could not be written in another format with the same meaning."""
 

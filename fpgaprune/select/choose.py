@@ -244,6 +244,6 @@ def _lock_units(
             units.kept[mine] = True
         else:
             locked = units.locked[mine]
-            units.kept[mine] |= choice.protection.kept(units.scores[mine], locked, partition, question.axes[path])
+            units.kept[mine] |= choice.protection.kept(path, units.scores[mine], locked, partition, question.axes[path])
     lock_lowest(units, shares, per_layer=scope == "layer")
     return {path: partition.spread(~units.locked[units.numbers[path]]) for path, partition in partitions.items()}

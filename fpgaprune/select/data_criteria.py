@@ -54,7 +54,11 @@ def activation(question: Question) -> Scores:
     if graph is None:
         raise MaskError("criterion 'activation' needs a functional or Sequential model, whose graph can be read")
     watched = {path: _activated(path, graph) for path in question.weights}
-    probe = keras.Model(question.model.inputs, [graph.tensors[tensor] for tensor in watched.values()])
+    inputs = question.model.inputs
+    # A list of one input would be another structure than the array that is given.
+    probe = keras.Model(
+        inputs[0] if len(inputs) == 1 else inputs, [graph.tensors[tensor] for tensor in watched.values()]
+    )
     alive = dict.fromkeys(watched, 0.0)
     seen = dict.fromkeys(watched, 0)
     for x, _ in batches(question.data, question.batch_size, question.progress, "activation"):

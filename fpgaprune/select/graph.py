@@ -43,7 +43,7 @@ class Call:
     Attributes:
         path: names of the enclosing models and of the layer, as in weight paths.
         layer: the Keras layer or operation.
-        kind: its class name where it is Keras's own, else "".
+        kind: its class name where it is Keras's own and has its channels last, else "".
         inputs, outputs: numbers of the tensors that it reads and makes.
     """
 
@@ -129,8 +129,6 @@ def flat_positions(call: Call, graph: Graph) -> int | None:
     rank = len(graph.shapes[call.outputs[0]])
     if call.kind not in ("Flatten", "Reshape") or rank != 2 or not channels:
         return None
-    if call.kind == "Flatten" and call.layer.data_format != "channels_last":
-        return None
     size = graph.channels[call.outputs[0]]
     return None if size is None else size // channels
 
@@ -157,7 +155,8 @@ def _walk(functional: Any, given: Sequence[int], prefix: str, graph: Graph) -> t
                 outputs = _walk(inner, inputs, f"{prefix}{layer.name}/", graph)
             else:
                 outputs = tuple(graph.add_tensor(tensor) for tensor in node.output_tensors)
-                kind = type(layer).__name__ if _is_of_keras(type(layer)) else ""
+                known = _is_of_keras(type(layer)) and getattr(layer, "data_format", None) != "channels_first"
+                kind = type(layer).__name__ if known else ""
                 graph.calls.append(Call(prefix + layer.name, layer, kind, inputs, outputs))
             numbers.update({id(tensor): number for tensor, number in zip(node.output_tensors, outputs, strict=True)})
     return tuple(numbers[id(tensor)] for tensor in functional.outputs)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
+from fpgaprune.masks import MaskSet
 from fpgaprune.select.layers import ChannelAxes
 from fpgaprune.select.units import Partition
 from fpgaprune.weights import match_paths
@@ -24,6 +25,7 @@ class Protection:
         patterns: globs of weight paths that are left as they are; their units count in the sparsity.
         min_free: units of each weight that stay free at least; the best ones.
         min_free_per_output: units of each output channel that stay free at least; the best ones.
+        free: elements that stay free: those that are True in this set; a unit with one of them is not locked.
         coupled: filters whose outputs are added together are one unit, where the granularity is `filter`.
     """
 
@@ -31,6 +33,7 @@ class Protection:
     min_free: int = 1
     min_free_per_output: int = 0
     coupled: bool = True
+    free: MaskSet | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.patterns, tuple):
@@ -49,12 +52,16 @@ class Protection:
         names = list(known)
         return frozenset(path for pattern in self.patterns for path in match_paths(pattern, names))
 
-    def kept(self, scores: NDArray[np.float64], locked: Flags, partition: Partition, axes: ChannelAxes) -> Flags:
+    def kept(
+        self, path: str, scores: NDArray[np.float64], locked: Flags, partition: Partition, axes: ChannelAxes
+    ) -> Flags:
         """The units of one weight that must stay free; `locked` ones are past that."""
         keep = np.zeros(partition.count, dtype=bool)
         free = np.flatnonzero(~locked)
         # Of equal ones the last, which are the last to be locked anyway.
         keep[free[np.argsort(scores[free], kind="stable")[len(free) - min(self.min_free, len(free)) :]]] = True
+        if self.free is not None and path in self.free:
+            keep |= ~partition.all(~self.free[path])
         if self.min_free_per_output and len(partition.shape) > 1:
             keep |= self._kept_per_output(scores, locked, partition, axes)
         return keep

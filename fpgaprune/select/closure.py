@@ -1,0 +1,161 @@
+"""`close`: the locks that follow from those that are set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.masks import Mask, MaskSet
+from fpgaprune.select.channel_flow import Flags, Flow, none_of
+from fpgaprune.select.graph import DEPTHWISE, KERNEL, NORM, Call, Graph, graph_of, is_ungrouped, mixes_channels
+from fpgaprune.weights import weight_shapes
+
+
+@dataclass(frozen=True)
+class Addition:
+    """One block of elements that was locked because of others.
+
+    Attributes:
+        slice: slice notation of what was locked, as `conv2/bias[3]`.
+        count: elements that were free before.
+        reason: why it follows, one line.
+    """
+
+    slice: str
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Closure:
+    """The masks with everything that follows, and what was added, in the order in which it followed."""
+
+    masks: MaskSet
+    additions: tuple[Addition, ...]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The additions as JSON data."""
+        return [{"slice": a.slice, "count": a.count, "reason": a.reason} for a in self.additions]
+
+
+def close(
+    masks: MaskSet, model: Any, *, bias: bool = True, batch_norm: bool = True, dead_inputs: bool = True
+) -> Closure:
+    """The masks with the locks that follow from them at the value zero, to a fixed point.
+
+    Four rules. Where no consumer reads a channel, what makes it is locked; where a channel is always zero, the
+    weights that read it are locked: neither changes what the model computes, exactly over the reals. Where all
+    kernels of a filter are locked, its bias, and then the scale and shift of the batch normalization behind it, are
+    locked where asked: this changes the model, from a constant to zero, so fine-tune afterwards.
+
+    Args:
+        masks: weight path to bool array, True = free, False = locked at zero.
+        model: a functional or Sequential Keras model.
+        bias: lock the bias of a filter without free kernels.
+        batch_norm: lock gamma and beta of a channel without free kernels, or that no one reads.
+        dead_inputs: lock the weights that read a channel which is always zero.
+
+    Raises:
+        MaskError: a mask does not fit the model.
+        UnsupportedLayerError: the model's graph cannot be read.
+    """
+    masks = MaskSet(masks)
+    masks.check_fits(model)
+    graph = graph_of(model)
+    if graph is None:
+        raise UnsupportedLayerError(
+            f"model {getattr(model, 'name', model)!r} is a {type(model).__name__}, whose graph cannot be read; "
+            "wanted a functional or Sequential model"
+        )
+    work = _Work(masks, weight_shapes(model))
+    flow = Flow(graph, work)
+    while True:
+        before = len(work.additions)
+        flow.update()
+        for path, calls in _by_path(graph).items():
+            _close_layer(path, calls, flow, work, bias=bias, batch_norm=batch_norm, dead_inputs=dead_inputs)
+        if len(work.additions) == before:
+            return Closure(MaskSet(work.masks), tuple(work.additions))
+
+
+class _Work(Mapping[str, Mask]):
+    """The masks as they grow: every weight of the model has one, those of untouched weights are left out at the end."""
+
+    def __init__(self, masks: MaskSet, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.masks: dict[str, Mask] = {path: np.array(mask) for path, mask in masks.items()}
+        self.additions: list[Addition] = []
+        self._shapes = shapes
+
+    def __getitem__(self, path: str) -> Mask:
+        return self.masks[path] if path in self.masks else np.ones(self._shapes[path], dtype=bool)
+
+    def __iter__(self) -> Any:
+        return iter(self._shapes)
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def lock(self, path: str, channel: int, axis: int, reason: str) -> None:
+        """Entry `channel` along `axis` of the weight is locked; nothing is noted where it was before."""
+        if path not in self._shapes:
+            return
+        mask = self[path]
+        index = tuple(channel if at == axis % mask.ndim else slice(None) for at in range(mask.ndim))
+        count = int(mask[index].sum())
+        if count:
+            mask[index] = False
+            self.masks[path] = mask
+            text = ", ".join(str(channel) if at == axis % mask.ndim else ":" for at in range(mask.ndim))
+            self.additions.append(Addition(f"{path}[{text}]", count, reason))
+
+
+def _by_path(graph: Graph) -> dict[str, list[Call]]:
+    calls: dict[str, list[Call]] = {}
+    for call in graph.calls:
+        calls.setdefault(call.path, []).append(call)
+    return calls
+
+
+def _close_layer(
+    path: str, calls: list[Call], flow: Flow, work: _Work, *, bias: bool, batch_norm: bool, dead_inputs: bool
+) -> None:
+    kind = calls[0].kind
+    if kind not in KERNEL | DEPTHWISE | {NORM} or not all(is_ungrouped(call) for call in calls):
+        return
+    # A layer that is called several times is locked only where the reason holds in each call.
+    unread = np.logical_and.reduce([flow.unread(call.outputs[0]) for call in calls])
+    if any(mixes_channels(call) for call in calls):
+        # A softmax divides by the sum over all channels, so none of them is unread.
+        unread = np.zeros_like(unread)
+    if kind in KERNEL:
+        if dead_inputs:
+            dead = np.logical_and.reduce([flow.zero[call.inputs[0]] for call in calls])
+            for channel in np.flatnonzero(dead):
+                work.lock(f"{path}/kernel", int(channel), -2, f"input channel {channel} of {path!r} is always zero")
+        _lock_unread(path, unread, work, {"kernel": -1, "bias": -1})
+        if bias:
+            _lock_bias(path, work[f"{path}/kernel"], work)
+    elif kind in DEPTHWISE and int(calls[0].layer.depth_multiplier) == 1:
+        _lock_unread(path, unread, work, {"kernel": -2, "bias": -1})
+    elif kind == NORM and batch_norm and flow.norm_is_last(calls):
+        _lock_unread(path, unread, work, {"gamma": -1, "beta": -1})
+        constant = np.logical_and.reduce([flow.unfed[call.inputs[0]] for call in calls])
+        for channel in np.flatnonzero(constant):
+            for name in ("gamma", "beta"):
+                reason = f"every kernel that makes channel {channel} of {path!r} is locked"
+                work.lock(f"{path}/{name}", int(channel), -1, reason)
+
+
+def _lock_unread(path: str, unread: Flags, work: _Work, axes: Mapping[str, int]) -> None:
+    for channel in np.flatnonzero(unread):
+        for name, axis in axes.items():
+            work.lock(f"{path}/{name}", int(channel), axis, f"no consumer reads output channel {channel} of {path!r}")
+
+
+def _lock_bias(path: str, kernel: Mask, work: _Work) -> None:
+    for channel in np.flatnonzero(none_of(kernel, -1)):
+        work.lock(f"{path}/bias", int(channel), -1, f"every kernel of filter {channel} of {path!r} is locked")

@@ -1,0 +1,83 @@
+"""`GradualLock`: a Keras callback that locks more as training goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from fpgaprune.errors import MaskError
+from fpgaprune.masks import MaskSet
+from fpgaprune.select.choose import select
+from fpgaprune.select.regrowth import advance, check_regrowth
+from fpgaprune.select.schedules import Schedule
+
+
+class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
+    """Before each step at which `schedule` says so, a locked model's locks are those that its sparsity asks for.
+
+    What is locked stays so, but for what `regrow_fraction` frees. The model must have been locked before `fit`
+    (`fp.lock(model, callback.initial_masks(model))`), so that nothing is traced again and slots keep their bits.
+
+    Attributes:
+        masks: the masks in force, None before the first step.
+        history: `(step, sparsity asked, sparsity of elements)` of each change.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        relock: Callable[[Any, MaskSet], None],
+        *,
+        base: MaskSet | None = None,
+        regrow_fraction: float = 0.0,
+        **options: Any,
+    ) -> None:
+        """A callback for `model.fit`.
+
+        Args:
+            schedule: step to `(prune now, sparsity)`: a schedule of `fpgaprune.select.schedules`, or one of TF-MOT's.
+            relock: what sets the masks of a locked model: `fp.relock`.
+            base: elements that are locked from the first step on.
+            regrow_fraction: of the locked units, how many are freed at each change, by the size of their gradient;
+                others are locked for them, by their score. Needs `data` among the options.
+            **options: of `select`, but `sparsity` and `base`.
+
+        Raises:
+            MaskError: an option is no fraction, or regrowth has no data.
+        """
+        super().__init__()
+        check_regrowth(regrow_fraction, options)
+        for name in ("sparsity", "base"):
+            if name in options:
+                raise MaskError(f"{name!r} is no option of a scheduled selection; wanted a schedule, and base=masks")
+        self.masks: MaskSet | None = None
+        self.history: list[tuple[int, float, float]] = []
+        self._schedule = schedule
+        self._relock = relock
+        self._base = base
+        self._regrow_fraction = regrow_fraction
+        self._options = options
+        self._step = 0
+
+    def initial_masks(self, model: Any) -> MaskSet:
+        """Masks over every weight that may be locked later, with only `base` locked: what to lock the model with."""
+        free = select(model, 0.0, **self._options)
+        return free if self._base is None else free & self._base
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+        """The locks are those that the schedule asks for at this step; steps count over all epochs of a `fit`."""
+        due, sparsity = self._schedule(self._step)
+        if bool(due):
+            self._change(float(sparsity))
+        self._step += 1
+
+    def _change(self, sparsity: float) -> None:
+        masks = advance(
+            self.model, sparsity, self.masks or self._base, self._base, self._regrow_fraction, self._options
+        )
+        if self.masks is None or masks != self.masks:
+            self._relock(self.model, masks)
+            self.masks = masks
+            self.history.append((self._step, sparsity, masks.sparsity))

@@ -1,0 +1,86 @@
+"""`prune_rounds`: lock, fine-tune, lock more; with weights taken back to an earlier state if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import MaskError
+from fpgaprune.masks import MaskSet
+from fpgaprune.select.regrowth import advance, check_regrowth
+from fpgaprune.weights import named_weights
+
+Weights = dict[str, NDArray[Any]]
+
+
+def snapshot(model: Any) -> Weights:
+    """A copy of every weight of `model`, by weight path, for `rewind`."""
+    return {path: np.array(variable.numpy()) for path, variable in named_weights(model).items()}
+
+
+def rewind(model: Any, weights: Mapping[str, NDArray[Any]], masks: MaskSet) -> None:
+    """Free elements of `model` are at `weights`, locked ones at zero; optimizer state stays as it is.
+
+    Source: Frankle, Dziugaite, Roy, Carbin, "Linear Mode Connectivity and the Lottery Ticket Hypothesis", 2020,
+    section 4 (weights taken back to an early step of training).
+
+    Raises:
+        MaskError: a weight is unknown or has another shape.
+    """
+    variables = named_weights(model)
+    for path, array in weights.items():
+        if path not in variables or tuple(variables[path].shape) != array.shape:
+            got = f"the weight has {tuple(variables[path].shape)}" if path in variables else "there is no such weight"
+            raise MaskError(f"weights to rewind to have {path!r} of shape {array.shape}; {got}")
+    for path, array in weights.items():
+        mask = masks.get(path)
+        variables[path].assign(array if mask is None else np.where(mask, array, np.zeros_like(array)))
+
+
+def prune_rounds(
+    model: Any,
+    sparsities: Sequence[float],
+    finetune: Callable[[Any, MaskSet], Any],
+    *,
+    base: MaskSet | None = None,
+    rewind_to: Mapping[str, NDArray[Any]] | None = None,
+    regrow_fraction: float = 0.0,
+    after_round: Callable[[int, MaskSet], None] | None = None,
+    **options: Any,
+) -> MaskSet:
+    """`model` has been fine-tuned at each sparsity in turn; the masks of the last round.
+
+    What a round locks stays locked, but for what `regrow_fraction` frees.
+
+    Args:
+        model: a Keras model.
+        sparsities: of the rounds, not falling.
+        finetune: trains the model under masks, as `lambda model, masks: fp.finetune(model, masks, x, y)`.
+        base: elements that are locked in every round.
+        rewind_to: weights (`snapshot`) that free elements are set to before each fine-tuning.
+        regrow_fraction: of the last round's locked units, how many are freed by the size of their gradient, with
+            as many others locked for them. Needs `data` among the options.
+        after_round: told the round's number, from 0, and its masks.
+        **options: of `select`, but `sparsity` and `base`.
+
+    Raises:
+        MaskError: there are no rounds, they fall, or a round's sparsity cannot be reached.
+    """
+    if not sparsities or any(later < earlier for earlier, later in pairwise(sparsities)):
+        raise MaskError(f"sparsities of the rounds are {list(sparsities)}; wanted at least one, and none that falls")
+    check_regrowth(regrow_fraction, options)
+    held = base
+    masks = MaskSet({})
+    for number, sparsity in enumerate(sparsities):
+        masks = advance(model, sparsity, held, base, regrow_fraction, options)
+        if rewind_to is not None:
+            rewind(model, rewind_to, masks)
+        finetune(model, masks)
+        held = masks
+        if after_round is not None:
+            after_round(number, masks)
+    return masks

@@ -1,0 +1,124 @@
+"""When how much is locked, as a function of the training step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fpgaprune.errors import MaskError
+
+# Whether to prune at this step, and the sparsity to have then: also what TF-MOT's schedules answer, as tensors.
+Schedule = Callable[[int], tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class ConstantSparsity:
+    """One sparsity from `begin_step` on, asked for every `frequency` steps up to `end_step`; -1 is never the last.
+
+    The same numbers as TF-MOT's `ConstantSparsity` of these arguments.
+    """
+
+    target_sparsity: float
+    begin_step: int
+    end_step: int = -1
+    frequency: int = 100
+
+    def __post_init__(self) -> None:
+        _check(self, (self.target_sparsity,), self.begin_step, self.end_step, self.frequency)
+
+    def __call__(self, step: int) -> tuple[bool, float]:
+        """Whether to prune at `step`, and the sparsity."""
+        return _is_due(step, self.begin_step, self.end_step, self.frequency), self.target_sparsity
+
+
+@dataclass(frozen=True)
+class PolynomialDecay:
+    """From `initial_sparsity` to `final_sparsity`, fast at first: the distance falls with the `power` of the rest.
+
+    The same numbers as TF-MOT's `PolynomialDecay` of these arguments, which counts in float32.
+
+    Source: Zhu, Gupta, "To Prune, or Not to Prune: Exploring the Efficacy of Pruning for Model Compression", 2017,
+    section 3.
+    """
+
+    initial_sparsity: float
+    final_sparsity: float
+    begin_step: int
+    end_step: int
+    power: float = 3
+    frequency: int = 100
+
+    def __post_init__(self) -> None:
+        if self.end_step <= self.begin_step:
+            raise MaskError(f"PolynomialDecay ends at step {self.end_step}; wanted one after step {self.begin_step}")
+        _check(self, (self.initial_sparsity, self.final_sparsity), self.begin_step, self.end_step, self.frequency)
+
+    def __call__(self, step: int) -> tuple[bool, float]:
+        """Whether to prune at `step`, and the sparsity."""
+        done = min(1.0, max(0.0, (step - self.begin_step) / (self.end_step - self.begin_step)))
+        sparsity = self.final_sparsity + (self.initial_sparsity - self.final_sparsity) * (1 - done) ** self.power
+        return _is_due(step, self.begin_step, self.end_step, self.frequency), sparsity
+
+
+@dataclass(frozen=True)
+class OneShot:
+    """The whole sparsity at one step."""
+
+    sparsity: float
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        _check(self, (self.sparsity,), self.step, -1, 1)
+
+    def __call__(self, step: int) -> tuple[bool, float]:
+        """Whether to prune at `step`, and the sparsity."""
+        return step == self.step, self.sparsity
+
+
+def tfmot_schedule(name: str, **settings: Any) -> Schedule:
+    """TF-MOT's own schedule object, with this process's Keras left as it was.
+
+    Args:
+        name: `PolynomialDecay` or `ConstantSparsity`.
+        settings: its arguments.
+
+    Raises:
+        MaskError: there is no such schedule, or TF-MOT refuses the arguments.
+    """
+    if name not in ("ConstantSparsity", "PolynomialDecay"):
+        raise MaskError(f"TF-MOT schedule {name!r} is unknown; wanted ConstantSparsity or PolynomialDecay")
+    before = os.environ.get("TF_USE_LEGACY_KERAS")
+    import tensorflow as tf
+
+    # TF-MOT asks for Keras 2 through the environment when it is imported. `tf.keras` decides at its first use, so
+    # that use comes before.
+    getattr(tf.keras, "version", None)
+    try:
+        import tensorflow_model_optimization as tfmot
+
+        schedule: Schedule = getattr(tfmot.sparsity.keras, name)(**settings)
+    except (TypeError, ValueError) as error:
+        raise MaskError(f"TF-MOT's {name} refuses its arguments: {error}") from error
+    finally:
+        if before is None:
+            os.environ.pop("TF_USE_LEGACY_KERAS", None)
+        else:
+            os.environ["TF_USE_LEGACY_KERAS"] = before
+    return schedule
+
+
+def _is_due(step: int, begin: int, end: int, frequency: int) -> bool:
+    return begin <= step and (end < 0 or step <= end) and (step - begin) % frequency == 0
+
+
+def _check(schedule: Any, sparsities: tuple[float, ...], begin: int, end: int, frequency: int) -> None:
+    name = type(schedule).__name__
+    for sparsity in sparsities:
+        if not 0 <= sparsity <= 1:
+            raise MaskError(f"{name} has sparsity {sparsity}; wanted a fraction from 0 to 1")
+    if begin < 0 or end < -1 or (end != -1 and end < begin) or frequency < 1:
+        raise MaskError(
+            f"{name} runs from step {begin} to {end} every {frequency}; wanted 0 or more, a later end or -1, 1 or more"
+        )

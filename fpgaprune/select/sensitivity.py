@@ -1,0 +1,253 @@
+"""`sensitivity`: what each layer's sparsity costs, before anything is trained again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import MaskError
+from fpgaprune.files import write_bytes
+from fpgaprune.masks import MaskSet
+from fpgaprune.select.batches import Progress
+from fpgaprune.select.choose import select
+from fpgaprune.weights import match_paths, named_weights
+
+FORMAT = 1
+SPARSITIES = (0.25, 0.5, 0.75, 0.9)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measurement.
+
+    Attributes:
+        path: the weight of which a part was at zero.
+        sparsity: fraction of its units that was asked for.
+        zeros: fraction of its elements that was at zero.
+        accuracy: what the model's evaluation gave.
+    """
+
+    path: str
+    sparsity: float
+    zeros: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Accuracy against sparsity for each weight alone; all others were as trained.
+
+    Attributes:
+        baseline: accuracy of the model as it is.
+        points: in the order of the weights, sparsity ascending.
+    """
+
+    baseline: float
+    points: tuple[Point, ...]
+
+    @property
+    def paths(self) -> list[str]:
+        """The weights, in order."""
+        return list(dict.fromkeys(point.path for point in self.points))
+
+    def curve(self, path: str) -> list[tuple[float, float]]:
+        """`(sparsity, accuracy)` of one weight, ascending."""
+        return [(point.sparsity, point.accuracy) for point in self.points if point.path == path]
+
+    def largest_sparsity(self, path: str, lost: float) -> float | None:
+        """The largest measured sparsity up to which no point of the weight lost more than `lost`; None if none is."""
+        reached = None
+        for sparsity, accuracy in self.curve(path):
+            if self.baseline - accuracy > lost:
+                break
+            reached = sparsity
+        return reached
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole as JSON data."""
+        rows = [{"path": p.path, "sparsity": p.sparsity, "zeros": p.zeros, "accuracy": p.accuracy} for p in self.points]
+        return {"format": FORMAT, "baseline": self.baseline, "points": rows}
+
+    def to_markdown(self) -> str:
+        """A table: one row for each weight, one column for each sparsity, accuracies with four digits."""
+        sparsities = sorted({point.sparsity for point in self.points})
+        lines = [
+            "| weight | 0 | " + " | ".join(f"{sparsity:g}" for sparsity in sparsities) + " |",
+            "|---|" + "---:|" * (len(sparsities) + 1),
+        ]
+        for path in self.paths:
+            found = dict(self.curve(path))
+            cells = [f"{found[s]:.4f}" if s in found else "" for s in sparsities]
+            lines.append(f"| {path} | {self.baseline:.4f} | " + " | ".join(cells) + " |")
+        return "\n".join(lines) + "\n"
+
+    def save_plot(self, path: str | os.PathLike[str]) -> Path:
+        """`path` (.svg, .png or .pdf) is a figure of accuracy against sparsity, one line for each weight."""
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        for number, name in enumerate(self.paths):
+            x, y = zip(*[(0.0, self.baseline), *self.curve(name)], strict=True)
+            # Colours repeat after ten lines; the marker then tells them apart.
+            axes.plot(x, y, marker="osD^v"[number // 10 % 5], markersize=4, linewidth=1.5, label=name)
+        axes.set_xlabel("sparsity of the one weight")
+        axes.set_ylabel("accuracy")
+        axes.set_xlim(0, 1)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small", frameon=False)
+        kind = Path(path).suffix.lstrip(".").lower()
+        if kind not in ("svg", "png", "pdf"):
+            raise MaskError(f"plot {os.fspath(path)!r} has the form {kind!r}; wanted .svg, .png or .pdf")
+        buffer = BytesIO()
+        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+        with matplotlib.rc_context({"svg.hashsalt": "fpgaprune"}):
+            figure.savefig(buffer, format=kind, metadata=dates)
+        return write_bytes(path, buffer.getvalue())
+
+
+def sensitivity(
+    model: Any,
+    evaluate: Callable[[Any], float],
+    sparsities: Sequence[float] = SPARSITIES,
+    paths: Sequence[str] = (),
+    *,
+    base: MaskSet | None = None,
+    results: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Sensitivity:
+    """What the model's evaluation gives with each weight alone pruned to each sparsity; its bits are as before.
+
+    Nothing is trained. A sparsity that what must stay free does not allow in a weight is left out for it.
+
+    Args:
+        model: a Keras model.
+        evaluate: gives the accuracy (or another figure, the higher the better) of the model as it stands.
+        sparsities: fractions of units, 0..1.
+        paths: globs of weight paths; every convolution kernel unless given.
+        base: elements of the weight that are locked besides.
+        results: a JSON file that holds what is known so far. It is written after each measurement, and an
+            interrupted call goes on from it, where model, options and data-free settings are the same.
+        progress: told `(done, total, note)` after each measurement.
+        **options: of `select`: `granularity`, `criterion`, `data`, `seed`, `protect` and others.
+
+    Raises:
+        MaskError: an option is not allowed, or `results` holds other measurements.
+    """
+    for name in ("sparsity", "scope", "paths", "base"):
+        if name in options:
+            raise MaskError(f"{name!r} is no option here; wanted options of a selection in one weight")
+    if not sparsities or any(not 0 <= sparsity <= 1 for sparsity in sparsities):
+        raise MaskError(f"sparsities are {list(sparsities)}; wanted fractions from 0 to 1")
+    variables = named_weights(model)
+    chosen = _weights(model, paths, variables, options)
+    question = _digest(variables, options, base)
+    known = _read(results, question)
+    wanted = [(path, float(sparsity)) for path in chosen for sparsity in sorted(set(sparsities))]
+    baseline = known.get("baseline")
+    if baseline is None:
+        baseline = _number(evaluate(model))
+        known = {"format": FORMAT, "question": question, "baseline": baseline, "points": []}
+        _write(results, known)
+    found = {(row["path"], row["sparsity"]): row for row in known["points"]}
+    for done, (path, sparsity) in enumerate(wanted, start=1):
+        if (path, sparsity) not in found:
+            row = _measure(model, variables[path], path, sparsity, base, evaluate, options)
+            found[path, sparsity] = row
+            known["points"].append(row)
+            _write(results, known)
+        if progress is not None:
+            progress(done, len(wanted), f"{path} at {sparsity:g}")
+    rows = [found[key] for key in wanted]
+    points = tuple(
+        Point(row["path"], row["sparsity"], row["zeros"], row["accuracy"])
+        for row in rows
+        if row["accuracy"] is not None
+    )
+    return Sensitivity(baseline, points)
+
+
+def _weights(model: Any, paths: Sequence[str], variables: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
+    if paths:
+        return list(dict.fromkeys(path for pattern in paths for path in match_paths(pattern, variables)))
+    return list(select(model, 0.0, granularity=options.get("granularity", "kernel")))
+
+
+def _measure(
+    model: Any,
+    variable: Any,
+    path: str,
+    sparsity: float,
+    base: MaskSet | None,
+    evaluate: Callable[[Any], float],
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    own = MaskSet({path: base[path]}) if base is not None and path in base else None
+    try:
+        mask = select(model, sparsity, paths=[path], base=own, **options)[path]
+    except MaskError as error:
+        if "cannot be reached" not in str(error):
+            raise
+        return {"path": path, "sparsity": sparsity, "zeros": None, "accuracy": None}
+    before = np.array(variable.numpy())
+    try:
+        pruned: NDArray[Any] = np.where(mask, before, np.zeros_like(before))
+        variable.assign(pruned)
+        accuracy = _number(evaluate(model))
+    finally:
+        variable.assign(before)
+    return {"path": path, "sparsity": sparsity, "zeros": float((~mask).mean()), "accuracy": accuracy}
+
+
+def _number(value: Any) -> float:
+    accuracy = float(value)
+    if not np.isfinite(accuracy):
+        raise MaskError(f"the evaluation gave {accuracy}; wanted a finite number, the higher the better")
+    return accuracy
+
+
+def _digest(variables: Mapping[str, Any], options: Mapping[str, Any], base: MaskSet | None) -> str:
+    digest = hashlib.sha256()
+    for path, variable in variables.items():
+        digest.update(f"{path}\0{tuple(variable.shape)}\0".encode())
+        digest.update(np.ascontiguousarray(variable.numpy()).tobytes())
+    # Data and functions have no digest: they are the caller's to keep the same.
+    plain = {name: repr(value) for name, value in options.items() if name != "data" and not callable(value)}
+    digest.update(json.dumps(plain, sort_keys=True).encode())
+    digest.update(base.digest().encode() if base is not None else b"")
+    return digest.hexdigest()
+
+
+def _read(results: str | os.PathLike[str] | None, question: str) -> dict[str, Any]:
+    if results is None or not Path(results).exists():
+        return {}
+    try:
+        known = json.loads(Path(results).read_text())
+    except ValueError as error:
+        raise MaskError(f"{os.fspath(results)!r} is no sensitivity file: {error}; delete it or name another") from error
+    if not isinstance(known, dict) or known.get("format") != FORMAT:
+        raise MaskError(f"{os.fspath(results)!r} is no sensitivity file of format {FORMAT}; delete it or name another")
+    if known.get("question") != question:
+        raise MaskError(
+            f"{os.fspath(results)!r} holds measurements of another model or with other options; delete it or name "
+            "another file"
+        )
+    return known
+
+
+def _write(results: str | os.PathLike[str] | None, known: Mapping[str, Any]) -> None:
+    if results is not None:
+        write_bytes(results, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode())

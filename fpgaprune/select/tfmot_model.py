@@ -1,0 +1,175 @@
+"""`import_tfmot`: a tf_keras model pruned with TF-MOT as a Keras 3 model and its masks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from fpgaprune.errors import ModelImportError
+from fpgaprune.files import read_npz
+from fpgaprune.masks import MaskSet
+from fpgaprune.weights import named_weights
+
+TOLERANCE = 1e-6
+_READER = Path(__file__).with_name("tfmot_reader.py")
+_ERROR_LINE = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Warning): (?P<text>.+)$")
+# What tf_keras writes about layers and Keras 3 does not take, though it says nothing: these have one group always, and
+# a separable convolution has no weight `kernel`.
+_ONE_GROUP = frozenset({"DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"}) | frozenset(
+    {"Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"}
+)
+_NO_KERNEL = frozenset({"SeparableConv1D", "SeparableConv2D"})
+_ABOUT_KERNEL = ("kernel_initializer", "kernel_regularizer", "kernel_constraint")
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """A model that was taken over, with what is to be known of it.
+
+    Attributes:
+        model: Keras 3, without wrappers, not compiled.
+        masks: the pruning masks of a wrapped model; the zeros in the kernels of a stripped one.
+        wrappers: names of the pruning wrappers that were taken off.
+        negative_zeros: weight path to the number of -0.0, where there are any.
+        left_nonzero: weight path to the number of elements that TF-MOT's mask locks and its weight has not at zero.
+        max_abs_error: largest difference between the two models' predictions on random inputs.
+    """
+
+    model: Any
+    masks: MaskSet
+    wrappers: tuple[str, ...]
+    negative_zeros: dict[str, int]
+    left_nonzero: dict[str, int]
+    max_abs_error: float
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the model and the masks, as JSON data."""
+        return {
+            "wrappers": list(self.wrappers),
+            "negative_zeros": self.negative_zeros,
+            "left_nonzero": self.left_nonzero,
+            "max_abs_error": self.max_abs_error,
+            "masks": self.masks.digest(),
+        }
+
+
+def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0) -> ImportedModel:
+    """The Keras 3 model that predicts what the tf_keras model at `path` does, within 1e-6, and its masks.
+
+    tf_keras and TF-MOT are loaded in a process of their own, so that this one keeps its Keras. Weights keep their
+    bits: also those that TF-MOT's mask locks and that are not zero. `fp.lock` sets them to zero.
+
+    Args:
+        path: a `.keras` or `.h5` file or a SavedModel folder, saved with or without pruning wrappers.
+        timeout_s: for the process that reads it.
+
+    Raises:
+        ModelImportError: there is no such model, it cannot be read or rebuilt, holds a Lambda layer, or predicts
+            something else afterwards.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise ModelImportError(f"model {source} does not exist; wanted a .keras or .h5 file or a SavedModel folder")
+    with tempfile.TemporaryDirectory(prefix="fpgaprune-tfmot-") as name:
+        folder = Path(name)
+        _run_reader(source, folder, timeout_s)
+        report = json.loads((folder / "report.json").read_text())
+        model = _rebuild(folder / "model.h5", source)
+        masks = read_npz(folder / "masks.npz")
+        error = _largest_difference(model, read_npz(folder / "probe.npz"), source)
+    if not error <= TOLERANCE:
+        raise ModelImportError(f"{source} predicts other values in Keras 3, by up to {error:.3g}; wanted {TOLERANCE}")
+    values = {path: np.asarray(variable.numpy()) for path, variable in named_weights(model).items()}
+    if not report["wrappers"]:
+        masks = {path: array != 0 for path, array in values.items() if path.endswith("kernel") and (array == 0).any()}
+    found = MaskSet(masks)
+    found.check_fits(model)
+    negative = {path: int(np.count_nonzero((array == 0) & np.signbit(array))) for path, array in values.items()}
+    return ImportedModel(
+        model,
+        found,
+        tuple(report["wrappers"]),
+        {path: count for path, count in negative.items() if count},
+        report["left_nonzero"],
+        error,
+    )
+
+
+def _run_reader(source: Path, folder: Path, timeout_s: float) -> None:
+    environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", str(_READER), str(source.resolve()), str(folder)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ModelImportError(f"reading {source} took more than {timeout_s:g} s; give a larger timeout_s") from error
+    if done.returncode:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        named = [found["text"] for line in lines if (found := _ERROR_LINE.match(line))]
+        reason = (named or lines or [f"exit status {done.returncode}"])[-1]
+        raise ModelImportError(f"tf_keras cannot read {source}: {reason}")
+
+
+def _rebuild(path: Path, source: Path) -> Any:
+    import keras
+
+    with h5py.File(path, "r+") as file:
+        config = file.attrs["model_config"]
+        document = json.loads(config if isinstance(config, str) else config.decode())
+        for layer in _layer_configs(document):
+            _translate(layer["class_name"], layer["config"])
+        file.attrs["model_config"] = json.dumps(document)
+    try:
+        return keras.saving.load_model(path, compile=False)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelImportError(f"Keras 3 cannot rebuild {source}: {reason[:300]}") from error
+
+
+def _layer_configs(document: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(document, dict):
+        if isinstance(document.get("class_name"), str) and isinstance(document.get("config"), dict):
+            yield document
+        for value in document.values():
+            yield from _layer_configs(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from _layer_configs(value)
+
+
+def _translate(kind: str, config: dict[str, Any]) -> None:
+    """`config` as Keras 3 writes it."""
+    if kind in _ONE_GROUP and config.get("groups") == 1:
+        del config["groups"]
+    if kind in _NO_KERNEL:
+        for name in _ABOUT_KERNEL:
+            config.pop(name, None)
+    if kind == "BatchNormalization" and isinstance(config.get("axis"), list) and len(config["axis"]) == 1:
+        config["axis"] = config["axis"][0]
+
+
+def _largest_difference(model: Any, probe: dict[str, Any], source: Path) -> float:
+    inputs = [probe[f"input_{at}"] for at in range(len(model.inputs))]
+    given = model.predict(inputs[0] if len(inputs) == 1 else inputs, verbose=0)
+    outputs = given if isinstance(given, list) else [given]
+    wanted = [probe[name] for name in sorted(probe) if name.startswith("output_")]
+    if [array.shape for array in wanted] != [np.shape(array) for array in outputs]:
+        raise ModelImportError(f"{source} has other outputs in Keras 3; wanted {[array.shape for array in wanted]}")
+    differences = [float(np.abs(a - b).max(initial=0.0)) for a, b in zip(wanted, outputs, strict=True)]
+    return max(differences, default=0.0)

@@ -1,0 +1,101 @@
+"""Reads a tf_keras model, pruned with TF-MOT or not, and writes plain files. Runs in a process of its own.
+
+Started as `python -P tfmot_reader.py SOURCE FOLDER` with TF_USE_LEGACY_KERAS=1, because that setting and tf_keras
+must not enter the process that holds Keras 3. Imports nothing of fpgaprune. Writes into FOLDER: `model.h5` (the model
+without wrappers: JSON and arrays), `masks.npz`, `probe.npz` (inputs and what the model gives for them), `report.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+SAMPLES = 16
+
+
+def main(source: Path, folder: Path) -> None:
+    """The files stand in `folder`.
+
+    Raises:
+        ValueError: the model holds code (a Lambda layer), or cannot be taken apart.
+    """
+    _refuse_code(source)
+    import tensorflow_model_optimization as tfmot
+    import tf_keras
+
+    with tfmot.sparsity.keras.prune_scope():
+        model = tf_keras.models.load_model(str(source), compile=False)
+    masks: dict[str, Any] = {}
+    wrappers = []
+    nonzero: dict[str, int] = {}
+    for prefix, layer in _layers(model):
+        if type(layer).__name__ != "PruneLowMagnitude":  # TF-MOT does not export the class
+            continue
+        wrappers.append(prefix + layer.name)
+        for weight, mask, _ in layer.pruning_vars:
+            path = f"{prefix}{layer.layer.name}/{_tail(weight)}"
+            masks[path] = mask.numpy() != 0
+            nonzero[path] = int(np.count_nonzero(weight.numpy()[~masks[path]]))
+    # What the file says is what the model gives before anything is taken off.
+    inputs = [_samples(tensor.shape) for tensor in model.inputs]
+    outputs = model.predict(inputs[0] if len(inputs) == 1 else inputs, verbose=0)
+    stripped = tfmot.sparsity.keras.strip_pruning(model) if wrappers else model
+    stripped.save(str(folder / "model.h5"), save_format="h5", include_optimizer=False)
+    np.savez(folder / "masks.npz", **masks)
+    probe = {f"input_{at}": array for at, array in enumerate(inputs)}
+    flat = outputs if isinstance(outputs, list) else [outputs]
+    probe.update({f"output_{at}": np.asarray(array) for at, array in enumerate(flat)})
+    np.savez(folder / "probe.npz", **probe)
+    report = {"wrappers": wrappers, "left_nonzero": {path: count for path, count in nonzero.items() if count}}
+    (folder / "report.json").write_text(json.dumps(report))
+
+
+def _refuse_code(source: Path) -> None:
+    for text in _configs(source):
+        if '"Lambda"' in text:
+            raise ValueError("the model has a Lambda layer, whose code would run on loading; replace it by a layer")
+
+
+def _configs(source: Path) -> Iterator[str]:
+    if source.is_dir():
+        for path in source.glob("keras_metadata.pb"):
+            yield path.read_bytes().decode("utf-8", "replace")
+    elif zipfile.is_zipfile(source):
+        with zipfile.ZipFile(source) as archive:
+            yield archive.read("config.json").decode()
+    elif h5py.is_hdf5(source):
+        with h5py.File(source, "r") as file:
+            if "model_config" not in file.attrs:
+                raise ValueError("the file holds weights without a model; save the whole model")
+            config = file.attrs["model_config"]
+            yield config if isinstance(config, str) else config.decode()
+    else:
+        raise ValueError("it is no .keras, .h5 or SavedModel; save the model as one of them")
+
+
+def _layers(model: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for layer in model.layers:
+        if hasattr(layer, "layers"):
+            yield from _layers(layer, f"{prefix}{layer.name}/")
+        else:
+            yield prefix, layer
+
+
+def _tail(weight: Any) -> str:
+    return str(weight.name).split("/")[-1].split(":")[0]
+
+
+def _samples(shape: Any) -> Any:
+    sizes = [8 if size is None else int(size) for size in shape[1:]]
+    return np.random.default_rng(0).normal(size=(SAMPLES, *sizes)).astype(np.float32)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,179 @@
+"""Each criterion against a slow, obvious reference, and coupled filters as one."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fpgaprune.errors import DataError, MaskError
+from fpgaprune.select.choose import select
+from fpgaprune.select.criteria import CRITERIA, Question
+from fpgaprune.select.layers import channel_axes, weight_owners
+from fpgaprune.select.protection import Protection
+from fpgaprune.weights import named_weights
+from tests.unit.select.networks import plain, residual, samples
+
+PATHS = ["conv1/kernel", "conv2/kernel"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    network = plain()
+    network.compile("sgd", "sparse_categorical_crossentropy")
+    return network
+
+
+@pytest.fixture(scope="module")
+def data(model):
+    return samples(model)
+
+
+def scores(criterion, model, paths=PATHS, **options):
+    weights = named_weights(model)
+    owners = weight_owners(model)
+    question = Question(
+        model,
+        {path: weights[path].numpy() for path in paths},
+        {path: channel_axes(path, owners[path]) for path in paths},
+        **options,
+    )
+    found = CRITERIA[criterion].scores(question)
+    return {path: np.broadcast_to(found[path], weights[path].shape) for path in paths}
+
+
+def slow_gradients(model, x, y, paths=PATHS):
+    """The gradient of the mean loss over x and y, by the textbook."""
+    weights = named_weights(model)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(keras.losses.sparse_categorical_crossentropy(y, model(x, training=False)))
+    found = tape.gradient(loss, [weights[path].value for path in paths])
+    return {path: gradient.numpy().astype(float) for path, gradient in zip(paths, found, strict=True)}
+
+
+def test_l1_and_l2(model):
+    for path in PATHS:
+        weight = named_weights(model)[path].numpy().astype(float)
+        assert np.allclose(scores("l1", model)[path], abs(weight))
+        assert np.allclose(scores("l2", model)[path], weight**2)
+
+
+def test_geometric_median(model):
+    for path in PATHS:
+        weight = named_weights(model)[path].numpy().astype(float)
+        for o in range(weight.shape[-1]):
+            distances = [np.linalg.norm(weight[..., o] - weight[..., other]) for other in range(weight.shape[-1])]
+            assert np.allclose(scores("geometric_median", model)[path][..., o], sum(distances), rtol=1e-6)
+
+
+def test_bn_scale(model):
+    gamma = named_weights(model)["bn2/gamma"].numpy()
+    assert np.allclose(scores("bn_scale", model, ["conv2/kernel"])["conv2/kernel"][0, 0, 0], abs(gamma))
+    with pytest.raises(MaskError, match="BatchNormalization with scale=True right behind 'conv1/kernel'"):
+        scores("bn_scale", model)
+
+
+@pytest.mark.parametrize("batch_size", [4, 5, 12])
+def test_taylor(model, data, batch_size):
+    x, y = data
+    parts = [slow_gradients(model, x[at : at + batch_size], y[at : at + batch_size]) for at in range(0, 12, batch_size)]
+    found = scores("taylor", model, data=data, batch_size=batch_size)
+    for path in PATHS:
+        weight = named_weights(model)[path].numpy().astype(float)
+        wanted = np.mean([(part[path] * weight) ** 2 for part in parts], axis=0)
+        assert np.allclose(found[path], wanted, rtol=1e-4, atol=1e-12)
+
+
+def test_fisher(model, data):
+    x, y = data
+    parts = [slow_gradients(model, x[at : at + 1], y[at : at + 1]) for at in range(12)]
+    found = scores("fisher", model, data=data, batch_size=5)
+    for path in PATHS:
+        weight = named_weights(model)[path].numpy().astype(float)
+        wanted = 0.5 * weight**2 * np.mean([part[path] ** 2 for part in parts], axis=0)
+        assert np.allclose(found[path], wanted, rtol=1e-4, atol=1e-12)
+
+
+def test_activation(model, data):
+    found = scores("activation", model, data=data, batch_size=5)
+    values = {"conv1/kernel": data[0]}
+    for layer in model.layers[:4]:
+        values[f"{layer.name}/kernel"] = layer(next(reversed(values.values())), training=False).numpy()
+    for path, behind in (("conv1/kernel", "conv1/kernel"), ("conv2/kernel", "act2/kernel")):
+        alive = (values[behind] != 0).mean(axis=(0, 1, 2))
+        assert 0 < alive.mean() < 1
+        assert np.allclose(found[path][0, 0, 0], alive)
+
+
+def test_data_may_come_in_batches_and_progress_is_told(model, data):
+    x, y = data
+    told = []
+    whole = scores("taylor", model, data=data, batch_size=4, progress=lambda *step: told.append(step))
+    assert told == [(1, 3, "taylor"), (2, 3, "taylor"), (3, 3, "taylor")]
+    for source in (
+        [(x[at : at + 4], y[at : at + 4]) for at in range(0, 12, 4)],
+        tf.data.Dataset.from_tensor_slices(data).batch(4),
+    ):
+        parts = scores("taylor", model, data=source)
+        for path in PATHS:
+            assert np.array_equal(parts[path], whole[path])
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ((np.zeros((4, 6, 6, 1)), np.zeros(3)), DataError, "data are 2 arrays of 4, 3 samples"),
+        (np.zeros((0, 6, 6, 1)), DataError, "the data hold no samples"),
+        (np.zeros((4, 6, 6, 1)), MaskError, "criterion 'taylor' needs labels"),
+        (7, DataError, "data are a int; wanted arrays"),
+    ],
+)
+def test_data_of_another_form_are_named(model, given, error, message):
+    with pytest.raises(error, match=message):
+        select(model, 0.5, criterion="taylor", data=given)
+
+
+def test_a_loss_is_asked_for(data):
+    with pytest.raises(MaskError, match=r"criterion 'fisher' needs a loss; call model\.compile"):
+        select(plain(), 0.5, criterion="fisher", data=data)
+
+
+@pytest.mark.parametrize("criterion", sorted(CRITERIA))
+def test_every_criterion_selects_and_leaves_the_model_alone(model, data, criterion):
+    before = {path: variable.numpy().tobytes() for path, variable in named_weights(model).items()}
+    paths = ["conv2/kernel"] if criterion == "bn_scale" else []
+    one, other = (select(model, 0.4, "filter", criterion, paths=paths, data=data, seed=3) for _ in range(2))
+    assert one == other
+    assert {path: variable.numpy().tobytes() for path, variable in named_weights(model).items()} == before
+
+
+def test_added_channels_leave_together():
+    network = residual()
+    masks = select(network, 0.5, "filter", paths=["stem/kernel", "branch/kernel", "mix/kernel"])
+    dead = {path: ~mask.any(axis=(0, 1, 2)) for path, mask in masks.items()}
+    assert np.array_equal(dead["stem/kernel"], dead["branch/kernel"])
+    # Four pairs and five filters are nine units.
+    assert dead["stem/kernel"].sum() + dead["mix/kernel"].sum() == round(0.5 * 9)
+    alone = select(
+        network, 0.5, "filter", paths=["stem/kernel", "branch/kernel"], protect=Protection(coupled=False), scope="layer"
+    )
+    assert not np.array_equal(alone["stem/kernel"], alone["branch/kernel"])
+
+
+def test_a_depthwise_filter_goes_with_the_channel_that_it_reads():
+    masks = select(residual(), 0.5, "filter", paths=["stem/kernel", "branch/kernel", "depth/kernel"])
+    dead = ~masks["stem/kernel"].any(axis=(0, 1, 2))
+    assert dead.sum() == 2
+    assert np.array_equal(~masks["depth/kernel"].any(axis=(0, 1, 3)), dead)
+
+
+def test_coupled_layers_with_different_sparsities_are_refused():
+    with pytest.raises(MaskError, match="stem/kernel, branch/kernel are coupled by additions, but are asked for"):
+        select(residual(), {"stem/kernel": 0.25, "branch/kernel": 0.5}, "filter")
+
+
+def test_the_score_of_a_coupled_unit_is_the_mean_of_its_filters():
+    network = residual()
+    weights = named_weights(network)
+    sizes = [np.abs(weights[f"{name}/kernel"].numpy()).mean(axis=(0, 1, 2)) for name in ("stem", "branch")]
+    masks = select(network, 0.25, "filter", paths=["stem/kernel", "branch/kernel"])
+    assert np.flatnonzero(~masks["stem/kernel"].any(axis=(0, 1, 2))).tolist() == [int(np.mean(sizes, axis=0).argmin())]
