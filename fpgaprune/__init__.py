@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Design": "fpgaprune.design",
+    "Difference": "fpgaprune.emulate",
     "Equivalence": "fpgaprune.comparison",
     "Estimate": "fpgaprune.estimate",
     "FixedType": "fpgaprune.fixed",
@@ -30,10 +31,12 @@ _HOMES = {
     "Target": "fpgaprune.target",
     "apply_removal": "fpgaprune.remove.apply",
     "certify": "fpgaprune.certify.links",
+    "emulate": "fpgaprune.emulate",
     "equivalence": "fpgaprune.remove.proof",
     "estimate": "fpgaprune.estimate",
     "export_onnx": "fpgaprune.export.onnx_file",
     "find_part": "fpgaprune.target",
+    "first_difference": "fpgaprune.emulate",
     "finetune": "fpgaprune.train",
     "layer_reports": "fpgaprune.report",
     "list_parts": "fpgaprune.target",
@@ -43,6 +46,7 @@ _HOMES = {
     "relock": "fpgaprune.train",
     "select": "fpgaprune.select.choose",
     "to_hls": "fpgaprune.hls.project",
+    "trace": "fpgaprune.emulate",
     "unlock": "fpgaprune.train",
     "write_report": "fpgaprune.report",
 }
