@@ -110,8 +110,13 @@ class FixedType:
         scaled = np.ldexp(array, self.fraction)
         if np.abs(scaled).max(initial=0.0) >= 2.0**62:
             raise DesignError(f"values up to {np.abs(array).max():.3g} do not fit a 64-bit intermediate of {self}")
-        rounded = _ROUND[self.rounding](scaled).astype(np.int64)
-        return self.overflowed(rounded)
+        return self.overflowed(self.rounded(scaled).astype(np.int64))
+
+    def rounded(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Integers next to `scaled`, real values in units in the last place, by this type's rounding mode; exact."""
+        whole = np.trunc(scaled)
+        # The fraction of a float is itself a float, while `scaled + 0.5` may not be.
+        return np.asarray(whole + _ROUND[self.rounding](scaled - whole, whole))
 
     def overflowed(self, raw: NDArray[np.int64]) -> NDArray[np.int64]:
         """`raw` brought into range by this type's overflow mode."""
@@ -132,16 +137,18 @@ class FixedType:
         return np.ldexp(np.asarray(raw, dtype=np.float64), -self.fraction)
 
 
-def _half_away(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.where(x >= 0, np.floor(x + 0.5), np.ceil(x - 0.5))
+def _ties_to_even(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[Any]:
+    beyond = np.where(np.fmod(whole, 2.0) == 0, np.abs(part) > 0.5, np.abs(part) >= 0.5)
+    return beyond * np.sign(part)
 
 
-_ROUND: Mapping[str, Callable[[NDArray[np.float64]], NDArray[Any]]] = {
-    "TRN": np.floor,
-    "TRN_ZERO": np.trunc,
-    "RND": lambda x: np.floor(x + 0.5),
-    "RND_ZERO": lambda x: np.where(x >= 0, np.ceil(x - 0.5), np.floor(x + 0.5)),
-    "RND_INF": _half_away,
-    "RND_MIN_INF": lambda x: np.ceil(x - 0.5),
-    "RND_CONV": np.rint,
+# What to add to a number cut towards zero, whose cut-off part is `part`.
+_ROUND: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[Any]]] = {
+    "TRN": lambda part, _: -1.0 * (part < 0),
+    "TRN_ZERO": lambda part, _: np.zeros_like(part),
+    "RND": lambda part, _: 1.0 * (part >= 0.5) - (part < -0.5),
+    "RND_ZERO": lambda part, _: 1.0 * (part > 0.5) - (part < -0.5),
+    "RND_INF": lambda part, _: 1.0 * (part >= 0.5) - (part <= -0.5),
+    "RND_MIN_INF": lambda part, _: 1.0 * (part > 0.5) - (part <= -0.5),
+    "RND_CONV": _ties_to_even,
 }

@@ -26,7 +26,7 @@ _NOT_DATA = frozenset(
     {"name", "class_name", "module", "inputs", "outputs", "trace", "precision", "index", "strategy", "include_header"}
     | {"input_keras_tensor_names", "output_keras_tensor_names", "reuse_factor"}
 )
-_WEIGHT_ROLES = ("weight", "bias", "scale")
+_WEIGHT_ROLES = ("weight", "bias", "scale", "param")
 
 
 def convert(folded: Any, types: Types, target: Target, output_dir: Path, name: str) -> Any:
@@ -80,7 +80,10 @@ def extract(
     Raises:
         HlsError: the graph's weights are not the ones that were quantised.
     """
-    layers = tuple(_layer(node, raws, sources) for node in graph.get_layers())
+    # Inputs first, in the order of the top function's arguments; hls4ml's graph has them where they are used.
+    entries = [graph.graph[name] for name in graph.inputs]
+    others = [node for node in graph.get_layers() if node not in entries]
+    layers = tuple(_layer(node, raws, sources) for node in (*entries, *others))
     outputs = tuple(_producer(graph, variable.name) for variable in graph.get_output_variables())
     return Design(
         name=graph.config.get_project_name(),
@@ -96,12 +99,18 @@ def extract(
 def _layer(node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any]) -> LayerSpec:
     attributes = node.attributes.attributes
     types = {key.removesuffix("_t"): _type(value) for key, value in attributes.items() if _is_type(key, value)}
+    # A flattened tensor or a copied stream keeps the type of its source, whatever the layer's own slot says.
+    types["result"] = _type(node.get_output_variable().type)
+    if node.class_name == "Softmax" and node.attributes["inv_inp_t"].name == "model_default_t":
+        # Its template puts the exponentials' type in that place.
+        types["inv_inp"] = types["exp_table"]
     weights: dict[str, NDArray[np.int64]] = {}
     for role in _WEIGHT_ROLES:
         if role in node.weights:
             variable = node.weights[role]
             types[role] = _type(variable.type)
-            weights[role] = _as_keras(types[role].to_raw(variable.data), raws.get(node.name, {}).get(role), node, role)
+            wanted = raws.get(node.name, {}).get(role)
+            weights[role] = _as_keras(types[role].to_raw(_written(variable, wanted)), wanted, node, role)
     plain = {key: _plain(value) for key, value in attributes.items() if key not in _NOT_DATA and _is_plain(value)}
     return LayerSpec(
         name=node.name,
@@ -118,10 +127,20 @@ def _layer(node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any]) -> La
     )
 
 
+def _written(variable: Any, wanted: NDArray[np.int64] | None) -> NDArray[np.float64]:
+    """The values of `variable` as the project's text files give them."""
+    data = np.asarray(variable.data, dtype=np.float64)
+    if wanted is not None:
+        # Multiples of 2**-f have f decimal places at most, which is how many are written.
+        return data
+    return np.array([float(variable.precision_fmt.format(value)) for value in data.ravel()]).reshape(data.shape)
+
+
 def _as_keras(found: NDArray[np.int64], wanted: NDArray[np.int64] | None, node: Any, role: str) -> NDArray[np.int64]:
     """`found` in Keras's axis order; the resource strategy stores kernels with the outputs first."""
     if wanted is None:
-        return found
+        turned = role == "weight" and node.get_attr("_weights_transposed", False)
+        return np.ascontiguousarray(np.moveaxis(found, 0, -1)) if turned else found
     for candidate in (found, np.moveaxis(found, 0, -1)):
         if candidate.shape == wanted.shape and np.array_equal(candidate, wanted):
             return np.ascontiguousarray(candidate)

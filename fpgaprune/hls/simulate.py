@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,25 +73,35 @@ class CSimulation:
         library = _library(folder)
         return cls(library, design) if library.exists() else cls.build(folder, design)
 
-    def predict(self, x: NDArray[Any]) -> NDArray[np.float32]:
-        """Outputs (N, ...) for inputs `x` (N, ...), for a design of one input and one output.
+    def predict(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
+        """float32 outputs (N, ...) for inputs `x` (N, ...); a tuple of them where the design has several.
+
+        Args:
+            x: samples, or one array of them for each input of the design.
 
         Raises:
-            DataError: `x` has another shape than the design's input.
+            DataError: `x` does not fit the design's inputs.
         """
-        wanted = next(layer.output_shape for layer in self.design.layers if not layer.inputs)
-        if x.shape[1:] != wanted:
-            raise DataError(f"samples have shape {x.shape[1:]}; design {self.design.name!r} takes {wanted}")
-        samples = np.ascontiguousarray(x, dtype=np.float32)
-        shape = self.design[self.design.outputs[0]].output_shape
-        results = np.zeros((len(samples), *shape), dtype=np.float32)
+        arrays = list(x) if isinstance(x, list | tuple) else [x]
+        shapes = [layer.output_shape for layer in self.design.layers if layer.kind == "Input"]
+        if [array.shape[1:] for array in arrays] != shapes:
+            got = ", ".join(str(array.shape[1:]) for array in arrays)
+            wanted = ", ".join(map(str, shapes))
+            raise DataError(f"samples have shape {got}; design {self.design.name!r} takes {wanted}")
+        samples = [np.ascontiguousarray(array, dtype=np.float32) for array in arrays]
+        count = len(samples[0])
+        if any(len(array) != count for array in samples):
+            raise DataError(f"the inputs have {[len(array) for array in samples]} samples; wanted as many of each")
+        results = tuple(
+            np.zeros((count, *self.design[name].output_shape), dtype=np.float32) for name in self.design.outputs
+        )
         pointer = np.ctypeslib.ndpointer(dtype=np.float32, flags="C_CONTIGUOUS")
         run = getattr(ctypes.CDLL(str(self.library)), f"{self.design.name}_float")
-        run.argtypes = [pointer, pointer]
+        run.argtypes = [pointer] * (len(samples) + len(results))
         run.restype = None
-        for sample, result in zip(samples, results, strict=True):
-            run(sample, result)
-        return results
+        for place in range(count):
+            run(*(array[place] for array in (*samples, *results)))
+        return results[0] if len(results) == 1 else results
 
 
 def _library(folder: Path) -> Path:

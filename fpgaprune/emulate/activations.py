@@ -1,0 +1,113 @@
+"""Activations that are computed without a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from fpgaprune.emulate.exact import Exact, carrier
+from fpgaprune.emulate.step import Step
+from fpgaprune.emulate.tables import CENTRED, centred, constant, elu, parameter, selu
+from fpgaprune.errors import UnsupportedLayerError
+
+
+def linear(step: Step, x: Exact) -> Exact:
+    """`nnet::linear`: assigned to the result's type."""
+    return x.into(step.result)
+
+
+def relu(step: Step, x: Exact) -> Exact:
+    """`nnet::relu`."""
+    return Exact(np.maximum(x.raw, 0), x.fraction, max(x.low, 0), max(x.high, 0)).into(step.result)
+
+
+def _relu_max(limit: int) -> Callable[[Step, Exact], Exact]:
+    def relu_max(step: Step, x: Exact) -> Exact:
+        whole = x.at_fraction(max(x.fraction, 0))
+        return whole.clipped(0, limit << whole.fraction).into(step.result)
+
+    return relu_max
+
+
+def leaky_relu(step: Step, x: Exact) -> Exact:
+    """`nnet::leaky_relu`: alpha times x where x is not positive."""
+    alpha = step.keep("alpha", lambda: parameter(step))
+    return _where_positive(step, x, alpha * x)
+
+
+def prelu(step: Step, x: Exact) -> Exact:
+    """`nnet::prelu`: one alpha for each value."""
+    alpha = step.constants("param")
+    return _where_positive(step, x, alpha.reshape(1, *x.raw.shape[1:]) * x)
+
+
+def thresholded_relu(step: Step, x: Exact) -> Exact:
+    """`nnet::thresholded_relu`: zero up to theta."""
+    theta = step.keep("theta", lambda: parameter(step))
+    passed = x.raw * (x > theta)
+    return Exact(passed, x.fraction, min(x.low, 0), max(x.high, 0)).into(step.result)
+
+
+def hard_sigmoid(step: Step, x: Exact) -> Exact:
+    """`nnet::hard_sigmoid`: slope times x plus shift, between 0 and 1."""
+    return _clipped_line(step, x).into(step.result)
+
+
+def hard_tanh(step: Step, x: Exact) -> Exact:
+    """`nnet::hard_tanh`: twice the hard sigmoid less one."""
+    line = _clipped_line(step, x)
+    one = Exact(np.ones(1), 0, 1, 1)
+    return (line + line - one).into(step.result)
+
+
+def _clipped_line(step: Step, x: Exact) -> Exact:
+    slope = step.keep("slope", lambda: constant(float(step.attribute("slope")), step.type("slope")))
+    shift = step.keep("shift", lambda: constant(float(step.attribute("shift")), step.type("shift")))
+    line = slope * x + shift
+    line = line.at_fraction(max(line.fraction, 0))
+    return line.clipped(0, 1 << line.fraction)
+
+
+def _where_positive(step: Step, x: Exact, other: Exact) -> Exact:
+    a, b = x.into(step.result), other.into(step.result)
+    low, high = min(a.low, b.low), max(a.high, b.high)
+    return Exact(np.where(x.raw > 0, a.raw, b.raw).astype(carrier(low, high), copy=False), a.fraction, low, high)
+
+
+_BY_NAME: Mapping[str, Callable[[Step, Exact], Exact]] = {
+    **dict.fromkeys(CENTRED, centred),
+    "linear": linear,
+    "relu": relu,
+    "relu1": _relu_max(1),
+    "relu6": _relu_max(6),
+    "leakyrelu": leaky_relu,
+    "leaky_relu": leaky_relu,
+    "thresholdedrelu": thresholded_relu,
+    "thresholded_relu": thresholded_relu,
+    "prelu": prelu,
+    "elu": elu,
+    "selu": selu,
+    "hard_sigmoid": hard_sigmoid,
+    "hard_tanh": hard_tanh,
+}
+
+
+def activation(step: Step, x: Exact) -> Exact:
+    """What the layer's attribute `activation` names."""
+    return rule(step)(step, x)
+
+
+def rule(step: Step) -> Callable[[Step, Exact], Exact]:
+    """The function that the layer's attribute `activation` names.
+
+    Raises:
+        UnsupportedLayerError: it has no emulation.
+    """
+    name = str(step.attribute("activation")).lower()
+    if name not in _BY_NAME or (step.streamed and name in ("relu1", "relu6")):
+        raise UnsupportedLayerError(
+            f"activation {name!r} has no emulation in {'io_stream' if step.streamed else 'io_parallel'}; "
+            f"those that have: {', '.join(sorted(_BY_NAME))}"
+        )
+    return _BY_NAME[name]

@@ -1,0 +1,90 @@
+"""Layers that compute each value by itself: batch normalisation and merges of two inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from fpgaprune.emulate.exact import Exact, carrier
+from fpgaprune.emulate.step import Step
+from fpgaprune.errors import DesignError, UnsupportedLayerError
+
+_HALF = Exact(np.ones(1, np.float32), 1, 1, 1)
+
+
+def batch_normalization(step: Step, x: Exact) -> Exact:
+    """`nnet::normalize`: scale times x plus bias, exact until it is assigned."""
+    scale, bias = step.constants("scale"), step.constants("bias")
+    length = math.prod(x.raw.shape[1:])
+    if scale.raw.size not in (x.raw.shape[-1], length):
+        raise DesignError(f"{scale.raw.size} scales do not fit an input of shape {x.raw.shape[1:]}")
+    flat = x.reshape(x.raw.shape[0], length // scale.raw.size, scale.raw.size)
+    total = flat * scale.reshape(-1) + bias.reshape(-1)
+    return total.into(step.result).reshape(*x.raw.shape)
+
+
+def merge(step: Step, a: Exact, b: Exact) -> Exact:
+    """`nnet::add`, `subtract`, `multiply`, `average`, `maximum`, `minimum`; the smaller input is repeated."""
+    count = a.raw.shape[0]
+    length = max(math.prod(a.raw.shape[1:]), math.prod(b.raw.shape[1:]))
+    a, b = _repeated(a.flat(), length), _repeated(b.flat(), length)
+    return rule(step)(step, a, b).reshape(count, *step.layer.output_shape)
+
+
+def rule(step: Step) -> Callable[[Step, Exact, Exact], Exact]:
+    """The merge that the layer's attribute `op` names.
+
+    Raises:
+        UnsupportedLayerError: it has no emulation.
+    """
+    name = str(step.attribute("op")).lower()
+    if name not in _OPERATIONS:
+        raise UnsupportedLayerError(f"merge {name!r} has no emulation; those that have: {', '.join(_OPERATIONS)}")
+    return _OPERATIONS[name]
+
+
+def _repeated(x: Exact, length: int) -> Exact:
+    # Flat indices modulo the shorter length, as in the template.
+    return x.on(np.tile(x.raw, (1, length // x.raw.shape[1])))
+
+
+def _add(step: Step, a: Exact, b: Exact) -> Exact:
+    return (a + b).into(step.result)
+
+
+def _subtract(step: Step, a: Exact, b: Exact) -> Exact:
+    return (a - b).into(step.result)
+
+
+def _multiply(step: Step, a: Exact, b: Exact) -> Exact:
+    return (a * b).into(step.result)
+
+
+def _average(step: Step, a: Exact, b: Exact) -> Exact:
+    return ((a + b) * _HALF).into(step.result)
+
+
+def _maximum(step: Step, a: Exact, b: Exact) -> Exact:
+    return _chosen(step, a, b, a > b)
+
+
+def _minimum(step: Step, a: Exact, b: Exact) -> Exact:
+    return _chosen(step, a, b, b > a)
+
+
+def _chosen(step: Step, a: Exact, b: Exact, first: np.ndarray) -> Exact:
+    a, b = a.into(step.result), b.into(step.result)
+    low, high = min(a.low, b.low), max(a.high, b.high)
+    return Exact(np.where(first, a.raw, b.raw).astype(carrier(low, high), copy=False), a.fraction, low, high)
+
+
+_OPERATIONS: Mapping[str, Callable[[Step, Exact, Exact], Exact]] = {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "average": _average,
+    "maximum": _maximum,
+    "minimum": _minimum,
+}

@@ -1,0 +1,85 @@
+"""Layers that move values without computing: reshaping, padding, cropping, copying, resizing, joining."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fpgaprune.emulate.exact import Exact, carrier
+from fpgaprune.emulate.step import Step
+from fpgaprune.errors import DesignError, UnsupportedLayerError
+
+
+def reshape(step: Step, x: Exact) -> Exact:
+    """`Reshape`: the same memory or stream under another shape; no value is assigned."""
+    return x.reshape(x.raw.shape[0], *step.layer.output_shape)
+
+
+def repack(step: Step, x: Exact) -> Exact:
+    """`nnet::repack_stream`: packets of another size."""
+    before, after = x.raw.shape[-1], step.layer.output_shape[-1]
+    if max(before, after) % min(before, after):
+        raise DesignError(
+            f"hls4ml repacks a stream of {before} values a packet wrongly into {after}; choose a multiple"
+        )
+    return reshape(step, x).into(step.result)
+
+
+def copied(step: Step, x: Exact) -> Exact:
+    """`nnet::clone_stream`."""
+    return x.into(step.result)
+
+
+def transpose(step: Step, x: Exact) -> Exact:
+    """`nnet::transpose`."""
+    axes = (0, *(int(axis) + 1 for axis in step.attribute("perm")))
+    return x.on(np.ascontiguousarray(x.raw.transpose(axes))).into(step.result)
+
+
+def zero_padding(step: Step, x: Exact) -> Exact:
+    """`nnet::zeropad1d_cl` and `zeropad2d_cl`."""
+    sides = _sides(step, "pad")
+    padded = np.pad(x.into(step.result).raw, ((0, 0), *sides, (0, 0)))
+    inner = x.into(step.result)
+    return Exact(padded, inner.fraction, min(inner.low, 0), max(inner.high, 0))
+
+
+def cropping(step: Step, x: Exact) -> Exact:
+    """`nnet::cropping1d_cl` and `cropping2d_cl`."""
+    sides = _sides(step, "crop")
+    kept = tuple(slice(a, size - b) for (a, b), size in zip(sides, x.raw.shape[1:-1], strict=True))
+    return x.on(x.raw[(slice(None), *kept)]).into(step.result)
+
+
+def resize(step: Step, x: Exact) -> Exact:
+    """`nnet::resize_nearest`; no value is assigned, for input and output share one type."""
+    name = str(step.layer.attributes.get("algorithm", "nearest"))
+    if name != "nearest":
+        raise UnsupportedLayerError(f"resizing by {name!r} has no emulation; only 'nearest' has")
+    raw = x.raw
+    sizes = step.layer.output_shape[:-1]
+    for axis, new in enumerate(sizes, start=1):
+        old = raw.shape[axis]
+        if step.streamed and new % old:
+            raise DesignError(f"io_stream resizes by whole factors only; {old} to {new} is none")
+        # The fixed-point ratio of the parallel template.
+        ratio = (old << 16) // new + 1
+        raw = raw.take((np.arange(new) * ratio) >> 16, axis=axis)
+    return x.on(raw)
+
+
+def concatenate(step: Step, a: Exact, b: Exact) -> Exact:
+    """`nnet::concatenate1d`, `concatenate2d`, `concatenate3d`."""
+    axis = int(step.attribute("axis"))
+    a, b = a.into(step.result), b.into(step.result)
+    low, high = min(a.low, b.low), max(a.high, b.high)
+    dtype = carrier(low, high)
+    joined = np.concatenate([a.raw.astype(dtype, copy=False), b.raw.astype(dtype, copy=False)], axis=axis)
+    return Exact(joined, a.fraction, low, high)
+
+
+def _sides(step: Step, prefix: str) -> tuple[tuple[int, int], ...]:
+    """(before, after) for each image axis."""
+    across = (step.number(f"{prefix}_left"), step.number(f"{prefix}_right"))
+    if len(step.layer.output_shape) == 2:
+        return (across,)
+    return ((step.number(f"{prefix}_top"), step.number(f"{prefix}_bottom")), across)

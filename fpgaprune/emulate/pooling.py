@@ -1,0 +1,80 @@
+"""Pooling layers.
+
+The streaming templates bring each value into the accumulator's type first, the parallel ones last.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.emulate.exact import Exact, carrier
+from fpgaprune.emulate.step import Step
+from fpgaprune.emulate.sums import summed
+from fpgaprune.emulate.windows import Windows, as_image
+from fpgaprune.errors import DesignError
+
+
+def pooling(step: Step, x: Exact) -> Exact:
+    """`nnet::pooling1d_cl` and `pooling2d_cl`."""
+    windows = Windows.of(step, "pool")
+    if step.streamed and (any(windows.pad) or windows.size != windows.stride):
+        raise DesignError(
+            "pooling in io_stream with padding or a stride that is not its size has no template in hls4ml"
+        )
+    padded = _padded(step, x, windows)
+    taps = [padded.on(tap) for tap in windows.taps(padded.raw)]
+    if step.attribute("pool_op") == "Max":
+        pooled = _largest(step, taps)
+    else:
+        total = summed(taps, step.type("accum"), tree=step.streamed)
+        pooled = total.quotient(_counts(step, x, windows))
+    return pooled.into(step.result).reshape(x.raw.shape[0], *step.layer.output_shape)
+
+
+def global_pooling(step: Step, x: Exact) -> Exact:
+    """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`."""
+    accum = step.type("accum")
+    places = int(np.prod(x.raw.shape[1:-1]))
+    flat = x.raw.reshape(x.raw.shape[0], places, x.raw.shape[-1])
+    taps = [x.on(flat[:, place]) for place in range(places)]
+    if step.attribute("pool_op") == "Max":
+        # The streaming template starts from the smallest number of the accumulator's type, which changes nothing.
+        pooled = _largest(step, taps)
+    elif step.streamed:
+        pooled = summed([tap.into(accum) for tap in taps], accum, tree=False).quotient(places)
+    else:
+        pooled = summed(taps, accum, tree=False).quotient(places)
+    return pooled.into(step.result)
+
+
+def _largest(step: Step, taps: list[Exact]) -> Exact:
+    accum = step.type("accum")
+    if step.streamed:
+        taps = [tap.into(accum) for tap in taps]
+        return taps[0].on(reduce(np.maximum, [tap.raw for tap in taps]))
+    return taps[0].on(reduce(np.maximum, [tap.raw for tap in taps])).into(accum)
+
+
+def _padded(step: Step, x: Exact, windows: Windows) -> Exact:
+    image = as_image(x.raw)
+    if not any(windows.pad):
+        return x.on(image)
+    if step.attribute("pool_op") != "Max":
+        return Exact(windows.padded(image, 0), x.fraction, min(x.low, 0), max(x.high, 0))
+    # hls4ml pads with the top bit alone set: the smallest number of a signed type, the middle of an unsigned one.
+    source = step.sources[0].types["result"]
+    value = -(1 << (source.width - 1)) if source.signed else 1 << (source.width - 1)
+    low, high = min(x.low, value), max(x.high, value)
+    return Exact(windows.padded(image.astype(carrier(low, high), copy=False), value), x.fraction, low, high)
+
+
+def _counts(step: Step, x: Exact, windows: Windows) -> int | NDArray[np.int64]:
+    """By how many values each average is divided."""
+    whole = windows.size[0] * windows.size[1]
+    if not any(windows.pad) or step.layer.attributes.get("count_pad", False):
+        return whole
+    inside = windows.padded(np.ones((1, *as_image(x.raw).shape[1:3], 1), np.int64), 0)
+    return np.asarray(sum(windows.taps(inside)))

@@ -1,0 +1,121 @@
+"""Layers of weighted sums: Dense and the convolutions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.emulate.exact import Exact, carrier
+from fpgaprune.emulate.step import Step
+from fpgaprune.emulate.sums import Kernel, summed, weighted_sum
+from fpgaprune.emulate.windows import Windows, as_image
+from fpgaprune.errors import DesignError
+
+
+def dense(step: Step, x: Exact) -> Exact:
+    """`nnet::dense`: every input times every weight."""
+    kernel = step.keep("kernel", lambda: Kernel.of(step.weight("weight"), step.type("weight")))
+    return _accumulated(step, x.flat(), kernel)
+
+
+def convolution(step: Step, x: Exact) -> Exact:
+    """`nnet::conv_1d_cl`, `conv_2d_cl` and the pointwise ones: a Dense layer at every window."""
+    windows = Windows.of(step, "filt")
+    _refuse_unstreamable(step, windows)
+    weight = step.weight("weight")
+    kernel = step.keep("kernel", lambda: Kernel.of(weight.reshape(-1, weight.shape[-1]), step.type("weight")))
+    low, high = kernel.partial_bounds(x.low, x.high)
+    # Converted before the windows are laid out, which multiplies the data.
+    small = x.raw.astype(carrier(min(low, x.low), max(high, x.high)), copy=False)
+    image = windows.padded(as_image(small), 0)
+    total = _accumulated(step, Exact(windows.columns(image), x.fraction, min(x.low, 0), max(x.high, 0)), kernel)
+    return total.reshape(x.raw.shape[0], *step.layer.output_shape)
+
+
+def depthwise(step: Step, x: Exact) -> Exact:
+    """`nnet::depthwise_conv_1d_cl` and `depthwise_conv_2d_cl`: one kernel for each channel."""
+    windows = Windows.of(step, "filt")
+    _refuse_unstreamable(step, windows)
+    channels = x.raw.shape[-1]
+    if step.number("n_filt") != channels:
+        raise DesignError("the depth multiplier is not 1; the templates of hls4ml know no other")
+    if step.layer.strategy == "resource" and not step.streamed:
+        raise DesignError("io_parallel with strategy 'resource' has no template in hls4ml: choose 'latency'")
+    weight = step.keep("taps", lambda: Exact.of(step.weight("weight").reshape(-1, channels), step.type("weight")))
+    image = x.on(windows.padded(as_image(x.raw), 0))
+    image = Exact(image.raw, x.fraction, min(x.low, 0), max(x.high, 0))
+    products = [
+        (image.on(tap) * weight.on(row)).into(step.type("accum"))
+        for tap, row in zip(windows.taps(image.raw), weight.raw, strict=True)
+    ]
+    bias = step.constants("bias").into(step.type("accum"))
+    orders = _channel_orders(step, len(products), channels)
+    if orders is None:
+        total = summed([bias, *products], step.type("accum"), tree=False)
+    else:
+        stack = np.stack([product.raw.astype(np.int64) for product in products])
+        bounds = min(p.low for p in products), max(p.high for p in products)
+        ordered = [
+            Exact(
+                np.stack([stack[order[place], ..., c] for c, order in enumerate(orders)], axis=-1),
+                bias.fraction,
+                *bounds,
+            )
+            for place in range(len(products))
+        ]
+        total = summed([bias, *ordered], step.type("accum"), tree=False)
+    return total.into(step.result).reshape(x.raw.shape[0], *step.layer.output_shape)
+
+
+def _channel_orders(step: Step, taps: int, channels: int) -> list[NDArray[np.int64]] | None:
+    """For each channel, its taps in the order in which they are added; None where that is the usual one."""
+    if step.layer.strategy != "resource":
+        return None
+    order = _input_order(step, taps * channels)
+    return [order[order % channels == channel] // channels for channel in range(channels)]
+
+
+def _accumulated(step: Step, x: Exact, kernel: Kernel) -> Exact:
+    inputs = x.raw.shape[1]
+    order = step.keep("order", lambda: _input_order(step, inputs))
+    accum = step.type("accum")
+    total = weighted_sum(x, kernel, step.constants("bias"), accum, order)
+    if step.layer.strategy in ("resource_unrolled", "distributed_arithmetic"):
+        low, high = kernel.partial_bounds(x.low, x.high)
+        bias = step.constants("bias")
+        span = Exact(np.zeros(0), x.fraction + kernel.weight.fraction, low, high) + Exact(
+            np.zeros(0), bias.fraction, bias.low, bias.high
+        )
+        if not span.fits(accum):
+            raise DesignError(
+                f"strategy {step.layer.strategy!r} with accumulator {accum}, which may round or overflow, adds in an "
+                "order that is not known here: widen the accumulator"
+            )
+    return total.into(step.result)
+
+
+def _input_order(step: Step, inputs: int) -> NDArray[np.int64]:
+    """The inputs of one output in the order in which they are added."""
+    indices = np.arange(inputs)
+    reuse = step.layer.reuse_factor
+    if step.layer.strategy != "resource" or reuse == 1:
+        return indices
+    if reuse < inputs and inputs % reuse:
+        raise DesignError(
+            f"reuse factor {reuse} does not divide its {inputs} inputs, with which the C simulation reads past the "
+            "weights: choose a divisor"
+        )
+    # One cycle takes every reuse-th input, the next the ones beside them.
+    return indices[np.lexsort((indices, indices % reuse))]
+
+
+def _refuse_unstreamable(step: Step, windows: Windows) -> None:
+    if not step.streamed:
+        return
+    if any(windows.pad):
+        raise DesignError("a padded window in io_stream has no template in hls4ml; it puts a padding layer before it")
+    pointwise = step.layer.kind.startswith("Pointwise")
+    if windows.size[0] == 1 and windows.stride[0] > 1 and not pointwise and len(step.layer.output_shape) == 3:
+        raise DesignError(
+            "kernels of height 1 with a vertical stride are wrong in io_stream: hls4ml ignores that stride"
+        )

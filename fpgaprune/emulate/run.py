@@ -1,0 +1,135 @@
+"""`emulate` and `trace`: a whole design, batch by batch."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.emulate.exact import Exact
+from fpgaprune.emulate.kinds import RULES, steps_of
+from fpgaprune.emulate.step import Step
+from fpgaprune.errors import DataError, DesignError
+
+Inputs = NDArray[Any] | Sequence[NDArray[Any]]
+
+# Values of the largest layer in one batch: the arrays of a layer then stay in a processor's cache.
+_BATCH_VALUES = 1 << 19
+
+
+def emulate(design: Design, x: Inputs) -> Any:
+    """What the hardware gives for `x`, the bits of the compiled C simulation, without a compiler.
+
+    Args:
+        design: a design for Vitis, Vivado or VivadoAccelerator.
+        x: samples (N, ...), or one such array for each input of the design; taken as float32, as hls4ml does.
+
+    Returns:
+        float32 outputs (N, ...); a tuple of them where the design has several.
+
+    Raises:
+        UnsupportedLayerError: a layer has no emulation; nothing was computed.
+        DesignError: types or attributes of a layer cannot be emulated exactly; nothing was computed.
+        DataError: `x` does not fit the design's inputs.
+    """
+    found = _run(design, x, design.outputs)
+    outputs = tuple(found[name].astype(np.float32) for name in design.outputs)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def trace(design: Design, x: Inputs, layers: Sequence[str] | None = None) -> dict[str, NDArray[np.float64]]:
+    """The output of every layer (or of `layers`) for `x`, by name, in the order of execution.
+
+    Args:
+        design: as for `emulate`.
+        x: as for `emulate`.
+        layers: names of the layers that are wanted; every layer unless given.
+
+    Returns:
+        float64 arrays (N, ...), exact while a layer's type has at most 53 bits.
+
+    Raises:
+        UnsupportedLayerError: as for `emulate`.
+        DesignError: as for `emulate`, or there is no layer of that name.
+        DataError: as for `emulate`.
+    """
+    wanted = [layer.name for layer in design.layers] if layers is None else [design[name].name for name in layers]
+    return _run(design, x, wanted)
+
+
+def _run(design: Design, x: Inputs, wanted: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    steps = steps_of(design)
+    entries = [layer for layer in design.layers if layer.kind == "Input"]
+    samples = _checked(design, entries, x)
+    order = [layer.name for layer in design.layers if layer.name in set(wanted)]
+    # Bounds follow from types and weights alone, so a run without samples finds whatever cannot be exact.
+    _batch(entries, steps, [array[:0] for array in samples], order)
+    count = len(samples[0])
+    found = {name: np.empty((count, *design[name].output_shape)) for name in order}
+
+    def compute(rows: slice) -> None:
+        for name, values in _batch(entries, steps, [array[rows] for array in samples], order).items():
+            found[name][rows] = values
+
+    # NumPy computes without Python's lock; each thread takes the next batch.
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        list(pool.map(compute, _batches(design, count)))
+    return found
+
+
+def _batches(design: Design, count: int) -> Iterator[slice]:
+    largest = max(math.prod(layer.output_shape) for layer in design.layers)
+    size = max(1, _BATCH_VALUES // largest)
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))
+
+
+def _batch(
+    entries: Sequence[LayerSpec], steps: Sequence[Step], samples: Sequence[NDArray[np.float32]], wanted: Sequence[str]
+) -> dict[str, NDArray[np.float64]]:
+    last_use = {name: place for place, step in enumerate(steps) for name in step.layer.inputs}
+    alive: dict[str, Exact] = {}
+    found: dict[str, NDArray[np.float64]] = {}
+
+    def settle(name: str, value: Exact) -> None:
+        alive[name] = value
+        if name in wanted:
+            found[name] = value.values()
+
+    for entry, array in zip(entries, samples, strict=True):
+        settle(entry.name, Exact.from_real(array, entry.types["result"]))
+    for place, step in enumerate(steps):
+        try:
+            value = RULES[step.layer.kind](step, *(alive[name] for name in step.layer.inputs))
+        except DesignError as error:
+            raise DesignError(f"layer {step.layer.name!r} ({step.layer.kind}): {error}") from error
+        settle(step.layer.name, value)
+        for name in step.layer.inputs:
+            if last_use[name] == place:
+                alive.pop(name, None)
+    return found
+
+
+def _checked(design: Design, entries: Sequence[LayerSpec], x: Inputs) -> list[NDArray[np.float32]]:
+    arrays = list(x) if isinstance(x, list | tuple) else [x]
+    if isinstance(x, Mapping) or len(arrays) != len(entries):
+        raise DataError(f"design {design.name!r} has {len(entries)} inputs; got {len(arrays)}: give one array for each")
+    samples = [np.asarray(array, dtype=np.float32) for array in arrays]
+    for entry, array in zip(entries, samples, strict=True):
+        if array.shape[1:] != entry.output_shape:
+            raise DataError(
+                f"samples for input {entry.name!r} have shape {array.shape[1:]}; wanted {entry.output_shape}"
+            )
+        if len(array) != len(samples[0]):
+            raise DataError(
+                f"input {entry.name!r} has {len(array)} samples; input {entries[0].name!r} has {len(samples[0])}"
+            )
+        if not np.isfinite(array).all():
+            raise DataError(f"samples for input {entry.name!r} hold NaN or infinity; hardware numbers have neither")
+    return samples

@@ -1,0 +1,186 @@
+"""The softmax variants of hls4ml: stable, latency, legacy and argmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.emulate.exact import Exact, raw_of_real
+from fpgaprune.emulate.step import Step
+from fpgaprune.emulate.sums import summed
+from fpgaprune.emulate.tables import single_exp
+from fpgaprune.errors import DesignError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
+
+_INT = FixedType(32, 32, True, "TRN_ZERO")
+_LEGACY_TABLE = FixedType(18, 8)
+
+
+def softmax(step: Step, x: Exact) -> Exact:
+    """`nnet::softmax` over the last axis in io_stream; in io_parallel over the axis that the design names.
+
+    Without a named axis io_parallel normalises over the whole tensor, as hls4ml does.
+    """
+    inner, outer = step.number("n_inner", 1), step.number("n_outer", 1)
+    shape = step.layer.output_shape
+    if step.streamed:
+        if step.sources[0].kind == "Reshape" and inner * outer == 1:
+            # A flattened stream keeps the packets of the layer before it.
+            raise DesignError(
+                "softmax right after a flattened stream works on the packets before it: put a layer between"
+            )
+        inner, outer = 1, math.prod(shape[:-1])
+    slices = x.reshape(x.raw.shape[0], outer, math.prod(shape) // (outer * inner), inner)
+    # The normalised axis first, so that its members are addends.
+    moved = slices.on(np.moveaxis(slices.raw, 2, 0))
+    done = rule(step)(step, moved)
+    return done.on(np.moveaxis(done.raw, 0, 2)).reshape(x.raw.shape[0], *shape)
+
+
+def rule(step: Step) -> Callable[[Step, Exact], Exact]:
+    """The variant that the layer's attribute `implementation` names.
+
+    Raises:
+        UnsupportedLayerError: it has no emulation.
+    """
+    name = str(step.layer.attributes.get("implementation", "stable"))
+    if name not in _VARIANTS:
+        raise UnsupportedLayerError(
+            f"softmax implementation {name!r} has no emulation; those that have: {', '.join(_VARIANTS)}"
+        )
+    return _VARIANTS[name]
+
+
+def _stable(step: Step, x: Exact) -> Exact:
+    norm = _norm_type(step)
+    below = (x.on(x.raw.max(axis=0, keepdims=True)) - x).into(norm)
+    return _normalised(step, below, norm, negative=True)
+
+
+def _latency(step: Step, x: Exact) -> Exact:
+    return _normalised(step, x, step.sources[0].types["result"], negative=False)
+
+
+def _normalised(step: Step, x: Exact, address: FixedType, negative: bool) -> Exact:
+    accum, sum_type = step.type("accum"), _inverse_input(step)
+    exponentials = step.keep("exp", lambda: _exp_table(step, address, negative))
+    inverses = step.keep("inv", lambda: _inverse_table(step))
+    powers = exponentials.on(exponentials.raw[_top_bits(x, address, _exp_size(step))]).into(accum)
+    total = summed([powers.on(power) for power in powers.raw], accum, tree=True).into(sum_type)
+    inverse = inverses.on(inverses.raw[_top_bits(total, sum_type, _inverse_size(step))])
+    return (powers * inverse).into(step.result)
+
+
+def _argmax(step: Step, x: Exact) -> Exact:
+    first = x.raw.argmax(axis=0)
+    chosen = np.arange(x.raw.shape[0]).reshape(-1, *[1] * first.ndim) == first
+    return Exact(chosen.astype(np.float32), 0, 0, 1).into(step.result)
+
+
+def _legacy(step: Step, x: Exact) -> Exact:
+    # Its template takes both sizes, in io_stream, and the tables' type from the defaults of nnet::activ_config.
+    table_type = _LEGACY_TABLE
+    exp_size, size = (1024, 1024) if step.streamed else (_exp_size(step), _inverse_size(step))
+    exponentials = step.keep("exp", lambda: _legacy_exp(exp_size, table_type))
+    inverses = step.keep("inv", lambda: _legacy_inverse(size, table_type))
+    one = Exact.from_real(np.ones(1), table_type)
+    rows = []
+    for place in range(x.raw.shape[0]):
+        total = Exact(np.zeros(1, np.float32), table_type.fraction, 0, 0)
+        for other in range(x.raw.shape[0]):
+            if place == other:
+                addend = one
+            else:
+                index = _scaled_index(x.on(x.raw[other]) - x.on(x.raw[place]), exp_size, 16) + 8 * exp_size // 16
+                addend = exponentials.on(exponentials.raw[np.clip(index, 0, exp_size - 1)])
+            total = (total + addend).into(table_type)
+        index = np.clip(_scaled_index(total, size, 64), 0, size - 1)
+        rows.append(inverses.on(inverses.raw[index]).into(step.result))
+    return rows[0].on(np.stack([row.raw for row in rows]))
+
+
+_VARIANTS: Mapping[str, Callable[[Step, Exact], Exact]] = {
+    "stable": _stable,
+    "latency": _latency,
+    "legacy": _legacy,
+    "argmax": _argmax,
+}
+
+
+def _norm_type(step: Step) -> FixedType:
+    if "inp_norm" in step.layer.types:
+        return step.type("inp_norm")
+    source = step.sources[0].types["result"]
+    return FixedType(source.width - source.signed, source.integer - source.signed, signed=False)
+
+
+def _inverse_input(step: Step) -> FixedType:
+    return step.layer.types.get("inv_inp") or step.type("exp_table")
+
+
+def _inverse_size(step: Step) -> int:
+    return step.number("inv_table_size") if "inv_table_size" in step.layer.attributes else step.number("table_size")
+
+
+def _exp_size(step: Step) -> int:
+    source = step.sources[0].types["result"]
+    stable = step.layer.attributes.get("implementation", "stable") == "stable"
+    if stable and source.signed and "inp_norm" not in step.layer.types:
+        return min(_inverse_size(step), 1 << (source.width - 1))
+    return step.number("exp_table_size") if "exp_table_size" in step.layer.attributes else step.number("table_size")
+
+
+def _address_bits(kind: FixedType, size: int) -> int:
+    bits = size.bit_length() - 1
+    if size != 1 << bits:
+        raise DesignError(f"a table of {size} entries is read past its end; choose a power of two")
+    if bits > kind.width:
+        raise DesignError(f"a table of {size} entries is addressed with the {kind.width} bits of {kind}; shorten it")
+    return bits
+
+
+def _top_bits(x: Exact, kind: FixedType, size: int) -> NDArray[np.int64]:
+    bits = _address_bits(kind, size)
+    return (x.integers() >> (kind.width - bits)) & (size - 1)
+
+
+def _addressed(kind: FixedType, size: int) -> NDArray[np.float32]:
+    """The real value whose top bits are each of the table's addresses."""
+    raw = np.arange(size, dtype=np.int64) << (kind.width - _address_bits(kind, size))
+    if kind.signed:
+        raw = np.where(raw > kind.raw_max, raw - (1 << kind.width), raw)
+    return kind.to_float(raw).astype(np.float32)
+
+
+def _exp_table(step: Step, address: FixedType, negative: bool) -> Exact:
+    scale = np.float32(step.layer.attributes.get("exp_scale", 1.0))
+    x = _addressed(address, _exp_size(step)) * scale
+    return _entries(single_exp(-x if negative else x), step.type("exp_table"))
+
+
+def _inverse_table(step: Step) -> Exact:
+    with np.errstate(divide="ignore"):
+        values = np.float32(1) / _addressed(_inverse_input(step), _inverse_size(step))
+    return _entries(values, step.type("inv_table"))
+
+
+def _legacy_exp(size: int, kind: FixedType) -> Exact:
+    x = (2 * 8.0 * (np.arange(size) - size / 2.0) / size).astype(np.float32)
+    return _entries(single_exp(x), kind)
+
+
+def _legacy_inverse(size: int, kind: FixedType) -> Exact:
+    x = (64.0 * np.arange(size) / np.float64(np.float32(size))).astype(np.float32).astype(np.float64)
+    return _entries(np.divide(1.0, x, out=np.zeros_like(x), where=x > 0), kind)
+
+
+def _entries(values: NDArray[Any], kind: FixedType) -> Exact:
+    return Exact.of(raw_of_real(values.astype(np.float64), kind), kind)
+
+
+def _scaled_index(x: Exact, size: int, span: int) -> NDArray[np.int64]:
+    return (x * Exact(np.full(1, size, np.float64), 0, size, size)).quotient(span).into(_INT).integers()

@@ -1,0 +1,87 @@
+"""`Step`: one layer of a design as the emulator sees it, with its types checked and its tables kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import LayerSpec
+from fpgaprune.emulate.exact import Exact
+from fpgaprune.errors import DesignError
+from fpgaprune.fixed import FixedType
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One layer, ready to be computed.
+
+    Attributes:
+        layer: what the design says of it.
+        sources: the layers that it reads.
+        streamed: True where `io_type` is `io_stream`; some templates then add in another order.
+        kept: what does not depend on the data (tables, weight matrices), made on first use.
+    """
+
+    layer: LayerSpec
+    sources: tuple[LayerSpec, ...]
+    streamed: bool
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def result(self) -> FixedType:
+        """The type of what this layer hands on."""
+        return self.type("result")
+
+    def type(self, role: str) -> FixedType:
+        """The type of `role`.
+
+        Raises:
+            DesignError: the design does not say.
+        """
+        try:
+            return self.layer.types[role]
+        except KeyError:
+            raise DesignError(f"no type for {role!r}; it has {', '.join(self.layer.types)}") from None
+
+    def attribute(self, name: str) -> Any:
+        """The attribute `name`.
+
+        Raises:
+            DesignError: the design does not say.
+        """
+        try:
+            return self.layer.attributes[name]
+        except KeyError:
+            raise DesignError(f"no attribute {name!r}; it has {', '.join(self.layer.attributes)}") from None
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """The attribute `name` as an integer; `default` where it is missing."""
+        return int(self.attribute(name)) if default is None else int(self.layer.attributes.get(name, default))
+
+    def weight(self, role: str) -> NDArray[np.int64]:
+        """Raw weights of `role`.
+
+        Raises:
+            DesignError: the design has none.
+        """
+        try:
+            return self.layer.weights[role]
+        except KeyError:
+            raise DesignError(f"no weights {role!r}; it has {', '.join(self.layer.weights) or 'none'}") from None
+
+    def constants(self, role: str) -> Exact:
+        """The weights of `role` as numbers of their type."""
+        return self.keep(role, lambda: Exact.of(self.weight(role), self.type(role)))
+
+    def keep(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` gave the first time that `name` was asked for."""
+        if name not in self.kept:
+            self.kept[name] = make()
+        kept: T = self.kept[name]
+        return kept

@@ -1,0 +1,111 @@
+"""Sums in an accumulator's type: at once where nothing can be lost, else addend by addend in the hardware's order.
+
+Where the accumulator keeps every bit of an addend and either cannot overflow or wraps, any order gives the
+same bits (wrapping is arithmetic modulo 2**width), so a whole matrix product or reduction may be used.
+Where it rounds or saturates, order matters and is the template's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.emulate.exact import Exact, carrier
+from fpgaprune.fixed import FixedType
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A matrix of weights (N_in, N_out) with the bounds of every sum that it can give.
+
+    Attributes:
+        weight: the numbers, (N_in, N_out).
+        positive, negative: for each output, the sum of its positive and of its negative raw weights.
+    """
+
+    weight: Exact
+    positive: tuple[int, ...]
+    negative: tuple[int, ...]
+
+    @classmethod
+    def of(cls, raw: NDArray[np.int64], kind: FixedType) -> Kernel:
+        """The kernel with raw weights `raw` of type `kind`."""
+        positive = tuple(int(v) for v in np.maximum(raw, 0).sum(axis=0))
+        negative = tuple(int(v) for v in np.minimum(raw, 0).sum(axis=0))
+        return cls(Exact.of(raw, kind), positive, negative)
+
+    def partial_bounds(self, low: int, high: int) -> tuple[int, int]:
+        """Between what any partial sum lies, in any order, for raw inputs from `low` to `high`."""
+        low, high = min(low, 0), max(high, 0)
+        tops = [p * high + n * low for p, n in zip(self.positive, self.negative, strict=True)]
+        bottoms = [p * low + n * high for p, n in zip(self.positive, self.negative, strict=True)]
+        return min(bottoms), max(tops)
+
+    def product(self, x: Exact) -> Exact:
+        """`x` (..., N_in) times the weights, exact, (..., N_out)."""
+        low, high = self.partial_bounds(x.low, x.high)
+        # Every product and partial sum is an integer that the dtype holds, so a BLAS in any order is exact.
+        dtype = carrier(min(low, x.low, self.weight.low), max(high, x.high, self.weight.high))
+        raw = x.raw.astype(dtype, copy=False) @ self.weight.raw.astype(dtype, copy=False)
+        return Exact(raw, x.fraction + self.weight.fraction, low, high)
+
+
+def weighted_sum(x: Exact, kernel: Kernel, bias: Exact | None, accum: FixedType, order: NDArray[np.int64]) -> Exact:
+    """Bias plus weighted inputs, (N, N_out), accumulated in `accum` starting from the bias.
+
+    Args:
+        x: inputs (N, N_in).
+        kernel: weights (N_in, N_out).
+        bias: (N_out,) or None.
+        accum: the accumulator's type; each product is assigned to it before it is added.
+        order: the indices of the inputs in the order in which they are added, (N_in,).
+    """
+    start = bias.into(accum) if bias is not None else Exact.of(np.zeros(len(kernel.positive), np.int64), accum)
+    fraction = x.fraction + kernel.weight.fraction
+    low, high = kernel.partial_bounds(x.low, x.high)
+    if fraction <= accum.fraction:
+        shift = accum.fraction - fraction
+        stays = start.low + (low << shift) >= accum.raw_min and start.high + (high << shift) <= accum.raw_max
+        if stays or accum.overflow == "WRAP":
+            return (kernel.product(x) + start).into(accum)
+    total = start.on(np.broadcast_to(start.raw, (x.raw.shape[0], start.raw.shape[-1])))
+    for index in order:
+        row = kernel.weight.on(kernel.weight.raw[index])
+        if row.raw.any():
+            addend = (x.on(x.raw[:, index, None]) * row).into(accum)
+            total = (total + addend).into(accum)
+    return total
+
+
+def summed(addends: Sequence[Exact], accum: FixedType, tree: bool) -> Exact:
+    """The sum of `addends` in `accum`: balanced, as `nnet::reduce` adds, if `tree`, else one after another.
+
+    Each addend of a tree is assigned to the accumulator's type before it is added; one that is added
+    to a running total is not.
+    """
+    if tree:
+        addends = [addend.into(accum) for addend in addends]
+    shifts = [accum.fraction - addend.fraction for addend in addends]
+    if min(shifts) >= 0:
+        low = sum(min(a.low, 0) << shift for a, shift in zip(addends, shifts, strict=True))
+        high = sum(max(a.high, 0) << shift for a, shift in zip(addends, shifts, strict=True))
+        if accum.overflow == "WRAP" or (accum.raw_min <= low and high <= accum.raw_max):
+            return reduce(Exact.__add__, addends).into(accum)
+    if tree:
+        return _tree(addends, accum)
+    total = Exact.of(np.zeros(1, np.int64), accum)
+    for addend in addends:
+        total = (total + addend).into(accum)
+    return total
+
+
+def _tree(addends: Sequence[Exact], accum: FixedType) -> Exact:
+    if len(addends) == 1:
+        return addends[0]
+    # nnet::reduce puts the largest power of two below the count on the left.
+    left = 1 << ((len(addends) - 1).bit_length() - 1)
+    return (_tree(addends[:left], accum) + _tree(addends[left:], accum)).into(accum)
