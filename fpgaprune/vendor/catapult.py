@@ -46,7 +46,7 @@ def parse_catapult(text: str, source: Path) -> tuple[VendorReport, ...]:
     version, date, area = _VERSION.search(text), _DATE.search(text), _AREA.search(text)
     solution = _SOLUTION.search(text)
     rows = tuple(
-        ModuleRow(name, name.split("/")[1] if name.count("/") > 1 else None, cycles=_cycles(processes, row))
+        ModuleRow(name, _block(name), cycles=_cycles(processes, row))
         for name, row in named.items()
         if name.startswith("/")
     )
@@ -85,6 +85,12 @@ def _cycles(table: RuledTable, row: dict[str, str]) -> Cycles:
     # Catapult gives the schedule's latency and the cycles between two inputs, each as one number.
     latency, throughput = count("Latency"), count("Throughput")
     return Cycles(latency, latency, throughput, throughput)
+
+
+def _block(process: str) -> str | None:
+    """The block of `/top/block/core`, written as the C++ has it."""
+    parts = process.split("/")
+    return parts[2] if len(parts) > 2 else None
 
 
 def _top(rows: Sequence[ModuleRow]) -> str | None:

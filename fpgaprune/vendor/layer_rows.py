@@ -48,7 +48,7 @@ _FUNCTIONS = (
     ),
 )
 _FAMILY_OF_KIND = {kind: family for family, kinds in _KINDS.items() for kind in kinds}
-_FAMILY_PATTERNS = tuple((family, re.compile(rf"({pattern})(_|\d|$)")) for family, pattern in _FUNCTIONS)
+_FAMILY_PATTERNS = tuple((family, re.compile(rf"(nnet::)?({pattern})([_\d<]|$)")) for family, pattern in _FUNCTIONS)
 # hls4ml numbers each layer and puts the number into the name of its configuration, which the tool keeps.
 _CONFIG = re.compile(r"config(\d+)")
 _INSTANCE = re.compile(r"^(?:grp_|call_ret\d*_|u_)?(?P<name>.+?)(?:_fu_\d+|_U\d+|_inst|_i)?$")

@@ -4,6 +4,7 @@ import pytest
 
 from fpgaprune.errors import ReportError
 from fpgaprune.vendor import Cycles, Usage, parse_reports
+from fpgaprune.vendor.layer_rows import match_layers
 
 from .texts import (
     FIT_VALUES,
@@ -249,9 +250,14 @@ def test_catapult_gives_cycles_and_no_lut():
     assert report.cycles == Cycles(25, 25, 3, 3)
     assert report.total == Usage()
     assert [row.name for row in report.rows] == [
-        "/myproject/nnet::dense<a_t, b_t>/core",
-        "/myproject/nnet::relu<b_t>/core",
+        "/myproject/nnet::dense<a_t, b_t, config2>/core",
+        "/myproject/nnet::relu<b_t, c_t, relu_config4>/core",
     ]
+    assert report.rows[0].module == "nnet::dense<a_t, b_t, config2>"
+    assert match_layers([("fc1", "Dense"), ("act", "Activation")], report.rows) == {
+        "fc1": report.rows[0],
+        "act": report.rows[1],
+    }
     assert report.rows[0].cycles == Cycles(1, 1, 3, 3)
     assert report.rows[1].cycles == Cycles(None, None, 3, 3)
     assert "586221.4" in report.notes[1]

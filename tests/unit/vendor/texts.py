@@ -388,8 +388,8 @@ def catapult(latency: str = "25") -> str:
     processes = ruled(
         ["Process", "Real Operation(s) count", "Latency", "Throughput", "Reset Length", "II", "Comments"],
         [
-            ["/myproject/nnet::dense<a_t, b_t>/core", "24", "1", "3", "0", "0", ""],
-            ["/myproject/nnet::relu<b_t>/core", "8", "-1", "3", "0", "0", "stall"],
+            ["/myproject/nnet::dense<a_t, b_t, config2>/core", "24", "1", "3", "0", "0", ""],
+            ["/myproject/nnet::relu<b_t, c_t, relu_config4>/core", "8", "-1", "3", "0", "0", "stall"],
             ["Design Total:", "1970", latency, "3", "1", "0", ""],
         ],
     )
