@@ -136,6 +136,25 @@ def estimate(
 
 
 @app.command()
+def compare(
+    source: Annotated[
+        list[Path], typer.Argument(metavar="RUN_DIR|PROJECT...", help="Folders with designs and vendor reports.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Put estimates beside vendor reports, stage by stage, with ratios predicted to actual."""
+    from fpgaprune.flow.comparing import compare_folders, comparison_table
+
+    found = compare_folders(source)
+    if as_json:
+        _print_json(found.to_json())
+        return
+    show_table(*comparison_table(found))
+    for note in found.notes:
+        Console().print(note, highlight=False, markup=False)
+
+
+@app.command()
 def parts(as_json: AsJson = False) -> None:
     """List the known FPGA parts and their capacities."""
     from dataclasses import asdict

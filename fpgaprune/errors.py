@@ -73,6 +73,10 @@ class ReportError(FpgaPruneError, ValueError):
     """A report cannot be written from, or a vendor report read as, what was given."""
 
 
+class NoReportError(ReportError):
+    """A folder holds no vendor report at all."""
+
+
 class ConfigError(FpgaPruneError, ValueError):
     """A flow configuration says something that cannot be done."""
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from fpgaprune.errors import ReportError
+from fpgaprune.errors import NoReportError, ReportError
 from fpgaprune.vendor.catapult import parse_catapult, recognises_catapult
 from fpgaprune.vendor.cosim import parse_cosim, recognises_cosim
 from fpgaprune.vendor.hls_summary import parse_hls_summary, recognises_hls_summary
@@ -58,7 +58,8 @@ def read_reports(folder: str | os.PathLike[str]) -> tuple[VendorReport, ...]:
     A file of an unknown kind is passed over.
 
     Raises:
-        ReportError: there is no such folder, it holds no report, or a report is cut off.
+        NoReportError: it holds no report.
+        ReportError: there is no such folder, or a report is cut off.
     """
     root = Path(folder)
     if root.is_file():
@@ -71,7 +72,7 @@ def read_reports(folder: str | os.PathLike[str]) -> tuple[VendorReport, ...]:
         if any(recognises(text) for _, recognises, _ in KINDS):
             reports += parse_reports(text, path)
     if not reports:
-        raise ReportError(f"no report below {root}; wanted one of: {'; '.join(name for name, _, _ in KINDS)}")
+        raise NoReportError(f"no report below {root}; wanted one of: {'; '.join(name for name, _, _ in KINDS)}")
     return _ordered(tuple(reports))
 
 
