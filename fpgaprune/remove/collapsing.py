@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -41,10 +42,17 @@ def made_weights(
     return shapes, deltas
 
 
+def made_multiplications(trace: Trace, alive: Liveness, found: dict[str, Collapse]) -> int:
+    """Multiplications of those layers for one input."""
+    affines = [trace.affine[key] for key, collapse in found.items() if collapse.kind is not None]
+    return sum(
+        math.prod(size or 1 for size in affine.shape[:-1]) * int(alive.needed(affine.ids).sum()) for affine in affines
+    )
+
+
 def _layer(key: str, affine: Affine, alive: Liveness) -> tuple[str | None, dict[str, object]]:
     kept = alive.needed(affine.ids)
     if (affine.scale[kept] == 1).all() and (affine.offset[kept] == 0).all():
         return None, {}
     kind = "DepthwiseConv1D" if len(affine.shape) == 2 else "DepthwiseConv2D"
-    data_format = "channels_first" if affine.axis == 0 else "channels_last"
-    return kind, {"kernel_size": 1, "name": key.replace("#", "_"), "data_format": data_format}
+    return kind, {"kernel_size": 1, "name": key.replace("#", "_"), "data_format": "channels_last"}

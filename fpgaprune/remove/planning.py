@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError, UnsupportedLayerError
-from fpgaprune.remove.collapsing import collapses, made_weights
+from fpgaprune.remove.collapsing import collapses, made_multiplications, made_weights
 from fpgaprune.remove.graph import value_of
 from fpgaprune.remove.linear import Linear
 from fpgaprune.remove.liveness import Liveness, pick_carrier
@@ -67,6 +67,7 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0, in
     config = _config(trace, alive, deltas, shapes)
     made = _made(trace, alive, deltas, shapes)
     collapsed = collapses(trace, alive, dropped)
+    before, after = _multiplications(trace, shapes, kept)
     shapes_made, values_made = made_weights(trace, alive, collapsed)
     plan = RemovalPlan(
         model=model.name,
@@ -80,7 +81,7 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0, in
         collapsed=collapsed,
         channels=_explain(trace, alive),
         unsupported=trace.unsupported,
-        multiplications=_multiplications(trace, shapes, kept),
+        multiplications=(before, after + made_multiplications(trace, alive, collapsed)),
         lockable=_lockable(trace, alive, shapes),
         tolerance=tolerance,
     )

@@ -149,7 +149,7 @@ def test_integer_networks_stay_bit_identical(seed, padding, residual):
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.data())
 def test_removal_keeps_the_function_of_many_networks(data):
     check_network(network(data.draw))

@@ -43,8 +43,8 @@ def collapsed(site: Site, sources: Sequence[Channels], kind: str) -> Channels | 
         "average": (one / len(sources), sum(values, zero) / len(sources)),
     }[kind]
     affine = Affine(site.path, live[0], line.ids, scale, offset, axis, site.shape)
-    if not affine.trivial and len(site.shape) not in (2, 3):
-        return None  # no 1x1 depthwise convolution for this rank
+    if not affine.trivial and (len(site.shape) not in (2, 3) or axis != len(site.shape) - 1):
+        return None  # no 1x1 depthwise convolution for it that every backend runs
     site.trace.affine[site.call.key] = affine
     known = line.known | (scale == 0)
     value = np.where(line.known, scale * line.value, 0.0) + offset

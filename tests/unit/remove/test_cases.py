@@ -304,6 +304,7 @@ def test_a_dead_branch_collapses_to_its_constant(merge, shape, rank):
     plan, small = shrunk(model)
     assert [layer.name for layer in small.layers] == ["x", "stem", "merge", "end"]
     assert type(small.get_layer("merge")).__name__ == f"DepthwiseConv{rank}D"
+    assert plan.multiplications[1] == fp.plan_removal(small).multiplications[0]
     assert plan.parameters[1] == small.count_params()
 
 

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -49,6 +51,11 @@ def test_kept_indices_and_deltas_say_what_every_small_weight_is(model, plan):
         if path in plan.deltas:
             np.add.at(value.reshape(-1), plan.deltas[path].at, plan.deltas[path].values)
         assert np.array_equal(np.asarray(variable), value.astype(np.float32))
+
+
+def test_a_plan_is_read_without_keras():
+    code = "import sys, fpgaprune.remove.plan; sys.exit(sorted({'keras', 'tensorflow'} & set(sys.modules)) or 0)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_json_gives_the_plan_back(model, plan):
