@@ -12,11 +12,12 @@ import tensorflow as tf
 
 from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
-from fpgaprune.train.codec import decode_mask, decode_values, encode_mask, encode_values
+from fpgaprune.train.codec import decode_mask
 from fpgaprune.train.gradients import clips_by_norm, divides_by_gradients, is_elementwise, zero_locked
 from fpgaprune.train.guard import guards_aside, set_guards
 from fpgaprune.train.hold import Hold, held
 from fpgaprune.train.places import place_of, resolve_places, tf_variable
+from fpgaprune.train.plan import Plan, held_array, settle
 from fpgaprune.train.slots import find_slots, members
 from fpgaprune.train.values import Values, held_values, read
 
@@ -74,7 +75,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         super().__init__(learning_rate=0.0, name=name)
         self.inner_optimizer = inner_optimizer
         self.locked_gradients = locked_gradients
-        self._plan = _Plan(MaskSet(masks), values, dict(weights or {}))
+        self._plan = Plan(MaskSet(masks), values, dict(weights or {}))
 
     # What the optimizer holds
 
@@ -111,12 +112,12 @@ class LockedOptimizer(keras.optimizers.Optimizer):
             if hold.path in wanted:
                 if hold.value is not None:
                     hold.value.assign(wanted[hold.path])
-                _settle(hold, mask, wanted[hold.path])
+                settle(hold, mask, wanted[hold.path])
 
     def settle(self) -> None:
         """Every locked element is at its held value now, whatever was assigned since the last step."""
         for hold in self._plan.holds:
-            _settle(hold, read(hold.mask), _held_array(hold))
+            settle(hold, read(hold.mask), held_array(hold))
 
     # What Keras calls
 
@@ -132,14 +133,14 @@ class LockedOptimizer(keras.optimizers.Optimizer):
             var_list = list(var_list)
             places = resolve_places(self._plan.masks, var_list, self._plan.weights, self._plan.positions)
             weights = {path: var_list[at] for path, at in places.items()}
-            arrays = self._plan.values_for(weights)
+            arrays = self._plan.arrays(weights)
             self._build_inner(var_list)
             super().build(var_list)
             slots = find_slots(self.inner_optimizer, var_list)
             holds = []
             for path, at in places.items():
                 holds.append(self._hold(path, var_list[at], arrays[path], tuple(slots[at])))
-                _settle(holds[-1], self._plan.masks[path], arrays[path])
+                settle(holds[-1], self._plan.masks[path], arrays[path])
             set_guards((hold.path, hold.variable) for hold in holds)
             self._plan.holds = tuple(holds)
             self._plan.positions = places
@@ -259,52 +260,3 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         optimizer = cls(inner, masks, locked_gradients=config["locked_gradients"], name=config["name"])
         optimizer._plan.decode(config)
         return optimizer
-
-
-class _Plan:
-    """The lock as data: before `build` what was asked for, afterwards the variables that hold it."""
-
-    def __init__(self, masks: MaskSet, values: Values, weights: dict[str, Any]) -> None:
-        self.masks = masks
-        self.weights = weights
-        self.zero = isinstance(values, str) and values == "zero"
-        self.holds: tuple[Hold, ...] = ()
-        self.positions: dict[str, int] = {}
-        self._values = values
-        self._encoded: dict[str, str] = {}
-
-    def values_for(self, weights: Mapping[str, Any]) -> dict[str, Any]:
-        if self._encoded:
-            return {
-                path: decode_values(path, text, self.masks[path], read(weights[path]).dtype)
-                for path, text in self._encoded.items()
-            }
-        return held_values(self._values, self.masks, weights)
-
-    def encode(self) -> dict[str, Any]:
-        masks = {hold.path: read(hold.mask) for hold in self.holds} or dict(self.masks)
-        values = dict(self._encoded)
-        if not self.zero:
-            for hold in self.holds:
-                values[hold.path] = encode_values(_held_array(hold), masks[hold.path])
-        return {
-            "masks": {path: encode_mask(mask) for path, mask in masks.items()},
-            "values": "zero" if self.zero else values,
-            "positions": self.positions,
-        }
-
-    def decode(self, config: Mapping[str, Any]) -> None:
-        self.positions = {path: int(at) for path, at in config["positions"].items()}
-        self.zero = config["values"] == "zero"
-        if not self.zero:
-            self._encoded = dict(config["values"])
-
-
-def _held_array(hold: Hold) -> Any:
-    return np.zeros_like(read(hold.variable)) if hold.value is None else read(hold.value)
-
-
-def _settle(hold: Hold, mask: Any, array: Any) -> None:
-    current = read(hold.variable)
-    current[~mask] = array[~mask]
-    hold.variable.assign(current)

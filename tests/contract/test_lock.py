@@ -226,6 +226,20 @@ def test_a_saved_model_comes_back_locked(tmp_path, values):
     assert type(loaded.optimizer) is keras.optimizers.Adam
 
 
+def test_an_optimizer_that_was_never_built_is_saved_with_its_lock():
+    masks = {"dense/kernel": np.ones((12, 3), bool) & (np.arange(3) > 0)}
+    for values in ("zero", "current"):
+        model = small_model(fp.LockedOptimizer(keras.optimizers.Adam(), masks, values=values))
+        clone = keras.models.clone_model(model)
+        before = named_weights(clone)["dense/kernel"].numpy()[:, 0]
+        fit(clone)
+        after = named_weights(clone)["dense/kernel"].numpy()[:, 0]
+        assert np.array_equal(after, before if values == "current" else np.zeros(12))
+    given = fp.LockedOptimizer(keras.optimizers.Adam(), masks, values={"dense/kernel": 1.0})
+    with pytest.raises(LockError, match="build the optimizer to save it"):
+        given.get_config()
+
+
 def test_a_clone_is_locked_too():
     model = small_model()
     fp.lock(model, half(model))

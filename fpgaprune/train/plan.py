@@ -1,0 +1,79 @@
+"""A lock as data: what was asked for, then the variables that hold it, and both as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.errors import LockError
+from fpgaprune.masks import MaskSet
+from fpgaprune.train.codec import decode_values, encode_mask, encode_values
+from fpgaprune.train.hold import Hold
+from fpgaprune.train.values import Values, held_values, read
+
+
+class Plan:
+    """The lock as data: before `build` what was asked for, afterwards the variables that hold it."""
+
+    def __init__(self, masks: MaskSet, values: Values, weights: dict[str, Any]) -> None:
+        """A lock that holds nothing yet; `weights` may be empty where the model is not known."""
+        self.masks = masks
+        self.weights = weights
+        self.zero = isinstance(values, str) and values == "zero"
+        self.holds: tuple[Hold, ...] = ()
+        self.positions: dict[str, int] = {}
+        self._values: Values = values
+        self._encoded: dict[str, str] = {}
+
+    def arrays(self, weights: Mapping[str, Any]) -> dict[str, Any]:
+        """What is to be held, by weight path."""
+        if self._encoded:
+            return {
+                path: decode_values(path, text, self.masks[path], read(weights[path]).dtype)
+                for path, text in self._encoded.items()
+            }
+        return held_values(self._values, self.masks, weights)
+
+    def encode(self) -> dict[str, Any]:
+        """The lock as it is now, for JSON.
+
+        Raises:
+            LockError: it has values of its own and was not built yet.
+        """
+        masks = {hold.path: read(hold.mask) for hold in self.holds} or dict(self.masks)
+        values: str | dict[str, str] = self._encoded
+        if self.holds and not self.zero:
+            values = {hold.path: encode_values(held_array(hold), masks[hold.path]) for hold in self.holds}
+        elif isinstance(self._values, str) and not self._encoded:
+            values = self._values
+        elif not self._encoded:
+            raise LockError("this lock holds values that were given and is not built; build the optimizer to save it")
+        return {
+            "masks": {path: encode_mask(mask) for path, mask in masks.items()},
+            "values": values,
+            "positions": self.positions,
+        }
+
+    def decode(self, config: Mapping[str, Any]) -> None:
+        """The values and positions are those that `encode` wrote; the masks were given."""
+        self.positions = {path: int(at) for path, at in config["positions"].items()}
+        values = config["values"]
+        self.zero = values == "zero"
+        if isinstance(values, str):
+            self._values = "zero" if self.zero else "current"
+        else:
+            self._encoded = dict(values)
+
+
+def held_array(hold: Hold) -> Any:
+    """An array of the weight's shape; its locked elements are what they are held at."""
+    return np.zeros_like(read(hold.variable)) if hold.value is None else read(hold.value)
+
+
+def settle(hold: Hold, mask: Any, array: Any) -> None:
+    """The weight has the elements of `array` where `mask` is False."""
+    current = read(hold.variable)
+    current[~mask] = array[~mask]
+    hold.variable.assign(current)
