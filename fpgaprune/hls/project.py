@@ -7,11 +7,11 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
@@ -47,7 +47,7 @@ class HlsProject:
         """
         return CSimulation.build(self.path, self.design, timeout_s)
 
-    def predict(self, x: NDArray[Any]) -> NDArray[np.float32]:
+    def predict(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
         """What the hardware gives for `x`, (N, ...) in the model's input shape; compiled on first use."""
         return CSimulation.open_or_build(self.path, self.design).predict(x)
 
