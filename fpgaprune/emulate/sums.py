@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.fixed import FixedType
+
+# Products in one call of the BLAS: so few that it starts no threads of its own, for the batches have theirs,
+# and that rows and weights stay in a cache.
+_BLOCK_PRODUCTS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Kernel:
         low, high = self.partial_bounds(x.low, x.high)
         # Every product and partial sum is an integer that the dtype holds, so a BLAS in any order is exact.
         dtype = carrier(min(low, x.low, self.weight.low), max(high, x.high, self.weight.high))
-        raw = x.raw.astype(dtype, copy=False) @ self.weight.raw.astype(dtype, copy=False)
+        raw = _product(x.raw.astype(dtype, copy=False), self.weight.raw.astype(dtype, copy=False))
         return Exact(raw, x.fraction + self.weight.fraction, low, high)
 
 
@@ -79,6 +84,17 @@ def weighted_sum(x: Exact, kernel: Kernel, bias: Exact | None, accum: FixedType,
             addend = (x.on(x.raw[:, index, None]) * row).into(accum)
             total = (total + addend).into(accum)
     return total
+
+
+def _product(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
+    """`x @ weight` for 2-D arrays, in blocks of rows."""
+    rows, inputs = x.shape
+    block = max(1, _BLOCK_PRODUCTS // max(1, inputs * weight.shape[1]))
+    whole = rows - rows % block
+    found = np.empty((rows, weight.shape[1]), x.dtype)
+    np.matmul(x[:whole].reshape(-1, block, inputs), weight, out=found[:whole].reshape(-1, block, weight.shape[1]))
+    np.matmul(x[whole:], weight, out=found[whole:])
+    return found
 
 
 def summed(addends: Sequence[Exact], accum: FixedType, tree: bool) -> Exact:

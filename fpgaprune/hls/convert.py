@@ -29,8 +29,24 @@ _NOT_DATA = frozenset(
 _WEIGHT_ROLES = ("weight", "bias", "scale", "param")
 
 
-def convert(folded: Any, types: Types, target: Target, output_dir: Path, name: str) -> Any:
+def convert(
+    folded: Any,
+    types: Types,
+    target: Target,
+    output_dir: Path,
+    name: str,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Any:
     """hls4ml's graph of `folded` with exactly `types`; nothing is written yet.
+
+    Args:
+        folded: what `prepare.fold` returned.
+        types: layer name to role to type.
+        target: part, clock, io type, strategy, reuse.
+        output_dir: where the project would be written.
+        name: project name, a C identifier.
+        options: further entries of hls4ml's configuration by layer name, as
+            `{"softmax": {"Implementation": "latency"}}`.
 
     Raises:
         HlsError: `name` is no C identifier, or hls4ml knows no such layer.
@@ -42,10 +58,11 @@ def convert(folded: Any, types: Types, target: Target, output_dir: Path, name: s
     with _quiet():
         config = hls4ml.utils.config_from_keras_model(folded, granularity="name", backend=target.backend)
         config["Model"].update(Strategy=target.strategy, ReuseFactor=target.reuse_factor)
-        for layer, options in config["LayerName"].items():
-            options["Precision"].update(hls_precision(_known(types.get(layer, {}), options["Precision"])))
-            if "ReuseFactor" in options:
-                options["ReuseFactor"] = target.reuse_factor
+        for layer, entry in config["LayerName"].items():
+            entry["Precision"].update(hls_precision(_known(types.get(layer, {}), entry["Precision"])))
+            if "ReuseFactor" in entry:
+                entry["ReuseFactor"] = target.reuse_factor
+            entry.update((options or {}).get(layer, {}))
         try:
             return hls4ml.converters.convert_from_keras_model(
                 folded,

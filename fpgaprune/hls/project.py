@@ -48,7 +48,7 @@ class HlsProject:
         return CSimulation.build(self.path, self.design, timeout_s)
 
     def predict(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
-        """What the hardware gives for `x`, as `CSimulation.predict`; compiled on first use."""
+        """What the hardware gives for `x`, (N, ...) in the model's input shape; compiled on first use."""
         return CSimulation.open_or_build(self.path, self.design).predict(x)
 
 

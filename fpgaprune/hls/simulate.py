@@ -82,7 +82,7 @@ class CSimulation:
         Raises:
             DataError: `x` does not fit the design's inputs.
         """
-        arrays: list[NDArray[Any]] = [x] if isinstance(x, np.ndarray) else list(x)
+        arrays: list[NDArray[Any]] = list(x) if isinstance(x, list | tuple) else [np.asarray(x)]
         shapes = [layer.output_shape for layer in self.design.layers if layer.kind == "Input"]
         if [array.shape[1:] for array in arrays] != shapes:
             got = ", ".join(str(array.shape[1:]) for array in arrays)
