@@ -160,6 +160,8 @@ def _translate(kind: str, config: dict[str, Any]) -> None:
     if kind in _NO_KERNEL:
         for name in _ABOUT_KERNEL:
             config.pop(name, None)
+    if kind == "LeakyReLU" and "alpha" in config:
+        config["negative_slope"] = float(config.pop("alpha"))
     if kind == "BatchNormalization" and isinstance(config.get("axis"), list) and len(config["axis"]) == 1:
         config["axis"] = config["axis"][0]
 

@@ -154,19 +154,22 @@ def test_every_form_predicts_the_same_and_brings_its_masks(pruned, form):
     assert "TF_USE_LEGACY_KERAS" not in os.environ
     assert tf.keras.Model is keras.Model
     assert isinstance(found.model, keras.Model)
+    kind = "wrapped" if form.startswith("wrapped") else "stripped"
     with np.load(pruned / "probe.npz") as probe:
-        assert np.abs(found.model.predict(probe["x"], verbose=0) - probe["y"]).max() <= 1e-6
+        assert np.abs(found.model.predict(probe["x"], verbose=0) - probe[kind]).max() <= 1e-6
     assert found.negative_zeros["stem/kernel"] >= 1
     weights = named_weights(found.model)
-    if form.startswith("wrapped"):
+    if kind == "wrapped":
         assert "prune_low_magnitude_stem" in found.wrappers
         assert {"stem/kernel", "out/kernel"} <= set(found.masks)
         assert found.masks["out/kernel"].mean() == pytest.approx(0.5, abs=0.05)
+        assert found.left_nonzero
         for path, count in found.left_nonzero.items():
             assert np.count_nonzero(weights[path].numpy()[~found.masks[path]]) == count
     else:
         assert found.wrappers == ()
         assert found.left_nonzero == {}
+        assert found.masks["out/kernel"].mean() == pytest.approx(0.5, abs=0.05)
         for path, mask in found.masks.items():
             assert np.array_equal(mask, weights[path].numpy() != 0)
 

@@ -36,20 +36,21 @@ def main(folder, forms):
     x, y = rng.normal(size=(64, 8, 8, 2)), rng.integers(0, 3, 64)
     step = tfmot.sparsity.keras.UpdatePruningStep()
     wrapped.fit(x, y, epochs=2, batch_size=16, callbacks=[step], verbose=0)
-    # A step outside of the pruning callback leaves masked weights at other values than zero.
-    step.set_model(wrapped)
-    step.on_train_begin()
-    wrapped.train_on_batch(x[:16], y[:16])
     stripped = tfmot.sparsity.keras.strip_pruning(wrapped)
     kernel = stripped.get_layer("stem").kernel
     values = kernel.numpy()
     values[0, 0, 0, :2] = [0.0, -0.0]
     kernel.assign(values)
+    # A step outside of the pruning callback leaves masked weights at other values than zero.
+    step.set_model(wrapped)
+    step.on_train_begin()
+    wrapped.train_on_batch(x[:16], y[:16])
     for form in forms:
         model = wrapped if form.startswith("wrapped") else stripped
         model.save(folder / form)
     probe = rng.normal(size=(5, 8, 8, 2)).astype(np.float32)
-    np.savez(folder / "probe.npz", x=probe, y=wrapped.predict(probe, verbose=0))
+    answers = {"wrapped": wrapped.predict(probe, verbose=0), "stripped": stripped.predict(probe, verbose=0)}
+    np.savez(folder / "probe.npz", x=probe, **answers)
 
 
 if __name__ == "__main__":
