@@ -214,15 +214,17 @@ def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:
     console = Console()
     before, after = (stages[name]["results"]["accuracy"] for name in ("train", "remove"))
     console.print(f"accuracy    {before:.2%} before, {after:.2%} after", highlight=False)
-    simulation = stages["hls"]["results"]
-    if "left_out" in simulation:
-        console.print(f"left out    C simulation: {simulation['left_out']}", highlight=False, soft_wrap=True)
-    else:
-        console.print(
-            f"hardware    {simulation['accuracy']:.2%} in C simulation, the class Keras gives on "
-            f"{simulation['agreement']:.2%} of {simulation['samples']} samples",
-            highlight=False,
-        )
+    for name in ("emulation", "simulation"):
+        found = stages["hls"]["results"][name]
+        label = "hardware" if name == "emulation" else "compiled"
+        if "left_out" in found:
+            console.print(f"{label:<11} left out: {found['left_out']}", highlight=False, soft_wrap=True)
+        else:
+            console.print(
+                f"{label:<11} {found['accuracy']:.2%}, the class Keras gives on {found['agreement']:.2%} of "
+                f"{found['samples']} samples",
+                highlight=False,
+            )
     for side in ("before", "after"):
         figure = stages["estimate"]["results"][side]
         fits = {True: "fits", False: "does not fit", None: "cannot be judged"}[figure["fits"]]

@@ -50,28 +50,29 @@ def write_run_report(context: Context) -> dict[str, Any]:
 
 
 def _checks(results: dict[str, Any]) -> list[Check]:
-    onnx, simulation = results["export"], results["hls"]
-    checks = [
+    onnx = results["export"]
+    return [
         *(_equivalence(results["remove"][key], what) for key, what in _EQUIVALENCES.items()),
         Check(
             "ONNX against Keras", "largest difference", onnx["max_abs_error"], ONNX_TOLERANCE, samples=onnx["samples"]
         ),
+        *_hardware("emulation", results["hls"]["emulation"]),
+        *_hardware("C simulation", results["hls"]["simulation"]),
     ]
-    if "left_out" in simulation:
-        return [*checks, Check("C simulation against Keras", "same class", left_out=simulation["left_out"])]
-    samples = simulation["samples"]
-    return [
-        *checks,
-        Check(
-            "C simulation against Keras",
-            "same class",
-            simulation["agreement"],
-            AGREEMENT,
-            at_least=True,
-            samples=samples,
-        ),
-        Check("C simulation against the labels", "accuracy", simulation["accuracy"], at_least=True, samples=samples),
+
+
+def _hardware(name: str, found: dict[str, Any]) -> list[Check]:
+    if "left_out" in found:
+        return [Check(f"{name} against Keras", "same class", left_out=found["left_out"])]
+    samples = found["samples"]
+    checks = [
+        Check(f"{name} against Keras", "same class", found["agreement"], AGREEMENT, at_least=True, samples=samples),
+        Check(f"{name} against the labels", "accuracy", found["accuracy"], at_least=True, samples=samples),
     ]
+    if "outputs_unlike_emulation" in found:
+        different = found["outputs_unlike_emulation"]
+        checks.append(Check(f"{name} against emulation", "outputs with other bits", different, 0, samples=samples))
+    return checks
 
 
 def _equivalence(found: dict[str, Any], what: str) -> Check:

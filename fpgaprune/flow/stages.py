@@ -15,7 +15,8 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
 from fpgaprune.design import Design
-from fpgaprune.errors import ExportError, ToolError
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import ExportError, ToolError, UnsupportedLayerError
 from fpgaprune.files import write_bytes
 from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
@@ -184,7 +185,11 @@ def hls(context: Context) -> dict[str, Any]:
     project = to_hls(model, target, ranges, context.run.file("hls"), precision, context.config.name)
     project.design.save(context.run.file("design.json"))
     check = check_firmware(project.path, project.design, context.masks("removed_masks.npz"))
-    return {**_simulated(context, project, model), **_links(check)}
+    return {
+        "emulation": _emulated(context, project, model),
+        "simulation": _simulated(context, project, model),
+        **_links(check),
+    }
 
 
 def estimate(context: Context) -> dict[str, Any]:
@@ -232,23 +237,43 @@ def write_json(run: RunDirectory, name: str, content: Any) -> None:
     write_bytes(run.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
+def _emulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
+    """What the hardware does on every held-out sample, by emulation: no compiler is needed for it."""
+    x = context.data.x_test
+    try:
+        outputs = emulate(project.design, x)
+    except UnsupportedLayerError as error:
+        return {"left_out": str(error)}
+    return _agreement(outputs, predict(model, x), context.data.y_test)
+
+
 def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
+    """What the hardware does on some held-out samples, by compiling it; the emulation must give the same bits."""
     try:
         simulation = project.compile()
     except ToolError as error:
         return {"left_out": str(error)}
     x = context.data.x_test[: context.config.hls.simulate]
-    y = context.data.y_test[: len(x)]
     batches = np.array_split(x, max(1, len(x) // 24))
-    outputs = []
+    parts = []
     for done, batch in enumerate(batches, start=1):
-        outputs.append(simulation.predict(batch))
+        parts.append(simulation.predict(batch))
         context.progress.step(done, len(batches), "C simulation")
-    classes = np.concatenate(outputs).argmax(axis=-1)
+    outputs = np.concatenate(parts)
+    found = _agreement(outputs, predict(model, x), context.data.y_test[: len(x)])
+    try:
+        different = int((outputs != emulate(project.design, x)).sum())
+    except UnsupportedLayerError:
+        return found
+    return {**found, "outputs_unlike_emulation": different}
+
+
+def _agreement(outputs: Any, wanted: Any, labels: Any) -> dict[str, Any]:
+    classes = outputs.argmax(axis=-1)
     return {
-        "samples": len(x),
-        "agreement": float((classes == predict(model, x).argmax(axis=-1)).mean()),
-        "accuracy": float((classes == y).mean()),
+        "samples": len(outputs),
+        "agreement": float((classes == wanted.argmax(axis=-1)).mean()),
+        "accuracy": float((classes == labels).mean()),
     }
 
 

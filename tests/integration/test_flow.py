@@ -90,8 +90,11 @@ def test_the_demo_keeps_its_promises(demo):
     before, after = results(demo, "remove")["channels"]
     assert after < before
     assert results(demo, "export")["max_abs_error"] <= 1e-5
-    assert results(demo, "hls")["samples"] == 360
-    assert results(demo, "hls")["agreement"] >= 0.99
+    simulation = results(demo, "hls")["simulation"]
+    assert simulation["samples"] == 360
+    assert simulation["agreement"] >= 0.99
+    assert simulation["outputs_unlike_emulation"] == 0
+    assert results(demo, "hls")["emulation"]["samples"] == 364
     assert all(check["holds"] is not False for check in report["checks"])
     assert not report["before"]["fits"]
     assert report["after"]["fits"]
@@ -214,7 +217,7 @@ def test_verify_finds_what_was_changed(demo, tmp_path, tamper, message):
 
 def test_without_a_compiler_the_run_ends_and_says_what_it_left_out(small):
     run = small / "run"
-    assert "g++ was not found" in results(run, "hls")["left_out"]
+    assert "g++ was not found" in results(run, "hls")["simulation"]["left_out"]
     assert "g++ was not found" in (run / "report.md").read_text().replace("\n", " ")
     succeed("verify", run, folder=small)
 
