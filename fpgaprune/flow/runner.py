@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -232,10 +233,19 @@ def _model_digest(config: FlowConfig) -> str | None:
 
 
 def _versions() -> dict[str, str]:
-    found = {"fpgaprune": __version__}
+    found = {"fpgaprune": f"{__version__}+{_own_digest()}"}
     for package in _PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "not installed"
     return found
+
+
+def _own_digest() -> str:
+    """Eight hex digits over this package's code: what it writes may change between two commits of one version."""
+    package = Path(str(resources.files("fpgaprune")))
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]

@@ -74,7 +74,7 @@ def convert(
                 part=target.order_number,
                 clock_period=target.clock_ns,
             )
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             # hls4ml raises bare Exception for whatever it cannot convert.
             raise HlsError(f"hls4ml cannot convert model {folded.name!r}: {error}") from error
 

@@ -32,12 +32,20 @@ class FakeLayer:
     variables: list[FakeVariable]
     trainable: bool = True
 
+    @property
+    def weights(self) -> list[FakeVariable]:
+        return self.variables
+
 
 @dataclass
 class FakeModel:
     layers: list[FakeLayer]
     name: str = "fake"
     variables: list[FakeVariable] = field(default_factory=list)
+
+    @property
+    def weights(self) -> list[FakeVariable]:
+        return self.variables
 
 
 def fake_model(arrays: dict[str, np.ndarray]) -> FakeModel:
