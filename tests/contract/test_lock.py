@@ -301,6 +301,7 @@ def rewind_by_weights_file(model, tmp_path):
     return lambda: model.load_weights(tmp_path / "w.weights.h5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewind", [rewind_by_set_weights, rewind_by_checkpoint, rewind_by_weights_file])
 @pytest.mark.parametrize("values", ["zero", {"conv2/kernel": 0.5, "dense/kernel": 2.0, "conv1/kernel": 3.0}])
 def test_rewinding_does_not_undo_a_lock(tmp_path, rewind, values):

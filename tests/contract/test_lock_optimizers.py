@@ -45,6 +45,11 @@ def test_masks_that_change(row):
 
 
 @pytest.mark.slow
+def test_random_masks_on_each_of_200_steps_under_adam():
+    contract.masks_that_change(next(row for row in contract.ROWS if row.name == "adam"), steps=200)
+
+
+@pytest.mark.slow
 @every_row
 def test_eager_loop(row):
     contract.after_free_steps(row, eager=True)
