@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,11 +13,13 @@ from fpgaprune.emulate.sums import Kernel, summed, weighted_sum
 from fpgaprune.emulate.windows import Windows, as_image
 from fpgaprune.errors import DesignError
 
+_MANY_CHANNELS = 8
+
 
 def dense(step: Step, x: Exact) -> Exact:
     """`nnet::dense`: every input times every weight."""
     kernel = step.keep("kernel", lambda: Kernel.of(step.weight("weight"), step.type("weight")))
-    return _accumulated(step, x.flat(), kernel)
+    return _accumulated(step, [x.flat()], kernel)
 
 
 def convolution(step: Step, x: Exact) -> Exact:
@@ -28,7 +32,10 @@ def convolution(step: Step, x: Exact) -> Exact:
     # Converted before the windows are laid out, which multiplies the data.
     small = x.raw.astype(carrier(min(low, x.low), max(high, x.high)), copy=False)
     image = windows.padded(as_image(small), 0)
-    total = _accumulated(step, Exact(windows.columns(image), x.fraction, min(x.low, 0), max(x.high, 0)), kernel)
+    bounds = x.fraction, min(x.low, 0), max(x.high, 0)
+    # With few channels a product for each place in the window would be mostly calls.
+    parts = list(windows.taps(image)) if image.shape[3] >= _MANY_CHANNELS else [windows.columns(image)]
+    total = _accumulated(step, [Exact(part, *bounds) for part in parts], kernel)
     return total.reshape(x.raw.shape[0], *step.layer.output_shape)
 
 
@@ -75,11 +82,10 @@ def _channel_orders(step: Step, taps: int, channels: int) -> list[NDArray[np.int
     return [order[order % channels == channel] // channels for channel in range(channels)]
 
 
-def _accumulated(step: Step, x: Exact, kernel: Kernel) -> Exact:
-    inputs = x.raw.shape[1]
-    order = step.keep("order", lambda: _input_order(step, inputs))
-    accum = step.type("accum")
-    total = weighted_sum(x, kernel, step.constants("bias"), accum, order)
+def _accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel) -> Exact:
+    order = step.keep("order", lambda: _input_order(step, kernel.weight.raw.shape[0]))
+    accum, x = step.type("accum"), parts[0]
+    total = weighted_sum(parts, kernel, step.constants("bias"), accum, order)
     if step.layer.strategy in ("resource_unrolled", "distributed_arithmetic"):
         low, high = kernel.partial_bounds(x.low, x.high)
         bias = step.constants("bias")

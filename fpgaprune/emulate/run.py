@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -117,8 +117,9 @@ def _batch(
 
 
 def _checked(design: Design, entries: Sequence[LayerSpec], x: Inputs) -> list[NDArray[np.float32]]:
-    arrays = list(x) if isinstance(x, list | tuple) else [x]
-    if isinstance(x, Mapping) or len(arrays) != len(entries):
+    several = isinstance(x, list | tuple) and (len(entries) > 1 or (len(x) == 1 and isinstance(x[0], np.ndarray)))
+    arrays = list(x) if several else [x]
+    if len(arrays) != len(entries):
         raise DataError(f"design {design.name!r} has {len(entries)} inputs; got {len(arrays)}: give one array for each")
     samples = [np.asarray(array, dtype=np.float32) for array in arrays]
     for entry, array in zip(entries, samples, strict=True):

@@ -50,44 +50,54 @@ class Kernel:
         bottoms = [p * low + n * high for p, n in zip(self.positive, self.negative, strict=True)]
         return min(bottoms), max(tops)
 
-    def product(self, x: Exact) -> Exact:
-        """`x` (..., N_in) times the weights, exact, (..., N_out)."""
-        low, high = self.partial_bounds(x.low, x.high)
+    def product(self, parts: Sequence[Exact]) -> Exact:
+        """`parts`, side by side (..., N_in), times the weights, exact, (..., N_out)."""
+        first = parts[0]
+        low, high = self.partial_bounds(first.low, first.high)
         # Every product and partial sum is an integer that the dtype holds, so a BLAS in any order is exact.
-        dtype = carrier(min(low, x.low, self.weight.low), max(high, x.high, self.weight.high))
-        raw = _product(x.raw.astype(dtype, copy=False), self.weight.raw.astype(dtype, copy=False))
-        return Exact(raw, x.fraction + self.weight.fraction, low, high)
+        dtype = carrier(min(low, first.low, self.weight.low), max(high, first.high, self.weight.high))
+        blocks = self.weight.raw.astype(dtype, copy=False).reshape(len(parts), -1, self.weight.raw.shape[1])
+        total = _product(first.raw.astype(dtype, copy=False), blocks[0])
+        for part, block in zip(parts[1:], blocks[1:], strict=True):
+            total += _product(part.raw.astype(dtype, copy=False), block)
+        return Exact(total, first.fraction + self.weight.fraction, low, high)
 
 
-def weighted_sum(x: Exact, kernel: Kernel, bias: Exact | None, accum: FixedType, order: NDArray[np.int64]) -> Exact:
-    """Bias plus weighted inputs, (N, N_out), accumulated in `accum` starting from the bias.
+def weighted_sum(
+    parts: Sequence[Exact], kernel: Kernel, bias: Exact, accum: FixedType, order: NDArray[np.int64]
+) -> Exact:
+    """Bias plus weighted inputs, (..., N_out), accumulated in `accum` starting from the bias.
 
     Args:
-        x: inputs (N, N_in).
+        parts: the inputs (..., N_in), cut along the last axis into one or more parts of one size, type and bounds.
         kernel: weights (N_in, N_out).
-        bias: (N_out,) or None.
+        bias: (N_out,).
         accum: the accumulator's type; each product is assigned to it before it is added.
         order: the indices of the inputs in the order in which they are added, (N_in,).
     """
-    start = bias.into(accum) if bias is not None else Exact.of(np.zeros(len(kernel.positive), np.int64), accum)
-    fraction = x.fraction + kernel.weight.fraction
-    low, high = kernel.partial_bounds(x.low, x.high)
+    start = bias.into(accum)
+    first = parts[0]
+    fraction = first.fraction + kernel.weight.fraction
+    low, high = kernel.partial_bounds(first.low, first.high)
     if fraction <= accum.fraction:
         shift = accum.fraction - fraction
         stays = start.low + (low << shift) >= accum.raw_min and start.high + (high << shift) <= accum.raw_max
         if stays or accum.overflow == "WRAP":
-            return (kernel.product(x) + start).into(accum)
-    total = start.on(np.broadcast_to(start.raw, (x.raw.shape[0], start.raw.shape[-1])))
+            return (kernel.product(parts) + start).into(accum)
+    total = start.on(np.broadcast_to(start.raw, (*first.raw.shape[:-1], start.raw.shape[-1])))
+    size = first.raw.shape[-1]
     for index in order:
         row = kernel.weight.on(kernel.weight.raw[index])
         if row.raw.any():
-            addend = (x.on(x.raw[:, index, None]) * row).into(accum)
+            addend = (first.on(parts[index // size].raw[..., index % size, None]) * row).into(accum)
             total = (total + addend).into(accum)
     return total
 
 
 def _product(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
-    """`x @ weight` for 2-D arrays, in blocks of rows."""
+    """`x @ weight`, a matrix in blocks of rows."""
+    if x.ndim > 2:
+        return np.asarray(np.matmul(x, weight))
     rows, inputs = x.shape
     block = max(1, _BLOCK_PRODUCTS // max(1, inputs * weight.shape[1]))
     whole = rows - rows % block

@@ -67,8 +67,6 @@ class Windows:
         height, width = self.positions(image.shape[1], image.shape[2])
         channels = image.shape[3]
         taps = self.size[0] * self.size[1]
-        if taps == 1:
-            return np.ascontiguousarray(next(self.taps(image))).reshape(-1, channels)
         found = np.empty((image.shape[0], height, width, taps, channels), image.dtype)
         for place, tap in enumerate(self.taps(image)):
             found[:, :, :, place] = tap

@@ -24,14 +24,14 @@ QUICK = {
     "io_stream": ("conv2d", "batch_norm_flat", "average_pool", "flat_dense", "softmax", "tanh", "reshape"),
     "io_parallel": ("conv1d", "dense_relu", "max_pool_padded", "elu", "maximum", "depthwise2d", "softmax_axis"),
 }
-# (io type, strategy, reuse factor, seed): some 55 cases each.
+# (backend, io type, strategy, reuse factor, seed): some 55 cases each.
 MATRIX = [
-    ("io_stream", "latency", 1, 2),
-    ("io_parallel", "latency", 1, 1),
-    ("io_stream", "resource", 2, 3),
-    ("io_parallel", "resource", 2, 4),
-    ("io_stream", "latency", 1, 5),
-    ("io_parallel", "latency", 1, 6),
+    ("Vitis", "io_stream", "latency", 1, 2),
+    ("Vitis", "io_parallel", "latency", 1, 1),
+    ("Vitis", "io_stream", "resource", 2, 3),
+    ("Vitis", "io_parallel", "resource", 2, 4),
+    ("Vivado", "io_stream", "latency", 1, 5),
+    ("Vivado", "io_parallel", "latency", 1, 6),
 ]
 
 
@@ -42,8 +42,8 @@ def differing(names: list[str], wanted: tuple[np.ndarray, ...], got: tuple[np.nd
     return [name for name, a, b in pairs if a.shape != b.shape or a.tobytes() != b.tobytes()]
 
 
-def target(io_type: str, strategy: str = "latency", reuse: int = 1) -> Target:
-    return Target.of("xc7z020clg400-1", io_type=io_type, strategy=strategy, reuse_factor=reuse)
+def target(io_type: str, strategy: str = "latency", reuse: int = 1, backend: str = "Vitis") -> Target:
+    return Target.of("xc7z020clg400-1", io_type=io_type, strategy=strategy, reuse_factor=reuse, backend=backend)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,14 @@ def test_a_few_kinds_give_the_bits_of_the_c_simulation(io_type, seed, parts, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("io_type", "strategy", "reuse", "seed"), MATRIX)
-def test_every_kind_with_random_types_gives_the_bits_of_the_c_simulation(io_type, strategy, reuse, seed, tmp_path):
+@pytest.mark.parametrize(("backend", "io_type", "strategy", "reuse", "seed"), MATRIX)
+def test_every_kind_with_random_types_gives_the_bits_of_the_c_simulation(
+    backend, io_type, strategy, reuse, seed, tmp_path
+):
     rng = np.random.default_rng(seed)
     branches = all_branches(rng, io_type, strategy)
     assert len(branches) >= 50
-    project = written(list(branches.values()), rng, target(io_type, strategy, reuse), tmp_path / "hls")
+    project = written(list(branches.values()), rng, target(io_type, strategy, reuse, backend), tmp_path / "hls")
     simulated = project.compiled().predict(project.inputs)
     assert differing(list(branches), simulated, emulate(project.design, project.inputs)) == []
     telling = sum(len(np.unique(values)) > 1 for values in simulated)
