@@ -58,15 +58,14 @@ def merge_units(
                 count += 1
             mine[at] = group_numbers[group]
         numbers[path] = mine
-    flat = np.concatenate(list(numbers.values()))
     values = np.concatenate(list(scores.values()))
+    if not coupled:
+        # The numbers count up, and nothing has to be joined.
+        return Units(numbers, values, np.concatenate(list(locked.values())), np.zeros(count, dtype=bool))
+    flat = np.concatenate(list(numbers.values()))
     free = np.concatenate([~flags for flags in locked.values()])
-    if len(flat) == count:
-        # No groups: the numbers count up, and nothing has to be joined.
-        merged, sizes = values.astype(np.float64), None
-    elif average:
-        sizes = np.bincount(flat, minlength=count)
-        merged = np.bincount(flat, weights=values, minlength=count) / sizes
+    if average:
+        merged = np.bincount(flat, weights=values, minlength=count) / np.bincount(flat, minlength=count)
     else:
         merged = np.empty(count)
         merged[flat[::-1]] = values[::-1]
@@ -87,7 +86,10 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
         MaskError: a group cannot reach its share, or coupled weights have different ones.
     """
     for paths, share in _groups(units, shares, per_layer):
-        members = np.unique(np.concatenate([units.numbers[path] for path in paths]))
+        is_member = np.zeros(len(units.scores), dtype=bool)
+        for path in paths:
+            is_member[units.numbers[path]] = True
+        members = np.flatnonzero(is_member)
         locked = units.locked[members]
         eligible = np.flatnonzero(~(locked | units.kept[members]))
         missing = round(share * len(members)) - int(locked.sum())
@@ -98,11 +100,13 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
                 f"{np.floor(reachable * 1e4) / 1e4:.4f} at most; ask for less or protect less"
             )
         if missing > 0:
-            units.locked[members[eligible[_lowest(units.scores[members[eligible]], missing)]]] = True
+            units.locked[members[eligible[lowest(units.scores[members[eligible]], missing)]]] = True
 
 
-def _lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     """Indices of the `count` lowest; of equal ones the first. Takes linear time."""
+    if count == 0:
+        return np.empty(0, dtype=np.intp)
     threshold = np.partition(scores, count - 1)[count - 1]
     below = np.flatnonzero(scores < threshold)
     ties = np.flatnonzero(scores == threshold)[: count - len(below)]

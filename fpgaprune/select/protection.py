@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
+from fpgaprune.select.allot import lowest
 from fpgaprune.select.layers import ChannelAxes
 from fpgaprune.select.units import Partition
 from fpgaprune.weights import match_paths
@@ -59,7 +60,7 @@ class Protection:
         keep = np.zeros(partition.count, dtype=bool)
         free = np.flatnonzero(~locked)
         # Of equal ones the last, which are the last to be locked anyway.
-        keep[free[np.argsort(scores[free], kind="stable")[len(free) - min(self.min_free, len(free)) :]]] = True
+        keep[free[len(free) - 1 - lowest(-scores[free[::-1]], min(self.min_free, len(free)))]] = True
         if self.free is not None and path in self.free:
             keep |= ~partition.all(~self.free[path])
         if self.min_free_per_output and len(partition.shape) > 1:
