@@ -111,6 +111,74 @@ def inspect(
 
 
 @app.command()
+def select(
+    model: Annotated[Path, typer.Argument(help="A .keras file.")],
+    out: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("masks.npz"),
+    sparsity: Annotated[float, typer.Option(help="Fraction of units to lock, 0..1.")] = 0.0,
+    granularity: Annotated[str, typer.Option(help="weight, kernel, filter, input_channel or n:m.")] = "kernel",
+    criterion: Annotated[str, typer.Option(help="l1, l2, taylor, fisher, ...; an unknown one lists them.")] = "l1",
+    lock: Annotated[list[str] | None, typer.Option(help="A slice to lock, as 'conv2/kernel[:, :, 29, 13]'.")] = None,
+    data: Annotated[str | None, typer.Option(help="'digits', an .npz or package.module:function.")] = None,
+    close: Annotated[bool, typer.Option(help="Add the locks that follow from others.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose what to lock in a saved model, and write the mask file."""
+    from fpgaprune.flow.config import parse_config
+    from fpgaprune.flow.selecting import select_masks
+
+    section = {
+        "sparsity": sparsity,
+        "granularity": granularity,
+        "criterion": criterion,
+        "locks": tuple(lock or ()),
+        "close": close,
+    }
+    settings = parse_config({"select": section}, "select").select
+    with Watcher(quiet=quiet or as_json) as watcher:
+        watcher.stage("select", "running")
+        masks, additions = select_masks(model, settings, data, watcher.step)
+        watcher.stage("select", "done")
+    masks.save(out)
+    counts = [(path, mask.size - int(mask.sum()), mask.size) for path, mask in masks.items()]
+    if as_json:
+        weights = {path: {"locked": locked, "elements": size} for path, locked, size in counts}
+        _print_json({"masks": str(out), "weights": weights, "additions": additions})
+    elif not quiet:
+        show_table(("weight", "locked", "elements"), [*counts, ("total", masks.locked_count, masks.size)])
+
+
+@app.command()
+def sensitivity(
+    model: Annotated[Path, typer.Argument(help="A .keras file.")],
+    data: Annotated[str, typer.Option(help="'digits', an .npz or package.module:function.")] = "digits",
+    out: Annotated[Path, typer.Option(help="Folder for table, JSON and plot.")] = Path("sensitivity"),
+    granularity: Annotated[str, typer.Option(help="weight, kernel, filter or input_channel.")] = "kernel",
+    criterion: Annotated[str, typer.Option(help="l1, l2, taylor, fisher, ...; an unknown one lists them.")] = "l1",
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure accuracy against the sparsity of each weight alone, without training; goes on where it was stopped."""
+    from fpgaprune.flow.selecting import measure_sensitivity
+
+    with Watcher(quiet=quiet or as_json) as watcher:
+        watcher.stage("measure", "running")
+        options = {"granularity": granularity, "criterion": criterion}
+        found, files = measure_sensitivity(model, data, out, options, watcher.step)
+        watcher.stage("measure", "done")
+    if as_json:
+        _print_json(found.to_json())
+    elif not quiet:
+        sparsities = sorted({point.sparsity for point in found.points})
+        rows = [(path, *(f"{dict(found.curve(path)).get(s, 0):.2%}" for s in sparsities)) for path in found.paths]
+        show_table(
+            ("weight", *(f"at {s:g}" for s in sparsities)), rows, title=f"accuracy; {found.baseline:.2%} as it is"
+        )
+        for path in files.values():
+            Console().print(str(path), soft_wrap=True)
+
+
+@app.command()
 def estimate(
     source: Annotated[
         Path | None,

@@ -7,16 +7,19 @@ import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import ConfigError, MaskError, TargetError
+from fpgaprune.select.criteria import CRITERIA
+from fpgaprune.select.normalize import NORMALIZATIONS
+from fpgaprune.select.units import parse_granularity
 from fpgaprune.slices import parse_slice
 from fpgaprune.target import Target, find_part
 
-Bits = Field(ge=2, le=32)
+Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class _Section(BaseModel):
@@ -39,14 +42,25 @@ class TrainConfig(_Section):
 
 
 class SelectConfig(_Section):
-    """Which elements are locked: named outright, then by score up to a sparsity."""
+    """Which elements are locked: named outright, in a mask file, zero already, then by score up to a sparsity.
+
+    `sparsity` is one fraction, or a table of globs of weight paths to fractions. `granularity` is `weight`, `kernel`,
+    `filter`, `input_channel` or `n:m`. With `close`, locks that follow from others are added.
+    """
 
     locks: tuple[str, ...] = ()
-    sparsity: float = Field(default=0.0, ge=0, le=1)
-    granularity: Literal["weight", "kernel", "filter", "input_channel"] = "kernel"
-    criterion: Literal["l1", "l2"] = "l1"
+    masks: Path | None = None
+    zeros: bool = False
+    sparsity: Fraction | dict[str, Fraction] = 0.0
+    granularity: str = "kernel"
+    criterion: str = "l1"
     scope: Literal["network", "layer"] = "network"
+    normalize: str = "none"
     paths: tuple[str, ...] = ()
+    protect: tuple[str, ...] = ()
+    min_free: int = Field(default=1, ge=0)
+    min_free_per_output: int = Field(default=0, ge=0)
+    close: bool = False
 
     @field_validator("locks")
     @classmethod
@@ -54,6 +68,25 @@ class SelectConfig(_Section):
         for text in locks:
             parse_slice(text)
         return locks
+
+    @field_validator("granularity")
+    @classmethod
+    def _granularity(cls, granularity: str) -> str:
+        parse_granularity(granularity)
+        return granularity
+
+    @field_validator("criterion", "normalize")
+    @classmethod
+    def _listed(cls, name: str, field: ValidationInfo) -> str:
+        known = {"criterion": CRITERIA, "normalize": NORMALIZATIONS}[str(field.field_name)]
+        if name not in known:
+            raise ValueError(f"wanted one of {', '.join(known)}")
+        return name
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Every glob of weight paths in this section."""
+        return (*self.paths, *self.protect, *(self.sparsity if isinstance(self.sparsity, dict) else ()))
 
 
 class FinetuneConfig(_Section):
@@ -143,14 +176,19 @@ def _beside(config: FlowConfig, folder: Path) -> FlowConfig:
     updates: dict[str, Any] = {}
     if config.train.model is not None:
         updates["train"] = config.train.model_copy(update={"model": folder / config.train.model})
+    if config.select.masks is not None:
+        updates["select"] = config.select.model_copy(update={"masks": folder / config.select.masks})
     if config.data.source.endswith(".npz"):
         updates["data"] = DataConfig(source=str(folder / config.data.source))
     return config.model_copy(update=updates)
 
 
 def _first_problem(error: ValidationError) -> str:
-    problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"])
+    first = error.errors()[0]["loc"]
+    # Of several forms that are allowed, the one that came farthest is the one that was meant.
+    problem = max((e for e in error.errors() if e["loc"][:2] == first[:2]), key=lambda e: len(e["loc"]))
+    # Where two forms are allowed, pydantic puts the form's name into the place.
+    where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith(("constrained-float", "dict[")))
     got = problem["input"]
     if problem["type"] == "extra_forbidden":
         known = _keys_at(problem["loc"][:-1])

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.errors import ConfigError
-from fpgaprune.flow.session import start_session
+from fpgaprune.flow.selecting import load_saved_model
 from fpgaprune.report import kernel_norm_png
 from fpgaprune.weights import named_weights
 
@@ -19,15 +18,7 @@ def inspect_model(path: Path, folder: Path) -> dict[str, Any]:
     Raises:
         ConfigError: `path` is no Keras model.
     """
-    if not path.is_file():
-        raise ConfigError(f"model file {path} does not exist")
-    start_session(seed=0)
-    import keras
-
-    try:
-        model = keras.saving.load_model(path, compile=False)
-    except (ValueError, OSError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} is no Keras model: {str(error).splitlines()[0]}") from error
+    model = load_saved_model(path)
     paths = {id(variable): name for name, variable in named_weights(model).items()}
     layers, heat_maps = [], []
     for layer in model.layers:

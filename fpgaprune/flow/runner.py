@@ -64,8 +64,14 @@ def _no_settings(_: FlowConfig) -> None:
 
 
 STAGES = (
-    Stage("train", stages.train, (), ("trained.keras",), lambda c: [_section(c.train), _model_digest(c)]),
-    Stage("select", stages.select, ("trained.keras",), ("masks.npz",), lambda c: _section(c.select)),
+    Stage("train", stages.train, (), ("trained.keras",), lambda c: [_section(c.train), _digest(c.train.model)]),
+    Stage(
+        "select",
+        stages.select,
+        ("trained.keras",),
+        ("masks.npz",),
+        lambda c: [_section(c.select), _digest(c.select.masks)],
+    ),
     Stage(
         "finetune",
         stages.finetune,
@@ -159,8 +165,10 @@ def check_flow(config: FlowConfig) -> Dataset:
     shapes = _weight_shapes(config, data)
     try:
         MaskSet.from_slices(shapes, config.select.locks)
-        for pattern in config.select.paths:
+        for pattern in config.select.patterns:
             match_paths(pattern, shapes)
+        if config.select.masks is not None:
+            MaskSet.load(config.select.masks).check_fits(shapes)
     except MaskError as error:
         raise ConfigError(f"select: {error}") from error
     return data
@@ -228,8 +236,8 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
     return len(shape) == len(wanted) and all(w in (None, size) for size, w in zip(shape, wanted, strict=True))
 
 
-def _model_digest(config: FlowConfig) -> str | None:
-    return digest_file(config.train.model) if config.train.model is not None else None
+def _digest(path: Path | None) -> str | None:
+    return None if path is None else digest_file(path)
 
 
 def _versions() -> dict[str, str]:

@@ -78,23 +78,17 @@ def train(context: Context) -> dict[str, Any]:
 
 def select(context: Context) -> dict[str, Any]:
     """`masks.npz` says which elements will be locked."""
-    from fpgaprune.select.choose import select as choose
+    from fpgaprune.flow.selecting import choose_masks
 
-    settings = context.config.select
+    settings, data = context.config.select, context.data
     model = context.model("trained.keras")
-    masks = MaskSet.from_slices(model, settings.locks)
-    if settings.sparsity:
-        masks = choose(
-            model,
-            settings.sparsity,
-            granularity=settings.granularity,
-            criterion=settings.criterion,
-            scope=settings.scope,
-            paths=settings.paths,
-            base=masks,
-        )
+    # Criteria that read the data ask for the loss.
+    compile_classifier(model, context.config.finetune.learning_rate, steps=1)
+    masks, additions = choose_masks(
+        model, settings, (data.x_train, data.y_train), context.config.seed, context.progress.step
+    )
     masks.save(context.run.file("masks.npz"))
-    return {"locked": masks.locked_count, "elements": masks.size, "digest": masks.digest()}
+    return {"locked": masks.locked_count, "elements": masks.size, "digest": masks.digest(), "additions": additions}
 
 
 def finetune(context: Context) -> dict[str, Any]:
