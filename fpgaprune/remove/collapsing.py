@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fpgaprune.remove.liveness import Liveness
 from fpgaprune.remove.plan import Collapse, Delta
@@ -20,6 +21,17 @@ def collapses(trace: Trace, alive: Liveness, dropped: Iterable[str]) -> dict[str
         for key, affine in trace.affine.items()
         if key not in gone
     }
+
+
+def collapsible(trace: Trace, alive: Liveness) -> dict[str, NDArray[np.bool_]]:
+    """Merges that would collapse if not for channels that leave, and those channels, by call key."""
+    found = {}
+    for key, operands in trace.merges.items():
+        leaving = np.logical_not(np.logical_or.reduce([alive.needed(ids) for ids, _ in operands]))
+        live = [not (known | leaving).all() for _, known in operands]
+        if sum(live) == 1 and not np.array_equal(leaving, trace.leaving.get(key, np.zeros_like(leaving))):
+            found[key] = leaving
+    return found
 
 
 def made_weights(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError, UnsupportedLayerError
-from fpgaprune.remove.collapsing import collapses, made_multiplications, made_weights
+from fpgaprune.remove.collapsing import collapses, collapsible, made_multiplications, made_weights
 from fpgaprune.remove.graph import value_of
 from fpgaprune.remove.linear import Linear
 from fpgaprune.remove.liveness import Liveness, pick_carrier
@@ -45,19 +45,13 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0, in
     if not tolerance >= 0:
         raise RemovalError(f"tolerance is {tolerance}; wanted 0 or more")
     weights = named_weights(model) if model.weights else {}
-    trace = Trace({id(variable): path for path, variable in weights.items()}, tolerance)
-    outputs = Walk(trace, RULES).run(model)
+    trace, alive = _analyse(model, {id(variable): path for path, variable in weights.items()}, tolerance)
     if strict and trace.unsupported:
         listed = ", ".join(f"{path!r} ({kind})" for path, kind in trace.unsupported.items())
         raise UnsupportedLayerError(
             f"model {model.name!r} has layers that removal has no rule for: {listed}; plan without strict=True to "
             "keep their channels"
         )
-    if all(channels.known.all() for channels in outputs):
-        raise RemovalError(
-            f"every output of model {model.name!r} is a constant: the network is dead; prune less, or train again"
-        )
-    alive = Liveness(trace)
     shapes = {path: tuple(variable.shape) for path, variable in weights.items()}
     dropped = tuple(key for key, ids in trace.writes.items() if ids.size and not alive.needed(ids).any())
     kept = {path: _kept(trace, alive, path, shape) for path, shape in shapes.items()}
@@ -89,6 +83,27 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0, in
         return plan
     found = equivalence(model, rebuild(model, plan, "float64"), inputs, tolerance=float("inf"))
     return replace(plan, change={**found.to_json(), "tolerance": None})
+
+
+def _analyse(model: Any, paths: dict[int, str], tolerance: float) -> tuple[Trace, Liveness]:
+    """The facts of `model` and what is needed, again and again while that lets another merge collapse."""
+    leaving: dict[str, NDArray[np.bool_]] = {}
+    best: tuple[Trace, Liveness] | None = None
+    while True:
+        trace = Trace(paths, tolerance, leaving=leaving)
+        outputs = Walk(trace, RULES).run(model)
+        if all(channels.known.all() for channels in outputs):
+            raise RemovalError(
+                f"every output of model {model.name!r} is a constant: the network is dead; prune less, or train again"
+            )
+        alive = Liveness(trace)
+        if best and any((alive.needed(affine.ids) & affine.assumed).any() for affine in trace.affine.values()):
+            return best  # a channel that was to leave is wanted now
+        best = trace, alive
+        more = collapsible(trace, alive)
+        if not more:
+            return best
+        leaving = {**leaving, **more}
 
 
 def weights_digest(weights: dict[str, Any]) -> str:

@@ -50,6 +50,7 @@ class Affine:
         ids: slots of the channels, along `axis` of a tensor of `shape` (without the batch axis).
         scale, offset: one number for each channel.
         axis, shape: see `ids`.
+        assumed: channels of which the others are no constants; they must leave.
     """
 
     path: str
@@ -59,11 +60,7 @@ class Affine:
     offset: NDArray[np.float64]
     axis: int
     shape: Shape
-
-    @property
-    def trivial(self) -> bool:
-        """Whether the merge hands x on as it is."""
-        return bool((self.scale == 1).all() and (self.offset == 0).all())
+    assumed: NDArray[np.bool_]
 
 
 @dataclass
@@ -87,6 +84,8 @@ class Trace:
         partners: slots that are constant where they meet others, and the path of the merge.
         borders: slots that are constants other than 0 where they meet zero padding, and the path of it.
         members: weight paths of each layer, by path.
+        leaving: for some merges, by call key, channels that an earlier pass found to leave.
+        merges: slots and known channels of the operands of all other merges, by call key.
         affine: merges with branches that are constants, by call key.
         unsupported: path and class name of layers without a rule.
     """
@@ -106,6 +105,8 @@ class Trace:
     partners: dict[int, str] = field(default_factory=dict)
     borders: dict[int, str] = field(default_factory=dict)
     members: dict[str, list[str]] = field(default_factory=dict)
+    leaving: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    merges: dict[str, list[tuple[Ids, NDArray[np.bool_]]]] = field(default_factory=dict)
     affine: dict[str, Affine] = field(default_factory=dict)
     unsupported: dict[str, str] = field(default_factory=dict)
     _own: dict[tuple[int, str], Ids] = field(default_factory=dict)

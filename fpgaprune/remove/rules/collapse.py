@@ -22,19 +22,23 @@ def collapsed(site: Site, sources: Sequence[Channels], kind: str) -> Channels | 
         sources: its tensors.
         kind: `add`, `subtract`, `multiply` or `average`.
     """
-    live = [k for k, channels in enumerate(sources) if not channels.known.all()]
-    if "/" in site.call.key or len(live) != 1 or (kind == "subtract" and live != [0]):
-        return None
-    channels = sources[live[0]]
-    constants = [other for other in sources if other is not channels]
     axes = {axis for source in sources for axis in source.varying}
-    if channels.shape != site.shape or len(axes) > 1 or any(len(x.shape) != len(site.shape) for x in sources):
+    if "/" in site.call.key or len(axes) > 1 or any(len(x.shape) != len(site.shape) for x in sources):
         return None
     axis = axes.pop() if axes else len(site.shape) - 1
-    if any(other.shape[axis] != site.shape[axis] for other in constants) or site.shape[axis] is None:
+    if site.shape[axis] is None or any(source.shape[axis] != site.shape[axis] for source in sources):
         return None
-    values = [other.line(axis).value for other in constants]
-    line = channels.line(axis)
+    lines = [source.line(axis) for source in sources]
+    # Channels that an earlier pass found to leave anyway do not speak against it.
+    leaving = site.trace.leaving.get(site.call.key, np.zeros(lines[0].ids.shape, bool))
+    live = [k for k, line in enumerate(lines) if not (line.known | leaving).all()]
+    if len(live) != 1 or (kind == "subtract" and live != [0]) or sources[live[0]].shape != site.shape:
+        site.trace.merges[site.call.key] = [(line.ids, line.known) for line in lines]
+        return None
+    line = lines[live[0]]
+    constants = [other for k, other in enumerate(lines) if k != live[0]]
+    values = [other.value for other in constants]
+    settled = np.logical_and.reduce([other.known for other in constants])
     one, zero = np.ones(line.ids.size), np.zeros(line.ids.size)
     scale, offset = {
         "add": (one, sum(values, zero)),
@@ -42,10 +46,11 @@ def collapsed(site: Site, sources: Sequence[Channels], kind: str) -> Channels | 
         "multiply": (np.prod(values, axis=0) * one, zero),
         "average": (one / len(sources), sum(values, zero) / len(sources)),
     }[kind]
-    affine = Affine(site.path, live[0], line.ids, scale, offset, axis, site.shape)
-    if not affine.trivial and (len(site.shape) not in (2, 3) or axis != len(site.shape) - 1):
+    affine = Affine(site.path, live[0], line.ids, scale, offset, axis, site.shape, ~settled)
+    trivial = (scale[settled] == 1).all() and (offset[settled] == 0).all()
+    if not trivial and (len(site.shape) not in (2, 3) or axis != len(site.shape) - 1):
         return None  # no 1x1 depthwise convolution for it that every backend runs
     site.trace.affine[site.call.key] = affine
-    known = line.known | (scale == 0)
+    known = (line.known | (scale == 0)) & settled
     value = np.where(line.known, scale * line.value, 0.0) + offset
     return Line(line.ids, known, np.where(known, value, 0.0)).over(site.shape, axis)

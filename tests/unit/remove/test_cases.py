@@ -362,3 +362,13 @@ def test_a_tensor_that_is_no_first_argument_stays():
     plan, _ = shrunk(model)
     assert len(set(reasons(plan, "h"))) == 1
     assert reasons(plan, "d")[1] == "dead"
+
+
+def test_a_channel_that_leaves_does_not_keep_a_branch_from_collapsing():
+    model = branched(layers.Add)
+    put(model, "dead/kernel", (..., 1), 1.0)  # no constant, but nothing reads it
+    put(model, "end/kernel", (0, 0, 1), 0.0)
+    put(model, "before/kernel", (slice(None), slice(None), 1), 0.0)
+    plan, small = shrunk(model)
+    assert reasons(plan, "stem") == ("read", "unread", "read")
+    assert [layer.name for layer in small.layers] == ["x", "stem", "merge", "end"]
