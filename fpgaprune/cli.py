@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -241,41 +239,13 @@ def parts(as_json: AsJson = False) -> None:
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Say which tools were found and which stages they unlock."""
-    found = [
-        *(_package(name, stages) for name, stages in _NEEDED_PACKAGES.items()),
-        *(_tool(name, stages) for name, stages in _NEEDED_TOOLS.items()),
-    ]
+    from fpgaprune.flow.doctor import examine
+
+    found = examine()
     if as_json:
         _print_json(found)
         return
     show_table(("tool", "found", "unlocks"), [(r["tool"], r["found"] or "not found", r["unlocks"]) for r in found])
-
-
-_NEEDED_PACKAGES = {
-    "tensorflow": "train, finetune, certify, remove",
-    "keras": "train, finetune, certify, remove",
-    "tf2onnx": "export",
-    "onnxruntime": "export: the check against Keras",
-    "hls4ml": "hls",
-    "tensorflow-model-optimization": "select: import of models pruned with it",
-}
-_NEEDED_TOOLS = {
-    "g++": "hls: the C simulation",
-    "vitis_hls": "synthesis of hls/ for AMD parts (Vitis)",
-    "vitis-run": "synthesis of hls/ for AMD parts (Vitis 2024.1 and later)",
-    "vivado": "logic synthesis of hls/ for AMD parts",
-}
-
-
-def _package(name: str, stages: str) -> dict[str, Any]:
-    try:
-        return {"tool": name, "found": version(name), "unlocks": stages}
-    except PackageNotFoundError:
-        return {"tool": name, "found": None, "unlocks": stages}
-
-
-def _tool(name: str, stages: str) -> dict[str, Any]:
-    return {"tool": name, "found": shutil.which(name), "unlocks": stages}
 
 
 def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:

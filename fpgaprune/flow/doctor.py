@@ -1,0 +1,38 @@
+"""`examine`: which packages and tools this machine has, and what each of them unlocks."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.metadata import PackageNotFoundError, version
+
+from fpgaprune.vendor.tools import TOOLS, find_tools
+
+_PACKAGES = {
+    "tensorflow": "train, finetune, certify, remove",
+    "keras": "train, finetune, certify, remove",
+    "tf2onnx": "export",
+    "onnxruntime": "export: the check against Keras",
+    "hls4ml": "hls",
+    "tensorflow-model-optimization": "select: import of models pruned with it",
+    "da4ml": "hls: the strategy distributed_arithmetic (pip install 'fpgaprune[distributed-arithmetic]')",
+}
+
+
+def examine() -> list[dict[str, str | None]]:
+    """One row a package or tool: `tool`, `found` (version or path, None where missing), `unlocks`."""
+    rows = [{"tool": name, "found": _version(name), "unlocks": stages} for name, stages in _PACKAGES.items()]
+    rows.append({"tool": "g++", "found": shutil.which("g++"), "unlocks": "hls: the C simulation"})
+    vendor = find_tools()
+    for name, (product, _) in TOOLS.items():
+        path = vendor.get(name)
+        rows.append(
+            {"tool": name, "found": None if path is None else str(path), "unlocks": f"synthesis with {product}"}
+        )
+    return rows
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
