@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ _LAYOUT_KEY = "fpgaprune.layout"
 # A prime that no layer's shape holds: with a free batch axis tf2onnx leaves chains of Shape, Gather and Slice, and
 # which ones differs from run to run; a fixed one is folded into constants, where it is known again.
 _TRACED_BATCH = 7919
+# Each scaled weight was rounded once to float32.
+_SCALE_ROUNDING = 1e-6
 _COUNTED = re.compile(r"^(?P<stem>.*)__\d+(?P<rest>\D.*|)$")
 
 
@@ -32,8 +34,9 @@ def export_onnx(
 ) -> Path:
     """`path` is a checked ONNX file of `model`, with a free batch axis and the weights' own names.
 
-    An initialiser that holds a weight bit for bit (axes apart) carries the weight's path as its name,
-    and the metadata `fpgaprune.layout` gives the permutation of its axes.
+    An initialiser that holds a weight carries the weight's path as its name. The metadata `fpgaprune.layout` gives
+    the permutation of its axes, and says where a BatchNorm was folded in, which scales each output; elsewhere the
+    bits are the weight's. No initialiser holds -0.0.
 
     Args:
         model: a Keras model, Sequential or functional.
@@ -55,6 +58,7 @@ def export_onnx(
         exported = _traced(model, (None, *tensor.shape[1:]), tensor.dtype, opset)
     exported.ir_version = IR_VERSION
     layout = _name_initialisers(exported, model, onnx)
+    _plain_zeros(exported.graph)
     _number_from_zero(exported.graph)
     entries = {_LAYOUT_KEY: json.dumps(layout, sort_keys=True), **(metadata or {})}
     for key, value in sorted(entries.items()):
@@ -107,24 +111,44 @@ def _free_batch(graph: Any) -> bool:
 
 def _name_initialisers(exported: Any, model: Any, onnx: Any) -> dict[str, dict[str, Any]]:
     free = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in exported.graph.initializer}
+    weights = {path: variable.numpy() for path, variable in named_weights(model).items()}
     layout: dict[str, dict[str, Any]] = {}
     names: dict[str, str] = {}
-    for weight, variable in named_weights(model).items():
-        array = variable.numpy()
-        found = _find(array, free, hint=weight.rpartition("/")[0].rpartition("/")[2])
-        if found is None:
-            if array.ndim > 1:
-                raise ExportError(f"weight {weight!r} of shape {array.shape} did not reach the ONNX file unchanged")
-            continue  # BatchNorm's vectors are merged by the exporter
-        name, permutation = found
-        del free[name]
-        names[name] = weight
-        layout[weight] = {"initializer": weight, "permutation": list(permutation)}
+    # Every unchanged weight finds its place before a scaled one may take it.
+    for is_same in (_same_bits, _scaled):
+        for path, array in weights.items():
+            if path in layout or (is_same is _scaled and array.ndim < 2):
+                continue
+            found = _find(array, free, is_same, hint=path.rpartition("/")[0].rpartition("/")[2])
+            if found is not None:
+                name, permutation = found
+                del free[name]
+                names[name] = path
+                layout[path] = {
+                    "initializer": path,
+                    "permutation": list(permutation),
+                    "scaled": is_same is _scaled,
+                }
+    for path, array in weights.items():
+        # BatchNorm's vectors, and biases before one, are merged by the exporter; what multiplies must be there.
+        if array.ndim > 1 and path not in layout:
+            raise ExportError(f"weight {path!r} of shape {array.shape} is not to be found in the ONNX file")
     for tensor in exported.graph.initializer:
         tensor.name = names.get(tensor.name, tensor.name)
     for node in exported.graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
     return layout
+
+
+def _plain_zeros(graph: Any) -> None:
+    """No initialiser holds -0.0, which a BatchNorm with a negative scale makes of a locked zero."""
+    from onnx import TensorProto, numpy_helper
+
+    for tensor in graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT:
+            array = numpy_helper.to_array(tensor)
+            if (np.signbit(array) & (array == 0)).any():
+                tensor.CopyFrom(numpy_helper.from_array(array + np.float32(0), tensor.name))
 
 
 def _number_from_zero(graph: Any) -> None:
@@ -163,14 +187,37 @@ def _number_from_zero(graph: Any) -> None:
     graph.name, graph.doc_string = "fpgaprune", ""
 
 
-def _find(array: NDArray[Any], stored: Mapping[str, NDArray[Any]], hint: str) -> tuple[str, tuple[int, ...]] | None:
+def _find(
+    array: NDArray[Any],
+    stored: Mapping[str, NDArray[Any]],
+    is_same: Callable[[NDArray[Any], NDArray[Any]], bool],
+    hint: str,
+) -> tuple[str, tuple[int, ...]] | None:
     # Layers may hold equal bits: a name that mentions the layer goes first.
     for name in sorted(stored, key=lambda name: (f"/{hint}" not in name, name)):
         if stored[name].size != array.size or stored[name].ndim != array.ndim:
             continue
         for permutation in itertools.permutations(range(array.ndim)):
-            view = np.transpose(array, permutation)
-            # tobytes, not ==: -0.0 equals 0.0 as a number.
-            if view.shape == stored[name].shape and view.tobytes() == stored[name].tobytes():
+            found = np.transpose(stored[name], np.argsort(permutation))
+            if found.shape == array.shape and is_same(array, found):
                 return name, permutation
     return None
+
+
+def _same_bits(array: NDArray[Any], found: NDArray[Any]) -> bool:
+    # tobytes, not ==: -0.0 equals 0.0 as a number.
+    return array.tobytes() == found.tobytes()
+
+
+def _scaled(array: NDArray[Any], found: NDArray[Any]) -> bool:
+    """Whether `found` is `array` times a factor for each output, as where a BatchNorm was folded into a kernel."""
+    zero = array == 0
+    if found.dtype != array.dtype or not np.array_equal(zero, found == 0):
+        return False
+    ratio = np.divide(found, array, where=~zero, out=np.full(array.shape, np.nan), dtype=np.float64, casting="unsafe")
+    for outputs in (1, 2):  # a depthwise kernel has an output for each of its last two axes
+        flat = np.ma.masked_invalid(ratio.reshape(-1, *ratio.shape[-outputs:]))
+        spread = flat.max(axis=0) - flat.min(axis=0)
+        if np.ma.all(spread <= _SCALE_ROUNDING * np.ma.abs(flat).max(axis=0)):
+            return True
+    return False
