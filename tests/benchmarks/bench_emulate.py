@@ -22,6 +22,7 @@ import onnxruntime
 
 import fpgaprune as fp
 from fpgaprune.flow.network import small_cnn
+from fpgaprune.hls.prepare import fold
 
 ROUNDS = 5
 SHARES = {"emulator": 1000, "onnxruntime": 1000}
@@ -47,10 +48,11 @@ def main() -> None:
         target = fp.Target.of("xc7z020clg400-1")
         project = fp.to_hls(model, target, images[:200], Path(folder) / "hls")
         simulation = project.compile()
-        fp.export_onnx(model, Path(folder) / "model.onnx")
+        # BatchNorm folded, as in the hardware.
+        fp.export_onnx(fold(model), Path(folder) / "model.onnx")
         session = onnxruntime.InferenceSession(str(Path(folder) / "model.onnx"), providers=["CPUExecutionProvider"])
         (entry,) = session.get_inputs()
-        simulated = 20
+        simulated = 10
         contenders = {
             "emulator": (lambda: fp.emulate(project.design, images[: SHARES["emulator"]]), SHARES["emulator"]),
             "C simulation": (lambda: simulation.predict(images[:simulated]), simulated),

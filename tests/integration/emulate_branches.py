@@ -25,10 +25,12 @@ def chain(shape: tuple[int, ...], *layers: Any) -> Branch:
 def all_branches(rng: np.random.Generator, io_type: str, strategy: str) -> dict[str, Branch]:
     """One branch of each kind, of random size, by name."""
     parallel, latency = io_type == "io_parallel", strategy == "latency"
-    # One output alone lets hls4ml choose reuse factors with which its C simulation reads past the weights.
     c, f = int(rng.integers(1, 4)), int(rng.integers(2, 4))
     h, w = (int(v) for v in rng.integers(4, 7, 2))
     n = int(rng.integers(2, 7))
+    if strategy == "resource":
+        # hls4ml takes reuse factors that do not divide a pointwise layer's inputs, and then reads past the weights.
+        c, n = 2, n + n % 2
     padding = str(rng.choice(["valid", "same"]))
     kh, kw, sh, sw = (int(v) for v in (rng.integers(2, 4), rng.integers(1, 4), rng.integers(1, 3), rng.integers(1, 3)))
     image, row = (h, w, c), (w + 3, c)
@@ -94,6 +96,7 @@ def all_branches(rng: np.random.Generator, io_type: str, strategy: str) -> dict[
         found["max_pool_padded"] = chain(image, kl.MaxPooling2D((2, 3), strides=(1, 2), padding="same"))
         found["average_pool_padded"] = chain(image, kl.AveragePooling2D(3, strides=2, padding="same"))
         found["softmax_axis"] = chain((n, 3), kl.Softmax(axis=1))
+        found["softmax_whole"] = chain((3, n), kl.Activation("softmax"))
         found["relu6"] = chain((n,), kl.Activation("relu6"))
         found["permute3"] = chain(image, kl.Permute((3, 1, 2)))
     return found
