@@ -67,7 +67,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         return free if self._base is None else free & self._base
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-        """The locks are those that the schedule asks for at this step; steps count over all epochs of a `fit`."""
+        """The locks are those that the schedule asks for at this step; steps count on over epochs and fits."""
         due, sparsity = self._schedule(self._step)
         if bool(due):
             self._change(float(sparsity))
