@@ -18,7 +18,8 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
     """Before each step at which `schedule` says so, a locked model's locks are those that its sparsity asks for.
 
     What is locked stays so, but for what `regrow_fraction` frees. The model must have been locked before `fit`
-    (`fp.lock(model, callback.initial_masks(model))`), so that nothing is traced again and slots keep their bits.
+    (`fp.lock(model, callback.initial_masks(model))`), so that nothing is traced again and slots keep their bits;
+    `fp.finetune(model, callback.initial_masks(model), x, y, callbacks=[callback])` does that too.
 
     Attributes:
         masks: the masks in force, None before the first step.
