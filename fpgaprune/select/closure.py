@@ -131,11 +131,11 @@ def _close_layer(
     if any(mixes_channels(call) for call in calls):
         # A softmax divides by the sum over all channels, so none of them is unread.
         unread = np.zeros_like(unread)
+    if dead_inputs and kind in KERNEL | DEPTHWISE:
+        dead = np.logical_and.reduce([flow.zero[call.inputs[0]] for call in calls])
+        for channel in np.flatnonzero(dead):
+            work.lock(f"{path}/kernel", int(channel), -2, f"input channel {channel} of {path!r} is always zero")
     if kind in KERNEL:
-        if dead_inputs:
-            dead = np.logical_and.reduce([flow.zero[call.inputs[0]] for call in calls])
-            for channel in np.flatnonzero(dead):
-                work.lock(f"{path}/kernel", int(channel), -2, f"input channel {channel} of {path!r} is always zero")
         _lock_unread(path, unread, work, {"kernel": -1, "bias": -1})
         if bias:
             _lock_bias(path, work[f"{path}/kernel"], work)

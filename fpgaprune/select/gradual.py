@@ -18,7 +18,8 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
     """Before each step at which `schedule` says so, a locked model's locks are those that its sparsity asks for.
 
     What is locked stays so, but for what `regrow_fraction` frees. The model must have been locked before `fit`
-    (`fp.lock(model, callback.initial_masks(model))`), so that nothing is traced again and slots keep their bits.
+    (`fp.lock(model, callback.initial_masks(model))`), so that nothing is traced again and slots keep their bits;
+    `fp.finetune(model, callback.initial_masks(model), x, y, callbacks=[callback])` does that too.
 
     Attributes:
         masks: the masks in force, None before the first step.
@@ -67,7 +68,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         return free if self._base is None else free & self._base
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-        """The locks are those that the schedule asks for at this step; steps count over all epochs of a `fit`."""
+        """The locks are those that the schedule asks for at this step; steps count on over epochs and fits."""
         due, sparsity = self._schedule(self._step)
         if bool(due):
             self._change(float(sparsity))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +97,10 @@ def tfmot_schedule(name: str, **settings: Any) -> Schedule:
     # that use comes before.
     getattr(tf.keras, "version", None)
     try:
-        import tensorflow_model_optimization as tfmot
+        with warnings.catch_warnings():
+            # Its import warns of what it uses itself.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            import tensorflow_model_optimization as tfmot
 
         schedule: Schedule = getattr(tfmot.sparsity.keras, name)(**settings)
     except (TypeError, ValueError) as error:

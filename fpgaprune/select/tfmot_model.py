@@ -42,7 +42,8 @@ class ImportedModel:
         masks: the pruning masks of a wrapped model; the zeros in the kernels of a stripped one.
         wrappers: names of the pruning wrappers that were taken off.
         negative_zeros: weight path to the number of -0.0, where there are any.
-        left_nonzero: weight path to the number of elements that TF-MOT's mask locks and its weight has not at zero.
+        left_nonzero: weight path to the number of elements that TF-MOT's mask locks and the file has not at zero. A
+            wrapper sets them to zero whenever the model is called, so here they are zero (or -0.0).
         max_abs_error: largest difference between the two models' predictions on random inputs.
     """
 
@@ -67,8 +68,8 @@ class ImportedModel:
 def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0) -> ImportedModel:
     """The Keras 3 model that predicts what the tf_keras model at `path` does, within 1e-6, and its masks.
 
-    tf_keras and TF-MOT are loaded in a process of their own, so that this one keeps its Keras. Weights keep their
-    bits: also those that TF-MOT's mask locks and that are not zero. `fp.lock` sets them to zero.
+    tf_keras and TF-MOT are loaded in a process of their own, so that this one keeps its Keras. Weights have the bits
+    that the tf_keras model predicts with, negative zeros among them; `fp.lock` makes those positive.
 
     Args:
         path: a `.keras` or `.h5` file or a SavedModel folder, saved with or without pruning wrappers.

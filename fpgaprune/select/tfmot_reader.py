@@ -43,7 +43,8 @@ def main(source: Path, folder: Path) -> None:
             path = f"{prefix}{layer.layer.name}/{_tail(weight)}"
             masks[path] = mask.numpy() != 0
             nonzero[path] = int(np.count_nonzero(weight.numpy()[~masks[path]]))
-    # What the file says is what the model gives before anything is taken off.
+    # A wrapper multiplies its weight by its mask on every call, in inference too: what the file predicts is what the
+    # masked weights give, and the weights are masked from here on.
     inputs = [_samples(tensor.shape) for tensor in model.inputs]
     outputs = model.predict(inputs[0] if len(inputs) == 1 else inputs, verbose=0)
     stripped = tfmot.sparsity.keras.strip_pruning(model) if wrappers else model

@@ -271,6 +271,7 @@ def time_resnet() -> dict[str, float]:
             started = time.perf_counter()
             fp.select(model, 0.5, granularity, criterion)
             seconds[f"{granularity}, {criterion}"] = round(time.perf_counter() - started, 2)
+            print(f"  {seconds[f'{granularity}, {criterion}']:6.2f}  {granularity}, {criterion}", flush=True)
     return seconds
 
 
@@ -286,14 +287,13 @@ def main() -> None:
         serve_tfmot(arguments.tfmot)
         return
     sys.path.insert(0, str(ROOT))
-    figures: dict[str, Any] = {"resnet50_s": time_resnet()}
-    print("seconds for select over ResNet50:")
-    for name, value in figures["resnet50_s"].items():
-        print(f"  {value:6.2f}  {name}")
+    figures: dict[str, Any] = {}
     if MNIST.is_dir():
         figures["accuracy"] = measure(arguments)
     else:
         print("accuracy is not measured: the MNIST images are missing at ../shared/data/mnist")
+    print("seconds for select over ResNet50:", flush=True)
+    figures["resnet50_s"] = time_resnet()
     if arguments.out:
         arguments.out.write_text(json.dumps(figures, indent=1) + "\n")
 
@@ -304,7 +304,9 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     data = read_mnist(4000 if quick else 60000)
     benches = [Bench(data, seed, 1 if quick else arguments.epochs) for seed in range(1 if quick else arguments.seeds)]
     baseline = [bench.baseline for bench in benches]
-    print(f"unpruned: {_spread(baseline)} %; {len(data['x'])} images, {benches[0].steps} steps of fine-tuning")
+    print(
+        f"unpruned: {_spread(baseline)} %; {len(data['x'])} images, {benches[0].steps} steps of fine-tuning", flush=True
+    )
     found: dict[str, Any] = {"unpruned": baseline}
     for sparsity in (0.75,) if quick else SPARSITIES:
         rows = {}

@@ -58,6 +58,22 @@ def test_an_added_channel_goes_where_every_reader_of_the_sum_is_locked(network):
     assert "stem/kernel[:, :, :, 2]" in slices(close(MaskSet.from_slices(network, more), network))
 
 
+def test_a_sum_is_zero_only_where_all_its_terms_are(network):
+    one = close(MaskSet.from_slices(network, ["branch/kernel[..., 1]"]), network)
+    assert slices(one) == ["branch_bn/gamma[1]", "branch_bn/beta[1]"]
+    both = close(MaskSet.from_slices(network, ["branch/kernel[..., 1]", "stem/kernel[..., 1]"]), network)
+    assert {"branch/kernel[:, :, 1, :]", "depth/kernel[:, :, 1, :]", "mix/kernel[:, :, 4, :]"} <= set(slices(both))
+    # The depthwise layer's bias makes its channel a constant other than zero.
+    assert "point/kernel[:, :, 1, :]" not in slices(both)
+
+
+def test_a_channel_behind_flatten_is_unread_where_every_position_is(network):
+    # Nine positions of five channels: channel 2 stands at 2, 7, 12, ...
+    closure = close(MaskSet.from_slices(network, ["hidden/kernel[2::5]"]), network)
+    assert slices(closure) == ["mix/kernel[:, :, :, 2]", "mix/bias[2]"]
+    assert close(MaskSet.from_slices(network, ["hidden/kernel[:9]"]), network).additions == ()
+
+
 def test_without_rules_for_a_layer_nothing_is_claimed():
     inputs = keras.Input((6, 6, 2))
     x = layers.Conv2D(4, 3, name="a")(inputs)

@@ -157,15 +157,16 @@ def test_every_form_predicts_the_same_and_brings_its_masks(pruned, form):
     kind = "wrapped" if form.startswith("wrapped") else "stripped"
     with np.load(pruned / "probe.npz") as probe:
         assert np.abs(found.model.predict(probe["x"], verbose=0) - probe[kind]).max() <= 1e-6
-    assert found.negative_zeros["stem/kernel"] >= 1
+    assert sum(found.negative_zeros.values()) >= 1
     weights = named_weights(found.model)
     if kind == "wrapped":
         assert "prune_low_magnitude_stem" in found.wrappers
         assert {"stem/kernel", "out/kernel"} <= set(found.masks)
         assert found.masks["out/kernel"].mean() == pytest.approx(0.5, abs=0.05)
+        # The file was saved between a step and the next call; a call sets what is masked to zero.
         assert found.left_nonzero
-        for path, count in found.left_nonzero.items():
-            assert np.count_nonzero(weights[path].numpy()[~found.masks[path]]) == count
+        for path, mask in found.masks.items():
+            assert not np.any(weights[path].numpy()[~mask])
     else:
         assert found.wrappers == ()
         assert found.left_nonzero == {}
