@@ -20,6 +20,18 @@ from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.hls.prepare import FOLDABLE, batch_norm_scale_and_shift
 
 Types = dict[str, dict[str, FixedType]]
+_AVERAGES = (
+    *(keras.layers.AveragePooling1D, keras.layers.AveragePooling2D),
+    *(keras.layers.GlobalAveragePooling1D, keras.layers.GlobalAveragePooling2D),
+)
+# Layers that only choose among the values that come in, or put zeros beside them.
+_MOVES = (
+    *(keras.layers.MaxPooling1D, keras.layers.MaxPooling2D),
+    *(keras.layers.GlobalMaxPooling1D, keras.layers.GlobalMaxPooling2D),
+    *(keras.layers.Flatten, keras.layers.Reshape, keras.layers.Permute),
+    *(keras.layers.ZeroPadding1D, keras.layers.ZeroPadding2D, keras.layers.Cropping1D, keras.layers.Cropping2D),
+    *(keras.layers.UpSampling1D, keras.layers.UpSampling2D),
+)
 _TABLE = FixedType(18, 8, True, "RND", "SAT")
 
 
@@ -85,10 +97,14 @@ def _layer_types(layer: Any, incoming: FixedType, output: NDArray[Any], precisio
         return {"result": result, "exp_table": _TABLE, "inv_table": _TABLE, "inv_inp": _TABLE, "accum": _TABLE}
     if isinstance(layer, keras.layers.Activation | keras.layers.ReLU | keras.layers.LeakyReLU):
         return {"result": _fitting(output, precision.activation_bits), "table": _TABLE}
-    if isinstance(layer, keras.layers.AveragePooling2D | keras.layers.AveragePooling1D):
-        grown = FixedType(incoming.width + 8, incoming.integer + 8, incoming.signed)
-        return {"result": incoming, "accum": grown}
-    return {"result": incoming, "accum": incoming}
+    if isinstance(layer, _AVERAGES):
+        # As many bits more as the sum of all positions can need.
+        growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))
+        accum = FixedType(incoming.width + growth, incoming.integer + growth, incoming.signed)
+        return {"result": _fitting(output, precision.activation_bits), "accum": accum}
+    if isinstance(layer, _MOVES):
+        return {"result": incoming, "accum": incoming}
+    return {"result": _fitting(output, precision.sum_bits), "accum": _fitting(output, precision.sum_bits)}
 
 
 def _product_types(layer: Any, incoming: FixedType, output: NDArray[Any], precision: Precision) -> dict[str, FixedType]:

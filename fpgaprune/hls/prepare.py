@@ -18,14 +18,20 @@ from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 
 FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense)
+_PRODUCTS = (
+    *FOLDABLE,
+    *(keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D),
+    *(keras.layers.SeparableConv1D, keras.layers.SeparableConv2D),
+)
 _INFERENCE_NO_OPS = (keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.SpatialDropout2D)
 
 
 def fold(model: Any) -> Any:
     """A new functional or Sequential model, equal over the reals at inference, that hls4ml can convert.
 
-    Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it (float64, then
-    cast); Dropout is gone; `ReLU()` is `Activation("relu")`. Layer names stay.
+    Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it (float64, then cast);
+    Dropout is gone; `ReLU()` is `Activation("relu")`; the activation of a convolution or Dense layer is a layer of
+    its own, `NAME_relu`, so that both get a type. Layer names stay.
 
     Raises:
         HlsError: a weight is NaN or infinite.
@@ -37,11 +43,19 @@ def fold(model: Any) -> Any:
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
     folds = _folds(functional)
     folded_names = {bn.name for bn in folds.values()}
+    originals = {layer.name: layer for layer in functional.layers}
+    activations = {
+        name: layer.activation
+        for name, layer in originals.items()
+        if isinstance(layer, _PRODUCTS) and layer.activation is not keras.activations.linear
+    }
 
     def clone(layer: Any) -> Any:
         config = layer.get_config()
         if layer.name in folds:
             config["use_bias"] = True
+        if layer.name in activations:
+            config["activation"] = "linear"
         if type(layer) is keras.layers.ReLU and _is_plain_relu(layer):
             return keras.layers.Activation("relu", name=layer.name)
         return type(layer).from_config(config)
@@ -49,7 +63,11 @@ def fold(model: Any) -> Any:
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         if layer.name in folded_names or isinstance(layer, _INFERENCE_NO_OPS):
             return args[0]
-        return layer(*args, **kwargs)
+        output = layer(*args, **kwargs)
+        if layer.name not in activations:
+            return output
+        activation = activations[layer.name]
+        return keras.layers.Activation(activation, name=f"{layer.name}_{activation.__name__}")(output)
 
     inputs = [
         keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=_allowed_name(tensor.name))
@@ -57,14 +75,10 @@ def fold(model: Any) -> Any:
     ]
     copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
     for layer in copy.layers:
-        source = model.get_layer(layer.name) if not isinstance(layer, keras.layers.InputLayer) else None
-        if source is None:
-            continue
         if layer.name in folds:
-            kernel, bias = _folded(source, folds[layer.name])
-            layer.set_weights([kernel, bias])
-        else:
-            layer.set_weights(source.get_weights())
+            layer.set_weights(_folded(originals[layer.name], folds[layer.name]))
+        elif layer.weights:
+            layer.set_weights(originals[layer.name].get_weights())
     return copy
 
 
