@@ -10,6 +10,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from fpgaprune.keras_hook import register_with_keras
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -100,3 +102,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+register_with_keras()
