@@ -61,6 +61,12 @@ def run(
         _print_json({"run": str(folder), "report": report})
     elif not quiet:
         _print_outcome(folder, finished.manifest["stages"])
+        for check in report["checks"]:
+            if check["holds"] is False:
+                wanted = f"{'at least' if check['at_least'] else 'at most'} {check['limit']:g}"
+                _print_problem(
+                    "check fails", f"{check['name']}: {check['quantity']} {check['measured']:.4g}, wanted {wanted}"
+                )
 
 
 @app.command()
