@@ -9,7 +9,7 @@ SOURCES := $(shell find fpgaprune hw -type f -not -name '*.pyc')
 OUTSIDE := $(CURDIR)/build/outside
 PYTEST = cd $(OUTSIDE) && FPGAPRUNE_FROM_WHEEL=1 $(CURDIR)/$(BIN)/python -m pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -p no:cacheprovider
 
-.PHONY: demo test test-fast test-all lint bench bench-estimate lock clean
+.PHONY: demo test test-fast test-all test-lock lint bench bench-estimate lock clean
 
 demo: $(WHEEL)
 	@command -v g++ > /dev/null || echo "g++ was not found: the demo leaves out the C simulation and says so; install a C++ compiler for it"
@@ -26,6 +26,13 @@ test-fast: $(WHEEL)
 test-all: lint $(WHEEL)
 	@mkdir -p $(OUTSIDE)
 	$(PYTEST) $(CURDIR)/tests
+
+# The whole contract of the lock, slow cases included, as two processes.
+test-lock: $(WHEEL)
+	@mkdir -p $(OUTSIDE)
+	@($(PYTEST) $(CURDIR)/tests/contract/test_lock_optimizers.py) & optimizers=$$!; \
+	($(PYTEST) $(CURDIR)/tests/contract/test_lock.py $(CURDIR)/tests/contract/test_lock_fit.py $(CURDIR)/tests/teeth/test_lock_mutants.py); \
+	rest=$$?; wait $$optimizers && exit $$rest
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -11,11 +11,13 @@ import keras
 from fpgaprune.errors import LockError
 
 
+@keras.saving.register_keras_serializable(package="fpgaprune")
 class LockGuard(keras.constraints.Constraint):
     """The constraint of a locked weight: any optimizer but the locked one that trains it gets a `LockError`.
 
-    So `model.compile("adam")` on a locked model does not lose the lock in silence. The lock itself sets the
-    guard aside while it works; `constraint` is the weight's own.
+    So `model.compile("adam")` on a locked model does not lose the lock in silence, nor does a file of the model
+    that is loaded without its optimizer. The lock itself sets the guard aside while it works; `constraint` is
+    the weight's own.
     """
 
     def __init__(self, path: str, constraint: Any) -> None:
@@ -31,8 +33,17 @@ class LockGuard(keras.constraints.Constraint):
         del w
         raise LockError(
             f"weight {self.path!r} is locked, but this optimizer does not hold it (was the model compiled again?); "
-            "call fp.lock(model, masks) after compile, or fp.unlock before it"
+            "call fp.lock(model, masks) after compile, or fp.unlock(model) to train it as it is"
         )
+
+    def get_config(self) -> dict[str, Any]:
+        """The path and the weight's own constraint."""
+        return {"path": self.path, "constraint": keras.constraints.serialize(self.constraint)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LockGuard:
+        """The guard that `get_config` described."""
+        return cls(config["path"], keras.constraints.get(config["constraint"]))
 
 
 def set_guards(weights: Iterable[tuple[str, Any]]) -> None:
@@ -42,11 +53,58 @@ def set_guards(weights: Iterable[tuple[str, Any]]) -> None:
             variable.constraint = LockGuard(path, _own(variable))
 
 
-def remove_guards(variables: Iterable[Any]) -> None:
-    """Each variable has its own constraint back."""
-    for variable in variables:
-        if isinstance(variable.constraint, LockGuard):
-            variable.constraint = _own(variable)
+def remove_guards(variables: Iterable[Any]) -> bool:
+    """Each variable has its own constraint back; True where one had a guard."""
+    guarded = [variable for variable in variables if isinstance(variable.constraint, LockGuard)]
+    for variable in guarded:
+        variable.constraint = _own(variable)
+    return bool(guarded)
+
+
+def write_guards(model: Any, weights: Iterable[tuple[str, Any]]) -> None:
+    """The configuration of each layer says which of its weights are locked, where it names their constraints.
+
+    A model that is made from it (from a file without the optimizer, say) then refuses to train unlocked. One
+    guard is enough for that: where no layer names a constraint for a locked weight, another weight has its guard.
+    """
+    places = list(_constrained(model))
+    paths = {id(variable): path for path, variable in weights}
+    guarded = [(layer, attribute, paths[id(weight)]) for layer, attribute, weight in places if id(weight) in paths]
+    # A layer may make its inner layers anew from a configuration of its own, as MultiHeadAttention does.
+    outer = {id(layer) for layer in _layers(model)}
+    if paths and not any(id(layer) in outer for layer, _, _ in guarded):
+        lent = [(layer, attribute) for layer, attribute, _ in places if id(layer) in outer]
+        guarded += [(*place, next(iter(paths.values()))) for place in lent[:1]]
+    for layer, attribute, path in guarded:
+        setattr(layer, attribute, LockGuard(path, _unguarded(getattr(layer, attribute))))
+
+
+def erase_guards(model: Any) -> None:
+    """The configuration of each layer names its own constraints again."""
+    for layer, attribute, _ in _constrained(model):
+        setattr(layer, attribute, _unguarded(getattr(layer, attribute)))
+
+
+def _layers(model: Any) -> Iterator[Any]:
+    for layer in model.layers:
+        if hasattr(layer, "layers"):
+            yield from _layers(layer)
+        else:
+            yield layer
+
+
+def _constrained(model: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Layers, their attributes for constraints, and the weight that each is for.
+
+    Keras calls the attribute after the weight, but for `recurrent_kernel`, `depthwise_kernel` and
+    `pointwise_kernel`, which lose the last word, and the kernel of a depthwise convolution.
+    """
+    for layer in model._flatten_layers():
+        for variable in layer._trainable_variables:
+            for name in (variable.name, variable.name.removesuffix("_kernel"), "depthwise"):
+                if hasattr(layer, f"{name}_constraint"):
+                    yield layer, f"{name}_constraint", variable
+                    break
 
 
 @contextmanager
@@ -62,5 +120,8 @@ def guards_aside(variables: Iterable[Any]) -> Iterator[None]:
 
 
 def _own(variable: Any) -> Any:
-    constraint = variable.constraint
+    return _unguarded(variable.constraint)
+
+
+def _unguarded(constraint: Any) -> Any:
     return constraint.constraint if isinstance(constraint, LockGuard) else constraint

@@ -9,9 +9,9 @@ import keras
 
 from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
-from fpgaprune.train.guard import remove_guards
+from fpgaprune.train.guard import erase_guards, remove_guards, write_guards
 from fpgaprune.train.locked_optimizer import LockedGradients, LockedOptimizer
-from fpgaprune.train.places import place_of
+from fpgaprune.train.places import place_of, tf_variable
 from fpgaprune.train.values import Values, held_values, read
 from fpgaprune.weights import named_weights
 
@@ -43,7 +43,7 @@ def lock(
         raise LockError(f"model {model.name!r} is locked already; change the lock with fp.relock")
     masks = MaskSet(masks)
     weights, arrays, held = _checked(model, masks, values)
-    inner = _inner(model.optimizer)
+    inner = _usable(_inner(model.optimizer))
     with model.distribute_strategy.scope():
         locked = LockedOptimizer(
             inner,
@@ -59,6 +59,7 @@ def lock(
             current[~masks[path]] = array[~masks[path]]
             weights[path].assign(current)
     _set_inner(model, locked)
+    write_guards(model, ((path, weights[path]) for path in held))
     _retrace(model)
 
 
@@ -92,13 +93,23 @@ def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zer
 def unlock(model: Any) -> None:
     """The model has its own optimizer back, with its state, and every element is free; weights stay as they are.
 
+    So too for a model that only remembers its lock: loaded without its optimizer, or compiled again.
+
     Raises:
         LockError: the model is not locked.
     """
-    locked = _required(model)
-    remove_guards(named_weights(model).values())
-    _set_inner(model, locked.inner_optimizer)
-    _retrace(model)
+    compiled = getattr(model, "optimizer", None) is not None
+    locked = locked_optimizer(model) if compiled else None
+    remembers = remove_guards(named_weights(model).values())
+    erase_guards(model)
+    if locked is not None:
+        _set_inner(model, locked.inner_optimizer)
+        _retrace(model)
+    elif not remembers:
+        _required(model)
+    elif compiled:
+        _set_inner(model, _usable(_inner(model.optimizer)))
+        _retrace(model)
 
 
 def locked_optimizer(model: Any) -> LockedOptimizer | None:
@@ -139,6 +150,13 @@ def _required(model: Any) -> LockedOptimizer:
 def _inner(optimizer: Any) -> Any:
     # A lock sits inside the loss scaling, where steps with non-finite gradients are skipped.
     return optimizer.inner_optimizer if isinstance(optimizer, keras.optimizers.LossScaleOptimizer) else optimizer
+
+
+def _usable(optimizer: Any) -> Any:
+    """`optimizer`, or a new one like it where its slots have no values: its first step was refused in tracing."""
+    if all(bool(tf_variable(variable).is_initialized()) for variable in optimizer.variables):
+        return optimizer
+    return type(optimizer).from_config(optimizer.get_config())
 
 
 def _set_inner(model: Any, optimizer: Any) -> None:

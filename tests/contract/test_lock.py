@@ -269,6 +269,94 @@ def test_a_locked_model_that_is_compiled_again_refuses_to_train_unlocked(tmp_pat
     assert all(array.any() for array in held(model, masks).values())
 
 
+@pytest.mark.parametrize("how", ["file", "config", "clone"])
+def test_a_model_without_its_optimizer_refuses_to_train_unlocked(tmp_path, how):
+    model = small_model()
+    model.get_layer("dense").kernel_constraint = keras.constraints.NonNeg()
+    masks = half(model)
+    fp.lock(model, masks)
+    model.save(tmp_path / "locked.keras")
+    if how == "file":
+        loaded = keras.saving.load_model(tmp_path / "locked.keras", compile=False)
+    elif how == "config":
+        loaded = type(model).from_config(model.get_config())
+    else:
+        loaded = keras.models.clone_model(model)
+    loaded.build((None, 6, 6, 1))
+    loaded.compile("adam", model.loss)
+    before = bits(loaded)
+    with pytest.raises(LockError, match=r"'conv1/kernel' is locked, but this optimizer does not hold it .* fp.unlock"):
+        fit(loaded)
+    fp.lock(loaded, masks)
+    fit(loaded)
+    assert_zero(loaded, masks)
+    assert before != bits(loaded)
+    fp.unlock(loaded)
+    assert isinstance(loaded.get_layer("dense").kernel_constraint, keras.constraints.NonNeg)
+    assert loaded.get_layer("conv1").kernel_constraint is None
+    fit(loaded)
+    assert all(array.any() for array in held(loaded, masks).values())
+    with pytest.raises(LockError, match="is not locked"):
+        fp.unlock(loaded)
+
+
+def test_a_model_without_its_optimizer_can_be_unlocked_before_it_is_compiled(tmp_path):
+    model = small_model()
+    fp.lock(model, half(model))
+    model.save(tmp_path / "locked.keras")
+    loaded = keras.saving.load_model(tmp_path / "locked.keras", compile=False)
+    fp.unlock(loaded)
+    loaded.compile("adam", model.loss)
+    fit(loaded)
+
+
+LAYERS_WITH_CONSTRAINTS = [
+    (keras.layers.Conv2D(2, 3), (6, 6, 2)),
+    (keras.layers.DepthwiseConv2D(3), (6, 6, 2)),
+    (keras.layers.SeparableConv2D(2, 3), (6, 6, 2)),
+    (keras.layers.Conv2DTranspose(2, 3), (6, 6, 2)),
+    (keras.layers.BatchNormalization(), (3,)),
+    (keras.layers.LayerNormalization(), (3,)),
+    (keras.layers.PReLU(), (3,)),
+    (keras.layers.EinsumDense("ab,bc->ac", 2, bias_axes="c"), (3,)),
+    (keras.layers.LSTM(2), (3, 2)),
+    (keras.layers.GRU(2), (3, 2)),
+    (keras.layers.Bidirectional(keras.layers.SimpleRNN(2)), (3, 2)),
+    (keras.layers.TimeDistributed(keras.layers.Dense(2)), (3, 2)),
+]
+
+
+@pytest.mark.parametrize(("layer", "shape"), LAYERS_WITH_CONSTRAINTS, ids=lambda x: getattr(x, "name", ""))
+def test_every_locked_weight_of_these_layers_is_remembered_without_the_optimizer(layer, shape):
+    layer = type(layer).from_config(layer.get_config())
+    model = keras.Sequential([keras.Input(shape), layer])
+    for path, variable in named_weights(model).items():
+        if not variable.trainable:
+            continue
+        model.compile("sgd", "mse")
+        fp.lock(model, {path: np.zeros(variable.shape, bool)})
+        again = keras.Sequential.from_config(model.get_config())
+        guards = {v.constraint.path for v in again.trainable_variables if v.constraint is not None}
+        assert path in guards, path
+        fp.unlock(model)
+        assert not any(v.constraint for v in keras.Sequential.from_config(model.get_config()).trainable_variables)
+
+
+def test_a_locked_weight_whose_layer_names_no_constraint_is_remembered_by_another():
+    tokens = keras.Input((3, 4))
+    attended = keras.layers.MultiHeadAttention(1, 2, name="attend")(tokens, tokens)
+    model = keras.Model(tokens, keras.layers.Dense(1)(attended))
+    model.compile("adam", "mse")
+    path = next(path for path in named_weights(model) if "query" in path and path.endswith("kernel"))
+    fp.lock(model, {path: np.zeros(named_weights(model)[path].shape, bool)})
+    again = keras.Model.from_config(model.get_config())
+    again.compile("adam", "mse")
+    with pytest.raises(LockError, match=f"weight '{path}' is locked"):
+        again.fit(np.ones((4, 3, 4)), np.ones((4, 3, 1)), verbose=0)
+    fp.unlock(again)
+    again.fit(np.ones((4, 3, 4)), np.ones((4, 3, 1)), verbose=0)
+
+
 def test_the_weights_own_constraint_still_works_under_a_lock():
     model = small_model()
     dense = model.get_layer("dense")
