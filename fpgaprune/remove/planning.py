@@ -19,7 +19,7 @@ from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
 from fpgaprune.remove.proof import equivalence
 from fpgaprune.remove.rebuild import rebuild
 from fpgaprune.remove.rules import RULES
-from fpgaprune.remove.trace import Count, Trace
+from fpgaprune.remove.trace import Count, Listed, Trace
 from fpgaprune.remove.walk import Walk
 from fpgaprune.weights import named_weights
 
@@ -172,6 +172,8 @@ def _config(
     def size(entry: Any) -> Any:
         if isinstance(entry, tuple):
             return tuple(size(item) for item in entry)
+        if isinstance(entry, Listed):
+            return [value for value, stays in zip(entry.values, alive.needed(entry.ids), strict=True) if stays]
         if not isinstance(entry, Count):
             return entry
         needed = alive.needed(entry.ids)
@@ -180,6 +182,8 @@ def _config(
     def shrinks(entry: Any) -> bool:
         if isinstance(entry, tuple):
             return any(shrinks(item) for item in entry)
+        if isinstance(entry, Listed):
+            return len(size(entry)) < len(entry.values)
         return isinstance(entry, Count) and size(entry) < len(entry.ids)
 
     config: dict[str, dict[str, Any]] = {}

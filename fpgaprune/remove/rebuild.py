@@ -57,6 +57,9 @@ def rebuild(
             continue
         value = small_value(sources.get(path), tuple(variable.shape), path, plan)
         variable.assign(value.astype(_numpy_dtype(variable.dtype)))
+    for layer in copy._flatten_layers():
+        if isinstance(layer, keras.layers.Normalization):
+            layer.finalize_state()  # it computes with copies of its weights
     return copy
 
 

@@ -96,7 +96,7 @@ class Site:
         self.trace.owners.setdefault(self.path, Owner(type(self.layer).__name__, ids))
 
     def shrinks(self, **entries: Any) -> None:
-        """Config entries of this layer that become the given `Count`s (or tuples with them)."""
+        """Config entries of this layer that become the given `Count`s (or tuples with them) or `Listed`s."""
         self.trace.configs.setdefault(self.path, {}).update(entries)
 
     def weight(self, variable: Any, *axes: Ids | None, uses: int = 0) -> str:

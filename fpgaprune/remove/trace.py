@@ -24,6 +24,14 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """A list in a layer's config with one number for each of `ids`: those that stay are left."""
+
+    ids: Ids
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Hold:
     """Slots that must stay, why (a word of `plan.KEPT`) and which call says so."""
 

@@ -8,6 +8,9 @@ statistics from the input itself, over the channels, so that no channel may leav
 
 from __future__ import annotations
 
+from typing import Any
+
+import keras
 import numpy as np
 from keras import layers
 
@@ -15,6 +18,7 @@ from fpgaprune.remove.channels import Channels, Line
 from fpgaprune.remove.graph import value_of
 from fpgaprune.remove.rules.activations import apply_elementwise
 from fpgaprune.remove.site import Rule, Site
+from fpgaprune.remove.trace import Listed
 
 
 def batch_normalization(site: Site) -> Channels:
@@ -53,18 +57,45 @@ def grouped_statistics(site: Site) -> Channels:
 
 
 def rescaling(site: Site) -> Channels:
-    """`Rescaling`: x * scale + offset; one with a number for each channel keeps them all."""
-    scale, offset = site.layer.scale, site.layer.offset
-    if not isinstance(scale, int | float) or not isinstance(offset, int | float):
-        site.hold(site.inputs[0].ids, "layout")
+    """`Rescaling`: x * scale + offset, with one number for all channels or one for each."""
+    scale, offset = (np.asarray(x, np.float64) for x in (site.layer.scale, site.layer.offset))
+    if not scale.ndim and not offset.ndim:
+        return apply_elementwise(lambda x: x * float(scale) + float(offset), site.inputs[0])
+    axis = len(site.inputs[0].shape) - 1
+    line = site.line(axis)
+    if any(array.shape not in ((), line.ids.shape) for array in (scale, offset)):
+        site.hold(line.ids, "layout")
         return site.inputs[0].unknown()
-    return apply_elementwise(lambda x: x * scale + offset, site.inputs[0])
+    _keep_listed(site, line, scale=scale, offset=offset)
+    return Line(line.ids, line.known, np.where(line.known, line.value * scale + offset, 0.0)).over(site.shape, axis)
 
 
 def input_normalization(site: Site) -> Channels:
-    """`Normalization` with fixed statistics, which has a number for each channel."""
-    site.hold(site.inputs[0].ids, "layout")
-    return site.inputs[0].unknown()
+    """`Normalization`: (x - mean) / sqrt(variance), or back, with fixed statistics along one axis."""
+    layer, channels = site.layer, site.inputs[0]
+    given = layer.input_mean is not None
+    if len(layer._keep_axis) > 1 or (given and np.ndim(layer.input_mean) > 1):
+        site.hold(channels.ids, "layout")
+        for variable in layer.variables:
+            site.weight(variable, *[None] * len(variable.shape))
+        return channels.unknown()
+    axis = layer._keep_axis[0] - 1 if layer._keep_axis else len(channels.shape) - 1
+    line = site.line(axis)
+    for variable in layer.variables:
+        site.weight(variable, *[line.ids] * len(variable.shape))
+    mean, variance = (value_of(x, np.float64).reshape(-1) for x in (layer.mean, layer.variance))
+    if given:
+        _keep_listed(site, line, mean=np.asarray(layer.input_mean), variance=np.asarray(layer.input_variance))
+    deviation = np.maximum(np.sqrt(variance), keras.config.epsilon())
+    value = mean + line.value * deviation if layer.invert else (line.value - mean) / deviation
+    return Line(line.ids, line.known, np.where(line.known, value, 0.0)).over(channels.shape, axis)
+
+
+def _keep_listed(site: Site, line: Line, **entries: Any) -> None:
+    """Config entries with a number for each channel of `line` keep those of the channels that stay."""
+    site.shrinks(
+        **{key: Listed(line.ids, tuple(x.tolist())) for key, x in entries.items() if x.shape == line.ids.shape}
+    )
 
 
 RULES: dict[type, Rule] = {
