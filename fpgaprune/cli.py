@@ -190,17 +190,23 @@ def estimate(
     ] = None,
     part: Annotated[str | None, typer.Option(help="Part or order number; the design's own if left out.")] = None,
     designs: Annotated[Path | None, typer.Option(help="Price rows of counts, one JSON object a line.")] = None,
+    coefficients: Annotated[
+        Path | None, typer.Option("--calibration", help="Coefficients that fpgaprune calibrate wrote.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Price a design for a part: resources, latency, interval, and whether it fits."""
     if (source is None) == (designs is None):
         raise ConfigError("estimate takes either one run directory, design or project, or --designs FILE.jsonl")
+    from fpgaprune.estimate.coefficients import read_own_calibration
+
+    calibrated = None if coefficients is None else read_own_calibration(coefficients)
     if designs is not None:
-        _print_predictions(designs)
+        _print_predictions(designs, calibrated)
         return
     from fpgaprune.flow.pricing import price
 
-    figures = price(Path(str(source)), part)
+    figures = price(Path(str(source)), part, calibrated)
     if as_json:
         _print_json(figures)
     else:
@@ -224,6 +230,30 @@ def compare(
     show_table(*comparison_table(found))
     for note in found.notes:
         Console().print(note, highlight=False, markup=False)
+
+
+@app.command()
+def calibrate(
+    source: Annotated[
+        list[Path], typer.Argument(metavar="RUN_DIR|PROJECT...", help="Folders with designs and vendor reports.")
+    ],
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("calibration.toml"),
+    as_json: AsJson = False,
+) -> None:
+    """Fit the estimates to your own vendor reports; estimate --calibration uses the result."""
+    from fpgaprune.flow.calibrating import calibrate_folders
+
+    found = calibrate_folders(source, out)
+    if as_json:
+        _print_json(found)
+        return
+    rows = [
+        (figure, *(None if by[way] is None else f"{by[way]:.1%}" for way in ("before", "after", "left_out")))
+        for figure, by in found["errors"].items()
+    ]
+    title = f"median error on {len(found['designs'])} designs"
+    show_table(("figure", "as shipped", "calibrated", "each left out"), rows, title=title)
+    Console().print(f"{len(found['moved'])} coefficients moved; {out}", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -276,10 +306,10 @@ def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:
     console.print(f"report      {folder / 'report.html'}", highlight=False, soft_wrap=True)
 
 
-def _print_predictions(designs: Path) -> None:
+def _print_predictions(designs: Path, calibrated: Any) -> None:
     from fpgaprune.estimate.rows import estimate_designs_file
 
-    predictions, refusals = estimate_designs_file(designs)
+    predictions, refusals = estimate_designs_file(designs, calibrated)
     for prediction in predictions:
         sys.stdout.write(json.dumps(prediction) + "\n")
     for refusal in refusals:

@@ -80,17 +80,41 @@ def calibration() -> Calibration:
     return read_calibration(hardware_path("calibration", "coefficients.toml"))
 
 
+def read_own_calibration(path: Path) -> Calibration:
+    """The same for a file of a user's own, which has every coefficient of the model.
+
+    Raises:
+        EstimateError: the file is missing, not of that form, lacks a coefficient or has one that cannot be.
+    """
+    found = read_calibration(path)
+    lacking = sorted(calibration().coefficients.keys() - found.coefficients.keys())
+    if lacking:
+        raise EstimateError(
+            f"calibration file {path} lacks {', '.join(lacking[:3])}{' and more' if len(lacking) > 3 else ''}; "
+            "write it anew with this fpgaprune: fpgaprune calibrate"
+        )
+    for name, value in found.values.items():
+        if not 0 <= value < float("inf"):
+            raise EstimateError(f"calibration file {path} has {name} = {value}; wanted a number from 0 on")
+    return found
+
+
 _HEAD = """\
 # Coefficients of the resource model: quantities of hardware to LUTs and flip-flops.
 # `prior` is the textbook value that the fit is drawn to where rows say little; `value` is the fitted one.
 # `interval`: factors on an estimate that held 80 % of the truths of repositories left out of the fit.
-# Written by `tests/benchmarks/bench_estimate.py --write`; the rows that it read are cited in rows.csv.
 """
 
 
-def write_calibration(path: Path, calibrated: Calibration) -> Path:
-    """`path` is a TOML file that `read_calibration` reads back, numbers rounded to five digits."""
-    lines = [_HEAD]
+def write_calibration(path: Path, calibrated: Calibration, origin: str) -> Path:
+    """`path` is a TOML file that `read_calibration` reads back, numbers rounded to five digits.
+
+    Args:
+        path: the file.
+        calibrated: what to write.
+        origin: a sentence on what the coefficients were fitted to, for the head of the file.
+    """
+    lines = [f"{_HEAD}# {origin}\n"]
     for c in calibrated.coefficients.values():
         lines.append(f'[[coefficient]]\nname = "{c.name}"\nvalue = {c.value:.5g}\nprior = {c.prior:.5g}')
         lines.append(f'unit = "{c.unit}"\nmeaning = "{c.meaning}"\n')

@@ -92,16 +92,23 @@ def _remains(rows: Iterable[Row], fitted: Mapping[str, Coefficient]) -> list[Equ
             whole = total_hardware(build(row_features(row)))
         except EstimateError:
             continue
-        for key, prefix, share in (("LUT", "lut", lut_share), ("FF", "ff", ff_share)):
-            split: dict[str, float] = {}
-            for name, amount in getattr(whole, prefix).items():
-                group = share(name).removeprefix("synth.")
-                split[group] = split.get(group, 0.0) + amount * values[f"{prefix}.{name}"]
-            scale = before[key] / max(sum(split.values()), 1.0)
-            found.append(
-                Equation(row["repo"], f"{row['id']}: {key}", {k: v * scale for k, v in split.items()}, after[key])
-            )
+        for key in ("LUT", "FF"):
+            what = f"{row['id']}: {key}"
+            found.append(left_of(row["repo"], what, whole, key.lower(), values, before[key], after[key]))
     return found
+
+
+def left_of(
+    repo: str, what: str, whole: Hardware, resource: str, values: Mapping[str, float], before: float, after: float
+) -> Equation:
+    """One design's equation for the shares that logic synthesis leaves: `before` in the HLS report became `after`."""
+    share = lut_share if resource == "lut" else ff_share
+    split: dict[str, float] = {}
+    for name, amount in getattr(whole, resource).items():
+        group = share(name).removeprefix("synth.")
+        split[group] = split.get(group, 0.0) + amount * values[f"{resource}.{name}"]
+    scale = before / max(sum(split.values()), 1.0)
+    return Equation(repo, what, {group: amount * scale for group, amount in split.items()}, after)
 
 
 def _trusted(row: Row) -> bool:

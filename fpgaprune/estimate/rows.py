@@ -74,7 +74,9 @@ def estimate_rows(
     return predictions, refusals
 
 
-def estimate_designs_file(path: Path) -> tuple[list[dict[str, Any]], list[Refusal]]:
+def estimate_designs_file(
+    path: Path, calibrated: Calibration | None = None
+) -> tuple[list[dict[str, Any]], list[Refusal]]:
     """The same for the lines of a file.
 
     Raises:
@@ -82,6 +84,6 @@ def estimate_designs_file(path: Path) -> tuple[list[dict[str, Any]], list[Refusa
     """
     try:
         with open(path, encoding="utf-8") as handle:
-            return estimate_rows(handle)
+            return estimate_rows(handle, calibrated)
     except (OSError, UnicodeDecodeError) as error:
         raise EstimateError(f"designs file {path} cannot be read: {error}") from error

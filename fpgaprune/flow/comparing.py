@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from fpgaprune.design import Design
 from fpgaprune.errors import NoReportError, RunError
-from fpgaprune.flow.pricing import price
+from fpgaprune.estimate import estimate
+from fpgaprune.flow.pricing import load_designs, target_of
 from fpgaprune.vendor import VendorReport, read_reports
 from fpgaprune.vendor.compare import Comparison, compare
 
@@ -22,19 +24,30 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
         RunError: a folder holds neither, or two share a name.
         ReportError: a report is cut off or contradicts another.
     """
-    estimates: dict[str, Any] = {}
-    reports: dict[str, list[VendorReport]] = {}
-    for folder in folders:
-        is_project = (folder / "firmware").is_dir()
-        label = folder.resolve().name
-        if label in {name.partition("/")[0] for name in estimates}:
-            raise RunError(f"two folders are called {label!r}; rename one, or compare them one by one")
-        priced = price(folder)
-        labels = dict.fromkeys(priced, label) if len(priced) == 1 else {side: f"{label}/{side}" for side in priced}
-        estimates.update({labels[side]: figure for side, figure in priced.items()})
-        # What was synthesised is the design after pruning.
-        reports[list(labels.values())[-1]] = _reports(folder if is_project else folder / "hls")
+    sources = label_designs(folders)
+    reports = {label: _reports(folder) for label, (folder, _) in sources.items() if folder is not None}
+    estimates = {label: estimate(design, target_of(design)).to_json() for label, (_, design) in sources.items()}
     return compare(reports, estimates)
+
+
+def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Design]]:
+    """Label to the folder in which reports on a design may lie, if any, and the design.
+
+    Raises:
+        RunError: a folder holds no design, or two share a name.
+    """
+    found: dict[str, tuple[Path | None, Design]] = {}
+    for folder in folders:
+        label = folder.resolve().name
+        if label in {name.partition("/")[0] for name in found}:
+            raise RunError(f"two folders are called {label!r}; rename one, or give them one by one")
+        designs = load_designs(folder)
+        labels = [label] if len(designs) == 1 else [f"{label}/{side}" for side in designs]
+        found |= {name: (None, design) for name, design in zip(labels, designs.values(), strict=True)}
+        # What was synthesised is the design after pruning.
+        place = folder if (folder / "firmware").is_dir() else folder / "hls"
+        found[labels[-1]] = (place, found[labels[-1]][1])
+    return found
 
 
 def comparison_table(found: Comparison) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:

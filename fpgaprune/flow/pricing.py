@@ -9,36 +9,52 @@ from typing import Any
 from fpgaprune.design import Design
 from fpgaprune.errors import RunError
 from fpgaprune.estimate import estimate
+from fpgaprune.estimate.coefficients import Calibration
 from fpgaprune.estimate.project import read_project
 from fpgaprune.target import Target, find_part
 
 _SIDES = {"before": "design_trained.json", "after": "design.json"}
 
 
-def price(source: Path, part: str | None = None) -> dict[str, Any]:
+def price(source: Path, part: str | None = None, calibrated: Calibration | None = None) -> dict[str, Any]:
     """Side (`before`, `after`, or the design's name) to its estimate as JSON data.
 
     Args:
-        source: a run directory, a `design.json`, or an hls4ml project that anybody made (release 0.6 or later).
+        source: as in `load_designs`.
         part: device name or order number; the design's own unless given.
+        calibrated: coefficients; those that ship with the package unless given.
 
     Raises:
         RunError: a run directory has no design yet.
         DesignError: the file is no design.
         TargetError: the part is unknown.
     """
+    return {
+        side: estimate(design, target_of(design, part), calibrated=calibrated).to_json()
+        for side, design in load_designs(source).items()
+    }
+
+
+def load_designs(source: Path) -> dict[str, Design]:
+    """Side (`before`, `after`, or the design's name) to the design.
+
+    Args:
+        source: a run directory, a `design.json`, or an hls4ml project that anybody made (release 0.6 or later).
+
+    Raises:
+        RunError: a run directory has no design yet.
+        DesignError: the file is no design.
+    """
     if (source / "firmware").is_dir():
         design = read_project(source)
-        loaded = {design.name: design}
-    elif source.is_dir():
-        designs = {side: source / name for side, name in _SIDES.items() if (source / name).exists()}
-        if not designs:
-            raise RunError(f"{source} holds neither a design nor an hls4ml project; run the flow up to its hls stage")
-        loaded = {side: Design.load(path) for side, path in designs.items()}
-    else:
+        return {design.name: design}
+    if not source.is_dir():
         design = Design.load(source)
-        loaded = {design.name: design}
-    return {side: estimate(design, target_of(design, part)).to_json() for side, design in loaded.items()}
+        return {design.name: design}
+    designs = {side: source / name for side, name in _SIDES.items() if (source / name).exists()}
+    if not designs:
+        raise RunError(f"{source} holds neither a design nor an hls4ml project; run the flow up to its hls stage")
+    return {side: Design.load(path) for side, path in designs.items()}
 
 
 def target_of(design: Design, part: str | None = None) -> Target:

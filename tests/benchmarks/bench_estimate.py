@@ -132,7 +132,9 @@ def main(arguments: Sequence[str]) -> int:
         wider = [row for row in known if row["truth"].get("vsynth") and not row.get("dup_of")]
         found = ratios(clean, predictions)
         found |= {name: pairs for name, pairs in ratios(wider, predictions).items() if name.startswith("synth.")}
-        write_calibration(home / "coefficients.toml", Calibration(fit_rows(known, start), interval_factors(found)))
+        fitted = Calibration(fit_rows(known, start), interval_factors(found))
+        origin = "Written by `tests/benchmarks/bench_estimate.py --write`; the rows that it read are cited in rows.csv."
+        write_calibration(home / "coefficients.toml", fitted, origin)
         lines = ["id,repository,commit,equations", *(",".join(map(str, used)) for used in used_rows(known))]
         (home / "rows.csv").write_text("\n".join(lines) + "\n")
     if plot_to:

@@ -117,7 +117,7 @@ def test_the_fit_finds_the_coefficients_that_made_the_equations():
 
 
 def test_calibration_files_come_back_whole(tmp_path):
-    path = write_calibration(tmp_path / "c.toml", calibration())
+    path = write_calibration(tmp_path / "c.toml", calibration(), "A test.")
     again = read_calibration(path)
     assert list(again.intervals) == list(calibration().intervals)
     for figure, factors in calibration().intervals.items():

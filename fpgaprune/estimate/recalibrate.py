@@ -1,0 +1,115 @@
+"""`recalibrate`: the coefficients drawn from the shipped values to what a user's own reports say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.coefficients import Calibration, Coefficient
+from fpgaprune.estimate.compose import build
+from fpgaprune.estimate.features import DesignFeatures
+from fpgaprune.estimate.fit import Equation, fit, left_of
+from fpgaprune.estimate.price import total_hardware
+from fpgaprune.estimate.stages import stage_figures
+
+Figures = Mapping[str, float]
+_RESOURCES = ("lut", "ff")
+# A coefficient that the shipped fit set to 0 starts at this share of its textbook value, or it could never move.
+_AWAKE = 0.05
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One design and what a vendor tool reported of it.
+
+    Attributes:
+        design: its features.
+        csynth: `lut` and `ff` of the whole design in the HLS report; empty where there is none.
+        synth: the same after logic synthesis.
+        layers: the same in the HLS report by layer name, for layers whose row is certain.
+    """
+
+    design: DesignFeatures
+    csynth: Figures
+    synth: Figures
+    layers: Mapping[str, Figures]
+
+
+def recalibrate(measured: Sequence[Measured], start: Calibration) -> Calibration:
+    """`start` with its LUT and flip-flop coefficients drawn to what `measured` says; its intervals stay.
+
+    Each layer with a row of its own is an equation; a design without such rows is one as a whole. What no report
+    shows stays as it was.
+
+    Raises:
+        EstimateError: no design has a figure.
+    """
+    if not any(found.csynth or found.synth or found.layers for found in measured):
+        raise EstimateError("no design has a vendor report with LUTs or flip-flops; nothing to calibrate with")
+    priors = {
+        name: replace(c, prior=max(c.value, _AWAKE * c.prior) or c.prior) for name, c in start.coefficients.items()
+    }
+    values = {name: c.value for name, c in start.coefficients.items()}
+    for resource in _RESOURCES:
+        found = [equation for one in measured for equation in _equations(one, resource)]
+        values |= fit(found, priors, resource) if found else {}
+    shares = [equation for one in measured for equation in _shares(one, values)]
+    values |= fit(shares, priors, "synth") if shares else {}
+    return Calibration(
+        {name: replace(c, value=values[name]) for name, c in start.coefficients.items()}, start.intervals
+    )
+
+
+def errors(measured: Sequence[Measured], calibrated: Calibration) -> dict[str, dict[str, float]]:
+    """Relative error of LUTs and flip-flops by figure, as `csynth.lut`, and by design."""
+    found: dict[str, dict[str, float]] = {}
+    for one in measured:
+        figures = stage_figures(total_hardware(build(one.design)), calibrated.rates)
+        for stage, actual in (("csynth", one.csynth), ("synth", one.synth)):
+            for resource, value in actual.items():
+                if value:
+                    error = abs(figures[stage][resource] - value) / value
+                    found.setdefault(f"{stage}.{resource}", {})[one.design.name] = error
+    return found
+
+
+def errors_left_out(measured: Sequence[Measured], start: Calibration) -> dict[str, dict[str, float]]:
+    """The same for each design by a calibration that the other designs alone give; empty for fewer than two."""
+    found: dict[str, dict[str, float]] = {}
+    for at, one in enumerate(measured):
+        others = [*measured[:at], *measured[at + 1 :]]
+        if not others:
+            break
+        for figure, by_design in errors([one], recalibrate(others, start)).items():
+            found.setdefault(figure, {}).update(by_design)
+    return found
+
+
+def _equations(one: Measured, resource: str) -> list[Equation]:
+    parts = build(one.design)
+    found = []
+    for layer, hardware in zip(one.design.layers, parts.layers, strict=True):
+        actual = one.layers.get(layer.name, {}).get(resource)
+        if actual is not None:
+            found.append(Equation(one.design.name, layer.name, getattr(hardware, resource), actual))
+    if not found and one.csynth.get(resource) is not None:
+        whole = getattr(total_hardware(parts), resource)
+        found.append(Equation(one.design.name, "whole", whole, one.csynth[resource]))
+    return found
+
+
+def _shares(one: Measured, values: Mapping[str, float]) -> list[Equation]:
+    whole = total_hardware(build(one.design))
+    return [
+        left_of(one.design.name, one.design.name, whole, resource, values, one.csynth[resource], one.synth[resource])
+        for resource in _RESOURCES
+        if resource in one.csynth and resource in one.synth
+    ]
+
+
+def changes(start: Mapping[str, Coefficient], fitted: Mapping[str, Coefficient]) -> list[Coefficient]:
+    """The coefficients that moved by more than a thousandth, as fitted."""
+    return [
+        c for name, c in fitted.items() if abs(c.value - start[name].value) > 1e-3 * max(c.value, start[name].value)
+    ]

@@ -1,0 +1,92 @@
+"""`calibrate_folders`: coefficients drawn to the vendor reports that lie in a user's own projects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from fpgaprune.errors import RunError
+from fpgaprune.estimate.coefficients import Calibration, calibration, write_calibration
+from fpgaprune.estimate.from_design import design_features
+from fpgaprune.estimate.recalibrate import Measured, changes, errors, errors_left_out, recalibrate
+from fpgaprune.flow.comparing import compare_folders, label_designs
+from fpgaprune.flow.pricing import target_of
+from fpgaprune.vendor.compare import CompareRow
+
+_RESOURCES = ("lut", "ff")
+
+
+def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | None = None) -> dict[str, Any]:
+    """`out` holds coefficients that follow the reports in `folders`; the result says what that changes.
+
+    Args:
+        folders: run directories or hls4ml projects, with the reports of a vendor tool inside.
+        out: TOML file to write; `fpgaprune estimate --calibration` reads it.
+        start: what the coefficients are drawn to where the reports say little; the shipped ones unless given.
+
+    Returns:
+        The designs read, the median error by figure as it was, as it is, and of each design left out in turn, and
+        the coefficients that moved.
+
+    Raises:
+        RunError: no folder has a report, or two share a name.
+        EstimateError: a design has no hardware model.
+        ReportError: a report is cut off or contradicts another.
+    """
+    paths = list(folders)
+    begin = start or calibration()
+    measured = measured_designs(paths)
+    if not measured:
+        raise RunError(
+            f"none of {', '.join(map(str, paths))} holds a vendor report beside its design; wanted a csynth report, as "
+            "fpgaprune compare shows it"
+        )
+    fitted = recalibrate(measured, begin)
+    found = {
+        "before": errors(measured, begin),
+        "after": errors(measured, fitted),
+        "left_out": errors_left_out(measured, begin),
+    }
+    write_calibration(out, fitted, f"Calibrated with the reports of {', '.join(one.design.name for one in measured)}.")
+    return {
+        "calibration": str(out),
+        "designs": [one.design.name for one in measured],
+        "errors": {
+            figure: {way: median(by[figure].values()) if figure in by else None for way, by in found.items()}
+            for figure in found["before"]
+        },
+        "moved": {
+            c.name: [begin.coefficients[c.name].value, c.value]
+            for c in changes(begin.coefficients, fitted.coefficients)
+        },
+    }
+
+
+def measured_designs(folders: Iterable[Path]) -> list[Measured]:
+    """Every design in `folders` that has a vendor report, with what it says; named by its label."""
+    paths = list(folders)
+    table = compare_folders(paths)
+    found = []
+    for label, (_, design) in label_designs(paths).items():
+        rows = [row for row in table.rows if row.design == label and row.figure in _RESOURCES]
+        layers: dict[str, dict[str, float]] = {}
+        for row in rows:
+            if row.layer is not None:
+                layers.setdefault(row.layer, {}).update(_stated(row, "csynth"))
+        totals = [row for row in rows if row.layer is None]
+        csynth, synth = (
+            {name: value for row in totals for name, value in _stated(row, stage).items()}
+            for stage in ("csynth", "synth")
+        )
+        if csynth or synth:
+            features = design_features(design, target_of(design))
+            found.append(Measured(replace(features, name=label), csynth, synth, layers))
+    return found
+
+
+def _stated(row: CompareRow, stage: str) -> dict[str, float]:
+    value = row.values[stage]
+    return {} if value is None else {row.figure: value}
