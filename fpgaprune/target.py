@@ -66,7 +66,9 @@ class Part:
     def is_meant_by(self, text: str) -> bool:
         """True for the device's name and for each of its order numbers, in any case."""
         tail = _ORDER_TAILS.get(self.vendor, _ORDER_TAIL)
-        return any(re.fullmatch(re.escape(name.lower()) + tail, text.lower()) for name in (self.name, *self.aliases))
+        wanted = text.lower()
+        names = (name.lower() for name in (self.name, *self.aliases))
+        return any(wanted.startswith(name) and re.fullmatch(tail, wanted[len(name) :]) for name in names)
 
 
 @dataclass(frozen=True)
