@@ -65,6 +65,10 @@ class TargetError(FpgaPruneError, LookupError):
     """A part or a target is unknown or contradicts itself."""
 
 
+class RtlError(FpgaPruneError, ValueError):
+    """A design has no Verilog, or a folder holds none."""
+
+
 class EstimateError(FpgaPruneError, ValueError):
     """A design cannot be priced."""
 

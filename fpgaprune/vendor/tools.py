@@ -1,21 +1,15 @@
-"""Vendor tools: found on PATH, run in a project folder, and stopped together with everything they started."""
+"""Vendor tools: which there are, and how each is found and run."""
 
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
-import signal
-import subprocess
-import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
-from fpgaprune.errors import ToolError
+from fpgaprune import processes
+from fpgaprune.processes import ToolRun, find_tool, tool_variable
+
+__all__ = ["TOOLS", "ToolRun", "find_tool", "find_tools", "run_tool", "tool_variable"]
 
 # What each tool belongs to and what makes it visible to a shell.
 TOOLS: Mapping[str, tuple[str, str]] = {
@@ -29,50 +23,6 @@ TOOLS: Mapping[str, tuple[str, str]] = {
     "icpx": ("the oneAPI compiler", "source setvars.sh of oneAPI"),
     "shls": ("Microchip SmartHLS", "add its bin folder to PATH"),
 }
-
-# Every process that a run starts inherits this variable, also one that leaves the process group.
-_MARK = "FPGAPRUNE_RUN"
-_POLL_S = 0.02
-_GRACE_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class ToolRun:
-    """A tool that ran to its end.
-
-    Attributes:
-        command: as given. folder: in which it ran. log: file with all its output.
-        seconds: of wall-clock time. returncode: always 0; anything else is a `ToolError`.
-    """
-
-    command: tuple[str, ...]
-    folder: Path
-    log: Path
-    seconds: float
-    returncode: int
-
-
-def tool_variable(name: str) -> str:
-    """The environment variable that points to a tool which is not on PATH, as `FPGAPRUNE_VITIS_HLS`."""
-    plain = name.replace("++", "pp")
-    return "FPGAPRUNE_" + "".join(sign if sign.isalnum() else "_" for sign in plain).upper()
-
-
-def find_tool(name: str) -> Path | None:
-    """The executable of that name: where its variable points, else the first on PATH; None where there is none.
-
-    Raises:
-        ToolError: the variable is set, and not to an executable file.
-    """
-    variable = tool_variable(name)
-    pointed = os.environ.get(variable)
-    if pointed:
-        found = shutil.which(pointed)
-        if found is None:
-            raise ToolError(f"{variable} is {pointed!r}, which is no executable file; point it to {name} or unset it")
-        return Path(found)
-    on_path = shutil.which(name)
-    return None if on_path is None else Path(on_path)
 
 
 def find_tools() -> dict[str, Path]:
@@ -91,135 +41,7 @@ def run_tool(
     timeout_s: float,
     on_line: Callable[[str], None] | None = None,
 ) -> ToolRun:
-    """`command` ran in `folder` and ended with code 0, and no process that it started is left.
-
-    Its output goes to `fpgaprune_<tool>.log` in `folder`. It reads nothing from standard input, and no shell takes
-    part. On an error, on a timeout, on an exception from `on_line` and on an interrupt everything it started is ended:
-    asked to first, and killed after two seconds. A process that leaves the tool's process group is found by its
-    environment where `/proc` tells it, so on Linux.
-
-    Args:
-        command: the tool's name, or its path, and its arguments.
-        folder: must exist.
-        timeout_s: most wall-clock seconds.
-        on_line: gets each line of output soon after it was written.
-
-    Raises:
-        ToolError: the tool is missing, ended with another code, or ran too long.
-        ValueError: the command is empty, or the time is not above 0.
-    """
-    if not command or not timeout_s > 0:
-        raise ValueError(f"command {list(command)!r} with timeout_s {timeout_s}; wanted a tool and more than 0 seconds")
-    place = Path(folder)
-    if not place.is_dir():
-        raise ToolError(f"{place} is no folder; write the project before running {command[0]} in it")
-    program = find_tool(command[0])
-    if program is None:
-        raise ToolError(_missing(command, place))
-    name = Path(command[0]).name
-    log = place / f"fpgaprune_{name}.log"
-    mark = uuid.uuid4().hex
-    started = time.monotonic()
-    with log.open("wb") as output, log.open("rb") as tail:
-        try:
-            process = subprocess.Popen(
-                [os.path.abspath(program), *command[1:]],
-                cwd=place,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, _MARK: mark},
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise ToolError(f"{program} cannot be started: {error.strerror}; is it an executable?") from None
-        try:
-            rest = b""
-            while not _ended(process):
-                rest = _pass_lines(tail, rest, on_line)
-                if time.monotonic() - started > timeout_s:
-                    raise ToolError(
-                        f"{name} ran longer than {timeout_s:g} s in {place} and was stopped; its output is in {log}; "
-                        f"allow more time, or make the design smaller"
-                    )
-                time.sleep(_POLL_S)
-            rest = _pass_lines(tail, rest, on_line)
-            if rest and on_line is not None:
-                on_line(rest.decode(errors="replace"))
-        finally:
-            _end_all(process, mark)
-    if process.returncode != 0:
-        raise ToolError(
-            f"{name} ended with code {process.returncode} in {place}; its last line: {_last_line(log)!r}; "
-            f"all of its output is in {log}"
-        )
-    return ToolRun(tuple(command), place, log, time.monotonic() - started, process.returncode)
-
-
-def _missing(command: Sequence[str], folder: Path) -> str:
-    name = command[0]
-    product, advice = TOOLS.get(Path(name).name, ("no tool known here", "add its folder to PATH"))
-    return (
-        f"{name} ({product}) was not found: {advice}, or set {tool_variable(Path(name).name)} to its path; "
-        f"or run elsewhere, in a copy of {folder}: {shlex.join(command)}"
-    )
-
-
-def _pass_lines(tail: IO[bytes], rest: bytes, on_line: Callable[[str], None] | None) -> bytes:
-    """Whole lines since the last call go to `on_line`; what follows the last line's end is returned."""
-    *lines, rest = (rest + tail.read()).split(b"\n")
-    if on_line is not None:
-        for line in lines:
-            on_line(line.decode(errors="replace").rstrip("\r"))
-    return rest
-
-
-def _end_all(process: subprocess.Popen[bytes], mark: str) -> None:
-    """No process of the run is left: neither the tool's group nor whatever bears its mark."""
-    _signal_all(process, mark, signal.SIGTERM)
-    deadline = time.monotonic() + _GRACE_S
-    while _alive(process, mark) and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
-    deadline = time.monotonic() + _GRACE_S
-    while True:
-        # More than once, for what was started between the look and the signal.
-        _signal_all(process, mark, signal.SIGKILL)
-        if not _alive(process, mark) or time.monotonic() > deadline:
-            break
-        time.sleep(_POLL_S)
-    process.wait()
-
-
-def _signal_all(process: subprocess.Popen[bytes], mark: str, signum: signal.Signals) -> None:
-    for pid in _marked(mark):
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signum)
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signum)
-
-
-def _ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the tool has ended; it is not waited for yet, so that its number stays that of its group alone."""
-    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _alive(process: subprocess.Popen[bytes], mark: str) -> bool:
-    return not _ended(process) or bool(_marked(mark))
-
-
-def _marked(mark: str) -> list[int]:
-    """Processes whose environment has the mark; zombies have none left."""
-    wanted = f"{_MARK}={mark}".encode()
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_bytes()[-4096:].decode(errors="replace").splitlines()
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    """As `processes.run_tool`; a missing tool is named together with what it belongs to."""
+    name = Path(command[0]).name if command else ""
+    product, advice = TOOLS.get(name, ("no tool known here", "add its folder to PATH"))
+    return processes.run_tool(command, folder, timeout_s, on_line, product=product, advice=advice)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fpgaprune import processes
 from fpgaprune.errors import ToolError
-from fpgaprune.vendor import read_reports, tools
+from fpgaprune.vendor import read_reports
 from fpgaprune.vendor.tools import TOOLS, find_tool, find_tools, run_tool, tool_variable
 
 from .texts import csynth
@@ -21,7 +22,7 @@ def bench(tmp_path, monkeypatch):
     """An empty PATH but for `bin`, and a project folder with a space in its name."""
     for name in TOOLS:
         monkeypatch.delenv(tool_variable(name), raising=False)
-    monkeypatch.setattr(tools, "_GRACE_S", 0.3)
+    monkeypatch.setattr(processes, "_GRACE_S", 0.3)
     (tmp_path / "bin").mkdir()
     (tmp_path / "my project").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")

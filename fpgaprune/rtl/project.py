@@ -1,0 +1,136 @@
+"""`RtlProject`: the Verilog of a design as a folder of files with a list of what is in it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.errors import RtlError
+from fpgaprune.files import write_bytes
+from fpgaprune.fixed import FixedType
+
+FORMAT = 1
+LIST = "project.json"
+
+
+@dataclass(frozen=True)
+class RtlPort:
+    """One AXI4-Stream of the top module.
+
+    Attributes:
+        layer: the design's layer that it feeds or carries.
+        prefix: of the port names, as `s_axis` in `s_axis_tdata`.
+        shape: of one sample, channels last.
+        beats: per sample. lanes: values in one beat, value 0 in the lowest bits.
+        type: of each value.
+    """
+
+    layer: str
+    prefix: str
+    shape: tuple[int, ...]
+    beats: int
+    lanes: int
+    type: FixedType
+
+    @property
+    def width_bits(self) -> int:
+        """Bits of `tdata`."""
+        return self.lanes * self.type.width
+
+
+@dataclass(frozen=True)
+class RtlLayer:
+    """One layer of a design as a Verilog module.
+
+    Attributes:
+        layer: name in the design. module: name in Verilog.
+        files: all that the module needs, relative to the project's folder.
+        shapes: as `10x10x8 -> 8x8x16`. types: by role.
+        kept, dropped: multiplications by a constant that the module computes, and those that a zero weight saved;
+            None where the layer multiplies by no constants.
+        note: what a reader must know of how it was made; empty if nothing.
+    """
+
+    layer: str
+    module: str
+    files: tuple[str, ...]
+    shapes: str
+    types: dict[str, str]
+    kept: int | None = None
+    dropped: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RtlProject:
+    """A design written as Verilog-2001 below `path`, with `project.json` naming every part.
+
+    Attributes:
+        path: the folder. name: of the design. top: the top module.
+        clock_ns: clock period that the design asks for.
+        files: every Verilog file, relative to `path`, in an order that compiles.
+        layers: every layer that has a module of its own, in order of execution.
+        inputs, outputs: the streams of the top module.
+    """
+
+    path: Path
+    name: str
+    top: str
+    clock_ns: float
+    files: tuple[str, ...]
+    layers: tuple[RtlLayer, ...]
+    inputs: tuple[RtlPort, ...]
+    outputs: tuple[RtlPort, ...]
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> RtlProject:
+        """The project that the folder `path` (or its `project.json`) holds.
+
+        Raises:
+            RtlError: there is none, or not of this format.
+        """
+        folder = Path(path)
+        folder = folder.parent if folder.name == LIST else folder
+        source = folder / LIST
+        try:
+            document = json.loads(source.read_text())
+        except FileNotFoundError:
+            raise RtlError(f"no Verilog project at {folder}: {LIST} is missing; write it with to_verilog") from None
+        except ValueError as error:
+            raise RtlError(f"{source} is not a Verilog project: {error}") from error
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise RtlError(f"{source} is not a Verilog project of format {FORMAT}; write it anew with this fpgaprune")
+        try:
+            return cls(
+                path=folder,
+                name=document["name"],
+                top=document["top"],
+                clock_ns=float(document["clock_ns"]),
+                files=tuple(document["files"]),
+                layers=tuple(RtlLayer(**{**row, "files": tuple(row["files"])}) for row in document["layers"]),
+                inputs=tuple(_port(row) for row in document["inputs"]),
+                outputs=tuple(_port(row) for row in document["outputs"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise RtlError(f"{source} is not a whole Verilog project: {error!r} is missing or malformed") from error
+
+    def save(self) -> Path:
+        """`project.json` in the project's folder lists the project; equal projects give equal bytes."""
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "name": self.name,
+            "top": self.top,
+            "clock_ns": self.clock_ns,
+            "files": list(self.files),
+            "layers": [asdict(layer) for layer in self.layers],
+            "inputs": [{**asdict(port), "type": str(port.type)} for port in self.inputs],
+            "outputs": [{**asdict(port), "type": str(port.type)} for port in self.outputs],
+        }
+        return write_bytes(self.path / LIST, (json.dumps(document, indent=1, sort_keys=True) + "\n").encode())
+
+
+def _port(row: dict[str, Any]) -> RtlPort:
+    return RtlPort(**{**row, "shape": tuple(row["shape"]), "type": FixedType.parse(row["type"])})
