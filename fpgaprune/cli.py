@@ -47,7 +47,7 @@ def run(
 ) -> None:
     """Run a flow: train, select, finetune, certify, remove, export, hls, estimate, report.
 
-    Stages whose inputs and settings are unchanged are skipped.
+    Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
     """
     from fpgaprune.flow.config import read_config
     from fpgaprune.flow.runner import run_flow
@@ -61,12 +61,12 @@ def run(
         _print_json({"run": str(folder), "report": report})
     elif not quiet:
         _print_outcome(folder, finished.manifest["stages"])
-        for check in report["checks"]:
-            if check["holds"] is False:
-                wanted = f"{'at least' if check['at_least'] else 'at most'} {check['limit']:g}"
-                _print_problem(
-                    "check fails", f"{check['name']}: {check['quantity']} {check['measured']:.4g}, wanted {wanted}"
-                )
+    failed = [check for check in report["checks"] if check["holds"] is False]
+    for check in failed:
+        wanted = f"{'at least' if check['at_least'] else 'at most'} {check['limit']:g}"
+        _print_problem("check fails", f"{check['name']}: {check['quantity']} {check['measured']:.4g}, wanted {wanted}")
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.command()

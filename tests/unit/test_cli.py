@@ -3,8 +3,12 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
+
+from fpgaprune.cli import app
 
 PROBE = (
     "import sys\n"
@@ -47,3 +51,22 @@ def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch):
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
     assert "CODE 2" in done.stdout
+
+
+@pytest.mark.parametrize(("holds", "status"), [(True, 0), (None, 0), (False, 1)])
+def test_a_run_whose_check_fails_ends_with_1(holds, status, tmp_path, monkeypatch):
+    check = {
+        "name": "agreement",
+        "quantity": "share",
+        "holds": holds,
+        "at_least": True,
+        "limit": 0.99,
+        "measured": 0.98,
+    }
+    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "report.json").write_text(json.dumps({"checks": [check]}))
+    finished = SimpleNamespace(file=tmp_path.joinpath, manifest={})
+    monkeypatch.setattr("fpgaprune.flow.runner.run_flow", lambda *arguments: finished)
+    done = CliRunner().invoke(app, ["run", "--quiet", "--out", str(tmp_path)])
+    assert done.exit_code == status
+    assert ("check fails: agreement: share 0.98, wanted at least 0.99" in done.stderr) == (status == 1)
