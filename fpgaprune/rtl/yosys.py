@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,17 +70,41 @@ def make_netlist(
     for name, content in sources.items():
         write_bytes(folder / name, content)
     write_bytes(folder / SCRIPT, script.encode())
-    arguments = ("-s", SCRIPT) if len(yosys.command) == 1 else (SCRIPT,)
-    started = time.monotonic()
-    command = [*yosys.command, *arguments]
-    run_tool(command, folder, timeout_s, name=YOSYS.program, log_name=LOG, product=YOSYS.product, stop=stop)
-    seconds = round(time.monotonic() - started, 2)
-    types = _read_statistics(folder, top)
+    seconds = run_yosys(folder, yosys, timeout_s, stop)
+    types = read_statistics(folder / _STATISTICS)
     family.count(types)  # A cell that nobody can count ends here, not in a table.
     # Written last: while it is missing, the folder is not yet a result.
     report = {"family": family.family, "top": top, "tool": yosys.version, "seconds": seconds, "types": types}
     write_bytes(result, (json.dumps(report, indent=1, sort_keys=True) + "\n").encode())
     return Netlist(folder, types, seconds, reused=False)
+
+
+def run_yosys(folder: Path, yosys: Found, timeout_s: float, stop: Callable[[], bool] | None = None) -> float:
+    """Seconds that yosys took for the script `SCRIPT` in `folder`; its output is in `LOG` there.
+
+    Raises:
+        ToolTimeoutError: it ran too long.
+        ToolError: it died, or was stopped.
+    """
+    command = [*yosys.command, *(("-s", SCRIPT) if len(yosys.command) == 1 else (SCRIPT,))]
+    run = run_tool(command, folder, timeout_s, name=YOSYS.program, log_name=LOG, product=YOSYS.product, stop=stop)
+    return round(run.seconds, 2)
+
+
+def read_statistics(path: Path) -> dict[str, int]:
+    """Cell type to number, from what yosys's `stat -json` wrote to `path`.
+
+    Raises:
+        ToolError: it wrote nothing.
+        RtlError: it wrote something else.
+    """
+    try:
+        counted = json.loads(path.read_text())["design"]["num_cells_by_type"]
+        return {str(cell): int(number) for cell, number in sorted(counted.items())}
+    except FileNotFoundError:
+        raise ToolError(f"yosys ended without {path.name}; its output is in {path.parent / LOG}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RtlError(f"{path} holds no counts of cells: {error!r}; is that yosys 0.20 or newer?") from error
 
 
 def _script(sources: Mapping[str, bytes], top: str, family: Family) -> str:
@@ -91,7 +114,9 @@ def _script(sources: Mapping[str, bytes], top: str, family: Family) -> str:
         *reads,
         *(command.format(top=top) for command in family.synthesis),
         f"tee -q -o {_STATISTICS} stat -json",
-        f"write_json {NETLIST}",
+        # Without the library's models, so that another netlist can take this one in.
+        f"select {top}",
+        f"write_json -selected {NETLIST}",
     ]
     return "\n".join(steps) + "\n"
 
@@ -99,14 +124,3 @@ def _script(sources: Mapping[str, bytes], top: str, family: Family) -> str:
 def _digest(sources: Mapping[str, bytes], script: str, yosys: Found) -> str:
     parts = {name: hashlib.sha256(content).hexdigest() for name, content in sources.items()}
     return hashlib.sha256(json.dumps([yosys.version, script, parts]).encode()).hexdigest()
-
-
-def _read_statistics(folder: Path, top: str) -> dict[str, int]:
-    path = folder / _STATISTICS
-    try:
-        counted = json.loads(path.read_text())["design"]["num_cells_by_type"]
-        return {str(cell): int(number) for cell, number in sorted(counted.items())}
-    except FileNotFoundError:
-        raise ToolError(f"yosys ended without statistics of {top!r}; its output is in {folder / LOG}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RtlError(f"{path} holds no counts of cells: {error!r}; is that yosys 0.20 or newer?") from error
