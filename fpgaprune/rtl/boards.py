@@ -114,7 +114,7 @@ module {TOP} (
         .to_design_tlast(in_tlast), .from_design_tdata(out_tdata), .from_design_tvalid(out_tvalid),
         .from_design_tready(out_tready)
     );
-    {project.top} design (
+    {project.top} network (
         .clk(clk), .rst(rst),
         .{source.prefix}_tdata(in_tdata), .{source.prefix}_tvalid(in_tvalid), .{source.prefix}_tready(in_tready),
         .{source.prefix}_tlast(in_tlast), .{sink.prefix}_tdata(out_tdata), .{sink.prefix}_tvalid(out_tvalid),

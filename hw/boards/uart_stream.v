@@ -69,17 +69,17 @@ module uart_stream #(
     reg [8*IN_BYTES-1:0] in_shift;
     reg [15:0]           in_count;
     reg [31:0]           beat;
-    wire                 within = in_count != 16'd0 || beat != 32'd0 || receiving;
+    wire                 midway = in_count != 16'd0 || beat != 32'd0 || receiving;
     assign to_design_tdata = in_shift[IN_BITS-1:0];
     always @(posedge clk) begin
-        quiet <= (within && !receiving && !rst) ? quiet + 1'b1 : 0;
+        quiet <= (midway && !receiving && !rst) ? quiet + 1'b1 : 0;
         if (to_design_tready) to_design_tvalid <= 1'b0;
         if (rst) begin
             to_design_tvalid <= 1'b0;
             in_count         <= 16'd0;
             beat             <= 32'd0;
         end else if (in_done) begin
-            in_shift <= (in_shift >> 8) | ({{(8*IN_BYTES){1'b0}}, in_byte} << (8 * (IN_BYTES - 1)));
+            in_shift <= {in_byte, in_shift} >> 8;
             if (in_count == IN_BYTES - 1) begin
                 in_count         <= 16'd0;
                 to_design_tvalid <= 1'b1;
