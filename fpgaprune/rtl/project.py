@@ -6,11 +6,14 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import RtlError
 from fpgaprune.files import write_bytes
 from fpgaprune.fixed import FixedType
+
+if TYPE_CHECKING:
+    from fpgaprune.rtl.simulate import Simulation
 
 FORMAT = 1
 LIST = "project.json"
@@ -116,6 +119,12 @@ class RtlProject:
             )
         except (KeyError, TypeError) as error:
             raise RtlError(f"{source} is not a whole Verilog project: {error!r} is missing or malformed") from error
+
+    def simulate(self, x: Any, **options: Any) -> Simulation:
+        """What the Verilog computes for `x`, clock by clock; see `fpgaprune.rtl.simulate.simulate`."""
+        from fpgaprune.rtl.simulate import simulate
+
+        return simulate(self, x, **options)
 
     def save(self) -> Path:
         """`project.json` in the project's folder lists the project; equal projects give equal bytes."""
