@@ -14,6 +14,7 @@ from fpgaprune.fixed import FixedType
 
 if TYPE_CHECKING:
     from fpgaprune.rtl.place import PlaceAndRoute
+    from fpgaprune.rtl.simulate import Simulation
     from fpgaprune.rtl.synthesis import Synthesis
 
 FORMAT = 1
@@ -120,6 +121,12 @@ class RtlProject:
             )
         except (KeyError, TypeError) as error:
             raise RtlError(f"{source} is not a whole Verilog project: {error!r} is missing or malformed") from error
+
+    def simulate(self, x: Any, **options: Any) -> Simulation:
+        """What the Verilog computes for `x`, clock by clock; see `fpgaprune.rtl.simulate.simulate`."""
+        from fpgaprune.rtl.simulate import simulate
+
+        return simulate(self, x, **options)
 
     def save(self) -> Path:
         """`project.json` in the project's folder lists the project; equal projects give equal bytes."""
