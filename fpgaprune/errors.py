@@ -95,3 +95,7 @@ class RunError(FpgaPruneError, RuntimeError):
 
 class ToolError(FpgaPruneError, RuntimeError):
     """An external tool is missing, failed or ran too long."""
+
+
+class ToolTimeoutError(ToolError):
+    """An external tool did not end within its time limit and was stopped."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from fpgaprune.errors import ToolError
+from fpgaprune.errors import ToolError, ToolTimeoutError
 
 # Every process that a run starts inherits this variable, also one that leaves the process group.
 _MARK = "FPGAPRUNE_RUN"
@@ -70,8 +70,10 @@ def run_tool(
     *,
     product: str = "an external tool",
     advice: str = "add its folder to PATH",
+    name: str | None = None,
     log_name: str | None = None,
     environment: Mapping[str, str] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> ToolRun:
     """`command` ran in `folder` and ended with code 0, and no process that it started is left.
 
@@ -87,11 +89,14 @@ def run_tool(
         on_line: gets each line of output soon after it was written.
         product: what the tool belongs to, for the message of the error that it is missing.
         advice: how a missing tool is made visible or installed, for the same message.
+        name: of the tool in messages, where it is not that of the program.
         log_name: name of the log in `folder`; needed where one tool runs several times at once there.
         environment: variables set for the tool beside those of this process.
+        stop: asked many times a second; the tool is ended once it says True, as by a timeout.
 
     Raises:
-        ToolError: the tool is missing, ended with another code, or ran too long.
+        ToolTimeoutError: the tool ran too long.
+        ToolError: the tool is missing, ended with another code, or was stopped.
         ValueError: the command is empty, or the time is not above 0.
     """
     if not command or not timeout_s > 0:
@@ -102,7 +107,7 @@ def run_tool(
     program = find_tool(command[0])
     if program is None:
         raise ToolError(_missing(command, place, product, advice))
-    name = Path(command[0]).name
+    name = name or Path(command[0]).name
     log = place / (log_name or f"fpgaprune_{name}.log")
     mark = uuid.uuid4().hex
     started = time.monotonic()
@@ -124,10 +129,12 @@ def run_tool(
             while not _ended(process):
                 rest = _pass_lines(tail, rest, on_line)
                 if time.monotonic() - started > timeout_s:
-                    raise ToolError(
+                    raise ToolTimeoutError(
                         f"{name} ran longer than {timeout_s:g} s in {place} and was stopped; its output is in {log}; "
                         f"allow more time, or make the design smaller"
                     )
+                if stop is not None and stop():
+                    raise ToolError(f"{name} was stopped in {place}; its output is in {log}; run it again to go on")
                 time.sleep(_POLL_S)
             rest = _pass_lines(tail, rest, on_line)
             if rest and on_line is not None:

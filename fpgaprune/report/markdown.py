@@ -19,6 +19,7 @@ from fpgaprune.report.estimate_tables import (
     totals_table,
 )
 from fpgaprune.report.figures import KEPT, LOCKED, REMOVED, kernel_states
+from fpgaprune.report.measured import measured_tables
 from fpgaprune.report.numbers import NO_BREAK
 from fpgaprune.report.run_tables import (
     certificate_table,
@@ -55,6 +56,16 @@ def render_markdown(report: RunReport) -> str:
         ]
         blocks += [block for stage in stages for block in _table(totals_table(report, stage))]
         blocks += [*_table(speed_table(report)), _list(estimate_notes(report))]
+    measured = measured_tables(report)
+    if measured:
+        blocks += [
+            "## Measured with open tools",
+            _wrap(
+                "The network as streaming Verilog, synthesised by yosys and, where asked for, placed and routed by "
+                "nextpnr: another implementation than the one estimated above. Each table holds one stage."
+            ),
+            *(block for table in measured for block in _table(table)),
+        ]
     if report.layers:
         blocks += ["## What was saved", *_table(kernels_table(report)), *_masks(report)]
         multiplications = multiplications_table(report)

@@ -6,11 +6,16 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import RtlError
 from fpgaprune.files import write_bytes
 from fpgaprune.fixed import FixedType
+
+if TYPE_CHECKING:
+    from fpgaprune.rtl.place import PlaceAndRoute
+    from fpgaprune.rtl.simulate import Simulation
+    from fpgaprune.rtl.synthesis import Synthesis
 
 FORMAT = 1
 LIST = "project.json"
@@ -117,6 +122,12 @@ class RtlProject:
         except (KeyError, TypeError) as error:
             raise RtlError(f"{source} is not a whole Verilog project: {error!r} is missing or malformed") from error
 
+    def simulate(self, x: Any, **options: Any) -> Simulation:
+        """What the Verilog computes for `x`, clock by clock; see `fpgaprune.rtl.simulate.simulate`."""
+        from fpgaprune.rtl.simulate import simulate
+
+        return simulate(self, x, **options)
+
     def save(self) -> Path:
         """`project.json` in the project's folder lists the project; equal projects give equal bytes."""
         document: dict[str, Any] = {
@@ -130,6 +141,18 @@ class RtlProject:
             "outputs": [{**asdict(port), "type": str(port.type)} for port in self.outputs],
         }
         return write_bytes(self.path / LIST, (json.dumps(document, indent=1, sort_keys=True) + "\n").encode())
+
+    def synthesize(self, family: str, **options: Any) -> Synthesis:
+        """What each layer and the whole take on devices of `family`; see `fpgaprune.rtl.synthesis.synthesize`."""
+        from fpgaprune.rtl.synthesis import synthesize
+
+        return synthesize(self, family, **options)
+
+    def place_and_route(self, family: str = "ecp5", device: str | None = None, **options: Any) -> PlaceAndRoute:
+        """The project on a device, and its clock there; see `fpgaprune.rtl.place.place_and_route`."""
+        from fpgaprune.rtl.place import place_and_route
+
+        return place_and_route(self, family, device, **options)
 
 
 def _port(row: dict[str, Any]) -> RtlPort:

@@ -10,7 +10,7 @@ from fpgaprune.errors import ReportError
 from fpgaprune.vendor.layer_rows import match_layers
 from fpgaprune.vendor.report import RESOURCES, STAGES, SUMMARY, Cycles, ModuleRow, Usage, VendorReport
 
-COLUMNS = ("analytic_csynth", "csynth", "analytic_synth", "synth", "route", "cosim")
+COLUMNS = ("analytic_csynth", "csynth", "analytic_synth", "synth", "route", "cosim", "synth(open)", "route(ecp5)")
 RATIOS = {"csynth": ("analytic_csynth", "csynth"), "synth": ("analytic_synth", "synth")}
 _CYCLES = {
     "latency_min_cycles": "latency_min",

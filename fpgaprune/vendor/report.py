@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-STAGES = ("csynth", "synth", "route", "cosim")
+# The last two are of open tools, and of Verilog that no vendor's C synthesis made.
+STAGES = ("csynth", "synth", "route", "cosim", "synth(open)", "route(ecp5)")
 RESOURCES = ("lut", "ff", "dsp", "bram18", "uram")
 SUMMARY = "summary"
 CYCLES = ("latency_min", "latency_max", "interval_min", "interval_max")
@@ -86,7 +87,7 @@ class VendorReport:
     Attributes:
         tool, tool_version: as printed, `Vitis HLS` and `2022.2`.
         stage: `csynth` (the estimate of a C-to-RTL tool), `synth` (after logic synthesis), `route` (placed and
-            routed) or `cosim` (measured in RTL simulation).
+            routed), `cosim` (measured in RTL simulation), or what open tools measured: `synth(open)`, `route(ecp5)`.
         design: top module that the report is about. part: device or order number, as printed.
         clock_ns: period asked for. est_clock_ns: period that the tool estimates or reached.
         slack_ns: worst setup slack, negative where timing is not met.

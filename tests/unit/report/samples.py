@@ -79,3 +79,46 @@ def run_report(**changes: Any) -> RunReport:
         "seed": 1,
     }
     return RunReport(**{**fields, **changes})
+
+
+def measured(**changes: Any) -> dict[str, Any]:
+    """What open tools found of the run, in the form of `measure.json`."""
+
+    def cells(lut: int) -> dict[str, Any]:
+        return {"lut": lut, "ff": lut // 2, "carry": 9, "dsp": 0, "bram18": 1, "uram": 0, "own": {}, "types": {}}
+
+    layers = [
+        {"layer": name, "module": name, "kept": kept, "dropped": 9, "seconds": 1.5, "left_out": "", "cells": cells(lut)}
+        for name, kept, lut in (("conv1", 70, 812), ("conv2", 300, 4321), ("dense", 50, 222))
+    ]
+    whole = {**layers[0], "layer": None, "module": "top", "cells": cells(5432)}
+    synthesis = {
+        "stage": "synth(open)",
+        "family": "xc7",
+        "tool": "Yosys 0.70",
+        "note": "lut counts 6-input LUTs",
+        "layers": layers,
+        "whole": whole,
+        "total": whole["cells"],
+        "total_of": "whole design, flattened",
+    }
+    used = {"lut": 9012, "ff": 3000, "dsp": 0, "bram18": 2}
+    route = {
+        "stage": "route(ecp5)",
+        "device": "lfe5u-25f",
+        "package": "CABGA381",
+        "speed": 6,
+        "tool": "nextpnr-ecp5 0.11",
+        "target_mhz": 200.0,
+        "fmax_mhz": 91.25,
+        "fmax_range_mhz": [88.0, 95.5],
+        "used": used,
+        "capacity": {"lut": 24288, "ff": 24288, "dsp": 28, "bram18": 56},
+        "runs": [
+            {"seed": seed, "fmax_mhz": mhz, "used": used, "seconds": 9.0, "left_out": ""}
+            for seed, mhz in ((1, 88.0), (2, 91.25), (3, 95.5))
+        ],
+    }
+    kernels = [{"layer": "conv1", "kept": 8, "total": 16}, {"layer": "conv2", "kept": 200, "total": 512}]
+    found = {"format": 1, "part_family": "xc7", "kernels": kernels, "bitstream": None}
+    return {**found, "synth(open)": {"xc7": synthesis}, "route(ecp5)": route, **changes}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor import ModuleRow, Usage, parse_reports
+from fpgaprune.vendor import ModuleRow, Usage, VendorReport, parse_reports
 from fpgaprune.vendor.compare import COLUMNS, compare
 from fpgaprune.vendor.layer_rows import match_layers
 
@@ -56,6 +56,19 @@ def find(table, figure, layer=None, design="a"):
     return row
 
 
+def test_open_tools_have_columns_of_their_own_and_no_ratio():
+    rows = (ModuleRow("fc1", "fc1", Usage(lut=555)), ModuleRow("fc2", "fc2", Usage(lut=444)))
+    opened = VendorReport("Yosys", None, "synth(open)", design="net", total=Usage(lut=1111, ff=9), rows=rows)
+    routed = VendorReport("nextpnr", None, "route(ecp5)", design="net", total=Usage(lut=2222), est_clock_ns=9.5)
+    table = compare({"a": [*reports(csynth()), opened, routed]}, {"a": estimate()})
+    whole = find(table, "lut")
+    assert (whole.values["csynth"], whole.values["synth(open)"], whole.values["route(ecp5)"]) == (4567, 1111, 2222)
+    assert set(whole.ratios) == {"csynth", "synth"}
+    assert whole.values["synth"] is None
+    assert find(table, "lut", "fc1").values["synth(open)"] == 555
+    assert find(table, "est_clock_ns").values["route(ecp5)"] == 9.5
+
+
 def test_every_stage_has_a_column_of_its_own():
     table = compare({"a": reports(csynth(), utilization(ROWS), hierarchy(), timing(), cosim())}, {"a": estimate()})
     assert table.columns == COLUMNS
@@ -66,6 +79,8 @@ def test_every_stage_has_a_column_of_its_own():
         "synth": 2000,
         "route": 1000,
         "cosim": None,
+        "synth(open)": None,
+        "route(ecp5)": None,
     }
     assert find(table, "lut").ratios == {"csynth": 2.0, "synth": 0.5}
     latency = find(table, "latency_max_cycles")
@@ -76,6 +91,8 @@ def test_every_stage_has_a_column_of_its_own():
         "synth": None,
         "route": None,
         "cosim": 23290,
+        "synth(open)": None,
+        "route(ecp5)": None,
     }
     assert latency.ratios == {"csynth": 1.0, "synth": None}
     assert find(table, "interval_max_cycles").ratios["csynth"] == 2.0

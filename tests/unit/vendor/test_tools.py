@@ -202,3 +202,11 @@ def test_a_folder_that_is_missing_is_an_error(bench):
 def test_senseless_arguments_are_refused(bench, command, timeout_s):
     with pytest.raises(ValueError, match="wanted a tool and more than 0 seconds"):
         run_tool(command, bench, timeout_s)
+
+
+def test_a_tool_ends_when_its_caller_wants_no_more_of_it(bench):
+    fake(bench, "vivado", "echo $$ > tool.pid; sleep 60")
+    pid = bench / "my project" / "tool.pid"
+    with pytest.raises(ToolError, match=r"vivado was stopped in .*; run it again to go on"):
+        processes.run_tool(["vivado"], bench / "my project", 30, stop=pid.exists)
+    assert gone(pid)

@@ -1,0 +1,151 @@
+"""`Family` and `Cells`: what the cells of a synthesised netlist take on a device, by the lists in `hw/synth`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from fpgaprune.errors import RtlError, TargetError
+from fpgaprune.target import Part, hardware_path
+
+FIGURES = ("lut", "ff", "carry", "dsp", "bram18", "uram")
+_TEXTS = ("family", "name", "source", "date", "note")
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """What a netlist takes, counted from its cells; a resource that has no meaning in the family is None.
+
+    Attributes:
+        lut: look-up tables, those that hold shift registers or distributed RAM among them. ff: flip-flops.
+        carry: carry cells, under the netlist's own cell. dsp: DSP blocks or multipliers.
+        bram18: block RAMs of 18 Kb (one of 36 Kb is two). uram: 288 Kb UltraRAMs.
+        own: blocks without a common unit, by cell type, as iCE40's 4 Kb memories.
+        types: every cell of the netlist, by type.
+    """
+
+    lut: int | None
+    ff: int | None
+    carry: int | None
+    dsp: int | None
+    bram18: int | None
+    uram: int | None
+    own: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
+    types: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
+
+    @classmethod
+    def sum(cls, parts: Iterable[Cells]) -> Cells:
+        """All `parts` together; what is unknown of one is unknown of the sum."""
+        listed = list(parts)
+        figures = {name: _sum(getattr(part, name) for part in listed) for name in FIGURES}
+        return cls(**figures, own=_merge(p.own for p in listed), types=_merge(p.types for p in listed))
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as JSON data."""
+        return {**{name: getattr(self, name) for name in FIGURES}, "own": dict(self.own), "types": dict(self.types)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Cells:
+        """The counts that `to_json` gave."""
+        return cls(**data)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A device family that yosys synthesises for.
+
+    Attributes:
+        family: as `xc7`. name: as its vendor says it. parts: families of `hw/parts` that it stands for.
+        synthesis: yosys's commands; `{top}` is the module.
+        takes: figure -> cell type -> how much of it one cell takes.
+        own: cell types that count under their own name. free: cell types that take none of these.
+        source, date: of the counts. note: what a figure counts.
+    """
+
+    family: str
+    name: str
+    parts: tuple[str, ...]
+    synthesis: tuple[str, ...]
+    takes: Mapping[str, Mapping[str, int]]
+    own: frozenset[str]
+    free: frozenset[str]
+    source: str
+    date: str
+    note: str
+
+    def count(self, types: Mapping[str, int]) -> Cells:
+        """What a netlist of `types` (cell type to number) takes.
+
+        Raises:
+            RtlError: a cell type is in none of the family's lists, so that nothing can be said of it.
+        """
+        # yosys marks where a flattened module stood; nothing of the device is used for it.
+        real = {cell: number for cell, number in types.items() if cell != "$scopeinfo"}
+        known = {*self.own, *self.free}.union(*self.takes.values())
+        unknown = sorted(set(real) - known)
+        if unknown:
+            raise RtlError(
+                f"the netlist for {self.family} has cells {', '.join(unknown)}, which hw/synth/{self.family}.toml "
+                "does not list; add what each takes on the device"
+            )
+        figures = {
+            name: sum(self.takes[name].get(cell, 0) * number for cell, number in real.items())
+            if name in self.takes
+            else None
+            for name in FIGURES
+        }
+        own = {cell: number for cell, number in sorted(real.items()) if cell in self.own}
+        return Cells(**figures, own=own, types=dict(sorted(real.items())))
+
+
+@cache
+def list_families() -> tuple[str, ...]:
+    """Names of the families that open synthesis knows."""
+    return tuple(sorted(path.stem for path in hardware_path("synth").glob("*.toml")))
+
+
+@cache
+def find_family(family: str) -> Family:
+    """The family called `family`, from `hw/synth`.
+
+    Raises:
+        TargetError: there is none; the message lists those that are.
+    """
+    if family not in list_families():
+        raise TargetError(f"family {family!r} is unknown to open synthesis; wanted one of {', '.join(list_families())}")
+    document = tomllib.loads(hardware_path("synth", f"{family}.toml").read_text(encoding="utf-8"))
+    return Family(
+        **{key: document.pop(key) for key in _TEXTS},
+        parts=tuple(document.pop("parts")),
+        synthesis=tuple(document.pop("synthesis")),
+        own=frozenset(document.pop("own", ())),
+        free=frozenset(document.pop("free", ())),
+        takes=document,
+    )
+
+
+def family_of(part: Part) -> str | None:
+    """The family of open synthesis that `part` belongs to; None where there is none."""
+    return next((name for name in list_families() if part.family in find_family(name).parts), None)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    total = 0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total
+
+
+def _merge(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in counts:
+        for key, number in one.items():
+            total[key] = total.get(key, 0) + number
+    return dict(sorted(total.items()))

@@ -1,0 +1,327 @@
+"""`Chain`: what a layer does to a stream, as a row of modules that pass beats to each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.number import Number
+
+# What the input beats are that each output beat waits for: entry j is how many must have come before beat j leaves.
+Need = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of beats between two modules.
+
+    Attributes:
+        shape: of one sample, channels last.
+        beats: per sample, position by position. lanes: values in one beat, value 0 in the lowest bits.
+        width, signed, fraction: of each value.
+        low, high: bounds of each raw value.
+    """
+
+    shape: tuple[int, ...]
+    beats: int
+    lanes: int
+    width: int
+    signed: bool
+    fraction: int
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], kind: FixedType) -> Stream:
+        """A stream of whole pixels of type `kind`."""
+        low = -(1 << (kind.width - 1)) if kind.signed else 0
+        return cls(shape, math.prod(shape[:-1]), shape[-1], kind.width, kind.signed, kind.fraction, low, kind.raw_max)
+
+    @property
+    def bits(self) -> int:
+        """Width of the data bus."""
+        return self.lanes * self.width
+
+    def kind(self) -> FixedType:
+        """The type of each value; modes of rounding and overflow are those of nobody."""
+        return FixedType(self.width, self.width - self.fraction, self.signed)
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of `hw/rtl` in a chain.
+
+    Attributes:
+        name: of the module. parameters: by name.
+        before, after: bits of data in and out.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Computation:
+    """A circuit in a chain, `copies` times side by side.
+
+    Attributes:
+        role: what it computes, part of its module's name.
+        circuit: what is computed.
+        copies: how often.
+    """
+
+    role: str
+    circuit: Circuit
+    copies: int
+
+    @property
+    def before(self) -> int:
+        """Bits of data in."""
+        return self.copies * sum(width for width, _ in self.circuit.inputs)
+
+    @property
+    def after(self) -> int:
+        """Bits of data out."""
+        return self.copies * sum(width for _, width in self.circuit.outputs)
+
+
+Link = Module | Computation
+
+
+@dataclass
+class Chain:
+    """Modules in a row, and the stream that leaves the last one.
+
+    Attributes:
+        stream: what leaves.
+        need: for each beat that leaves, the beats that must have come in.
+        links: the modules, first to last.
+        held: beats that the modules can hold together, a measure of delay.
+        kept, dropped: multiplications by constants, computed and saved by zeros; None where there are none.
+        notes: what a reader of the layer must know.
+    """
+
+    stream: Stream
+    need: Need
+    links: list[Link] = field(default_factory=list)
+    held: int = 0
+    kept: int | None = None
+    dropped: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, stream: Stream) -> Chain:
+        """The chain without a module."""
+        return cls(stream, np.arange(1, stream.beats + 1))
+
+    def register(self) -> None:
+        """A register cuts the paths between this layer and the one before it."""
+        self._module("fp_register", self.stream, (), self.need, 2)
+
+    def relaid(self, lanes: int) -> None:
+        """Each beat has `lanes` values."""
+        have = self.stream.lanes
+        if lanes % have == 0:
+            self.gather(lanes // have)
+        elif have % lanes == 0:
+            self.scatter(have // lanes)
+        else:
+            self.gather(self.stream.beats)
+            self.scatter(self.stream.lanes // lanes)
+
+    def gather(self, count: int) -> None:
+        """`count` beats have become one."""
+        if count == 1:
+            return
+        s = self.stream
+        after = replace(s, beats=s.beats // count, lanes=s.lanes * count)
+        self._module("fp_gather", after, (("BEATS", count),), self.need[count - 1 :: count], 1)
+
+    def scatter(self, count: int) -> None:
+        """One beat has become `count` beats."""
+        if count == 1:
+            return
+        s = self.stream
+        after = replace(s, beats=s.beats * count, lanes=s.lanes // count)
+        self._module("fp_scatter", after, (("BEATS", count),), np.repeat(self.need, count), count, width=after.bits)
+
+    def repeat(self, count: int) -> None:
+        """Each beat leaves `count` times."""
+        after = replace(self.stream, beats=self.stream.beats * count)
+        self._module("fp_repeat", after, (("BEATS", count),), np.repeat(self.need, count), 0)
+
+    def image(self) -> tuple[int, int]:
+        """Rows and columns of the image, whose pixels the beats are from now on."""
+        shape = self.stream.shape
+        self.relaid(shape[-1])
+        return (1, shape[0]) if len(shape) == 2 else (shape[0], shape[1])
+
+    def pad(self, sides: tuple[int, int, int, int], value: int) -> None:
+        """The image has `value` around it: (top, bottom, left, right)."""
+        if not any(sides):
+            return
+        rows, columns = self.image()
+        top, bottom, left, right = sides
+        s = self.stream
+        fill = "".join(format(value & ((1 << s.width) - 1), f"0{s.width}b") * s.lanes)
+        after = self._reshaped(rows + top + bottom, columns + left + right, s.lanes)
+        after = replace(after, low=min(s.low, value), high=max(s.high, value))
+        inside = np.zeros((rows + top + bottom, columns + left + right), np.int64)
+        inside[top : top + rows, left : left + columns] = 1
+        need = self.need[np.maximum(np.cumsum(inside), 1) - 1]
+        names = ("TOP", "BOTTOM", "LEFT", "RIGHT")
+        parameters = (("ROWS", rows), ("COLUMNS", columns), *zip(names, sides, strict=True))
+        self._module("fp_pad", after, (*parameters, ("FILL", f"{s.bits}'h{int(fill, 2):x}")), need, 0)
+
+    def crop(self, sides: tuple[int, int, int, int]) -> None:
+        """The image has lost rows and columns at its sides: (top, bottom, left, right)."""
+        rows, columns = self.image()
+        top, bottom, left, right = sides
+        after = self._reshaped(rows - top - bottom, columns - left - right, self.stream.lanes)
+        need = self.need.reshape(rows, columns)[top : rows - bottom, left : columns - right].reshape(-1)
+        names = ("TOP", "BOTTOM", "LEFT", "RIGHT")
+        parameters = (("ROWS", rows), ("COLUMNS", columns), *zip(names, sides, strict=True))
+        self._module("fp_crop", after, parameters, need, 0)
+
+    def upsample(self, factors: tuple[int, int]) -> None:
+        """Every pixel is repeated by (vertical, horizontal) `factors`."""
+        rows, columns = self.image()
+        after = self._reshaped(rows * factors[0], columns * factors[1], self.stream.lanes)
+        # A row's repetitions come from its end, so only the first one waits for pixels.
+        pixels = self.need.reshape(rows, columns)
+        first = np.repeat(pixels, factors[1], axis=1)
+        again = np.repeat(pixels[:, -1:], columns * factors[1], axis=1)
+        need = np.concatenate([first[:, None]] + [again[:, None]] * (factors[0] - 1), axis=1).reshape(-1)
+        parameters = (("COLUMNS", columns), ("FY", factors[0]), ("FX", factors[1]))
+        self._module("fp_upsample", after, parameters, need, 0)
+
+    def window(self, size: tuple[int, int], stride: tuple[int, int]) -> None:
+        """Each beat is a window of the image, tap by tap, row by row."""
+        rows, columns = self.image()
+        if size == (1, 1) and stride == (1, 1):
+            return
+        s = self.stream
+        high, wide = (rows - size[0]) // stride[0] + 1, (columns - size[1]) // stride[1] + 1
+        after = self._reshaped(high, wide, s.lanes * size[0] * size[1])
+        ends = self.need.reshape(rows, columns)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
+        numbers = (rows, columns, *size, *stride)
+        parameters = tuple(zip(("ROWS", "COLUMNS", "KH", "KW", "SH", "SW"), numbers, strict=True))
+        self._module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 1)
+
+    def accumulate(self) -> None:
+        """One beat is left of each sample: the sum of all, lane by lane; exact."""
+        s = self.stream
+        low, high = s.low * s.beats, s.high * s.beats
+        width = max(max(-low - 1, high).bit_length() + 1, s.width + 1)
+        after = replace(s, beats=1, width=width, low=low, high=high)
+        parameters = (("LANES", s.lanes), ("OUT_WIDTH", width), ("BEATS", s.beats))
+        self._module("fp_accumulate", after, parameters, self.need[-1:], 1, width=s.width)
+
+    def largest(self) -> None:
+        """One beat is left of each sample: the largest of all, lane by lane."""
+        s = self.stream
+        parameters = (("LANES", s.lanes), ("BEATS", s.beats))
+        self._module("fp_largest", replace(s, beats=1), parameters, self.need[-1:], 1, width=s.width)
+
+    def compute(
+        self,
+        role: str,
+        function: Callable[[list[Number]], list[Number]],
+        kind: FixedType | None = None,
+    ) -> None:
+        """Each beat is `function` of the beat before, as values of `kind`, or of just enough signed bits."""
+        circuit = Circuit()
+        self._computed(role, circuit, function(self._inputs(circuit, self.stream.lanes)), 1, kind)
+
+    def compute_numbered(
+        self, role: str, function: Callable[[list[Number], Number], list[Number]], kind: FixedType | None = None
+    ) -> None:
+        """As `compute`, with the number of the beat in its sample beside it."""
+        s = self.stream
+        bits = max(1, (s.beats - 1).bit_length())
+        numbered = Module("fp_sequence", _texts((("WIDTH", s.bits), ("BEATS", s.beats), ("BITS", bits))), s.bits, 0)
+        self.links.append(replace(numbered, after=s.bits + bits))
+        circuit = Circuit()
+        values = self._inputs(circuit, s.lanes)
+        number = Number(circuit, circuit.input(bits, False, 0, s.beats - 1), 0)
+        self._computed(role, circuit, function(values, number), 1, kind)
+
+    def compute_lanes(self, role: str, function: Callable[[Number], Number], kind: FixedType | None = None) -> None:
+        """Each value is `function` of the value before."""
+        circuit = Circuit()
+        self._computed(role, circuit, [function(self._inputs(circuit, 1)[0])], self.stream.lanes, kind)
+
+    def assign(self, kind: FixedType) -> None:
+        """Each value is assigned to a variable of type `kind`."""
+        self.compute_lanes("cast", lambda x: x.into(kind), kind)
+
+    def widened(self, width: int) -> None:
+        """Each value is a signed number of `width` bits, at least as many as now."""
+        s = self.stream
+        if s.signed and s.width == width:
+            return
+        circuit = Circuit()
+        circuit.output(circuit.input(s.width, s.signed, s.low, s.high), width)
+        self.links.append(Computation("widen", circuit, s.lanes))
+        self.stream = replace(s, width=width, signed=True)
+
+    def renamed(self, shape: tuple[int, ...]) -> None:
+        """The same beats, as a sample of another shape."""
+        self.stream = replace(self.stream, shape=shape)
+
+    def _inputs(self, circuit: Circuit, count: int) -> list[Number]:
+        s = self.stream
+        return [Number(circuit, circuit.input(s.width, s.signed, s.low, s.high), s.fraction) for _ in range(count)]
+
+    def _computed(
+        self, role: str, circuit: Circuit, results: Sequence[Number], copies: int, kind: FixedType | None
+    ) -> None:
+        s = self.stream
+        low, high = min(r.low for r in results), max(r.high for r in results)
+        width = kind.width if kind else max(r.node.width for r in results)
+        after = replace(
+            s,
+            lanes=copies * len(results),
+            width=width,
+            signed=kind.signed if kind else True,
+            fraction=results[0].fraction,
+            low=low,
+            high=high,
+        )
+        same = [r.place for r in results] == list(range(len(circuit.inputs)))
+        if not (same and width == s.width and after.signed == s.signed):
+            for result in results:
+                circuit.output(result.place, width)
+            self.links.append(Computation(role, circuit, copies))
+            self.held += 1
+        self.stream = after
+
+    def _reshaped(self, rows: int, columns: int, lanes: int) -> Stream:
+        shape = (columns, lanes) if len(self.stream.shape) == 2 else (rows, columns, lanes)
+        return replace(self.stream, shape=shape, beats=rows * columns, lanes=lanes)
+
+    def _module(
+        self,
+        name: str,
+        after: Stream,
+        parameters: Sequence[tuple[str, int | str]],
+        need: Need,
+        held: int,
+        width: int | None = None,
+    ) -> None:
+        before = self.stream
+        texts = _texts((("WIDTH", before.bits if width is None else width), *parameters))
+        self.links.append(Module(name, texts, before.bits, after.bits))
+        self.stream, self.need, self.held = after, need, self.held + held
+
+
+def _texts(parameters: Sequence[tuple[str, int | str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, str(value)) for name, value in parameters)

@@ -1,0 +1,276 @@
+"""`Circuit`: integer arithmetic as a graph in which every value knows the bounds between which it lies.
+
+Widths in the Verilog follow from the bounds, so no bit is ever lost by accident. The graph can be computed in
+Python as well, which is how its Verilog is told apart from its meaning in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Adder levels that each operation takes; what is missing here is wiring.
+COSTS = {
+    "add": 1,
+    "sub": 1,
+    "max": 1,
+    "clip": 1,
+    "inside": 1,
+    "less": 1,
+    "select": 1,
+    "rom": 2,
+    "mul": 3,
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """One value of a circuit.
+
+    Attributes:
+        op: `input`, `const`, `shl`, `shr`, `wrap` or a key of `COSTS`.
+        args: places of the operands in the circuit.
+        params: numbers that belong to the operation (shifts, bounds, the value of a constant, a table's place).
+        low, high: bounds of the value.
+    """
+
+    op: str
+    args: tuple[int, ...]
+    params: tuple[int, ...]
+    low: int
+    high: int
+
+    @property
+    def width(self) -> int:
+        """Bits of two's complement that hold every value, at least one."""
+        return max((-self.low - 1).bit_length() if self.low < 0 else 0, max(self.high, 0).bit_length()) + 1
+
+
+class Circuit:
+    """A graph of `Node`s, operands before users; equal nodes exist once.
+
+    Attributes:
+        nodes: in the order in which they were made.
+        tables: contents of the read-only memories.
+        inputs: width in bits and signedness of each input, first in the lowest bits of the input bus.
+        outputs: for each value that leaves, its node and the bits that it takes on the output bus.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.tables: list[tuple[int, ...]] = []
+        self.inputs: list[tuple[int, bool]] = []
+        self.outputs: list[tuple[int, int]] = []
+        self._known: dict[Node, int] = {}
+
+    def input(self, width: int, signed: bool, low: int, high: int) -> int:
+        """The next `width` bits of the input bus, known to lie between `low` and `high`."""
+        self.inputs.append((width, signed))
+        return self._add("input", (), (len(self.inputs) - 1,), low, high)
+
+    def output(self, node: int, width: int) -> None:
+        """`node` takes the next `width` bits of the output bus."""
+        self.outputs.append((node, width))
+
+    def const(self, value: int) -> int:
+        """The constant `value`."""
+        return self._add("const", (), (value,), value, value)
+
+    def add(self, a: int, b: int, shift_a: int = 0, shift_b: int = 0) -> int:
+        """`(a << shift_a) + (b << shift_b)`."""
+        x, y = self.nodes[a], self.nodes[b]
+        if x.op == "const" and y.op == "const":
+            return self.const((x.low << shift_a) + (y.low << shift_b))
+        if _is_zero(x):
+            return self.shl(b, shift_b)
+        if _is_zero(y):
+            return self.shl(a, shift_a)
+        low, high = (x.low << shift_a) + (y.low << shift_b), (x.high << shift_a) + (y.high << shift_b)
+        return self._add("add", (a, b), (shift_a, shift_b), low, high)
+
+    def sub(self, a: int, b: int, shift_a: int = 0, shift_b: int = 0) -> int:
+        """`(a << shift_a) - (b << shift_b)`."""
+        x, y = self.nodes[a], self.nodes[b]
+        if x.op == "const" and y.op == "const":
+            return self.const((x.low << shift_a) - (y.low << shift_b))
+        if _is_zero(y):
+            return self.shl(a, shift_a)
+        low, high = (x.low << shift_a) - (y.high << shift_b), (x.high << shift_a) - (y.low << shift_b)
+        return self._add("sub", (a, b), (shift_a, shift_b), low, high)
+
+    def mul(self, a: int, b: int) -> int:
+        """`a * b`; a constant power of two is wiring."""
+        x, y = self.nodes[a], self.nodes[b]
+        if x.op == "const":
+            (a, x), (b, y) = (b, y), (a, x)
+        if y.op == "const":
+            if x.op == "const" or y.low == 0:
+                return self.const(x.low * y.low)
+            if y.low > 0 and y.low & (y.low - 1) == 0:
+                return self.shl(a, y.low.bit_length() - 1)
+        corners = [p * q for p in (x.low, x.high) for q in (y.low, y.high)]
+        return self._add("mul", (a, b), (), min(corners), max(corners))
+
+    def shl(self, a: int, shift: int) -> int:
+        """`a << shift`."""
+        x = self.nodes[a]
+        if shift == 0:
+            return a
+        if x.op == "const":
+            return self.const(x.low << shift)
+        if x.op == "shl":
+            return self.shl(x.args[0], x.params[0] + shift)
+        return self._add("shl", (a,), (shift,), x.low << shift, x.high << shift)
+
+    def shr(self, a: int, shift: int) -> int:
+        """`a >> shift`, towards minus infinity."""
+        x = self.nodes[a]
+        if shift == 0:
+            return a
+        low, high = x.low >> shift, x.high >> shift
+        if low == high:
+            return self.const(low)
+        return self._add("shr", (a,), (shift,), low, high)
+
+    def wrap(self, a: int, width: int, signed: bool) -> int:
+        """The lowest `width` bits of `a`, read as a number of that signedness."""
+        x = self.nodes[a]
+        low = -(1 << (width - 1)) if signed else 0
+        high = low + (1 << width) - 1
+        if low <= x.low and x.high <= high:
+            return a
+        if x.op == "const":
+            return self.const(_wrapped(x.low, width, signed))
+        return self._add("wrap", (a,), (width, int(signed)), low, high)
+
+    def clip(self, a: int, low: int, high: int) -> int:
+        """`a` brought between `low` and `high`."""
+        x = self.nodes[a]
+        bottom, top = min(max(x.low, low), high), max(min(x.high, high), low)
+        if low <= x.low and x.high <= high:
+            return a
+        if bottom == top:
+            return self.const(bottom)
+        return self._add("clip", (a,), (low, high), bottom, top)
+
+    def inside(self, a: int, low: int, high: int) -> int:
+        """`a` where it lies from `low` to `high`, else 0."""
+        x = self.nodes[a]
+        if low <= x.low and x.high <= high:
+            return a
+        if x.high < low or high < x.low:
+            return self.const(0)
+        return self._add("inside", (a,), (low, high), min(max(x.low, low), 0), max(min(x.high, high), 0))
+
+    def less(self, a: int, b: int) -> int:
+        """1 where `a < b`, else 0."""
+        x, y = self.nodes[a], self.nodes[b]
+        if x.high < y.low or x.low >= y.high:
+            return self.const(int(x.high < y.low))
+        return self._add("less", (a, b), (), 0, 1)
+
+    def larger(self, a: int, b: int) -> int:
+        """The larger of `a` and `b`."""
+        x, y = self.nodes[a], self.nodes[b]
+        if a == b or x.low >= y.high:
+            return a
+        if y.low >= x.high:
+            return b
+        return self._add("max", (a, b), (), max(x.low, y.low), max(x.high, y.high))
+
+    def select(self, condition: int, a: int, b: int) -> int:
+        """`a` where `condition` (0 or 1) is 1, else `b`."""
+        c, x, y = (self.nodes[i] for i in (condition, a, b))
+        if c.op == "const":
+            return a if c.low else b
+        if a == b:
+            return a
+        return self._add("select", (condition, a, b), (), min(x.low, y.low), max(x.high, y.high))
+
+    def rom(self, address: int, table: Sequence[int]) -> int:
+        """`table[address]`; the address is never negative and never beyond the table."""
+        values = tuple(int(v) for v in table)
+        x = self.nodes[address]
+        reachable = values[max(x.low, 0) : x.high + 1]
+        if x.op == "const" or len(set(reachable)) == 1:
+            return self.const(reachable[0])
+        if values not in self.tables:
+            self.tables.append(values)
+        return self._add("rom", (address,), (self.tables.index(values),), min(values), max(values))
+
+    def alive(self) -> list[int]:
+        """The nodes that an output needs, in order."""
+        needed: set[int] = set()
+        stack = [node for node, _ in self.outputs]
+        while stack:
+            place = stack.pop()
+            if place not in needed:
+                needed.add(place)
+                stack.extend(self.nodes[place].args)
+        return sorted(needed)
+
+    def evaluate(self, values: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+        """Every output for `values`, one array of raw integers for each input; exact."""
+        found: dict[int, NDArray[np.object_]] = {}
+        for place in self.alive():
+            node = self.nodes[place]
+            args = [found[arg] for arg in node.args]
+            found[place] = self._computed(node, args, values)
+        return [found[node].astype(np.int64) for node, _ in self.outputs]
+
+    def _computed(
+        self, node: Node, args: list[NDArray[np.object_]], values: Sequence[NDArray[np.int64]]
+    ) -> NDArray[np.object_]:
+        match node.op:
+            case "input":
+                return np.asarray(values[node.params[0]]).astype(object)
+            case "const":
+                return np.full(np.shape(values[0]) if len(values) else (1,), node.params[0], dtype=object)
+            case "add":
+                result = (args[0] << node.params[0]) + (args[1] << node.params[1])
+            case "sub":
+                result = (args[0] << node.params[0]) - (args[1] << node.params[1])
+            case "mul":
+                result = args[0] * args[1]
+            case "shl":
+                result = args[0] << node.params[0]
+            case "shr":
+                result = args[0] >> node.params[0]
+            case "wrap":
+                width, signed = node.params
+                result = np.vectorize(lambda v: _wrapped(v, width, bool(signed)), otypes=[object])(args[0])
+            case "clip":
+                result = np.minimum(np.maximum(args[0], node.params[0]), node.params[1])
+            case "inside":
+                low, high = node.params
+                result = np.where((args[0] >= low) & (args[0] <= high), args[0], 0)
+            case "less":
+                result = (args[0] < args[1]).astype(object)
+                result = np.where(result, 1, 0).astype(object)
+            case "max":
+                result = np.maximum(args[0], args[1])
+            case "select":
+                result = np.where(args[0].astype(bool), args[1], args[2])
+            case _:
+                table = np.array(self.tables[node.params[0]], dtype=object)
+                result = table[args[0].astype(np.int64)]
+        return np.asarray(result, dtype=object)
+
+    def _add(self, op: str, args: tuple[int, ...], params: tuple[int, ...], low: int, high: int) -> int:
+        node = Node(op, args, params, low, high)
+        if node not in self._known:
+            self._known[node] = len(self.nodes)
+            self.nodes.append(node)
+        return self._known[node]
+
+
+def _is_zero(node: Node) -> bool:
+    return node.op == "const" and node.low == 0
+
+
+def _wrapped(value: int, width: int, signed: bool) -> int:
+    value &= (1 << width) - 1
+    return value - (1 << width) if signed and value >> (width - 1) else value

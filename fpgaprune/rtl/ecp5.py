@@ -1,0 +1,138 @@
+"""The ECP5 side of place and route: a project's netlist inside another top module, and the devices it may go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fpgaprune.errors import TargetError
+from fpgaprune.files import write_bytes
+from fpgaprune.rtl.cells import Cells, find_family
+from fpgaprune.rtl.harness import stub_of
+from fpgaprune.rtl.open_tools import YOSYS, find_open_tool
+from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.synthesis import read_sources
+from fpgaprune.rtl.yosys import NETLIST, SCRIPT, make_netlist, read_statistics, run_yosys
+from fpgaprune.target import Part, find_part
+
+# What nextpnr calls the sites of each figure.
+SITES: Mapping[str, str] = {"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "MULT18X18D", "bram18": "DP16KD"}
+WHOLE = "whole.json"
+_AROUND = "around_cells.json"
+_DEVICES = ("lfe5u-25f", "lfe5u-45f", "lfe5u-85f")
+# Beyond this share of a device, place and route takes long and reaches little.
+_COMFORTABLE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Ecp5Netlist:
+    """A project's netlist inside a top module of other Verilog.
+
+    Attributes:
+        folder: that holds it as `WHOLE`. cells: of the project alone. around: of what stands around it.
+    """
+
+    folder: Path
+    cells: Cells
+    around: Cells
+
+
+def ecp5_netlist(
+    project: RtlProject,
+    top: str,
+    verilog: str,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    timeout_s: float = 900.0,
+) -> Ecp5Netlist:
+    """The project's own netlist, unchanged, within module `top` of `verilog`, flattened for nextpnr.
+
+    Raises:
+        ToolTimeoutError, ToolError, RtlError: as for `synthesize`.
+    """
+    family, yosys = find_family("ecp5"), find_open_tool(YOSYS)
+    home = project.path / "synth" if cache is None else Path(cache)
+    own = make_netlist(read_sources(project, project.files), project.top, family, home, yosys, timeout_s)
+    stub = stub_of(project)
+    folder = home / "ecp5" / f"{top}-{digest_of(own.folder.name, verilog, stub)}"
+    if not (folder / WHOLE).is_file():
+        write_bytes(folder / "around.v", verilog.encode())
+        write_bytes(folder / "stub.v", stub.encode())
+        write_bytes(folder / NETLIST, (own.folder / NETLIST).read_bytes())
+        write_bytes(folder / SCRIPT, _joining_script(project.top, top).encode())
+        run_yosys(folder, yosys, timeout_s)
+        os.replace(folder / f"new_{WHOLE}", folder / WHOLE)
+    counts = read_statistics(folder / _AROUND)
+    around = family.count({cell: number for cell, number in counts.items() if cell != project.top})
+    return Ecp5Netlist(folder, family.count(own.types), around)
+
+
+def device_flag(part: Part) -> str:
+    """What selects `part` in nextpnr, as `--25k` or `--um5g-85k`.
+
+    Raises:
+        TargetError: it is no ECP5.
+    """
+    found = re.fullmatch(r"lfe5(u|um|um5g)-(\d+)f", part.name)
+    if found is None:
+        raise TargetError(f"device {part.name!r} is no ECP5; wanted one such as {', '.join(_DEVICES)}")
+    kind = "" if found[1] == "u" else f"{found[1]}-"
+    return f"--{kind}{found[2]}k"
+
+
+def check_fits(project: RtlProject, cells: Cells, part: Part) -> None:
+    """`part` has as many of everything as `cells` take.
+
+    Raises:
+        TargetError: it has not; nextpnr would end in the midst of placing.
+    """
+    for name in SITES:
+        wanted, there = getattr(cells, name), getattr(part, name)
+        if wanted is not None and there is not None and wanted > there:
+            raise TargetError(
+                f"{project.name} takes {wanted:,} {name} on {part.name}, which has {there:,}; "
+                "choose a larger device, or prune more"
+            )
+
+
+def find_ecp5(device: str) -> Part:
+    """The ECP5 called `device`.
+
+    Raises:
+        TargetError: there is no such part, or it is no ECP5.
+    """
+    part = find_part(device)
+    device_flag(part)
+    return part
+
+
+def smallest_ecp5(cells: Cells) -> Part:
+    """The smallest LFE5U that holds `cells` with a tenth to spare; the largest where none does."""
+    parts = [find_part(name) for name in _DEVICES]
+    return next(
+        (p for p in parts if all((getattr(cells, n) or 0) <= _COMFORTABLE * (getattr(p, n) or 0) for n in SITES)),
+        parts[-1],
+    )
+
+
+def _joining_script(project_top: str, top: str) -> str:
+    return f"""read_verilog around.v stub.v
+synth_ecp5 -top {top}
+tee -q -o {_AROUND} stat -json
+delete ={project_top}
+read_json {NETLIST}
+hierarchy -top {top}
+flatten
+opt_clean
+write_json new_{WHOLE}
+"""
+
+
+def digest_of(*parts: str) -> str:
+    """Sixteen hex digits over `parts`."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

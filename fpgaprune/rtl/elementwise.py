@@ -1,0 +1,206 @@
+"""Layers that compute each value by itself, as chains: activations, batch normalisation, merges of two inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from fpgaprune.emulate.exact import Exact
+from fpgaprune.emulate.step import Step
+from fpgaprune.emulate.tables import constant, parameter
+from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.context import Context
+from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.sums import scaled_each
+from fpgaprune.rtl.tables import TABLES, look_up
+
+
+def activation(context: Context, chain: Chain) -> None:
+    """What the layer's attribute `activation` names."""
+    step = context.step
+    name = str(step.attribute("activation")).lower()
+    if name == "prelu":
+        prelu(context, chain)
+    elif name in TABLES:
+        chain.compute_lanes(name, lambda x: look_up(step, x), step.result)
+    elif name in _BY_NAME:
+        chain.compute_lanes(name, lambda x: _BY_NAME[name](step, x), step.result)
+    else:
+        raise UnsupportedLayerError(
+            f"activation {name!r} has no Verilog; those that have: {', '.join(sorted({*_BY_NAME, *TABLES, 'prelu'}))}"
+        )
+
+
+def elu(context: Context, chain: Chain) -> None:
+    """`nnet::elu`."""
+    chain.compute_lanes("elu", lambda x: look_up(context.step, x), context.step.result)
+
+
+def leaky_relu(context: Context, chain: Chain) -> None:
+    """`nnet::leaky_relu`."""
+    chain.compute_lanes("leaky_relu", lambda x: _leaky_relu(context.step, x), context.step.result)
+
+
+def thresholded_relu(context: Context, chain: Chain) -> None:
+    """`nnet::thresholded_relu`."""
+    chain.compute_lanes("thresholded_relu", lambda x: _thresholded_relu(context.step, x), context.step.result)
+
+
+def prelu(context: Context, chain: Chain) -> None:
+    """`nnet::prelu`: one alpha for each value of a sample, from memory where a sample has several beats."""
+    step = context.step
+    kind, alphas = step.type("param"), step.weight("param").reshape(chain.stream.beats, chain.stream.lanes)
+    if (alphas == alphas[:1]).all():
+
+        def at_once(values: list[Number]) -> list[Number]:
+            products = scaled_each(values, [int(a) for a in alphas[0]], kind, context.solve)
+            return [_where_positive(step, x, p) for x, p in zip(values, products, strict=True)]
+
+        chain.compute("prelu", at_once, step.result)
+        return
+
+    def from_memory(values: list[Number], number: Number) -> list[Number]:
+        columns = (alphas[:, lane].tolist() for lane in range(len(values)))
+        return [
+            _where_positive(step, x, x * number.looked_up(column, kind.fraction))
+            for x, column in zip(values, columns, strict=True)
+        ]
+
+    chain.compute_numbered("prelu", from_memory, step.result)
+
+
+def batch_normalization(context: Context, chain: Chain) -> None:
+    """`nnet::normalize`: scale times x plus bias, exact until it is assigned."""
+    step = context.step
+    scale, bias = step.weight("scale").reshape(-1), step.weight("bias").reshape(-1)
+    scale_type, bias_type = step.type("scale"), step.type("bias")
+    if scale.size == step.layer.output_shape[-1]:
+        chain.relaid(scale.size)
+    if scale.size == chain.stream.lanes:
+
+        def at_once(values: list[Number]) -> list[Number]:
+            products = scaled_each(values, [int(s) for s in scale], scale_type, context.solve)
+            return [
+                (p + Number.constant(p.circuit, int(b), bias_type.fraction)).into(step.result)
+                for p, b in zip(products, bias, strict=True)
+            ]
+
+        chain.compute("normalize", at_once, step.result)
+        chain.kept = int(np.count_nonzero(scale))
+        chain.dropped = scale.size - chain.kept
+        return
+    scales = scale.reshape(chain.stream.beats, chain.stream.lanes)
+    biases = np.broadcast_to(bias, scale.shape).reshape(scales.shape)
+
+    def from_memory(values: list[Number], number: Number) -> list[Number]:
+        found = []
+        for lane, x in enumerate(values):
+            product = x * number.looked_up(scales[:, lane].tolist(), scale_type.fraction)
+            offset = number.looked_up(biases[:, lane].tolist(), bias_type.fraction)
+            found.append((product + offset).into(step.result))
+        return found
+
+    chain.compute_numbered("normalize", from_memory, step.result)
+
+
+def merge(context: Context, chain: Chain) -> None:
+    """Both inputs side by side in each beat become one, value by value."""
+    step = context.step
+    name = str(step.attribute("op")).lower()
+    if name not in _MERGES:
+        raise UnsupportedLayerError(f"merge {name!r} has no Verilog; those that have: {', '.join(_MERGES)}")
+    operation = _MERGES[name]
+
+    def merged(values: list[Number]) -> list[Number]:
+        half = len(values) // 2
+        return [operation(step, a, b) for a, b in zip(values[:half], values[half:], strict=True)]
+
+    chain.compute(name, merged, step.result)
+
+
+def concatenate(context: Context, chain: Chain) -> None:
+    """Both inputs side by side, as they are joined already."""
+    chain.assign(context.step.result)
+
+
+def _constant(x: Number, value: Exact) -> Number:
+    return Number.constant(x.circuit, int(value.integers().reshape(-1)[0]), value.fraction)
+
+
+def _linear(step: Step, x: Number) -> Number:
+    return x.into(step.result)
+
+
+def _relu(step: Step, x: Number) -> Number:
+    return x.on(x.circuit.larger(x.place, x.circuit.const(0))).into(step.result)
+
+
+def _relu_max(limit: int) -> Callable[[Step, Number], Number]:
+    def relu_max(step: Step, x: Number) -> Number:
+        whole = x.at_fraction(max(x.fraction, 0))
+        return whole.clipped(0, limit << whole.fraction).into(step.result)
+
+    return relu_max
+
+
+def _leaky_relu(step: Step, x: Number) -> Number:
+    return _where_positive(step, x, _constant(x, parameter(step)) * x)
+
+
+def _thresholded_relu(step: Step, x: Number) -> Number:
+    above = _constant(x, parameter(step)).less(x)
+    return x.chosen(above, Number.constant(x.circuit, 0, x.fraction)).into(step.result)
+
+
+def _hard_sigmoid(step: Step, x: Number) -> Number:
+    return _clipped_line(step, x).into(step.result)
+
+
+def _hard_tanh(step: Step, x: Number) -> Number:
+    line = _clipped_line(step, x)
+    return (line + line - Number.constant(x.circuit, 1, 0)).into(step.result)
+
+
+def _clipped_line(step: Step, x: Number) -> Number:
+    slope = _constant(x, constant(float(step.attribute("slope")), step.type("slope")))
+    line = slope * x + _constant(x, constant(float(step.attribute("shift")), step.type("shift")))
+    line = line.at_fraction(max(line.fraction, 0))
+    return line.clipped(0, 1 << line.fraction)
+
+
+def _where_positive(step: Step, x: Number, other: Number) -> Number:
+    positive = x.circuit.less(x.circuit.const(0), x.place)
+    return x.into(step.result).chosen(positive, other.into(step.result))
+
+
+def _maximum(step: Step, a: Number, b: Number) -> Number:
+    return a.into(step.result).chosen(b.less(a), b.into(step.result))
+
+
+def _minimum(step: Step, a: Number, b: Number) -> Number:
+    return a.into(step.result).chosen(a.less(b), b.into(step.result))
+
+
+_BY_NAME: Mapping[str, Callable[[Step, Number], Number]] = {
+    "linear": _linear,
+    "relu": _relu,
+    "relu1": _relu_max(1),
+    "relu6": _relu_max(6),
+    "leakyrelu": _leaky_relu,
+    "leaky_relu": _leaky_relu,
+    "thresholdedrelu": _thresholded_relu,
+    "thresholded_relu": _thresholded_relu,
+    "hard_sigmoid": _hard_sigmoid,
+    "hard_tanh": _hard_tanh,
+}
+
+_MERGES: Mapping[str, Callable[[Step, Number, Number], Number]] = {
+    "add": lambda step, a, b: (a + b).into(step.result),
+    "subtract": lambda step, a, b: (a - b).into(step.result),
+    "multiply": lambda step, a, b: (a * b).into(step.result),
+    "average": lambda step, a, b: (a + b).scaled(-1).into(step.result),
+    "maximum": _maximum,
+    "minimum": _minimum,
+}

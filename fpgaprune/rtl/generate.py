@@ -1,0 +1,368 @@
+"""`to_verilog`: a whole design as a folder of Verilog."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.emulate.kinds import steps_of
+from fpgaprune.emulate.run import emulate
+from fpgaprune.emulate.step import Step
+from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
+from fpgaprune.files import write_bytes
+from fpgaprune.rtl.chain import Chain, Link, Need, Stream
+from fpgaprune.rtl.context import Context
+from fpgaprune.rtl.kinds import PAIRED, RULES
+from fpgaprune.rtl.layer_text import LayerText, header, layer_text
+from fpgaprune.rtl.names import verilog_names
+from fpgaprune.rtl.options import Options
+from fpgaprune.rtl.project import RtlLayer, RtlPort, RtlProject
+from fpgaprune.rtl.solve import AdderSolver
+from fpgaprune.rtl.top import Placed, Wire, top_text
+from fpgaprune.target import hardware_path
+
+FOLDER = "rtl"
+
+
+def to_verilog(
+    design: Design, output_dir: str | os.PathLike[str], *, options: Options | None = None, **changes: Any
+) -> RtlProject:
+    """`output_dir` holds the design as Verilog-2001, bit-exact with `emulate`, and `project.json` that lists it.
+
+    Every layer is a module in a file of its own, or in several where one would be too long. Streams are AXI4-Stream,
+    one pixel of all channels a beat, raw integers of the type of the layer at that end, channel 0 in the lowest bits.
+    The same design and options give the same bytes.
+
+    Args:
+        design: what is to be computed.
+        output_dir: is made; solved adders are kept in its `cache` unless the options name another folder.
+        options: how; the defaults unless given.
+        **changes: single fields of `Options`, as `adders="plain"`.
+
+    Raises:
+        UnsupportedLayerError: a layer has no Verilog; the message names it, and nothing is written.
+        DesignError: as for `emulate`.
+        RtlError: options do not fit the design.
+        ToolError: the chosen solver is missing or failed.
+    """
+    folder = Path(output_dir)
+    chosen = replace(options or Options(), **changes)
+    if chosen.cache is None:
+        chosen = replace(chosen, cache=folder / "cache")
+    unknown = set(chosen.fold) - {layer.name for layer in design.layers if layer.kind == "Dense"}
+    if unknown:
+        raise RtlError(f"fold names {', '.join(sorted(unknown))}, which is no Dense layer of design {design.name!r}")
+    _check(design)
+    return _Network(design, chosen).write(folder)
+
+
+def _check(design: Design) -> None:
+    for layer in design.layers:
+        if layer.kind != "Input" and layer.kind not in RULES:
+            raise UnsupportedLayerError(
+                f"layer {layer.name!r} is a {layer.kind}, which has no Verilog; those that have: {', '.join(RULES)}"
+            )
+    # What the emulator refuses has no meaning that the Verilog could keep.
+    shapes = [layer.output_shape for layer in design.layers if layer.kind == "Input"]
+    empty = [np.zeros((0, *shape), np.float32) for shape in shapes]
+    emulate(design, empty if len(empty) != 1 else empty[0])
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """The stream that a layer hands on.
+
+    Attributes:
+        wire: its name in the top module. stream: what flows.
+        needs: for each input of the network, how many of its beats each beat waits for.
+        held: beats on the way here.
+    """
+
+    wire: str
+    stream: Stream
+    needs: Mapping[str, Need]
+    held: int
+
+
+class _Network:
+    """The layers of a design on their way into Verilog."""
+
+    def __init__(self, design: Design, options: Options) -> None:
+        self.design = design
+        self.options = options
+        self.solver = AdderSolver(options)
+        self.top = verilog_names([design.name])[design.name]
+        self.names = verilog_names([layer.name for layer in design.layers], taken=[self.top])
+        self.edges: dict[str, _Edge] = {}
+        self.wires: list[Wire] = []
+        self.placed: list[Placed] = []
+        self.texts: dict[str, str] = {}
+        self.library: set[str] = {"fp_last"}
+        self.layers: list[RtlLayer] = []
+        self.readers = {layer.name: 0 for layer in design.layers}
+        for name in [source for layer in design.layers for source in layer.inputs] + list(design.outputs):
+            self.readers[name] += 1
+        self.branches: dict[str, list[_Edge]] = {}
+
+    def write(self, folder: Path) -> RtlProject:
+        entries = [layer for layer in self.design.layers if layer.kind == "Input"]
+        beats = max(math.prod(entry.output_shape[:-1]) for entry in entries)
+        steps = {step.layer.name: step for step in steps_of(self.design)}
+        inputs: list[RtlPort] = []
+        outputs: list[RtlPort] = []
+        for layer in self.design.layers:
+            if layer.kind == "Input":
+                inputs.append(self._entry(layer, len(inputs)))
+            else:
+                self._layer(layer, Context(steps[layer.name], self.options, self.solver, beats))
+            self._fork(layer.name)
+        for name in self.design.outputs:
+            outputs.append(self._exit(name, len(outputs)))
+        return self._written(folder, inputs, outputs)
+
+    def _entry(self, layer: LayerSpec, number: int) -> RtlPort:
+        kind = layer.types["result"]
+        stream = Stream.of(layer.output_shape, kind)
+        prefix = f"s{number or ''}_axis"
+        wire = self._wire(self.names[layer.name], stream)
+        self.edges[layer.name] = _Edge(wire, stream, {layer.name: np.arange(1, stream.beats + 1)}, 0)
+        port = RtlPort(layer.name, prefix, layer.output_shape, stream.beats, stream.lanes, kind)
+        self.placed.append(Placed.entry(port, wire))
+        return port
+
+    def _exit(self, name: str, number: int) -> RtlPort:
+        edge = self._take(name)
+        s = edge.stream
+        port = RtlPort(name, f"m{number or ''}_axis", self.design[name].output_shape, s.beats, s.lanes, s.kind())
+        self.placed.append(Placed.exit(port, edge.wire))
+        return port
+
+    def _take(self, name: str) -> _Edge:
+        """The stream of layer `name` for its next reader."""
+        if name in self.branches:
+            return self.branches[name].pop(0)
+        return self.edges[name]
+
+    def _fork(self, name: str) -> None:
+        """As many streams of layer `name` as it has readers."""
+        readers = self.readers[name]
+        edge = self.edges[name]
+        if readers == 0:
+            raise RtlError(f"layer {name!r} is read by nothing and is no output; take it out of the design")
+        if readers == 1:
+            return
+        self.library.add("fp_fork")
+        found, rest = [], edge.wire
+        for number in range(readers - 1):
+            one = self._wire(f"{self.names[name]}_to{number}", edge.stream)
+            two = self._wire(f"{self.names[name]}_rest{number}", edge.stream)
+            self.placed.append(Placed.fork(f"{self.names[name]}_fork{number}", edge.stream.bits, rest, one, two))
+            found.append(replace(edge, wire=one))
+            rest = two
+        self.branches[name] = [*found, replace(edge, wire=rest)]
+
+    def _wire(self, name: str, stream: Stream) -> str:
+        self.wires.append(Wire(f"n_{name}", stream.bits))
+        return f"n_{name}"
+
+    def _layer(self, layer: LayerSpec, context: Context) -> None:
+        sources = [self._take(name) for name in layer.inputs]
+        self.solver.notes.clear()
+        befores: list[Chain] = []
+        try:
+            if layer.kind in PAIRED:
+                befores, chain, sources = self._paired(layer, context.step, sources)
+            else:
+                chain = Chain.begin(sources[0].stream)
+                chain.need = np.arange(1, chain.stream.beats + 1)
+            RULES[layer.kind](context, chain)
+        except (DesignError, RtlError, UnsupportedLayerError) as error:
+            message = str(error)
+            head = f"layer {layer.name!r} ({layer.kind}): "
+            raise type(error)(message if message.startswith("layer ") else head + message) from error
+        chain.renamed(layer.output_shape)
+        chain.notes += self.solver.notes
+        self._hand_on(layer, sources, befores, chain)
+
+    def _paired(self, layer: LayerSpec, step: Step, sources: list[_Edge]) -> tuple[list[Chain], Chain, list[_Edge]]:
+        """Two streams brought to beats of one kind, with enough room before they meet."""
+        befores = [Chain.begin(edge.stream) for edge in sources]
+        _match(layer, befores, step)
+        one, two = (before.stream for before in befores)
+        needs = [
+            {name: need[before.need - 1] for name, need in edge.needs.items()}
+            for edge, before in zip(sources, befores, strict=True)
+        ]
+        held = [edge.held + before.held for edge, before in zip(sources, befores, strict=True)]
+        roomy = []
+        for place, edge in enumerate(sources):
+            # The room is made before whatever brings the beats to their kind.
+            room = _room(needs[place], needs[1 - place], befores[place].need, held[place], held[1 - place])
+            roomy.append(self._with_fifo(layer, edge, place, room))
+        shape = one.shape if math.prod(one.shape) >= math.prod(two.shape) else two.shape
+        if layer.kind == "Concatenate":
+            shape = layer.output_shape
+        both = replace(
+            one,
+            shape=shape,
+            lanes=one.lanes + two.lanes,
+            low=min(one.low, two.low),
+            high=max(one.high, two.high),
+        )
+        return befores, Chain.begin(both), roomy
+
+    def _with_fifo(self, layer: LayerSpec, edge: _Edge, place: int, depth: int) -> _Edge:
+        self.library.add("fp_fifo")
+        wire = self._wire(f"{self.names[layer.name]}_wait{place}", edge.stream)
+        name = f"{self.names[layer.name]}_fifo{place}"
+        self.placed.append(Placed.fifo(name, edge.stream.bits, depth, edge.wire, wire))
+        return replace(edge, wire=wire)
+
+    def _hand_on(self, layer: LayerSpec, sources: list[_Edge], befores: list[Chain], chain: Chain) -> None:
+        own = chain.need - 1
+        needs: dict[str, Need] = {}
+        for place, edge in enumerate(sources):
+            through = befores[place].need[own] - 1 if befores else own
+            for name, need in edge.needs.items():
+                found = need[through]
+                needs[name] = np.maximum(needs[name], found) if name in needs else found
+        text = self._text(layer, sources, befores, chain)
+        held = max(edge.held for edge in sources) + chain.held + (text.depth if text else 0)
+        if text is None:
+            # Nothing is done to the beats: the stream goes on under another name.
+            self.edges[layer.name] = _Edge(sources[0].wire, chain.stream, needs, held)
+            return
+        wire = self._wire(self.names[layer.name], chain.stream)
+        self.edges[layer.name] = _Edge(wire, chain.stream, needs, held)
+        name = self.names[layer.name]
+        self.placed.append(Placed.layer(name, text.clocked, [edge.wire for edge in sources], wire))
+
+    def _text(self, layer: LayerSpec, sources: list[_Edge], befores: list[Chain], chain: Chain) -> LayerText | None:
+        if not befores and not chain.links:
+            return None
+        prefixes = ("a", "b") if befores else ("s",)
+        links: list[list[Link]] = [before.links for before in befores] or [[]]
+        ports = [(prefix, edge.stream.bits, row) for prefix, edge, row in zip(prefixes, sources, links, strict=True)]
+        shapes = f"{' and '.join(_shape(edge.stream.shape) for edge in sources)} -> {_shape(layer.output_shape)}"
+        types = {role: str(kind) for role, kind in layer.types.items()}
+        head = header(_head(self.design, layer, shapes, types, chain))
+        text = layer_text(self.names[layer.name], ports, chain, self.options.levels, head)
+        files = sorted(f"{FOLDER}/{name}" for name in (*text.files, *(f"{module}.v" for module in text.library)))
+        self.layers.append(
+            RtlLayer(
+                layer.name,
+                self.names[layer.name],
+                tuple(files),
+                shapes,
+                types,
+                chain.kept,
+                chain.dropped,
+                "; ".join(chain.notes),
+            )
+        )
+        self.texts.update(text.files)
+        self.library |= text.library
+        return text
+
+    def _written(self, folder: Path, inputs: list[RtlPort], outputs: list[RtlPort]) -> RtlProject:
+        head = header(
+            [
+                f"Design {self.design.name}, {len(self.design.layers)} layers, as AXI4-Stream. Each beat holds one "
+                "pixel of all channels, channel 0 in the lowest bits, as raw integers of the type named at the port.",
+                "Beats are counted from reset; tlast going in is not needed, tlast coming out marks the last beat of "
+                "a sample.",
+            ]
+        )
+        texts = dict(self.texts)
+        texts[f"{self.top}.v"] = top_text(self.top, head, inputs, outputs, self.wires, self.placed)
+        for name in self.library:
+            texts[f"{name}.v"] = hardware_path("rtl", f"{name}.v").read_text()
+        project = RtlProject(
+            path=folder,
+            name=self.design.name,
+            top=self.top,
+            clock_ns=self.design.clock_ns,
+            files=tuple(f"{FOLDER}/{name}" for name in sorted(texts)),
+            layers=tuple(self.layers),
+            inputs=tuple(inputs),
+            outputs=tuple(outputs),
+        )
+        for name, text in sorted(texts.items()):
+            write_bytes(folder / FOLDER / name, text.encode())
+        # What an earlier design left here would be read by tools that take the whole folder.
+        for stale in (folder / FOLDER).glob("*.v"):
+            if stale.name not in texts:
+                stale.unlink()
+        project.save()
+        return project
+
+
+def _match(layer: LayerSpec, befores: list[Chain], step: Step) -> None:
+    """Both streams have beats that belong together."""
+    one, two = befores
+    if layer.kind == "Concatenate":
+        rank = len(one.stream.shape)
+        axis = int(step.attribute("axis"))
+        if axis not in (-1, rank):
+            raise UnsupportedLayerError(f"concatenation along axis {axis} has no Verilog; only the last has")
+        if rank == 1:
+            for chain in befores:
+                chain.gather(chain.stream.beats)
+        else:
+            for chain in befores:
+                chain.relaid(chain.stream.shape[-1])
+    else:
+        sizes = [math.prod(chain.stream.shape) for chain in befores]
+        if sizes[0] == sizes[1]:
+            two.relaid(one.stream.lanes)
+        else:
+            small, large = (one, two) if sizes[0] < sizes[1] else (two, one)
+            small.gather(small.stream.beats)
+            if large.stream.lanes != small.stream.lanes:
+                raise UnsupportedLayerError(
+                    f"a merge of {_shape(one.stream.shape)} with {_shape(two.stream.shape)} has no Verilog; the "
+                    "smaller input must have one value for each channel"
+                )
+            small.repeat(large.stream.beats)
+    # Values side by side have one width and one point.
+    kinds = [chain.stream.kind() for chain in befores]
+    if kinds[0] != kinds[1]:
+        fraction = max(kind.fraction for kind in kinds)
+        for chain in befores:
+            chain.compute_lanes("align", lambda x: x.at_fraction(fraction))
+        width = max(chain.stream.width for chain in befores)
+        for chain in befores:
+            chain.widened(width)
+
+
+def _room(own: Mapping[str, Need], other: Mapping[str, Need], beats: Need, held: int, other_held: int) -> int:
+    """Beats that come before the other stream's beat that they meet, at most, and the clocks between them."""
+    most = 0
+    for name in own.keys() & other.keys():
+        ahead = np.searchsorted(own[name], other[name], side="right") - np.arange(len(own[name]))
+        most = max(most, int(ahead.max(initial=0)))
+    # Counted in the beats that wait, of which several may make one that meets.
+    share = max(1, math.ceil(int(beats[-1]) / len(beats)))
+    return max(2, most * share + max(0, other_held - held) + 2)
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
+
+
+def _head(design: Design, layer: LayerSpec, shapes: str, types: Mapping[str, str], chain: Chain) -> list[str]:
+    lines = [
+        f"Layer {layer.name} ({layer.kind}) of design {design.name}.",
+        f"Shapes: {shapes}.",
+        f"Types: {', '.join(f'{role} {kind}' for role, kind in sorted(types.items()))}.",
+    ]
+    if chain.kept is not None:
+        lines.append(f"Multiplications by constants: {chain.kept} kept, {chain.dropped} dropped.")
+    return lines + [f"Note: {note}." for note in chain.notes]

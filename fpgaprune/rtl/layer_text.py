@@ -1,0 +1,163 @@
+"""Verilog text of one layer: its modules in a row, and the files that they need."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fpgaprune.rtl.chain import Chain, Computation, Link, Module
+from fpgaprune.rtl.emit import datapath
+from fpgaprune.rtl.schedule import schedule
+
+# Modules of hw/rtl that others of them need.
+_NEEDED = {"fp_window": ("fp_line_buffer",), "fp_upsample": ("fp_line_buffer",)}
+
+
+@dataclass(frozen=True)
+class LayerText:
+    """A layer as Verilog.
+
+    Attributes:
+        files: text by file name.
+        library: modules of `hw/rtl` that it needs.
+        clocked: whether its module has a clock.
+        depth: registers on the way through its computations.
+    """
+
+    files: Mapping[str, str]
+    library: frozenset[str]
+    clocked: bool
+    depth: int
+
+
+def header(lines: Sequence[str]) -> str:
+    """A comment of `lines`, folded."""
+    folded = [part for line in lines for part in textwrap.wrap(line, 110, subsequent_indent="  ") or [""]]
+    return "".join(f"// {line}".rstrip() + "\n" for line in folded)
+
+
+def layer_text(
+    module: str, ports: Sequence[tuple[str, int, Sequence[Link]]], chain: Chain, levels: int, head: str
+) -> LayerText:
+    """The module of a layer.
+
+    Args:
+        module: its name.
+        ports: for each stream that it reads: prefix, bits, and the modules before the streams meet.
+        chain: the modules behind that.
+        levels: adder levels between two registers.
+        head: the comment at the top of each file.
+    """
+    writer = _Writer(module, levels, head)
+    ends = [writer.row(links, prefix, bits) for prefix, bits, links in ports]
+    if len(ends) == 2:
+        (a, bits_a), (b, bits_b) = ends
+        writer.join(a, bits_a, b, bits_b)
+        start, bits = "pair", bits_a + bits_b
+    else:
+        start, bits = ends[0]
+    end, bits = writer.row(chain.links, start, bits)
+    names = [name for prefix, width, _ in ports for name in _ports(prefix, width, "input", "output")]
+    clock = ["input wire clk", "input wire rst"] if writer.clocked else []
+    joined = ",\n".join(f"    {text}" for text in [*clock, *names, *_ports("m", bits, "output", "input")])
+    body = writer.body + (
+        f"    assign m_data = {end}_data;\n    assign m_valid = {end}_valid;\n    assign {end}_ready = m_ready;\n"
+    )
+    text = f"{head}module {module} (\n{joined}\n);\n{body}endmodule\n"
+    return LayerText({**writer.files, f"{module}.v": text}, frozenset(writer.library), writer.clocked, writer.depth)
+
+
+def _ports(prefix: str, bits: int, forward: str, backward: str) -> list[str]:
+    return [
+        f"{forward} wire [{bits - 1}:0] {prefix}_data",
+        f"{forward} wire {prefix}_valid",
+        f"{backward} wire {prefix}_ready",
+    ]
+
+
+class _Writer:
+    """The body of a layer's module as it grows."""
+
+    def __init__(self, module: str, levels: int, head: str) -> None:
+        self.module = module
+        self.levels = levels
+        self.head = head
+        self.body = ""
+        self.files: dict[str, str] = {}
+        self.library: set[str] = set()
+        self.clocked = False
+        self.depth = 0
+        self.count = 0
+        self._names: set[str] = set()
+
+    def row(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
+        """`links` one after another behind the stream `start`; the name and bits of the last stream."""
+        name = start
+        for link in links:
+            self.count += 1
+            after = f"t{self.count}"
+            bits = link.after
+            self.body += f"    wire [{bits - 1}:0] {after}_data;\n    wire {after}_valid;\n    wire {after}_ready;\n"
+            if isinstance(link, Module):
+                self._module(link, name, after)
+            else:
+                self._computation(link, name, after)
+            name = after
+        return name, bits
+
+    def join(self, a: str, bits_a: int, b: str, bits_b: int) -> None:
+        """The streams `a` and `b` have become `pair`."""
+        self.library.add("fp_join")
+        self.body += (
+            f"    wire [{bits_a + bits_b - 1}:0] pair_data;\n    wire pair_valid;\n    wire pair_ready;\n"
+            f"    fp_join #(.WIDTH_A({bits_a}), .WIDTH_B({bits_b})) both (\n"
+            f"        .a_data({a}_data), .a_valid({a}_valid), .a_ready({a}_ready),\n"
+            f"        .b_data({b}_data), .b_valid({b}_valid), .b_ready({b}_ready),\n"
+            "        .m_data(pair_data), .m_valid(pair_valid), .m_ready(pair_ready)\n    );\n"
+        )
+
+    def _module(self, link: Module, before: str, after: str) -> None:
+        self.clocked = True
+        self.library.update((link.name, *_NEEDED.get(link.name, ())))
+        parameters = ", ".join(f".{name}({value})" for name, value in link.parameters)
+        self.body += (
+            f"    {link.name} #({parameters}) {link.name[3:]}{self.count} (\n"
+            "        .clk(clk), .rst(rst),\n"
+            f"        .s_data({before}_data), .s_valid({before}_valid), .s_ready({before}_ready),\n"
+            f"        .m_data({after}_data), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
+        )
+
+    def _computation(self, link: Computation, before: str, after: str) -> None:
+        name = f"{self.module}_{link.role}"
+        while name in self._names:
+            name += "_again"
+        self._names.add(name)
+        plan = schedule(link.circuit, self.levels)
+        self.files.update(datapath(name, link.circuit, plan, self.head))
+        self.depth += plan.depth
+        if plan.depth:
+            self.clocked = True
+            self.library.add("fp_pipeline")
+            clock = f".clk(clk), .ce({after}_ce), "
+            self.body += (
+                f"    wire {after}_ce;\n    fp_pipeline #(.DEPTH({plan.depth})) control{self.count} (\n"
+                f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
+                f"        .ce({after}_ce), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
+            )
+        else:
+            clock = ""
+            self.body += f"    assign {after}_valid = {before}_valid;\n    assign {before}_ready = {after}_ready;\n"
+        if link.copies == 1:
+            self.body += f"    {name} compute{self.count} ({clock}.in_data({before}_data), .out_data({after}_data));\n"
+            return
+        a, b = link.before // link.copies, link.after // link.copies
+        lane = f"lane{self.count}"
+        self.body += (
+            f"    genvar {lane};\n    generate\n"
+            f"        for ({lane} = 0; {lane} < {link.copies}; {lane} = {lane} + 1) begin : lanes{self.count}\n"
+            f"            {name} compute (\n"
+            f"                {clock}.in_data({before}_data[{lane}*{a} +: {a}]),\n"
+            f"                .out_data({after}_data[{lane}*{b} +: {b}])\n"
+            "            );\n        end\n    endgenerate\n"
+        )

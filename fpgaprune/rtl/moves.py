@@ -1,0 +1,85 @@
+"""Layers that move values without computing, as chains."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fpgaprune.emulate.step import Step
+from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.context import Context
+
+# Values of a sample that are held at once to leave in another order.
+_LARGEST_TRANSPOSE_BITS = 1 << 15
+
+
+def reshape(context: Context, chain: Chain) -> None:
+    """The same beats under another shape; the next layer that needs whole pixels makes them."""
+    chain.renamed(context.step.layer.output_shape)
+
+
+def repack(context: Context, chain: Chain) -> None:
+    """`nnet::repack_stream`."""
+    chain.assign(context.step.result)
+    chain.renamed(context.step.layer.output_shape)
+
+
+def copied(context: Context, chain: Chain) -> None:
+    """`nnet::clone_stream`."""
+    chain.assign(context.step.result)
+
+
+def zero_padding(context: Context, chain: Chain) -> None:
+    """`nnet::zeropad1d_cl` and `zeropad2d_cl`."""
+    chain.relaid(chain.stream.shape[-1])
+    chain.assign(context.step.result)
+    chain.pad(_sides(context.step, "pad"), 0)
+
+
+def cropping(context: Context, chain: Chain) -> None:
+    """`nnet::cropping1d_cl` and `cropping2d_cl`."""
+    chain.crop(_sides(context.step, "crop"))
+    chain.assign(context.step.result)
+
+
+def resize(context: Context, chain: Chain) -> None:
+    """`nnet::resize_nearest` by whole factors."""
+    step = context.step
+    name = str(step.layer.attributes.get("algorithm", "nearest"))
+    if name != "nearest":
+        raise UnsupportedLayerError(f"resizing by {name!r} has no Verilog; only 'nearest' has")
+    rows, columns = chain.image()
+    new = step.layer.output_shape[:-1]
+    high, wide = (1, new[0]) if len(new) == 1 else new
+    if high % rows or wide % columns:
+        raise UnsupportedLayerError(
+            f"resizing {rows}x{columns} to {high}x{wide} has no Verilog; only whole factors have"
+        )
+    chain.upsample((high // rows, wide // columns))
+
+
+def transpose(context: Context, chain: Chain) -> None:
+    """`nnet::transpose`: a whole sample is gathered and leaves in another order."""
+    step = context.step
+    shape = step.sources[0].output_shape
+    axes = tuple(int(axis) for axis in step.attribute("perm"))
+    if chain.stream.bits * chain.stream.beats > _LARGEST_TRANSPOSE_BITS:
+        raise UnsupportedLayerError(
+            f"a transpose of {math.prod(shape)} values has no Verilog; it holds at most {_LARGEST_TRANSPOSE_BITS} bits"
+        )
+
+    order = np.arange(math.prod(shape)).reshape(shape).transpose(axes).reshape(-1)
+    chain.gather(chain.stream.beats)
+    chain.compute("transpose", lambda values: [values[place].into(step.result) for place in order], step.result)
+    chain.renamed(step.layer.output_shape)
+    chain.relaid(step.layer.output_shape[-1])
+
+
+def _sides(step: Step, prefix: str) -> tuple[int, int, int, int]:
+    """(top, bottom, left, right)."""
+    left, right = step.number(f"{prefix}_left"), step.number(f"{prefix}_right")
+    if len(step.layer.output_shape) == 2:
+        return (0, 0, left, right)
+    return (step.number(f"{prefix}_top"), step.number(f"{prefix}_bottom"), left, right)

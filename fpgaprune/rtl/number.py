@@ -1,0 +1,164 @@
+"""`Number`: a fixed-point value in a circuit, with the arithmetic of `ap_fixed`.
+
+It mirrors `fpgaprune.emulate.exact.Exact`, value by value: sums and products are exact, and only `into` rounds and
+overflows (AMD UG1399, "Arbitrary Precision Fixed-Point Data Types").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl.circuit import Circuit, Node
+
+
+@dataclass(frozen=True)
+class Number:
+    """The value `raw * 2 ** -fraction`, where `raw` is a node of a circuit."""
+
+    circuit: Circuit
+    place: int
+    fraction: int
+
+    @classmethod
+    def constant(cls, circuit: Circuit, raw: int, fraction: int) -> Number:
+        """A constant."""
+        return cls(circuit, circuit.const(int(raw)), fraction)
+
+    @property
+    def node(self) -> Node:
+        """The node of the raw value."""
+        return self.circuit.nodes[self.place]
+
+    @property
+    def low(self) -> int:
+        """Smallest raw value."""
+        return self.node.low
+
+    @property
+    def high(self) -> int:
+        """Largest raw value."""
+        return self.node.high
+
+    def __add__(self, other: Number) -> Number:
+        fraction, a, b = self._aligned(other)
+        return Number(self.circuit, self.circuit.add(self.place, other.place, a, b), fraction)
+
+    def __sub__(self, other: Number) -> Number:
+        fraction, a, b = self._aligned(other)
+        return Number(self.circuit, self.circuit.sub(self.place, other.place, a, b), fraction)
+
+    def __mul__(self, other: Number) -> Number:
+        return Number(self.circuit, self.circuit.mul(self.place, other.place), self.fraction + other.fraction)
+
+    def less(self, other: Number) -> int:
+        """The node that is 1 where this number is below `other`."""
+        fraction = max(self.fraction, other.fraction)
+        return self.circuit.less(self.at_fraction(fraction).place, other.at_fraction(fraction).place)
+
+    def larger(self, other: Number) -> Number:
+        """The larger of two numbers of one fraction."""
+        return self.on(self.circuit.larger(self.place, other.place))
+
+    def negative(self) -> int:
+        """The node that is 1 where this number is below zero."""
+        return self.circuit.less(self.place, self.circuit.const(0))
+
+    def chosen(self, condition: int, other: Number) -> Number:
+        """This number where `condition` is 1, else `other`, which has the same fraction."""
+        return self.on(self.circuit.select(condition, self.place, other.place))
+
+    def on(self, place: int) -> Number:
+        """The node `place` with this number's fraction."""
+        return Number(self.circuit, place, self.fraction)
+
+    def at_fraction(self, fraction: int) -> Number:
+        """The same number with `fraction` bits right of the point, at least as many as now."""
+        return Number(self.circuit, self.circuit.shl(self.place, fraction - self.fraction), fraction)
+
+    def scaled(self, exponent: int) -> Number:
+        """This number times `2 ** exponent`; moves the point only."""
+        return Number(self.circuit, self.place, self.fraction - exponent)
+
+    def clipped(self, low: int, high: int) -> Number:
+        """Raw value brought between `low` and `high`."""
+        return self.on(self.circuit.clip(self.place, low, high))
+
+    def looked_up(self, table: Sequence[int], fraction: int) -> Number:
+        """The entry of `table`, raw integers of `fraction`, at this number's raw value."""
+        return Number(self.circuit, self.circuit.rom(self.place, table), fraction)
+
+    def quotient(self, divisor: int) -> Number:
+        """Divided by a positive integer, the raw quotient cut towards zero."""
+        c = self.circuit
+        if divisor == 1:
+            return self
+        shift = divisor.bit_length() - 1
+        if divisor == 1 << shift:
+            # Towards zero: a negative number moves up by all the bits that go.
+            lift = c.select(self.negative(), c.const(divisor - 1), c.const(0))
+            return self.on(c.shr(c.add(self.place, lift), shift))
+        sign = self.negative()
+        size = c.larger(self.place, c.sub(c.const(0), self.place))
+        multiplier, bits = _reciprocal(divisor, max(-self.low, self.high))
+        positive = c.shr(c.mul(size, c.const(multiplier)), bits)
+        return self.on(c.select(sign, c.sub(c.const(0), positive), positive))
+
+    def into(self, kind: FixedType) -> Number:
+        """Assigned to a variable of type `kind`: rounded, then brought into range."""
+        return self._rounded(kind)._overflowed(kind)
+
+    def fits(self, kind: FixedType) -> bool:
+        """True if assigning to `kind` can change no number."""
+        if self.fraction > kind.fraction:
+            return False
+        shift = kind.fraction - self.fraction
+        return kind.raw_min <= self.low << shift and self.high << shift <= kind.raw_max
+
+    def _aligned(self, other: Number) -> tuple[int, int, int]:
+        fraction = max(self.fraction, other.fraction)
+        return fraction, fraction - self.fraction, fraction - other.fraction
+
+    def _rounded(self, kind: FixedType) -> Number:
+        drop = self.fraction - kind.fraction
+        if drop <= 0:
+            return self.at_fraction(kind.fraction)
+        # Numbers smaller than a quarter of the last place all round alike, however much smaller.
+        drop = min(drop, max(-self.low, self.high).bit_length() + 2)
+        c, half = self.circuit, 1 << (drop - 1)
+        place = self.place
+        if kind.rounding == "RND":
+            place = c.add(place, c.const(half))
+        elif kind.rounding == "RND_MIN_INF":
+            place = c.add(place, c.const(half - 1))
+        elif kind.rounding == "RND_INF":
+            place = c.add(place, c.sub(c.const(half), self.negative()))
+        elif kind.rounding == "RND_ZERO":
+            positive = c.less(c.const(0), place)
+            place = c.add(place, c.sub(c.const(half), positive))
+        elif kind.rounding == "TRN_ZERO":
+            place = c.add(place, c.select(self.negative(), c.const(2 * half - 1), c.const(0)))
+        elif kind.rounding == "RND_CONV":
+            odd = c.wrap(c.shr(place, drop), 1, signed=False)
+            place = c.add(place, c.add(c.const(half - 1), odd))
+        return Number(c, c.shr(place, drop), kind.fraction)
+
+    def _overflowed(self, kind: FixedType) -> Number:
+        c, low, high = self.circuit, kind.raw_min, kind.raw_max
+        if low <= self.low and self.high <= high:
+            return self
+        if kind.overflow == "WRAP":
+            return self.on(c.wrap(self.place, kind.width, kind.signed))
+        if kind.overflow == "SAT_ZERO":
+            return self.on(c.inside(self.place, low, high))
+        return self.clipped(low, high)
+
+
+def _reciprocal(divisor: int, largest: int) -> tuple[int, int]:
+    """`(m, b)` with `x // divisor == x * m >> b` for every x from 0 to `largest`.
+
+    Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), theorem 4.2.
+    """
+    bits = max(1, largest.bit_length()) + divisor.bit_length()
+    return -(-(1 << bits) // divisor), bits

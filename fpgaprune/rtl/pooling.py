@@ -1,0 +1,112 @@
+"""Pooling layers as chains.
+
+The streaming templates bring each value into the accumulator's type first, the parallel ones last.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fpgaprune.emulate.exact import Exact
+from fpgaprune.emulate.pooling import _counts
+from fpgaprune.emulate.windows import Windows
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.context import Context
+from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.sums import summed
+
+
+def pooling(context: Context, chain: Chain) -> None:
+    """`nnet::pooling1d_cl` and `pooling2d_cl`."""
+    step = context.step
+    windows = Windows.of(step, "pool")
+    largest = step.attribute("pool_op") == "Max"
+    source = step.sources[0]
+    # hls4ml pads with the top bit alone set: the smallest number of a signed type, the middle of an unsigned one.
+    kind = source.types["result"]
+    lowest = -(1 << (kind.width - 1)) if kind.signed else 1 << (kind.width - 1)
+    chain.pad(windows.pad, lowest if largest else 0)
+    chain.window(windows.size, windows.stride)
+    taps = windows.size[0] * windows.size[1]
+    accum, result = step.type("accum"), step.result
+
+    def split(values: list[Number]) -> list[list[Number]]:
+        channels = len(values) // taps
+        return [values[channel::channels] for channel in range(channels)]
+
+    if largest:
+        chain.compute("largest", lambda v: [_largest(c, accum, step.streamed).into(result) for c in split(v)], result)
+        return
+    shape = (1, *source.output_shape[:-1], 1)
+    counts = _counts(step, Exact(np.zeros(shape, np.float32), 0, 0, 0), windows)
+    if isinstance(counts, int):
+        divisor = counts
+        chain.compute(
+            "average",
+            lambda v: [summed(c, accum, step.streamed).quotient(divisor).into(result) for c in split(v)],
+            result,
+        )
+        return
+    by_place = counts.reshape(-1)
+
+    def average(values: list[Number], number: Number) -> list[Number]:
+        found = []
+        for channel in split(values):
+            total = summed(channel, accum, step.streamed)
+            first, *others = sorted(set(by_place.tolist()))
+            quotient = total.quotient(first)
+            for divisor in others:
+                here = number.looked_up([int(count == divisor) for count in by_place], 0)
+                quotient = total.quotient(divisor).chosen(here.place, quotient)
+            found.append(quotient.into(result))
+        return found
+
+    chain.compute_numbered("average", average, result)
+
+
+def global_pooling(context: Context, chain: Chain) -> None:
+    """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`: over a running value, or over all pixels at once."""
+    step = context.step
+    accum, result, places = step.type("accum"), step.result, chain.stream.beats
+    chain.image()
+    if step.attribute("pool_op") == "Max":
+        chain.compute_lanes("begin", lambda x: x.into(accum) if step.streamed else x)
+        chain.largest()
+        chain.compute_lanes("finish", lambda x: (x if step.streamed else x.into(accum)).into(result), result)
+    elif _exact(chain, accum, step.streamed):
+        chain.compute_lanes("begin", lambda x: x.into(accum) if step.streamed else x)
+        chain.accumulate()
+        chain.compute_lanes("finish", lambda x: x.into(accum).quotient(places).into(result), result)
+    else:
+        chain.notes.append("all pixels at once: the accumulator rounds or saturates, so the order of additions counts")
+        chain.register()
+        lanes = chain.stream.lanes
+        chain.gather(places)
+
+        def average(values: list[Number]) -> list[Number]:
+            channels = [values[lane::lanes] for lane in range(lanes)]
+            if step.streamed:
+                channels = [[x.into(accum) for x in channel] for channel in channels]
+            return [summed(c, accum, tree=False).quotient(places).into(result) for c in channels]
+
+        chain.compute("average", average, result)
+    chain.renamed(step.layer.output_shape)
+
+
+def _exact(chain: Chain, accum: FixedType, streamed: bool) -> bool:
+    """Whether values added one after another in `accum` give what their exact sum gives."""
+    if accum.overflow == "WRAP":
+        return streamed or chain.stream.fraction <= accum.fraction
+    shift = accum.fraction - chain.stream.fraction
+    if shift < 0:
+        return False
+    low, high = (min(chain.stream.low, 0) * chain.stream.beats, max(chain.stream.high, 0) * chain.stream.beats)
+    return accum.raw_min <= low << shift and high << shift <= accum.raw_max
+
+
+def _largest(values: list[Number], accum: FixedType, streamed: bool) -> Number:
+    row = [value.into(accum) for value in values] if streamed else list(values)
+    while len(row) > 1:
+        row = [a.larger(b) for a, b in zip(row[::2], row[1::2], strict=False)] + ([row[-1]] if len(row) % 2 else [])
+    return row[0] if streamed else row[0].into(accum)

@@ -1,0 +1,97 @@
+"""Softmax layers as chains: exponentials and the inverse of their sum from memory."""
+
+from __future__ import annotations
+
+import math
+
+from fpgaprune.emulate import softmax as emulated
+from fpgaprune.emulate.exact import Exact
+from fpgaprune.emulate.step import Step
+from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.context import Context
+from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.sums import summed
+
+_VARIANTS = ("stable", "latency", "argmax")
+
+
+def softmax(context: Context, chain: Chain) -> None:
+    """`nnet::softmax` over the values of a beat, or over an axis of the whole tensor."""
+    step = context.step
+    name = str(step.layer.attributes.get("implementation", "stable"))
+    if name not in _VARIANTS:
+        raise UnsupportedLayerError(
+            f"softmax implementation {name!r} has no Verilog; those that have: {', '.join(_VARIANTS)}. Choose one of "
+            "them, or leave the softmax out: the largest logit names the same class"
+        )
+    shape = step.layer.output_shape
+    inner, outer = step.number("n_inner", 1), step.number("n_outer", 1)
+    if step.streamed:
+        inner, outer = 1, math.prod(shape[:-1])
+    members = math.prod(shape) // (outer * inner)
+    if inner == 1 and members % shape[-1] == 0 and members == shape[-1]:
+        chain.relaid(shape[-1])
+    else:
+        chain.gather(chain.stream.beats)
+
+    def normalised(values: list[Number]) -> list[Number]:
+        found: list[Number | None] = [None] * len(values)
+        for start in range(0, len(values), members * inner):
+            for offset in range(inner):
+                places = range(start + offset, start + members * inner, inner)
+                for place, value in zip(places, _one(step, name, [values[p] for p in places]), strict=True):
+                    found[place] = value
+        return [value for value in found if value is not None]
+
+    chain.compute("softmax", normalised, step.result)
+
+
+def _one(step: Step, name: str, values: list[Number]) -> list[Number]:
+    if name == "argmax":
+        return _argmax(step, values)
+    if name == "latency":
+        return _normalised(step, values, step.sources[0].types["result"], negative=False)
+    norm = emulated._norm_type(step)
+    top = _tallest(values)
+    return _normalised(step, [(top - value).into(norm) for value in values], norm, negative=True)
+
+
+def _normalised(step: Step, values: list[Number], address: FixedType, negative: bool) -> list[Number]:
+    accum, sum_type = step.type("accum"), emulated._inverse_input(step)
+    exponentials = emulated._exp_table(step, address, negative).into(accum)
+    inverses = emulated._inverse_table(step)
+    powers = [_at_top_bits(value, address, exponentials) for value in values]
+    total = summed(powers, accum, tree=True).into(sum_type)
+    inverse = _at_top_bits(total, sum_type, inverses)
+    return [(power * inverse).into(step.result) for power in powers]
+
+
+def _at_top_bits(x: Number, kind: FixedType, table: Exact) -> Number:
+    """The entry of `table` that the highest bits of `x`, a value of `kind`, number."""
+    circuit, entries = x.circuit, table.integers().reshape(-1)
+    bits = len(entries).bit_length() - 1
+    place = circuit.wrap(circuit.shr(x.place, kind.width - bits), bits, signed=False)
+    return Number(circuit, place, 0).looked_up(entries.tolist(), table.fraction)
+
+
+def _argmax(step: Step, values: list[Number]) -> list[Number]:
+    top = _tallest(values)
+    circuit = top.circuit
+    zero, one = Number.constant(circuit, 0, 0), Number.constant(circuit, 1, 0)
+    before, found = circuit.const(0), []
+    for value in values:
+        # The first that is not below the largest.
+        lower = value.less(top)
+        is_first = circuit.select(before, circuit.const(0), circuit.select(lower, circuit.const(0), circuit.const(1)))
+        before = circuit.select(before, circuit.const(1), is_first)
+        found.append(one.chosen(is_first, zero).into(step.result))
+    return found
+
+
+def _tallest(values: list[Number]) -> Number:
+    row = list(values)
+    while len(row) > 1:
+        row = [a.larger(b) for a, b in zip(row[::2], row[1::2], strict=False)] + ([row[-1]] if len(row) % 2 else [])
+    return row[0]

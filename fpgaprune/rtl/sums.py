@@ -1,0 +1,200 @@
+"""Weighted and plain sums as circuits, in the arithmetic of an accumulator.
+
+Where the accumulator keeps every bit of an addend and either cannot overflow or wraps, any order gives the same
+bits, so shared adders and balanced trees may be used. Where it rounds each product but wraps, the products are
+rounded one by one and added in a tree. Where it saturates, each addition is done in the template's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.emulate.exact import Exact
+from fpgaprune.errors import RtlError
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl.adders import AdderGraph
+from fpgaprune.rtl.number import Number
+
+# Products that are added one after another; each takes a clock or more.
+_LONGEST_CHAIN = 4096
+
+Solver = Callable[[NDArray[np.int64], int, int], AdderGraph]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Constants that inputs are multiplied by and added up with.
+
+    Attributes:
+        matrix: raw weights (inputs, outputs).
+        kind: their type.
+        bias: added to each output, as assigned to the accumulator.
+        accum: the accumulator's type.
+        orders: for each output, the inputs in the order in which they are added.
+    """
+
+    matrix: NDArray[np.int64]
+    kind: FixedType
+    bias: Exact
+    accum: FixedType
+    orders: Sequence[NDArray[np.int64]]
+
+    @property
+    def kept(self) -> int:
+        """Multiplications by a weight that is not zero."""
+        return int(np.count_nonzero(self.matrix))
+
+    def starts(self) -> list[int]:
+        """Raw biases, with the accumulator's fraction."""
+        raw = self.bias.into(self.accum).at_fraction(self.accum.fraction)
+        return [int(value) for value in np.broadcast_to(raw.integers().reshape(-1), (self.matrix.shape[1],))]
+
+    def any_order(self, low: int, high: int, fraction: int) -> NDArray[np.bool_]:
+        """For each output, whether inputs from `low` to `high` can be added in any order."""
+        shift = self.accum.fraction - fraction - self.kind.fraction
+        count = self.matrix.shape[1]
+        if shift < 0:
+            return np.zeros(count, bool)
+        if self.accum.overflow == "WRAP":
+            return np.ones(count, bool)
+        low, high = min(low, 0), max(high, 0)
+        found = []
+        for column, start in zip(self.matrix.T, self.starts(), strict=True):
+            positive, negative = int(column[column > 0].sum()), int(column[column < 0].sum())
+            bottom, top = positive * low + negative * high, positive * high + negative * low
+            inside = start + (bottom << shift) >= self.accum.raw_min and start + (top << shift) <= self.accum.raw_max
+            found.append(inside)
+        return np.array(found, bool)
+
+
+def weighted(values: Sequence[Number], weights: Weights, solve: Solver) -> list[Number]:
+    """Bias plus weighted `values` for each output, as the accumulator holds them."""
+    low, high = min(v.low for v in values), max(v.high for v in values)
+    free = weights.any_order(low, high, values[0].fraction)
+    found: dict[int, Number] = {}
+    if free.any():
+        chosen = np.flatnonzero(free)
+        totals = _matrix_product(values, weights.matrix[:, chosen], solve)
+        for output, (total, negate) in zip(chosen, totals, strict=True):
+            start = Number.constant(values[0].circuit, weights.starts()[output], weights.accum.fraction)
+            total = total.scaled(-weights.kind.fraction)
+            found[int(output)] = (start - total if negate else start + total).into(weights.accum)
+    rest = np.flatnonzero(~free)
+    if rest.size:
+        found.update(_in_order(values, weights, [int(r) for r in rest], solve))
+    return [found[output] for output in range(len(free))]
+
+
+def summed(addends: Sequence[Number], accum: FixedType, tree: bool) -> Number:
+    """The sum in `accum`: balanced, as `nnet::reduce` adds, if `tree`, else one after another from zero."""
+    if tree:
+        addends = [addend.into(accum) for addend in addends]
+    shifts = [accum.fraction - addend.fraction for addend in addends]
+    if min(shifts) >= 0:
+        low = sum(min(a.low, 0) << s for a, s in zip(addends, shifts, strict=True))
+        high = sum(max(a.high, 0) << s for a, s in zip(addends, shifts, strict=True))
+        if accum.overflow == "WRAP" or (accum.raw_min <= low and high <= accum.raw_max):
+            return balanced(addends).into(accum)
+    if tree:
+        return _cast_tree(addends, accum)
+    if len(addends) > _LONGEST_CHAIN:
+        raise RtlError(_too_long(len(addends), accum))
+    total = Number.constant(addends[0].circuit, 0, accum.fraction)
+    for addend in addends:
+        total = (total + addend).into(accum)
+    return total
+
+
+def balanced(addends: Sequence[Number]) -> Number:
+    """The exact sum of `addends`, neighbours first."""
+    row = list(addends)
+    while len(row) > 1:
+        row = [a + b for a, b in zip(row[::2], row[1::2], strict=False)] + ([row[-1]] if len(row) % 2 else [])
+    return row[0]
+
+
+def scaled_each(values: Sequence[Number], factors: Sequence[int], kind: FixedType, solve: Solver) -> list[Number]:
+    """Each of `values` times its raw constant of type `kind`, exact."""
+    products = _products(values, list(enumerate(factors)), solve)
+    return [product.scaled(-kind.fraction) for product in products]
+
+
+def _cast_tree(addends: Sequence[Number], accum: FixedType) -> Number:
+    if len(addends) == 1:
+        return addends[0]
+    # nnet::reduce puts the largest power of two below the count on the left.
+    left = 1 << ((len(addends) - 1).bit_length() - 1)
+    return (_cast_tree(addends[:left], accum) + _cast_tree(addends[left:], accum)).into(accum)
+
+
+def _in_order(values: Sequence[Number], weights: Weights, outputs: list[int], solve: Solver) -> dict[int, Number]:
+    """Outputs whose products are assigned to the accumulator before they are added."""
+    accum, circuit = weights.accum, values[0].circuit
+    pairs = [
+        (int(place), int(weights.matrix[place, output]))
+        for output in outputs
+        for place in weights.orders[output]
+        if weights.matrix[place, output]
+    ]
+    multiples = {
+        pair: product.scaled(-weights.kind.fraction).into(accum)
+        for pair, product in zip(
+            dict.fromkeys(pairs), _products(values, list(dict.fromkeys(pairs)), solve), strict=True
+        )
+    }
+    found = {}
+    for output in outputs:
+        column = weights.matrix[:, output]
+        total = Number.constant(circuit, weights.starts()[output], accum.fraction)
+        addends = [multiples[int(p), int(column[p])] for p in weights.orders[output] if column[p]]
+        low = total.low + sum(min(a.low, 0) for a in addends)
+        high = total.high + sum(max(a.high, 0) for a in addends)
+        if accum.overflow == "WRAP" or (accum.raw_min <= low and high <= accum.raw_max):
+            found[output] = balanced([total, *addends]).into(accum)
+            continue
+        if len(addends) > _LONGEST_CHAIN:
+            raise RtlError(_too_long(len(addends), accum))
+        for addend in addends:
+            total = (total + addend).into(accum)
+        found[output] = total
+    return found
+
+
+def _too_long(count: int, accum: FixedType) -> str:
+    return (
+        f"{count} products are added one after another, for the accumulator {accum} saturates; the Verilog adds at "
+        f"most {_LONGEST_CHAIN} so: widen the accumulator"
+    )
+
+
+def _products(values: Sequence[Number], pairs: Sequence[tuple[int, int]], solve: Solver) -> list[Number]:
+    """`values[place] * factor` for each (place, factor), adders shared between those of one place."""
+    matrix = np.zeros((len(values), len(pairs)), np.int64)
+    for column, (place, factor) in enumerate(pairs):
+        matrix[place, column] = factor
+    zero = Number.constant(values[0].circuit, 0, values[0].fraction)
+    return [zero - total if negate else total for total, negate in _matrix_product(values, matrix, solve)]
+
+
+def _matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: Solver) -> list[tuple[Number, bool]]:
+    """`values @ matrix`, exact; where the flag is set it is the negative that was computed."""
+    circuit = values[0].circuit
+    graph = solve(matrix, min(v.low for v in values), max(v.high for v in values))
+    zero = Number.constant(circuit, 0, values[0].fraction)
+    nodes = list(values)
+    for item in graph.sums:
+        a = zero if item.a < 0 else nodes[item.a]
+        b = zero if item.b < 0 else nodes[item.b]
+        combine = circuit.sub if item.subtract else circuit.add
+        nodes.append(a.on(combine(a.place, b.place, item.p, item.q)))
+    found = []
+    for leaving in graph.exits:
+        node = zero if leaving.node < 0 else nodes[leaving.node]
+        shift = leaving.shift
+        place = circuit.shl(node.place, shift) if shift >= 0 else circuit.shr(node.place, -shift)
+        found.append((node.on(place), leaving.negate))
+    return found

@@ -1,0 +1,103 @@
+"""Verilog text of the top module: layers, forks and waiting rooms, and the AXI4-Stream ports around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fpgaprune.rtl.project import RtlPort
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A stream inside the top module, `<name>_data`, `<name>_valid` and `<name>_ready`."""
+
+    name: str
+    bits: int
+
+    def text(self) -> str:
+        """Its declaration."""
+        n = self.name
+        return f"    wire [{self.bits - 1}:0] {n}_data;\n    wire {n}_valid;\n    wire {n}_ready;\n"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Something in the top module, as text."""
+
+    text: str
+
+    @classmethod
+    def entry(cls, port: RtlPort, wire: str) -> Placed:
+        """An input port feeds `wire`."""
+        p = port.prefix
+        return cls(
+            f"    assign {wire}_data = {p}_tdata;\n    assign {wire}_valid = {p}_tvalid;\n"
+            f"    assign {p}_tready = {wire}_ready;\n    wire unused_{p}_tlast = {p}_tlast;\n"
+        )
+
+    @classmethod
+    def exit(cls, port: RtlPort, wire: str) -> Placed:
+        """An output port carries `wire`."""
+        p = port.prefix
+        return cls(
+            f"    assign {p}_tdata = {wire}_data;\n    assign {p}_tvalid = {wire}_valid;\n"
+            f"    assign {wire}_ready = {p}_tready;\n"
+            f"    fp_last #(.BEATS({port.beats})) {p}_last (\n"
+            f"        .clk(clk), .rst(rst), .valid({p}_tvalid), .ready({p}_tready), .last({p}_tlast)\n    );\n"
+        )
+
+    @classmethod
+    def fork(cls, name: str, bits: int, source: str, one: str, two: str) -> Placed:
+        """`source` goes to `one` and to `two`."""
+        return cls(
+            f"    fp_fork #(.WIDTH({bits})) {name} (\n        .clk(clk), .rst(rst),\n{_stream('s', source)},\n"
+            f"{_stream('a', one)},\n{_stream('b', two)}\n    );\n"
+        )
+
+    @classmethod
+    def fifo(cls, name: str, bits: int, depth: int, source: str, target: str) -> Placed:
+        """Up to `depth` beats of `source` wait before `target`."""
+        return cls(
+            f"    fp_fifo #(.WIDTH({bits}), .DEPTH({depth})) {name} (\n        .clk(clk), .rst(rst),\n"
+            f"{_stream('s', source)},\n{_stream('m', target)}\n    );\n"
+        )
+
+    @classmethod
+    def layer(cls, module: str, clocked: bool, sources: Sequence[str], target: str) -> Placed:
+        """The module of a layer between `sources` and `target`."""
+        prefixes = ("a", "b") if len(sources) == 2 else ("s",)
+        rows = ["        .clk(clk), .rst(rst)"] if clocked else []
+        rows += [_stream(prefix, source) for prefix, source in zip(prefixes, sources, strict=True)]
+        joined = ",\n".join([*rows, _stream("m", target)])
+        return cls(f"    {module} {module}_layer (\n{joined}\n    );\n")
+
+
+def top_text(
+    module: str,
+    head: str,
+    inputs: Sequence[RtlPort],
+    outputs: Sequence[RtlPort],
+    wires: Sequence[Wire],
+    placed: Sequence[Placed],
+) -> str:
+    """The top module."""
+    ports = ["    input wire clk", "    input wire rst"]
+    ports += [_port(port, "input", "output") for port in inputs]
+    ports += [_port(port, "output", "input") for port in outputs]
+    joined = ",\n".join(ports)
+    body = "".join(wire.text() for wire in wires) + "".join(part.text for part in placed)
+    return f"{head}module {module} (\n{joined}\n);\n{body}endmodule\n"
+
+
+def _port(port: RtlPort, forward: str, backward: str) -> str:
+    p = port.prefix
+    return (
+        f"    // {port.layer}: {port.beats} beats of {port.lanes} x {port.type}\n"
+        f"    {forward} wire [{port.width_bits - 1}:0] {p}_tdata,\n    {forward} wire {p}_tvalid,\n"
+        f"    {backward} wire {p}_tready,\n    {forward} wire {p}_tlast"
+    )
+
+
+def _stream(prefix: str, wire: str) -> str:
+    return f"        .{prefix}_data({wire}_data), .{prefix}_valid({wire}_valid), .{prefix}_ready({wire}_ready)"

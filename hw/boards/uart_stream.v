@@ -1,0 +1,126 @@
+// A serial port (8 data bits, no parity, one stop bit) on one side, AXI4-Streams on the other.
+//
+// A beat of IN_BITS is (IN_BITS + 7) / 8 bytes, lowest byte first; after BEATS beats TLAST marks the end of a sample.
+// Every beat of OUT_BITS that the design gives is sent the same way. A beat that is complete before the design took
+// the one before it is lost: send a sample, then read its result. A pause of 2 ** PAUSE_BITS cycles within a sample
+// gives the sample up and resets the design, so that a sender that was cut off can begin again.
+module uart_stream #(
+    parameter DIVIDER    = 25,  // clock cycles per bit
+    parameter IN_BITS    = 8,
+    parameter OUT_BITS   = 8,
+    parameter BEATS      = 1,
+    parameter PAUSE_BITS = 20
+) (
+    input  wire                clk,
+    input  wire                serial_in,
+    output reg                 serial_out,
+    output reg                 design_rst,
+    output wire [IN_BITS-1:0]  to_design_tdata,
+    output reg                 to_design_tvalid,
+    input  wire                to_design_tready,
+    output reg                 to_design_tlast,
+    input  wire [OUT_BITS-1:0] from_design_tdata,
+    input  wire                from_design_tvalid,
+    output wire                from_design_tready
+);
+    localparam IN_BYTES  = (IN_BITS + 7) / 8;
+    localparam OUT_BYTES = (OUT_BITS + 7) / 8;
+
+    // Reset once after configuration, and on a pause within a sample.
+    reg [3:0]          started = 4'd0;
+    reg [PAUSE_BITS:0] quiet   = 0;
+    wire               gave_up = quiet[PAUSE_BITS];
+    wire               rst     = !started[3] || gave_up;
+    always @(posedge clk) begin
+        if (!started[3]) started <= started + 4'd1;
+        design_rst <= rst;
+    end
+
+    // Receiver: the middle of each bit is sampled.
+    reg  [1:0]  line = 2'b11;
+    reg         receiving = 1'b0;
+    reg  [15:0] in_wait;
+    reg  [3:0]  in_bit;
+    reg  [7:0]  in_byte;
+    reg         in_done;
+    always @(posedge clk) begin
+        line    <= {line[0], serial_in};
+        in_done <= 1'b0;
+        if (rst) receiving <= 1'b0;
+        else if (!receiving) begin
+            if (!line[1]) begin
+                receiving <= 1'b1;
+                in_wait   <= DIVIDER / 2;
+                in_bit    <= 4'd0;
+            end
+        end else if (in_wait != 16'd0) in_wait <= in_wait - 16'd1;
+        else begin
+            in_wait <= DIVIDER - 1;
+            in_bit  <= in_bit + 4'd1;
+            if (in_bit == 4'd0) receiving <= !line[1];  // no start bit: a glitch
+            else if (in_bit == 4'd9) begin
+                receiving <= 1'b0;
+                in_done   <= line[1];                   // no stop bit: no byte
+            end else in_byte <= {line[1], in_byte[7:1]};
+        end
+    end
+
+    // Bytes to beats.
+    reg [8*IN_BYTES-1:0] in_shift;
+    reg [15:0]           in_count;
+    reg [31:0]           beat;
+    wire                 midway = in_count != 16'd0 || beat != 32'd0 || receiving;
+    assign to_design_tdata = in_shift[IN_BITS-1:0];
+    always @(posedge clk) begin
+        quiet <= (midway && !receiving && !rst) ? quiet + 1'b1 : 0;
+        if (to_design_tready) to_design_tvalid <= 1'b0;
+        if (rst) begin
+            to_design_tvalid <= 1'b0;
+            in_count         <= 16'd0;
+            beat             <= 32'd0;
+        end else if (in_done) begin
+            in_shift <= {in_byte, in_shift} >> 8;
+            if (in_count == IN_BYTES - 1) begin
+                in_count         <= 16'd0;
+                to_design_tvalid <= 1'b1;
+                to_design_tlast  <= beat == BEATS - 1;
+                beat             <= beat == BEATS - 1 ? 32'd0 : beat + 32'd1;
+            end else in_count <= in_count + 16'd1;
+        end
+    end
+
+    // Sender: a beat is taken when the one before it has been sent.
+    reg                   sending = 1'b0;
+    reg [8*OUT_BYTES-1:0] out_shift;
+    reg [15:0]            out_count, out_wait;
+    reg [3:0]             out_bit;
+    assign from_design_tready = !sending;
+    always @(posedge clk)
+        if (rst) begin
+            sending    <= 1'b0;
+            serial_out <= 1'b1;
+        end else if (!sending) begin
+            serial_out <= 1'b1;
+            if (from_design_tvalid) begin
+                sending   <= 1'b1;
+                out_shift <= from_design_tdata;
+                out_count <= 16'd0;
+                out_bit   <= 4'd0;
+                out_wait  <= 16'd0;
+            end
+        end else if (out_wait != 16'd0) out_wait <= out_wait - 16'd1;
+        else begin
+            out_wait <= DIVIDER - 1;
+            if (out_bit == 4'd0) serial_out <= 1'b0;
+            else if (out_bit <= 4'd8) begin
+                serial_out <= out_shift[0];
+                out_shift  <= out_shift >> 1;
+            end else serial_out <= 1'b1;
+            if (out_bit != 4'd9) out_bit <= out_bit + 4'd1;
+            else begin
+                out_bit   <= 4'd0;
+                out_count <= out_count + 16'd1;
+                if (out_count == OUT_BYTES - 1) sending <= 1'b0;
+            end
+        end
+endmodule

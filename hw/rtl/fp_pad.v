@@ -1,0 +1,62 @@
+// An image with FILL around it: TOP rows above, BOTTOM below, LEFT and RIGHT columns beside.
+// Nothing of an image leaves before its first pixel is offered.
+// Counters have the bits that their limits need, and limits are integers: the widths differ on purpose.
+/* verilator lint_off WIDTHEXPAND */
+/* verilator lint_off WIDTHTRUNC */
+module fp_pad #(
+    parameter WIDTH = 8,
+    parameter ROWS = 8,
+    parameter COLUMNS = 8,
+    parameter TOP = 1,
+    parameter BOTTOM = 1,
+    parameter LEFT = 1,
+    parameter RIGHT = 1,
+    parameter [WIDTH-1:0] FILL = 0
+) (
+    input wire clk,
+    input wire rst,
+    input wire [WIDTH-1:0] s_data,
+    input wire s_valid,
+    output wire s_ready,
+    output wire [WIDTH-1:0] m_data,
+    output wire m_valid,
+    input wire m_ready
+);
+    // Bits that hold `value`, at least one.
+    function integer bits_of;
+        input integer value;
+        integer rest;
+        begin
+            bits_of = 1;
+            for (rest = value >> 1; rest > 0; rest = rest >> 1) begin
+                bits_of = bits_of + 1;
+            end
+        end
+    endfunction
+
+    reg [bits_of(TOP + ROWS + BOTTOM - 1)-1:0] row;
+    reg [bits_of(LEFT + COLUMNS + RIGHT - 1)-1:0] column;
+    wire last_column = column == LEFT + COLUMNS + RIGHT - 1;
+    wire last_row = row == TOP + ROWS + BOTTOM - 1;
+    // One sum each, so that a side of 0 compares nothing with zero.
+    wire in_rows = (row + 1'b1 > TOP) & (row < TOP + ROWS);
+    wire in_columns = (column + 1'b1 > LEFT) & (column < LEFT + COLUMNS);
+    wire in_image = in_rows & in_columns;
+    wire begins = (row == 0) & (column == 0);
+
+    assign m_data = in_image ? s_data : FILL;
+    assign m_valid = s_valid | (~in_image & ~begins);
+    assign s_ready = in_image & m_ready;
+
+    always @(posedge clk) begin
+        if (rst) begin
+            row <= 0;
+            column <= 0;
+        end else if (m_valid & m_ready) begin
+            column <= last_column ? 0 : column + 1'b1;
+            if (last_column) begin
+                row <= last_row ? 0 : row + 1'b1;
+            end
+        end
+    end
+endmodule

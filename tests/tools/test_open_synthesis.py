@@ -1,0 +1,43 @@
+"""Open synthesis by the tool itself, on a project written by hand."""
+
+import pytest
+
+from fpgaprune.errors import ToolError
+from fpgaprune.rtl.open_tools import YOSYS, find_open_tool
+from fpgaprune.rtl.synthesis import FLATTENED, synthesize
+
+from ..unit.rtl.tiny import tiny_project
+
+
+@pytest.fixture(autouse=True)
+def _tool():
+    try:
+        find_open_tool(YOSYS)
+    except ToolError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(
+    "family",
+    ["ecp5", "gowin", "ice40", *(pytest.param(name, marks=pytest.mark.slow) for name in ("xc7", "xcup"))],
+)
+def test_a_small_project_maps_to_every_family(tmp_path, family):
+    found = synthesize(tiny_project(tmp_path / "my project"), family)
+    assert found.total_of == FLATTENED
+    assert 30 <= found.total.lut <= 50
+    assert found.total.ff == 18  # 16 bits of data, valid and last
+    assert found.layers[1].cells.ff == 0
+    assert found.layers[1].cells.lut == 15  # one for each bit that relu may clear
+
+
+def test_equal_sources_give_equal_counts(tmp_path):
+    first, second = (synthesize(tiny_project(tmp_path / name), "ecp5") for name in ("a", "b"))
+    assert first.total == second.total
+    assert not second.whole.reused
+
+
+def test_verilog_that_does_not_compile_is_an_error_with_its_log(tmp_path):
+    project = tiny_project(tmp_path)
+    (tmp_path / "rtl/relu.v").write_text("module relu (input wire a;\nendmodule\n")
+    with pytest.raises(ToolError, match=r"yosys.*ended with code .*relu\.v.*yosys\.log"):
+        synthesize(project, "ecp5")

@@ -1,0 +1,90 @@
+"""What open tools measured, in the report."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from fpgaprune.errors import ReportError
+from fpgaprune.report import write_report
+from fpgaprune.report.measured import kernel_plots, measured_tables, points_figure
+from fpgaprune.report.table import Column, Figure
+
+from .samples import measured, run_report
+
+
+def test_each_table_holds_one_stage_and_says_which():
+    tables = measured_tables(run_report(measured=measured()))
+    assert [{column.stage for column in table.columns} - {None} for table in tables] == [
+        {"synth(open)"},
+        {"route(ecp5)"},
+    ]
+    assert "Synthesised for xc7 by Yosys 0.70 (synth(open))" in tables[0].caption
+
+
+def test_a_figure_of_another_stage_is_refused_in_a_measured_column():
+    with pytest.raises(ReportError, match="of stage 'synth\\(open\\)' was given a figure of stage 'synth'"):
+        Column.of("LUT", "synth(open)", [Figure("synth(open)", 1), Figure("synth", 2)])
+
+
+def test_rows_are_layers_with_their_kernels_and_the_total():
+    table = measured_tables(run_report(measured=measured()))[0]
+    columns = {column.heading: column.cells for column in table.columns}
+    assert columns["layer"] == ("conv1", "conv2", "dense", "total")
+    assert columns["kernels kept"] == ("8", "200", "–", "")
+    assert columns["LUT"] == ("812", "4,321", "222", "5,432")
+
+
+def test_a_layer_that_did_not_end_is_a_dash_with_its_reason():
+    found = measured()
+    layer = found["synth(open)"]["xc7"]["layers"][1]
+    layer.update(cells=None, left_out="synthesis did not end within 900 s")
+    whole = found["synth(open)"]["xc7"]
+    whole.update(total=None, total_of=None)
+    table = measured_tables(run_report(measured=found))[0]
+    columns = {column.heading: column.cells for column in table.columns}
+    assert columns["LUT"] == ("812", "–", "222", "–")
+    assert "conv2: synthesis did not end within 900 s." in table.note
+    assert kernel_plots(run_report(measured=found)) == []
+
+
+def test_a_sum_says_that_it_is_one():
+    found = measured()
+    synthesis = found["synth(open)"]["xc7"]
+    synthesis.update(total_of="sum of its layers")
+    synthesis["whole"].update(cells=None, left_out="synthesis did not end within 900 s")
+    note = measured_tables(run_report(measured=found))[0].note
+    assert "total: sum of its layers" in note
+    assert "what joins the layers is not counted" in note
+
+
+def test_the_clock_comes_with_its_seeds_and_its_spread():
+    note = measured_tables(run_report(measured=measured()))[1].note
+    assert "91.2 MHz, median of 3 seeds (88.0 to 95.5)" in note
+
+
+def test_points_stand_where_their_figures_are():
+    svg = ElementTree.fromstring(points_figure([(10, 100, "a"), (5, 50, "b"), (0, 0, "c")], "kept", "LUT", "x"))  # noqa: S314
+    dots = [(float(c.get("cx")), float(c.get("cy")), c.find("title").text) for c in svg.findall("circle")]
+    (ax, ay, title), (bx, by, _), (cx, cy, _) = dots
+    assert title == "a: 100 LUT, 10 kept"
+    assert bx == pytest.approx((ax + cx) / 2, abs=0.01)
+    assert by == pytest.approx((ay + cy) / 2, abs=0.01)
+    assert ay < cy  # more LUTs stand higher
+
+
+@pytest.mark.parametrize("points", [[(0, 0, "a"), (0, 0, "b")], [(0, 5, "a"), (0, 7, "b")], [(3, 0, "<&>")]])
+def test_points_without_extent_are_drawn_too(points):
+    ElementTree.fromstring(points_figure(points, "kept", "LUT", "x"))  # noqa: S314
+
+
+def test_page_and_text_show_the_same_figures(tmp_path):
+    paths = write_report(tmp_path, run_report(measured=measured()))
+    page, text = paths.html.read_text(), paths.markdown.read_text()
+    for wanted in ("Measured with open tools", "4,321", "9,012", "Placed and routed on lfe5u-25f"):
+        assert wanted in page
+        assert wanted in " ".join(text.split())
+    assert 'class="dot"' in page
+
+
+def test_a_run_that_measured_nothing_has_no_such_section(tmp_path):
+    assert "Measured with open tools" not in write_report(tmp_path, run_report()).html.read_text()

@@ -1,0 +1,89 @@
+"""Open tools, played by small scripts on a PATH of their own."""
+
+import stat
+import sys
+from pathlib import Path
+
+# Plays yosys: counts are read off the top module's name, and `behaviour` may make it fail for one module.
+YOSYS = """#!{python}
+import json, pathlib, re, sys, time
+if "-V" in sys.argv:
+    print("Yosys 9.9 (played)")
+    sys.exit()
+script = pathlib.Path(sys.argv[-1]).read_text()
+top = re.search(r"-top (\\S+)", script)[1]
+print("synthesising", top, flush=True)
+with open({calls!r}, "a") as calls:
+    calls.write(top + "\\n")
+{behaviour}
+cells = {{"LUT4": 10 * len(top), "TRELLIS_FF": len(top), "CCU2C": 3}}
+cells.update({extra!r})
+counts = json.dumps({{"design": {{"num_cells_by_type": cells}}}})
+pathlib.Path(re.search(r"-o (\\S+) stat", script)[1]).write_text(counts)
+pathlib.Path(re.search(r"write_json(?: -selected)? (\\S+)", script)[1]).write_text("{{}}")
+"""
+
+# Plays nextpnr-ecp5: its frequency is a hundred and the seed.
+NEXTPNR = """#!{python}
+import json, pathlib, sys, time
+if "--version" in sys.argv:
+    print("nextpnr-ecp5 -- Next Generation Place and Route (Version played)")
+    sys.exit()
+options = dict(zip(sys.argv[1:], sys.argv[2:]))
+seed = int(options["--seed"])
+print("placing", *sys.argv[1:], flush=True)
+with open({calls!r}, "a") as calls:
+    calls.write(" ".join(sys.argv[1:]) + "\\n")
+assert pathlib.Path(options["--json"]).is_file()
+{behaviour}
+sites = {{"TRELLIS_COMB": 1000, "TRELLIS_FF": 800, "MULT18X18D": 2, "DP16KD": 1}}
+pathlib.Path(options["--report"]).write_text(json.dumps({{
+    "fmax": {{"clk": {{"achieved": {base} + seed, "constraint": 100}}}},
+    "utilization": {{site: {{"used": used, "available": 1}} for site, used in sites.items()}},
+}}))
+if "--textcfg" in options:
+    pathlib.Path(options["--textcfg"]).write_text("configuration " + str(seed))
+"""
+
+ECPPACK = """#!{python}
+import pathlib, sys
+if "--version" in sys.argv:
+    print("Project Trellis ecppack Version played")
+    sys.exit()
+pathlib.Path(sys.argv[-1]).write_text("bits of " + pathlib.Path(sys.argv[-2]).read_text())
+"""
+
+
+def fake_nextpnr(folder: Path, behaviour: str = "", base: float = 100.0) -> Path:
+    """`nextpnr-ecp5` in `folder`/bin; the arguments of each run are a line of the file returned."""
+    calls = folder / "routes"
+    calls.touch()
+    text = NEXTPNR.format(python=sys.executable, calls=str(calls), behaviour=behaviour, base=base)
+    write_program(folder, "nextpnr-ecp5", text)
+    return calls
+
+
+def fake_ecppack(folder: Path) -> Path:
+    """`ecppack` in `folder`/bin."""
+    return write_program(folder, "ecppack", ECPPACK.format(python=sys.executable))
+
+
+def fake_yosys(folder: Path, behaviour: str = "", extra: dict[str, int] | None = None) -> Path:
+    """`yosys` in `folder`/bin; each module it synthesises is a line of the file returned."""
+    calls = folder / "calls"
+    calls.touch()
+    write_program(
+        folder,
+        "yosys",
+        YOSYS.format(python=sys.executable, calls=str(calls), behaviour=behaviour, extra=extra or {}),
+    )
+    return calls
+
+
+def write_program(folder: Path, name: str, text: str) -> Path:
+    """An executable file `name` of `text` in `folder`/bin."""
+    path = folder / "bin" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
