@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Accuracy": "fpgaprune.report",
+    "AutoPrecision": "fpgaprune.hls.search",
     "Block": "fpgaprune.select.units",
     "Check": "fpgaprune.report",
     "ConstantSparsity": "fpgaprune.select.schedules",
@@ -41,6 +42,7 @@ _HOMES = {
     "Protection": "fpgaprune.select.protection",
     "RemovalPlan": "fpgaprune.remove.plan",
     "RunReport": "fpgaprune.report",
+    "StrategyWarning": "fpgaprune.hls.advice",
     "Target": "fpgaprune.target",
     "apply_removal": "fpgaprune.remove.apply",
     "certify": "fpgaprune.certify.links",
