@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Accuracy": "fpgaprune.report",
+    "AutoPrecision": "fpgaprune.hls.search",
     "Block": "fpgaprune.select.units",
     "Check": "fpgaprune.report",
     "ConstantSparsity": "fpgaprune.select.schedules",
@@ -42,6 +43,7 @@ _HOMES = {
     "RemovalPlan": "fpgaprune.remove.plan",
     "RtlProject": "fpgaprune.rtl.project",
     "RunReport": "fpgaprune.report",
+    "StrategyWarning": "fpgaprune.hls.advice",
     "Target": "fpgaprune.target",
     "apply_removal": "fpgaprune.remove.apply",
     "certify": "fpgaprune.certify.links",

@@ -57,6 +57,10 @@ class HlsError(FpgaPruneError, RuntimeError):
     """hls4ml cannot make a correct project from the model."""
 
 
+class FirmwareError(FpgaPruneError, ValueError):
+    """A file of a hardware project is missing or not of the form that it should have."""
+
+
 class DesignError(FpgaPruneError, ValueError):
     """A `Design` or a part of it is malformed."""
 

@@ -20,7 +20,7 @@ ROUNDING_MODES = ("TRN", "TRN_ZERO", "RND", "RND_ZERO", "RND_INF", "RND_MIN_INF"
 OVERFLOW_MODES = ("WRAP", "SAT", "SAT_ZERO", "SAT_SYM")
 MAX_WIDTH = 64
 
-_TYPE = re.compile(r"^(?:ap_|ac_)?(?P<u>u?)(?P<kind>fixed|int)<(?P<args>[^<>]*)>$")
+_TYPE = re.compile(r"^(?:hls::)?(?:ap_|ac_)?(?P<u>u?)(?P<kind>fixed|fixpt|int)<(?P<args>[^<>]*)>$")
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ class FixedType:
     def parse(cls, text: str) -> FixedType:
         """The type that `text` writes, as `ap_fixed<16,6,AP_RND,AP_SAT>`, `fixed<16,6>`, `ufixed<8,0>` or `int<4>`.
 
+        `ac_fixed<8,0,true,AC_RND,AC_SAT>` and `ac_int<4,false>` say by their next argument whether they are signed;
+        SmartHLS calls its types `hls::ap_fixpt`.
+
         Raises:
             DesignError: `text` is no fixed-point type.
         """
@@ -58,14 +61,18 @@ class FixedType:
         if not found:
             raise DesignError(f"fixed-point type {text!r} cannot be read; {wanted}")
         args = found["args"].split(",")
-        modes = [a.upper().removeprefix("AP_").removeprefix("AC_") for a in args]
+        unsigned = bool(found["u"])
+        place = 1 if found["kind"] == "int" else 2
+        if len(args) > place and args[place].lower() in ("true", "false"):
+            unsigned = args.pop(place).lower() == "false"
+        modes = [a.upper().removeprefix("HLS::").removeprefix("AP_").removeprefix("AC_") for a in args]
         try:
             width = int(args[0])
             if found["kind"] == "int":
-                return cls(width, width, signed=not found["u"])
+                return cls(width, width, signed=not unsigned)
             rounding = modes[2] if len(modes) > 2 else "TRN"
             overflow = modes[3] if len(modes) > 3 else "WRAP"
-            return cls(width, int(args[1]), not found["u"], rounding, overflow)
+            return cls(width, int(args[1]), not unsigned, rounding, overflow)
         except (ValueError, IndexError) as error:
             if isinstance(error, DesignError):
                 raise

@@ -2,88 +2,130 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.certify.adders import read_adder_weights
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.errors import CertificateError, DesignError
+from fpgaprune.errors import CertificateError, DesignError, FirmwareError
+from fpgaprune.firmware import (
+    WeightArray,
+    element_type,
+    read_layer_numbers,
+    read_text,
+    read_typedefs,
+    read_weight_arrays,
+    stored_forms,
+)
 from fpgaprune.fixed import FixedType
 
-_TYPEDEF = re.compile(r"^typedef (?P<type>[\w<>,: ]+?) (?P<name>\w+);$", re.MULTILINE)
-_ARRAY = re.compile(r"^(?P<type>\w+) (?P<name>\w+)\[(?P<size>\d+)\] = \{(?P<values>[^}]*)\};$", re.MULTILINE)
+# How hls4ml calls the array of a role, before the layer's number.
+_LETTERS = {"weight": "w", "bias": "b", "scale": "s"}
 
 
 def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any]]:
-    """Weight path to raw integers, in Keras's axis order, read from `firmware/weights/*.h`.
+    """Weight path to raw integers, in Keras's axis order, read from the project's firmware files.
 
-    What the C simulation loads (`*.txt`) must agree with what synthesis reads (`*.h`), and both with
-    `design`; each is read on its own.
+    What the C simulation loads (`*.txt`) must agree with what synthesis reads (`*.h`), and both with `design`; each is
+    read on its own. Where a layer's weights have become adders, these are read.
 
     Raises:
         CertificateError: a file is missing or malformed, or they do not agree.
     """
-    firmware = folder / "firmware"
-    types = {found["name"]: found["type"] for found in _TYPEDEF.finditer(_text(firmware / "defines.h"))}
-    arrays: dict[str, tuple[str, NDArray[np.float64]]] = {}
-    for header in sorted((firmware / "weights").glob("*.h")):
-        found = _ARRAY.search(_text(header))
-        if not found:
-            raise CertificateError(f"{header} holds no weight array for synthesis")
-        values = _numbers(header, found["values"], int(found["size"]))
-        simulated = header.with_suffix(".txt")
-        if simulated.exists() and not np.array_equal(values, _numbers(simulated, _text(simulated), values.size)):
-            raise CertificateError(
-                f"{simulated} holds other values than {header.name}: simulation would not be synthesis"
-            )
-        arrays[found["type"]] = (header.name, values)
-    weights: dict[str, NDArray[Any]] = {}
-    for layer in design.layers:
-        for role, path in layer.sources.items():
-            raw = _layer_integers(folder, layer, role, types, arrays)
-            if role != "bias":
-                # A bias carries BatchNorm's shift: its elements are not those of the Keras weight.
-                weights[path] = raw
-    return weights
+    weights = read_layer_integers(folder, design)
+    # A bias carries BatchNorm's shift: its elements are not those of the Keras weight.
+    return {
+        path: weights[layer.name, role]
+        for layer in design.layers
+        for role, path in layer.sources.items()
+        if role != "bias"
+    }
 
 
-def _layer_integers(
-    folder: Path, layer: LayerSpec, role: str, types: dict[str, str], arrays: dict[str, tuple[str, NDArray[np.float64]]]
-) -> NDArray[np.int64]:
-    type_name = f"{layer.name}_{role}_t"
-    if type_name not in types or type_name not in arrays:
-        raise CertificateError(f"{folder}: no weight file for {role} of layer {layer.name!r} (type {type_name})")
-    file, values = arrays[type_name]
+def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], NDArray[np.int64]]:
+    """Layer name and role to raw integers, for every weight that a Keras weight became.
+
+    Raises:
+        CertificateError: as `read_firmware_weights`.
+    """
+    firmware = firmware_folder(folder)
     try:
-        kind = FixedType.parse(types[type_name])
-    except DesignError as error:
-        raise CertificateError(f"{folder}: {error}") from error
+        files = _Files.read(firmware)
+        return {
+            (layer.name, role): files.integers(layer, role)
+            for layer in design.layers
+            for role in layer.weights
+            if role in layer.sources or files.array(layer.name, role) is not None
+        }
+    except FirmwareError as error:
+        raise CertificateError(str(error)) from error
+
+
+def firmware_folder(project: Path) -> Path:
+    """Where the C++ of a project lies: oneAPI's projects keep it one folder deeper."""
+    deeper = project / "src" / "firmware"
+    return deeper if deeper.is_dir() else project / "firmware"
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What was read from a project's firmware folder."""
+
+    folder: Path
+    arrays: Mapping[str, WeightArray]
+    types: Mapping[str, str]
+    numbers: Mapping[str, int]
+
+    @classmethod
+    def read(cls, folder: Path) -> _Files:
+        arrays = read_weight_arrays(folder)
+        by_type_or_name = {array.name: array for array in arrays} | {array.type: array for array in arrays}
+        return cls(folder, by_type_or_name, read_typedefs(folder), read_layer_numbers(folder))
+
+    def array(self, layer: str, role: str) -> WeightArray | None:
+        """The array of a layer's role; None where there is none."""
+        named = self.arrays.get(f"{layer}_{role}_t")
+        if named is not None or layer not in self.numbers:
+            return named
+        return self.arrays.get(f"{_LETTERS.get(role, role)}{self.numbers[layer]}")
+
+    def integers(self, layer: LayerSpec, role: str) -> NDArray[np.int64]:
+        """The integers of a layer's role, which are those of the design."""
+        array = self.array(layer.name, role)
+        if array is None and layer.strategy == "distributed_arithmetic":
+            return self._from_adders(layer, role)
+        if array is None or array.type not in self.types:
+            raise CertificateError(f"{self.folder}: no weight file for {role} of layer {layer.name!r}")
+        try:
+            kind = FixedType.parse(element_type(self.types[array.type]))
+        except DesignError as error:
+            raise CertificateError(f"{self.folder}: {error}") from error
+        exact = _represented(array.values, kind, array.file)
+        wanted = layer.weights[role]
+        for stored in stored_forms(wanted, layer.reuse_factor):
+            if exact.size == stored.size and np.array_equal(exact, stored.ravel()):
+                return wanted
+        raise CertificateError(f"{array.file} holds other integers than the design has for {role} of {layer.name!r}")
+
+    def _from_adders(self, layer: LayerSpec, role: str) -> NDArray[np.int64]:
+        code = self.folder / "nnet_utils" / "nnet_code_gen.h"
+        if layer.name not in self.numbers:
+            raise CertificateError(f"{self.folder}: no call of layer {layer.name!r} in its C++ files")
+        matrix, biases = read_adder_weights(read_text(code), f"dense_da_{self.numbers[layer.name]}")
+        exact = _represented(biases if role == "bias" else matrix.ravel(), layer.types[role], code)
+        wanted = layer.weights[role]
+        if exact.size != wanted.size or not np.array_equal(exact, wanted.ravel()):
+            raise CertificateError(f"{code} adds up other integers than the design has for {role} of {layer.name!r}")
+        return wanted
+
+
+def _represented(values: NDArray[np.float64], kind: FixedType, file: Path) -> NDArray[np.int64]:
     exact = kind.to_raw(values)
     if not np.array_equal(kind.to_float(exact), values):
-        raise CertificateError(f"{folder}: {file} holds values that {kind} does not represent")
-    raw = layer.weights[role]
-    # The resource strategy stores kernels with the outputs first.
-    for stored in (raw, np.moveaxis(raw, -1, 0)):
-        if exact.size == raw.size and np.array_equal(exact.reshape(stored.shape), stored):
-            return raw
-    raise CertificateError(f"{folder}: {file} holds other integers than the design has for {role} of {layer.name!r}")
-
-
-def _numbers(path: Path, text: str, size: int) -> NDArray[np.float64]:
-    try:
-        values = np.array([float(item) for item in text.split(",")])
-    except ValueError as error:
-        raise CertificateError(f"{path} holds something that is no number: {error}") from error
-    if values.size != size:
-        raise CertificateError(f"{path} holds {values.size} values; wanted {size}")
-    return values
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except FileNotFoundError as error:
-        raise CertificateError(f"{path} does not exist") from error
+        raise CertificateError(f"{file} holds values that {kind} does not represent")
+    return exact

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping
 
 from fpgaprune.design import Design
 from fpgaprune.emulate import activations, elementwise, moves, pooling, products, softmax, tables
+from fpgaprune.emulate.backends import check_backend, is_streamed, sums_must_be_exact
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import UnsupportedLayerError
 
 Rule = Callable[..., Exact]
-
-# Vivado, Vitis and what derives from them share ap_fixed and these templates; the others have their own.
-BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator")
 
 RULES: Mapping[str, Rule] = {
     "Activation": activations.activation,
@@ -65,17 +63,14 @@ def steps_of(design: Design) -> tuple[Step, ...]:
     Raises:
         UnsupportedLayerError: a layer, its variant or the backend has no emulation; the message names it.
     """
-    if design.backend not in BACKENDS:
-        raise UnsupportedLayerError(
-            f"design {design.name!r} is for {design.backend}, whose arithmetic has no emulation; those that have: "
-            f"{', '.join(BACKENDS)}"
-        )
+    check_backend(design)
     by_name = {layer.name: layer for layer in design.layers}
+    exact = sums_must_be_exact(design)
     steps = []
     for layer in design.layers:
         if layer.kind == "Input":
             continue
-        step = Step(layer, tuple(by_name[name] for name in layer.inputs), design.io_type == "io_stream")
+        step = Step(layer, tuple(by_name[name] for name in layer.inputs), is_streamed(design), exact)
         if layer.kind not in RULES:
             raise UnsupportedLayerError(
                 f"layer {layer.name!r} is a {layer.kind}, which has no emulation; those that have: {', '.join(RULES)}"

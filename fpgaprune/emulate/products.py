@@ -55,6 +55,9 @@ def depthwise(step: Step, x: Exact) -> Exact:
         (image.on(tap) * weight.on(row)).into(step.type("accum"))
         for tap, row in zip(windows.taps(image.raw), weight.raw, strict=True)
     ]
+    if step.exact_sums:
+        reach = sum(int(v) for v in np.abs(weight.raw).max(axis=1)) * max(-image.low, image.high)
+        _require_exact(step, Exact(np.zeros(0), image.fraction + weight.fraction, -reach, reach))
     bias = step.constants("bias").into(step.type("accum"))
     orders = _channel_orders(step, len(products), channels)
     if orders is None:
@@ -86,18 +89,20 @@ def _accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel) -> Exact:
     order = step.keep("order", lambda: _input_order(step, kernel.weight.raw.shape[0]))
     accum, x = step.type("accum"), parts[0]
     total = weighted_sum(parts, kernel, step.constants("bias"), accum, order)
-    if step.layer.strategy in ("resource_unrolled", "distributed_arithmetic"):
+    if step.exact_sums or step.layer.strategy in ("resource_unrolled", "distributed_arithmetic"):
         low, high = kernel.partial_bounds(x.low, x.high)
-        bias = step.constants("bias")
-        span = Exact(np.zeros(0), x.fraction + kernel.weight.fraction, low, high) + Exact(
-            np.zeros(0), bias.fraction, bias.low, bias.high
-        )
-        if not span.fits(accum):
-            raise DesignError(
-                f"strategy {step.layer.strategy!r} with accumulator {accum}, which may round or overflow, adds in an "
-                "order that is not known here: widen the accumulator"
-            )
+        _require_exact(step, Exact(np.zeros(0), x.fraction + kernel.weight.fraction, low, high))
     return total.into(step.result)
+
+
+def _require_exact(step: Step, products: Exact) -> None:
+    """The accumulator loses no bit of `products`, every partial sum of which lies in their bounds, and of the bias."""
+    bias, accum = step.constants("bias"), step.type("accum")
+    if not (products + Exact(np.zeros(0), bias.fraction, bias.low, bias.high)).fits(accum):
+        raise DesignError(
+            f"strategy {step.layer.strategy!r} with accumulator {accum}, which may round or overflow, adds in an "
+            "order that is not known here: widen the accumulator"
+        )
 
 
 def _input_order(step: Step, inputs: int) -> NDArray[np.int64]:

@@ -25,12 +25,14 @@ class Step:
         layer: what the design says of it.
         sources: the layers that it reads.
         streamed: True where `io_type` is `io_stream`; some templates then add in another order.
+        exact_sums: True where the order of addition of the backend's templates is not known here.
         kept: what does not depend on the data (tables, weight matrices), made on first use.
     """
 
     layer: LayerSpec
     sources: tuple[LayerSpec, ...]
     streamed: bool
+    exact_sums: bool = False
     kept: dict[str, Any] = field(default_factory=dict)
 
     @property

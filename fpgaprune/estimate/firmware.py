@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fpgaprune.errors import EstimateError
+from fpgaprune.firmware import parse_typedefs
 
 _DEFINE = re.compile(r"^[ \t]*#define[ \t]+(\w+)[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
-_TYPEDEF = re.compile(r"typedef\s+([^;]+?)\s+(\w+)\s*;")
 _STRUCT = re.compile(r"struct\s+(\w+)\s*:\s*(?:public\s+)?nnet::(\w+)\s*\{(.*?)\n\};", re.DOTALL)
 _FIELD = re.compile(r"static\s+(?:const|constexpr)\s+[\w:<> *]+?\s+(\w+)\s*=\s*([^;]+);")
 _CALL = re.compile(r"nnet::(\w+)\s*<([^;()]*)>\s*\(([^;]*?)\)\s*;(?:[ \t]*//[ \t]*(\S+))?")
@@ -44,11 +44,6 @@ class Struct:
 def parse_macros(text: str) -> dict[str, str]:
     """`#define NAME VALUE` by name."""
     return dict(_DEFINE.findall(text))
-
-
-def parse_typedefs(text: str) -> dict[str, str]:
-    """`typedef TYPE NAME;` by name."""
-    return {name: " ".join(kind.split()) for kind, name in _TYPEDEF.findall(_COMMENT.sub("", text))}
 
 
 def parse_structs(text: str) -> dict[str, Struct]:

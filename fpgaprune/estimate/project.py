@@ -17,6 +17,7 @@ from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
 from fpgaprune.estimate.firmware import Call, Struct
 from fpgaprune.estimate.project_files import find_top_file, read_numbers, read_settings, read_text
+from fpgaprune.firmware import parse_typedefs
 from fpgaprune.fixed import MAX_WIDTH, FixedType
 
 _ACTIVATIONS = (
@@ -77,7 +78,7 @@ class _Reader:
         self.home = home
         self.source = read_text(top)
         self.macros = {**firmware.parse_macros(definitions), **firmware.parse_macros(parameters)}
-        self.typedefs = {**firmware.parse_typedefs(definitions), **firmware.parse_typedefs(self.source)}
+        self.typedefs = {**parse_typedefs(definitions), **parse_typedefs(self.source)}
         self.structs = firmware.parse_structs(parameters)
         self.calls, self.aliases = firmware.parse_calls(self.source)
         if not self.calls:

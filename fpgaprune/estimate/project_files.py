@@ -9,23 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import EstimateError
+from fpgaprune.errors import EstimateError, FirmwareError
+from fpgaprune.firmware import parse_numbers, read_weight_array
 
 
 def read_numbers(folder: Path, name: str) -> NDArray[np.float64]:
     """The numbers of weight `name`, from its text file or its header."""
     text = folder / f"{name}.txt"
-    if text.is_file():
-        body = read_text(text)
-    else:
-        found = re.search(r"=\s*\{([^{}]*)\}", read_text(folder / f"{name}.h"))
-        if not found:
-            raise EstimateError(f"{folder / name}.h holds no list of numbers in braces")
-        body = found[1]
     try:
-        return np.array([float(item) for item in body.replace("\n", ",").split(",") if item.strip()])
-    except ValueError as error:
-        raise EstimateError(f"weights {name!r} in {folder} are no numbers: {error}") from error
+        if text.is_file():
+            return parse_numbers(read_text(text), text)
+        return read_weight_array(folder / f"{name}.h").values
+    except FirmwareError as error:
+        raise EstimateError(str(error)) from error
 
 
 def find_top_file(home: Path) -> Path:

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
-from fpgaprune.errors import ConfigError, MaskError, TargetError
+from fpgaprune.errors import ConfigError, DesignError, MaskError, TargetError
+from fpgaprune.fixed import FixedType
 from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.select.normalize import NORMALIZATIONS
 from fpgaprune.select.units import parse_granularity
@@ -97,13 +98,61 @@ class FinetuneConfig(_Section):
     learning_rate: float = Field(default=0.001, gt=0)
 
 
-class HlsConfig(_Section):
-    """Fixed-point widths, and how many held-out samples the C simulation runs."""
+class LayerHlsConfig(_Section):
+    """What one layer (or those that a glob fits) has instead: its layout, its widths, its types."""
 
+    strategy: Literal[STRATEGIES] | None = None  # type: ignore[valid-type]
+    reuse_factor: int | None = Field(default=None, ge=1)
+    weight_bits: int | None = Field(default=None, ge=2, le=32)
+    activation_bits: int | None = Field(default=None, ge=2, le=32)
+    weight: str | None = None
+    bias: str | None = None
+    accum: str | None = None
+    result: str | None = None
+
+    @field_validator("weight", "bias", "accum", "result")
+    @classmethod
+    def _type(cls, text: str | None) -> str | None:
+        if text is not None:
+            FixedType.parse(text)
+        return text
+
+
+class HlsConfig(_Section):
+    """The hls4ml backend, fixed-point types, and how many held-out samples the C simulation runs.
+
+    `precision` is `widths` (the three widths below), `auto` (widths are searched to `max_loss`, measured on the labels
+    of the training samples), or one type for everything, as `fixed<16,6>`. With `build`, the vendor's tool does these
+    steps (`synth`, `cosim`, ...) where it is found.
+    """
+
+    backend: str = "Vitis"
+    backend_options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    precision: str = "widths"
+    max_loss: float = Field(default=0.005, ge=0, le=1)
     weight_bits: int = Field(default=8, ge=2, le=32)
     activation_bits: int = Field(default=8, ge=2, le=32)
     sum_bits: int = Field(default=16, ge=2, le=32)
+    layers: dict[str, LayerHlsConfig] = Field(default_factory=dict)
+    build: tuple[str, ...] = ()
+    build_timeout_s: float = Field(default=14_400.0, gt=0)
     simulate: int = Field(default=360, ge=1)
+
+    @field_validator("precision")
+    @classmethod
+    def _precision(cls, precision: str) -> str:
+        if precision not in ("widths", "auto"):
+            FixedType.parse(precision)
+        return precision
+
+    @field_validator("backend")
+    @classmethod
+    def _backend(cls, backend: str) -> str:
+        from fpgaprune.hls.backends import BACKENDS
+
+        if backend not in BACKENDS:
+            raise ValueError(f"wanted one of {', '.join(BACKENDS)}")
+        return backend
 
 
 class TargetConfig(_Section):
@@ -168,7 +217,7 @@ def parse_config(document: Mapping[str, Any], where: str) -> FlowConfig:
         return FlowConfig.model_validate(dict(document))
     except ValidationError as error:
         raise ConfigError(f"{where}: {_first_problem(error)}") from error
-    except (MaskError, TargetError) as error:
+    except (DesignError, MaskError, TargetError) as error:
         raise ConfigError(f"{where}: {error}") from error
 
 

@@ -165,23 +165,20 @@ def export(context: Context) -> dict[str, Any]:
 
 def hls(context: Context) -> dict[str, Any]:
     """`hls/` is an hls4ml project whose weights hold the locks; `design.json` says what it computes."""
-    from fpgaprune.hls.precision import Precision
-    from fpgaprune.hls.project import make_design, to_hls
+    from fpgaprune.flow.hardware import Hardware
 
-    settings, data = context.config.hls, context.data
-    target = context.config.target.target()
-    precision = Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
-    ranges = data.x_train[:512]
+    hardware = Hardware.of(context.config, context.data)
     model = context.model("removed.keras")
-    make_design(context.model("trained.keras"), target, ranges, precision, context.config.name).save(
-        context.run.file("design_trained.json")
-    )
-    project = to_hls(model, target, ranges, context.run.file("hls"), precision, context.config.name)
+    project = hardware.project(model, context.run.file("hls"))
+    # What it is compared with has the same bits per number, found or given.
+    hardware.design(context.model("trained.keras"), project.search).save(context.run.file("design_trained.json"))
     project.design.save(context.run.file("design.json"))
     check = check_firmware(project.path, project.design, context.masks("removed_masks.npz"))
     return {
+        **hardware.facts(project),
         "emulation": _emulated(context, project, model),
         "simulation": _simulated(context, project, model),
+        "build": hardware.build(project, context.progress),
         **_links(check),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import logging
 import re
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import HlsError
+from fpgaprune.firmware import stored_forms
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.precision import Types, hls_precision
 from fpgaprune.target import Target
@@ -36,6 +38,7 @@ def convert(
     output_dir: Path,
     name: str,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    backend_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """hls4ml's graph of `folded` with exactly `types`; nothing is written yet.
 
@@ -47,15 +50,16 @@ def convert(
         name: project name, a C identifier.
         options: further entries of hls4ml's configuration by layer name, as
             `{"softmax": {"Implementation": "latency"}}`.
+        backend_options: further settings of the backend, as `{"clock_uncertainty": "20%", "board": "pynq-z2"}`.
 
     Raises:
-        HlsError: `name` is no C identifier, or hls4ml knows no such layer.
+        HlsError: `name` is no C identifier, hls4ml cannot convert the model, or knows no such option.
     """
     if not _C_IDENTIFIER.match(name):
         raise HlsError(f"project name {name!r} is no C identifier; wanted letters, digits and '_', a letter first")
     import hls4ml
 
-    with _quiet():
+    with quiet():
         config = hls4ml.utils.config_from_keras_model(folded, granularity="name", backend=target.backend)
         config["Model"].update(Strategy=target.strategy, ReuseFactor=target.reuse_factor)
         for layer, entry in config["LayerName"].items():
@@ -63,6 +67,7 @@ def convert(
             if "ReuseFactor" in entry:
                 entry["ReuseFactor"] = target.reuse_factor
             entry.update((options or {}).get(layer, {}))
+        _require_all(types, config["LayerName"])
         try:
             return hls4ml.converters.convert_from_keras_model(
                 folded,
@@ -73,10 +78,33 @@ def convert(
                 io_type=target.io_type,
                 part=target.order_number,
                 clock_period=target.clock_ns,
+                **_backend_options(target, backend_options or {}),
             )
         except Exception as error:
-            # hls4ml raises bare Exception for whatever it cannot convert.
-            raise HlsError(f"hls4ml cannot convert model {folded.name!r}: {error}") from error
+            # hls4ml raises bare Exception, and asserts, for whatever it cannot convert.
+            what = str(error) or f"{type(error).__name__}, with no message"
+            raise HlsError(f"hls4ml cannot convert model {folded.name!r} for {target.backend}: {what}") from error
+
+
+def _backend_options(target: Target, given: Mapping[str, Any]) -> dict[str, Any]:
+    import hls4ml
+
+    known = inspect.signature(hls4ml.backends.get_backend(target.backend).create_initial_config).parameters
+    settled = {"part", "clock_period", "io_type", "write_weights_txt", "write_tar"}
+    allowed = [key for key in known if key not in settled and known[key].kind is not inspect.Parameter.VAR_KEYWORD]
+    unknown = [key for key in given if key not in allowed]
+    if unknown:
+        raise HlsError(f"backend {target.backend} has no option {unknown[0]!r}; wanted one of {', '.join(allowed)}")
+    if target.backend == "Libero":
+        # Else hls4ml looks for SmartHLS on PATH, and refuses to write a project where there is none.
+        return {"smarthls_path": "${SHLS_ROOT_DIR}", **given}
+    return dict(given)
+
+
+def _require_all(types: Types, entries: Mapping[str, Any]) -> None:
+    missing = [layer for layer in types if layer not in entries]
+    if missing:
+        raise HlsError(f"hls4ml gave layer {missing[0]!r} another name; rename it: {', '.join(entries)} are its names")
 
 
 def _known(types: Mapping[str, FixedType], slots: Mapping[str, Any]) -> dict[str, FixedType]:
@@ -84,7 +112,11 @@ def _known(types: Mapping[str, FixedType], slots: Mapping[str, Any]) -> dict[str
 
 
 def extract(
-    graph: Any, raws: Mapping[str, Mapping[str, NDArray[Any]]], sources: Mapping[str, Mapping[str, str]], target: Target
+    graph: Any,
+    raws: Mapping[str, Mapping[str, NDArray[Any]]],
+    sources: Mapping[str, Mapping[str, str]],
+    target: Target,
+    types: Types | None = None,
 ) -> Design:
     """The `Design` that hls4ml's `graph` describes, with every type and integer weight.
 
@@ -93,6 +125,8 @@ def extract(
         raws: layer name to role to raw integers, as `quantise_weights` returned: the graph must hold the same.
         sources: layer name to role to Keras weight path.
         target: what the graph was made for.
+        types: as `convert` got them; needed for layers of strategy `distributed_arithmetic`, whose weights hls4ml turns
+            into adders and then forgets.
 
     Raises:
         HlsError: the graph's weights are not the ones that were quantised.
@@ -100,7 +134,7 @@ def extract(
     # Inputs first, in the order of the top function's arguments; hls4ml's graph has them where they are used.
     entries = [graph.graph[name] for name in graph.inputs]
     others = [node for node in graph.get_layers() if node not in entries]
-    layers = tuple(_layer(node, raws, sources) for node in (*entries, *others))
+    layers = tuple(_layer(node, raws, sources, types or {}) for node in (*entries, *others))
     outputs = tuple(_producer(graph, variable.name) for variable in graph.get_output_variables())
     return Design(
         name=graph.config.get_project_name(),
@@ -113,7 +147,7 @@ def extract(
     )
 
 
-def _layer(node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any]) -> LayerSpec:
+def _layer(node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any], given: Types) -> LayerSpec:
     attributes = node.attributes.attributes
     types = {key.removesuffix("_t"): _type(value) for key, value in attributes.items() if _is_type(key, value)}
     # A flattened tensor or a copied stream keeps the type of its source, whatever the layer's own slot says.
@@ -128,6 +162,9 @@ def _layer(node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any]) -> La
             types[role] = _type(variable.type)
             wanted = raws.get(node.name, {}).get(role)
             weights[role] = _as_keras(types[role].to_raw(_written(variable, wanted)), wanted, node, role)
+        elif role in raws.get(node.name, {}) and attributes.get("strategy") == "distributed_arithmetic":
+            types[role] = given[node.name][role]
+            weights[role] = np.asarray(raws[node.name][role], dtype=np.int64)
     plain = {key: _plain(value) for key, value in attributes.items() if key not in _NOT_DATA and _is_plain(value)}
     return LayerSpec(
         name=node.name,
@@ -158,9 +195,11 @@ def _as_keras(found: NDArray[np.int64], wanted: NDArray[np.int64] | None, node: 
     if wanted is None:
         turned = role == "weight" and node.get_attr("_weights_transposed", False)
         return np.ascontiguousarray(np.moveaxis(found, 0, -1)) if turned else found
-    for candidate in (found, np.moveaxis(found, 0, -1)):
-        if candidate.shape == wanted.shape and np.array_equal(candidate, wanted):
-            return np.ascontiguousarray(candidate)
+    for stored in stored_forms(wanted, int(node.get_attr("reuse_factor") or 1)):
+        if found.size == stored.size and np.array_equal(found.ravel(), stored.ravel()):
+            # A Dense layer on several axes has become a convolution of one point.
+            shape = found.shape if found.ndim > wanted.ndim and found.shape[-1] == wanted.shape[-1] else wanted.shape
+            return np.ascontiguousarray(wanted.reshape(shape))
     raise HlsError(
         f"layer {node.name!r} holds other {role} integers in hls4ml's graph (shape {found.shape}) than were quantised "
         f"(shape {wanted.shape}); this hls4ml changes weights in a way that is not known here"
@@ -203,7 +242,8 @@ def _plain(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
+    """Nothing that hls4ml prints or warns of is seen."""
     # hls4ml and its helpers print what they did; a library must not.
     level = logging.getLogger().level
     said = io.StringIO()

@@ -1,14 +1,14 @@
 """Fixed-point types for every layer of a folded model.
 
-`auto` gives each layer its own integer bits: of weights from their values, of activations from the
-range seen on data, of accumulators from the worst case, so that no accumulation can overflow.
+Integer bits come from values: of weights from the weights, of activations from what the data show or, where that is
+less, from the worst case that the types allow. Accumulators hold the worst case, so that none can overflow or round.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import MAX_WIDTH, FixedType
+from fpgaprune.hls.options import LayerOptions
 from fpgaprune.hls.prepare import FOLDABLE, batch_norm_scale_and_shift
+from fpgaprune.hls.ranges import Range
 
 Types = dict[str, dict[str, FixedType]]
 _AVERAGES = (
@@ -32,12 +34,20 @@ _MOVES = (
     *(keras.layers.ZeroPadding1D, keras.layers.ZeroPadding2D, keras.layers.Cropping1D, keras.layers.Cropping2D),
     *(keras.layers.UpSampling1D, keras.layers.UpSampling2D),
 )
+_ACTIVATIONS = (
+    keras.layers.Activation,
+    keras.layers.ReLU,
+    keras.layers.LeakyReLU,
+    keras.layers.ELU,
+    keras.layers.PReLU,
+)
 _TABLE = FixedType(18, 8, True, "RND", "SAT")
+_NO_OPTIONS = LayerOptions()
 
 
 @dataclass(frozen=True)
 class Precision:
-    """How many bits `auto` may spend.
+    """How many bits each kind of number has; where the point stands follows from its range.
 
     Attributes:
         weight_bits: width of every weight.
@@ -56,91 +66,159 @@ class Precision:
                 raise HlsError(f"{name} is {value}; wanted 2 to 32")
 
 
-def choose_types(folded: Any, data: NDArray[Any], precision: Precision) -> Types:
+def choose_types(
+    folded: Any,
+    ranges: Mapping[str, Range],
+    precision: Precision | FixedType,
+    options: Mapping[str, LayerOptions] | None = None,
+) -> Types:
     """Layer name to role to type, for every layer of `folded`.
 
     Args:
         folded: what `prepare.fold` returned.
-        data: samples in the model's input shape, (N, ...), that show the range of every layer.
-        precision: bits to spend.
+        ranges: of what every layer gives for some data; not read where `precision` is a type.
+        precision: bits to spend, or one type for every weight and every result.
+        options: what a layer has instead, by layer name.
 
     Raises:
         HlsError: an accumulator would need more than 64 bits.
     """
-    layers = [layer for layer in folded.layers if not isinstance(layer, keras.layers.InputLayer)]
-    observer = keras.Model(folded.inputs, [layer.output for layer in layers])
-    seen = observer.predict(data, verbose=0)
-    seen = seen if isinstance(seen, list) else [seen]
-    types: Types = {}
-    for entry in folded.inputs:
-        types[entry._keras_history.operation.name] = {"result": _fitting(data, precision.activation_bits)}
-    for layer, output in zip(layers, seen, strict=True):
+    chooser = _Chooser(ranges, precision, options or {})
+    for layer in folded.layers:
+        chooser.add(layer)
+    return chooser.types
+
+
+class _Chooser:
+    """The types of the layers so far, in the order of execution."""
+
+    def __init__(
+        self, ranges: Mapping[str, Range], precision: Precision | FixedType, options: Mapping[str, LayerOptions]
+    ) -> None:
+        self.ranges, self.options = ranges, options
+        self.uniform = precision if isinstance(precision, FixedType) else None
+        self.precision = precision if isinstance(precision, Precision) else Precision()
+        self.types: Types = {}
+
+    def add(self, layer: Any) -> None:
+        """The types of `layer` are chosen."""
+        own = self.options.get(layer.name, _NO_OPTIONS)
+        given = dict(own.types or {})
+        if isinstance(layer, keras.layers.InputLayer):
+            chosen = {"result": self._activation(layer.name, own)}
+        elif isinstance(layer, FOLDABLE):
+            chosen = self._product(layer, own, given)
+        else:
+            chosen = self._other(layer, own)
+        self.types[layer.name] = chosen | given
+
+    def incoming(self, layer: Any) -> FixedType:
+        """The type of what `layer` reads first."""
         source = layer.input[0] if isinstance(layer.input, list) else layer.input
-        incoming = types[source._keras_history.operation.name]["result"]
-        types[layer.name] = _layer_types(layer, incoming, output, precision)
-    return types
+        return self.types[source._keras_history.operation.name]["result"]
+
+    def _other(self, layer: Any, own: LayerOptions) -> dict[str, FixedType]:
+        incoming = self.incoming(layer)
+        if isinstance(layer, keras.layers.BatchNormalization):
+            scale, shift = batch_norm_scale_and_shift(layer)
+            bits = self.precision.sum_bits
+            return {
+                "result": self._sum(layer.name, signed=True),
+                "scale": self.uniform or fitting(Range.of(scale), bits, signed=True),
+                "bias": self.uniform or fitting(Range.of(shift), bits, signed=True),
+            }
+        if isinstance(layer, keras.layers.Softmax) or getattr(layer, "activation", None) is keras.activations.softmax:
+            result = self.uniform or FixedType(16, 1, False, "RND", "SAT")
+            return {"result": result, "exp_table": _TABLE, "inv_table": _TABLE, "inv_inp": _TABLE, "accum": _TABLE}
+        if isinstance(layer, _ACTIVATIONS):
+            result = self._activation(layer.name, own)
+            if getattr(layer, "activation", None) is keras.activations.relu and own.activation_bits is None:
+                result = self._within(result, incoming)
+            return {"result": result, "table": _TABLE, "param": FixedType(16, 2, True, "RND", "SAT")}
+        if isinstance(layer, _AVERAGES):
+            # As many bits more as the sum of all positions can need.
+            growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))
+            accum = FixedType(incoming.width + growth, incoming.integer + growth, incoming.signed)
+            return {"result": self._activation(layer.name, own), "accum": accum}
+        if isinstance(layer, _MOVES):
+            return {"result": incoming, "accum": incoming}
+        result = self._sum(layer.name)
+        return {"result": result, "accum": result}
+
+    def _within(self, result: FixedType, incoming: FixedType) -> FixedType:
+        """`result` without integer bits that nothing of type `incoming` can fill."""
+        spare = result.integer - int(result.signed) - (incoming.integer - int(incoming.signed))
+        if self.uniform or spare <= 0:
+            return result
+        return replace(result, integer=result.integer - spare)
+
+    def _activation(self, name: str, own: LayerOptions) -> FixedType:
+        bits = own.activation_bits or self.precision.activation_bits
+        return self.uniform or fitting(self.ranges[name], bits)
+
+    def _sum(self, name: str, signed: bool | None = None) -> FixedType:
+        return self.uniform or fitting(self.ranges[name], self.precision.sum_bits, signed)
+
+    def _product(self, layer: Any, own: LayerOptions, given: Mapping[str, FixedType]) -> dict[str, FixedType]:
+        kernel, bias = (*layer.get_weights(), None)[:2]
+        bits = own.weight_bits or self.precision.weight_bits
+        weight = given.get("weight") or self.uniform or fitting(Range.of(kernel), bits, signed=True)
+        accum = exact_accumulator(layer, weight, self.incoming(layer), kernel, bias, given.get("bias") or self.uniform)
+        bias_type = self.uniform or FixedType(accum.width, accum.integer, True, "RND", "SAT")
+        if self.uniform:
+            return {"result": self.uniform, "accum": accum, "weight": weight, "bias": bias_type}
+        # A guard bit over what the data showed; saturation would cost logic in every channel.
+        spread = fitting(self.ranges[layer.name].doubled(), self.precision.sum_bits, signed=True)
+        result = accum if accum.width <= self.precision.sum_bits else FixedType(spread.width, spread.integer)
+        if result.integer > accum.integer:
+            result = replace(result, integer=accum.integer)
+        return {"result": result, "accum": accum, "weight": weight, "bias": bias_type}
 
 
-def _layer_types(layer: Any, incoming: FixedType, output: NDArray[Any], precision: Precision) -> dict[str, FixedType]:
-    if isinstance(layer, FOLDABLE):
-        return _product_types(layer, incoming, output, precision)
-    if isinstance(layer, keras.layers.BatchNormalization):
-        scale, shift = batch_norm_scale_and_shift(layer)
-        widest = _fitting(output, precision.sum_bits, signed=True)
-        kinds = {
-            "scale": _fitting(scale, precision.sum_bits, signed=True),
-            "bias": _fitting(shift, precision.sum_bits, signed=True),
-        }
-        return {"result": widest, **kinds}
-    if isinstance(layer, keras.layers.Softmax) or getattr(layer, "activation", None) is keras.activations.softmax:
-        result = FixedType(16, 1, False, "RND", "SAT")
-        return {"result": result, "exp_table": _TABLE, "inv_table": _TABLE, "inv_inp": _TABLE, "accum": _TABLE}
-    if isinstance(layer, keras.layers.Activation | keras.layers.ReLU | keras.layers.LeakyReLU):
-        return {"result": _fitting(output, precision.activation_bits), "table": _TABLE}
-    if isinstance(layer, _AVERAGES):
-        # As many bits more as the sum of all positions can need.
-        growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))
-        accum = FixedType(incoming.width + growth, incoming.integer + growth, incoming.signed)
-        return {"result": _fitting(output, precision.activation_bits), "accum": accum}
-    if isinstance(layer, _MOVES):
-        return {"result": incoming, "accum": incoming}
-    return {"result": _fitting(output, precision.sum_bits), "accum": _fitting(output, precision.sum_bits)}
+def exact_accumulator(
+    layer: Any,
+    weight: FixedType,
+    incoming: FixedType,
+    kernel: NDArray[Any],
+    bias: NDArray[Any] | None,
+    bias_type: FixedType | None = None,
+) -> FixedType:
+    """The narrowest type that holds every partial sum of `layer`, in any order, and the bias, whatever the input.
 
-
-def _product_types(layer: Any, incoming: FixedType, output: NDArray[Any], precision: Precision) -> dict[str, FixedType]:
-    kernel, bias = (*layer.get_weights(), None)[:2]
-    weight = _fitting(kernel, precision.weight_bits, signed=True)
-    fraction = weight.fraction + incoming.fraction
+    Raises:
+        HlsError: it has more than 64 bits.
+    """
+    fraction = max(weight.fraction + incoming.fraction, bias_type.fraction if bias_type else -MAX_WIDTH)
     largest_input = max(abs(incoming.raw_min), abs(incoming.raw_max)) * incoming.lsb
-    # Rounding moves each weight by at most half an LSB, so this bounds every partial sum.
-    per_output = np.abs(kernel.astype(np.float64)).reshape(-1, kernel.shape[-1]) + weight.lsb / 2
-    worst = float((per_output.sum(axis=0) * largest_input + (0.0 if bias is None else np.abs(bias))).max())
-    accum_integer = _integer_bits(worst) + 1
-    if accum_integer + fraction > MAX_WIDTH:
+    # Quantisation moves each weight by so much at most, so this bounds every partial sum. Zeros stay zeros.
+    moved = weight.lsb / 2 if weight.rounding.startswith("RND") else weight.lsb
+    magnitudes = np.where(kernel == 0, 0.0, np.abs(kernel.astype(np.float64)) + moved)
+    outputs = -2 if type(layer).__name__.startswith("Depthwise") else -1
+    per_output = np.moveaxis(magnitudes, outputs, -1).reshape(-1, kernel.shape[outputs])
+    constant = 0.0 if bias is None else np.abs(bias) + 2.0 ** -(fraction + 1)
+    worst = float((per_output.sum(axis=0) * largest_input + constant).max())
+    integer = integer_bits(worst) + 1
+    if integer + fraction > MAX_WIDTH:
         raise HlsError(
-            f"layer {layer.name!r} needs an accumulator of {accum_integer + fraction} bits; hardware types end at "
+            f"layer {layer.name!r} needs an accumulator of {integer + fraction} bits; hardware types end at "
             f"{MAX_WIDTH}: use fewer weight or activation bits"
         )
-    accum = FixedType(accum_integer + fraction, accum_integer)
-    # A guard bit over what the data showed; saturation would cost logic in every channel.
-    spread = _fitting(np.concatenate([output.ravel() * 2, [0.0]]), precision.sum_bits, signed=True)
-    result = accum if accum.width <= precision.sum_bits else FixedType(spread.width, spread.integer)
-    bias_type = FixedType(accum.width, accum.integer, True, "RND", "SAT")
-    return {"result": result, "accum": accum, "weight": weight, "bias": bias_type}
+    # ac_fixed of some backends has two bits at least.
+    return FixedType(max(integer + fraction, 2), integer)
 
 
-def _fitting(values: NDArray[Any], width: int, signed: bool | None = None) -> FixedType:
+def fitting(values: Range, width: int, signed: bool | None = None) -> FixedType:
     """The `width`-bit type with the fewest integer bits that holds `values`; rounds and saturates."""
-    low, high = float(values.min()), float(values.max())
-    has_sign = low < 0 if signed is None else signed
-    integer = _integer_bits(max(abs(low), abs(high)))
+    has_sign = values.low < 0 if signed is None else signed
+    integer = integer_bits(values.magnitude)
     kind = FixedType(width, integer + (1 if has_sign else 0), has_sign, "RND", "SAT")
     # A value just below a power of two may round up to it; one more bit then keeps it.
-    overshoot = np.round(max(abs(low), abs(high)) / kind.lsb) > kind.raw_max
-    return FixedType(width, kind.integer + int(overshoot), has_sign, "RND", "SAT") if overshoot else kind
+    overshoot = np.round(values.magnitude / kind.lsb) > kind.raw_max
+    return replace(kind, integer=kind.integer + 1) if overshoot else kind
 
 
-def _integer_bits(magnitude: float) -> int:
+def integer_bits(magnitude: float) -> int:
+    """Bits left of the point of an unsigned number that large."""
     return math.floor(math.log2(magnitude)) + 1 if magnitude > 0 else 0
 
 

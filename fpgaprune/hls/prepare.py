@@ -16,14 +16,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls.layers import INFERENCE_NO_OPS, check_layers
 
-FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense)
-_PRODUCTS = (
-    *FOLDABLE,
-    *(keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D),
-    *(keras.layers.SeparableConv1D, keras.layers.SeparableConv2D),
-)
-_INFERENCE_NO_OPS = (keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.SpatialDropout2D)
+DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
+FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense, *DEPTHWISE)
 
 
 def fold(model: Any) -> Any:
@@ -31,37 +27,43 @@ def fold(model: Any) -> Any:
 
     Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it (float64, then cast);
     Dropout is gone; `ReLU()` is `Activation("relu")`; the activation of a convolution or Dense layer is a layer of
-    its own, `NAME_relu`, so that both get a type. Layer names stay.
+    its own, `NAME_relu`, so that both get a type. Layer names stay, but for those that hls4ml keeps for itself, which
+    end in `_layer`.
 
     Raises:
         HlsError: a weight is NaN or infinite.
+        UnsupportedLayerError: hls4ml cannot convert a layer, or one that is used twice; the message names it.
     """
     for variable in model.variables:
         if np.issubdtype(np.dtype(variable.dtype), np.floating) and not np.isfinite(variable.numpy()).all():
             raise HlsError(f"weight {variable.path!r} holds NaN or infinity; hls4ml would write it as it is: retrain")
     # Sequential takes no call_function, and the layers to skip must leave the graph.
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
+    check_layers(functional)
     folds = _folds(functional)
     folded_names = {bn.name for bn in folds.values()}
     originals = {layer.name: layer for layer in functional.layers}
     activations = {
         name: layer.activation
         for name, layer in originals.items()
-        if isinstance(layer, _PRODUCTS) and layer.activation is not keras.activations.linear
+        if isinstance(layer, FOLDABLE) and layer.activation is not keras.activations.linear
     }
 
     def clone(layer: Any) -> Any:
-        config = layer.get_config()
+        config = layer.get_config() | {"name": allowed_name(layer.name)}
         if layer.name in folds:
             config["use_bias"] = True
         if layer.name in activations:
             config["activation"] = "linear"
-        if type(layer) is keras.layers.ReLU and _is_plain_relu(layer):
-            return keras.layers.Activation("relu", name=layer.name)
+        if type(layer) is keras.layers.ReLU and layer.negative_slope == 0 and layer.threshold == 0:
+            return keras.layers.Activation("relu" if layer.max_value is None else "relu6", name=config["name"])
+        if getattr(layer, "activation", None) is keras.activations.softmax and len(layer.output.shape) > 2:
+            # As an activation of several axes it would be taken over all of them.
+            return keras.layers.Softmax(name=config["name"])
         return type(layer).from_config(config)
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-        if layer.name in folded_names or isinstance(layer, _INFERENCE_NO_OPS):
+        if layer.name in folded_names or isinstance(layer, INFERENCE_NO_OPS):
             return args[0]
         output = layer(*args, **kwargs)
         if layer.name not in activations:
@@ -70,15 +72,15 @@ def fold(model: Any) -> Any:
         return keras.layers.Activation(activation, name=f"{layer.name}_{activation.__name__}")(output)
 
     inputs = [
-        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=_allowed_name(tensor.name))
+        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=allowed_name(tensor.name))
         for tensor in functional.inputs
     ]
     copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
-    for layer in copy.layers:
-        if layer.name in folds:
-            layer.set_weights(_folded(originals[layer.name], folds[layer.name]))
-        elif layer.weights:
-            layer.set_weights(originals[layer.name].get_weights())
+    for name, original in originals.items():
+        if name in folds:
+            copy.get_layer(allowed_name(name)).set_weights(_folded(original, folds[name]))
+        elif original.weights and name not in folded_names and not isinstance(original, INFERENCE_NO_OPS):
+            copy.get_layer(allowed_name(name)).set_weights(original.get_weights())
     return copy
 
 
@@ -130,16 +132,14 @@ def batch_norm_scale_and_shift(bn: Any) -> tuple[NDArray[np.float64], NDArray[np
 
 def _folded(layer: Any, bn: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     scale, shift = batch_norm_scale_and_shift(bn)
-    kernel = np.asarray(layer.kernel, dtype=np.float64) * scale
+    # A depthwise kernel is (..., C, 1): its outputs are on the last axis but one.
+    kernel = np.asarray(layer.kernel, dtype=np.float64) * (scale[:, None] if isinstance(layer, DEPTHWISE) else scale)
     bias = shift + (np.asarray(layer.bias, dtype=np.float64) * scale if layer.use_bias else 0.0)
     # + 0.0 turns the negative zeros of a negative scale into plain ones.
     return (kernel + 0.0).astype("float32"), (bias + 0.0).astype("float32")
 
 
-def _allowed_name(name: str) -> str:
-    # hls4ml keeps the name 'input' for itself.
-    return "input_layer" if name == "input" else name
-
-
-def _is_plain_relu(layer: Any) -> bool:
-    return layer.max_value is None and layer.negative_slope == 0 and layer.threshold == 0
+def allowed_name(name: str) -> str:
+    """`name`, or `NAME_layer` where hls4ml would rename the layer."""
+    # It keeps 'input' for itself, and by a slip each of its letters.
+    return f"{name}_layer" if name in ("input", *"input") else name

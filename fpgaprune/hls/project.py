@@ -1,13 +1,11 @@
-"""`to_hls`: a whole hls4ml project on disk, its `Design`, and its C simulation."""
+"""`to_hls`: a whole hls4ml project on disk, its `Design`, its C simulation and its build."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,16 +13,21 @@ from typing import Any
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
-from fpgaprune.errors import HlsError
-from fpgaprune.hls.convert import _quiet, convert, extract
-from fpgaprune.hls.precision import Precision, choose_types
-from fpgaprune.hls.prepare import fold, quantise_weights
+from fpgaprune.errors import DesignError, HlsError
+from fpgaprune.fixed import FixedType
+from fpgaprune.hls.advice import Advice, warn_of_idle_zeros
+from fpgaprune.hls.build import Build, run_build
+from fpgaprune.hls.make import Made, make
+from fpgaprune.hls.precision import Precision
+from fpgaprune.hls.ranges import Samples
+from fpgaprune.hls.search import AutoPrecision, Found
 from fpgaprune.hls.simulate import CSimulation
-from fpgaprune.keras_file import save_keras
+from fpgaprune.hls.write import DESIGN, write_project
+from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
-from fpgaprune.weights import named_weights
 
-_ROLES = {"kernel": "weight", "bias": "bias", "gamma": "scale", "beta": "bias"}
+AnyPrecision = Precision | AutoPrecision | FixedType | str
+LayerSettings = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,36 @@ class HlsProject:
     Attributes:
         path: the project's folder.
         design: what it computes.
+        advice: what the zeros save, and the strategy in which they save most; None for a project that was opened.
+        free_locks: for each kernel with such elements a mask that is False where a weight that is not zero in Keras has
+            become zero in hardware: locking these costs nothing more. None for a project that was opened.
+        search: what the search of precision `auto` found; None where there was none.
     """
 
     path: Path
     design: Design
+    advice: Advice | None = None
+    free_locks: MaskSet | None = None
+    search: Found | None = None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> HlsProject:
+        """The project that `to_hls` wrote in folder `path`, here or on another machine.
+
+        Raises:
+            HlsError: there is none.
+        """
+        folder = Path(path)
+        try:
+            return cls(folder, Design.load(folder / DESIGN))
+        except DesignError as error:
+            raise HlsError(f"{folder} is no project that fpgaprune wrote: {error}") from error
 
     def compile(self, timeout_s: float = 900.0) -> CSimulation:
         """The C simulation is compiled with g++ and ready.
 
         Raises:
-            ToolError: g++ is missing, fails or takes longer than `timeout_s`.
+            ToolError: g++ is missing, fails or takes longer than `timeout_s`, or the backend needs another compiler.
         """
         return CSimulation.build(self.path, self.design, timeout_s)
 
@@ -51,101 +74,130 @@ class HlsProject:
         """What the hardware gives for `x`, (N, ...) in the model's input shape; compiled on first use."""
         return CSimulation.open_or_build(self.path, self.design).predict(x)
 
+    def build(
+        self,
+        steps: Sequence[str] = ("synth",),
+        timeout_s: float = 14_400.0,
+        on_line: Callable[[str], None] | None = None,
+    ) -> Build:
+        """The vendor's tool did `steps` in the project's folder; its reports lie there, and no process is left.
+
+        Args:
+            steps: some of `csim`, `synth`, `cosim`, `validation`, `export`, `vsynth`, `bitfile`; few backends have all.
+            timeout_s: most wall-clock seconds for each command.
+            on_line: gets each line of the tool's output soon after it was written.
+
+        Raises:
+            ToolError: the tool is missing (the message says how to point to it, and what to run elsewhere), failed, or
+                ran too long; its output is in `build_*.log` in the folder.
+            HlsError: a step is unknown to the backend.
+        """
+        return run_build(self.path, self.design, steps, timeout_s, on_line)
+
 
 def make_design(
     model: Any,
     target: Target,
-    data: NDArray[Any],
-    precision: Precision | None = None,
+    data: Samples | None = None,
+    precision: AnyPrecision | None = None,
     name: str = "network",
+    *,
+    labels: NDArray[Any] | None = None,
+    layers: LayerSettings | None = None,
 ) -> Design:
     """The `Design` of `model` on `target`; nothing is written.
 
-    Args:
-        model: a Keras model.
-        target: part, clock, io type, strategy, reuse.
-        data: samples (N, ...) that show the range of every layer.
-        precision: bits to spend; `Precision()` unless given.
-        name: project name, a C identifier.
-
-    Raises:
-        HlsError: hls4ml cannot make a correct project of the model.
+    Args, errors: as for `to_hls`.
     """
     with tempfile.TemporaryDirectory() as folder:
-        return _graph_and_design(model, target, data, precision or Precision(), Path(folder), name)[1]
+        return _make(model, target, data, precision, Path(folder), name, labels, layers, None).design
 
 
 def to_hls(
     model: Any,
     target: Target,
-    data: NDArray[Any],
-    output_dir: str | os.PathLike[str],
-    precision: Precision | None = None,
+    data: Samples | None = None,
+    output_dir: str | os.PathLike[str] = "hls",
+    precision: AnyPrecision | None = None,
     name: str = "network",
+    *,
+    labels: NDArray[Any] | None = None,
+    layers: LayerSettings | None = None,
+    backend_options: Mapping[str, Any] | None = None,
 ) -> HlsProject:
     """`output_dir` is a whole hls4ml project of `model`, written at once, the same bytes each time.
 
     Args:
         model: a Keras model.
-        target: part, clock, io type, strategy, reuse.
-        data: samples (N, ...) that show the range of every layer.
+        target: part, clock, backend, io type, strategy, reuse.
+        data: samples (N, ...), or one such array for each input, that show the range of every layer; needed unless
+            `precision` is one type for everything.
         output_dir: the project's folder; an hls4ml project that is already there is replaced.
-        precision: bits to spend; `Precision()` unless given.
+        precision: `Precision` (widths; the default), `"auto"` or `AutoPrecision` (widths searched to a stated loss), or
+            one type for every weight and result, as `"fixed<16,6>"`. Accumulators are exact whatever it is.
         name: project name, a C identifier.
+        labels: class numbers (N,) of `data`, for the loss of `"auto"`; without them it counts samples whose class is
+            not that of Keras.
+        layers: settings of single layers, by name or glob, as
+            `{"conv2": {"weight": "fixed<6,1>", "strategy": "resource", "reuse_factor": 3}, "d*": {"weight_bits": 5}}`.
+        backend_options: further settings of hls4ml's backend, as `{"clock_uncertainty": "20%", "board": "pynq-z2"}`.
+
+    Warns:
+        StrategyWarning: in the chosen strategy the zeros of some layers save nothing; with figures.
 
     Raises:
-        HlsError: hls4ml cannot make a correct project, or `output_dir` holds something else.
+        UnsupportedLayerError: hls4ml, or this backend, cannot convert a layer; the message names an alternative.
+        HlsError: hls4ml cannot make a correct project, a reuse factor is not possible (the nearest are named), a given
+            type overflows, no widths keep the loss, or `output_dir` holds something else.
     """
     folder = Path(output_dir)
-    if folder.exists() and any(folder.iterdir()) and not (folder / "hls4ml_config.yml").exists():
+    if folder.exists() and (
+        not folder.is_dir() or (any(folder.iterdir()) and not (folder / "hls4ml_config.yml").exists())
+    ):
         raise HlsError(f"{folder} holds other files; name an empty or new folder for the project")
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".partial"))
     try:
         inner = draft / folder.name
-        graph, design, folded = _graph_and_design(model, target, data, precision or Precision(), inner, name)
-        with _quiet():
-            graph.write()
-        _settle(inner, graph, folded, design)
+        made = _make(model, target, data, precision, inner, name, labels, layers, backend_options)
+        write_project(inner, made.graph, made.folded, made.design)
         if folder.exists():
             folder.rename(draft / "replaced")
         inner.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return HlsProject(folder, design)
+    warn_of_idle_zeros(made.advice)
+    return HlsProject(folder, made.design, made.advice, made.free_locks, made.search)
 
 
-def _graph_and_design(
-    model: Any, target: Target, data: NDArray[Any], precision: Precision, folder: Path, name: str
-) -> tuple[Any, Design, Any]:
-    folded = fold(model)
-    types = choose_types(folded, data, precision)
-    raws = quantise_weights(folded, types)
-    graph = convert(folded, types, target, folder, name)
-    return graph, extract(graph, raws, _sources(model, folded), target), folded
+def _make(
+    model: Any,
+    target: Target,
+    data: Samples | None,
+    precision: AnyPrecision | None,
+    folder: Path,
+    name: str,
+    labels: NDArray[Any] | None,
+    layers: LayerSettings | None,
+    backend_options: Mapping[str, Any] | None,
+) -> Made:
+    chosen = _precision(precision)
+    if data is None and not isinstance(chosen, FixedType):
+        raise HlsError(
+            "the ranges of the layers are read from samples: give some hundred as data=..., or one type for everything "
+            "as precision='fixed<16,6>'"
+        )
+    return make(model, target, data, chosen, folder, name, labels, layers or {}, backend_options or {})
 
 
-def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
-    """Layer name to role to weight path, for the layers whose kernel reaches the hardware."""
-    names = {layer.name for layer in folded.layers}
-    sources: dict[str, dict[str, str]] = {}
-    for path in named_weights(model):
-        layer, _, variable = path.rpartition("/")
-        if layer in names and variable in _ROLES:
-            sources.setdefault(layer, {})[_ROLES[variable]] = path
-    return sources
-
-
-def _settle(folder: Path, graph: Any, folded: Any, design: Design) -> None:
-    """The project holds no random stamp, no date and no path of the machine that wrote it."""
-    stamp = str(graph.config.get_config_value("Stamp"))
-    digest = hashlib.sha256(repr(design.to_json()).encode())
-    for layer in design.layers:
-        for role in sorted(layer.weights):
-            digest.update(layer.weights[role].tobytes())
-    for path in (folder / "build_lib.sh", folder / "hls4ml_config.yml"):
-        text = path.read_text().replace(stamp, digest.hexdigest()[: len(stamp)])
-        text = re.sub(r"^OutputDir: .*$", "OutputDir: .", text, flags=re.MULTILINE)
-        text = re.sub(r"^KerasModel: .*$", "KerasModel: !keras_model 'keras_model.keras'", text, flags=re.MULTILINE)
-        path.write_text(text)
-    save_keras(folded, folder / "keras_model.keras")
+def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:
+    if given is None:
+        return Precision()
+    if not isinstance(given, str):
+        return given
+    if given == "auto":
+        return AutoPrecision()
+    try:
+        return FixedType.parse(given)
+    except DesignError as error:
+        raise HlsError(f"precision {given!r} is neither 'auto' nor a type: {error}") from error

@@ -6,11 +6,8 @@ Needs neither hls4ml nor TensorFlow: only the project's folder and its `Design`.
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import shutil
-import signal
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +18,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design
 from fpgaprune.errors import DataError, ToolError
+from fpgaprune.hls.backends import BACKENDS
+from fpgaprune.processes import run_tool
 
 
 @dataclass(frozen=True)
@@ -42,30 +41,21 @@ class CSimulation:
         Raises:
             ToolError: g++ is missing, fails or takes longer than `timeout_s`.
         """
+        if not BACKENDS[design.backend].compiles:
+            raise ToolError(
+                f"the simulation of a project for {design.backend} needs the vendor's compiler, not g++: "
+                f"run it with project.build(steps=['csim']) where that is installed"
+            )
         if shutil.which("g++") is None:
             raise ToolError("g++ was not found on PATH; the C simulation needs it: install a C++ compiler")
-        process = subprocess.Popen(
-            ["bash", "build_lib.sh"],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
         try:
-            log, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired as error:
-            raise ToolError(f"g++ ran longer than {timeout_s:.0f} s on {folder} and was stopped") from error
-        finally:
-            if process.poll() is None:
-                # The script's own children would go on compiling.
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        if process.returncode:
-            last = log.strip().splitlines()[-1] if log.strip() else "no output"
-            raise ToolError(f"g++ failed on {folder} with exit status {process.returncode}: {last}")
-        return cls(_library(folder), design)
+            run = run_tool(["bash", "build_lib.sh"], folder, timeout_s, log_name="build_lib.log")
+        except ToolError as error:
+            raise ToolError(f"g++ did not compile the C simulation: {error}") from error
+        library = _library(folder)
+        if not library.exists():
+            raise ToolError(f"g++ did not compile the C simulation of {folder}; what it said is in {run.log}")
+        return cls(library, design)
 
     @classmethod
     def open_or_build(cls, folder: Path, design: Design) -> CSimulation:

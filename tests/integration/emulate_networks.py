@@ -13,7 +13,7 @@ from keras import layers as kl
 
 from fpgaprune.design import Design
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
-from fpgaprune.hls.convert import _quiet, convert, extract
+from fpgaprune.hls.convert import convert, extract, quiet
 from fpgaprune.hls.prepare import quantise_weights
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.target import Target
@@ -103,7 +103,7 @@ def written(
     raws = quantise_weights(model, types)
     graph = convert(model, types, target, folder, "branches", options)
     design = extract(graph, raws, {}, target)
-    with _quiet():
+    with quiet():
         graph.write()
     inputs = [
         _samples(rng, design[f"in{place}"].types["result"], (samples, *shape))

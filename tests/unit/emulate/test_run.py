@@ -69,7 +69,7 @@ def test_no_output_is_a_negative_zero():
             ),
             "layer 'm': merge 'dot1d' has no emulation",
         ),
-        (lambda: design(layer("x", "Input", None, (2,)), backend="Quartus"), "is for Quartus, whose arithmetic"),
+        (lambda: design(layer("x", "Input", None, (2,)), backend="oneAPI"), "is for oneAPI, whose arithmetic"),
     ],
 )
 def test_what_has_no_emulation_is_refused_by_name(made, message):

@@ -84,7 +84,9 @@ def project(root, strategy="latency", reuse=1, header=False):
     for name, values in (("w2", stored.ravel()), ("b2", [0.5, 0.25, -1.0])):
         body = ", ".join(f"{v:.10f}" for v in values)
         if header:
-            (weights / f"{name}.h").write_text(f"//Numpy array\n#else\nweight2_t {name}[12] = {{{body}}};\n#endif\n")
+            (weights / f"{name}.h").write_text(
+                f"//Numpy array\n#else\nweight2_t {name}[{len(values)}] = {{{body}}};\n#endif\n"
+            )
         else:
             (weights / f"{name}.txt").write_text(body)
     return root
@@ -224,7 +226,7 @@ def test_a_folder_that_is_no_project(tmp_path):
         ("myproject.cpp", "nnet::relu<", "nnet::wavelet<", "calls nnet::wavelet, which no hardware model prices"),
         ("parameters.h", "n_out = N_LAYER_2", "n_out = N_NOWHERE", "lacks 'n_out'"),
         ("defines.h", "weight2_t", "other_t", "type 'weight2_t'"),
-        ("weights/w2.txt", "0.5", "half", "are no numbers"),
+        ("weights/w2.txt", "0.5", "half", "is no number"),
         ("weights/w2.txt", "0.5000000000, ", "", "has 11 weights; its configuration wants"),
     ],
 )

@@ -1,0 +1,77 @@
+"""Which backends have the arithmetic that is emulated here, and how much of it.
+
+Vitis, Vivado and VivadoAccelerator share `ap_fixed` and one set of templates, of which everything is emulated. Quartus
+and Catapult have `ac_fixed`, whose integers, rounding and overflow are the same, but templates of their own: another
+order of addition, sums of averages in the type of the data, other tables. Of these, what does not depend on them is
+emulated: sums that are exact, and layers that compare, add or move values. Projects of oneAPI and Libero cannot be
+compiled without the vendors' compilers, so that nothing was compared with them.
+"""
+
+from __future__ import annotations
+
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.errors import UnsupportedLayerError
+
+AP_BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator")
+AC_BACKENDS = ("Quartus", "Catapult")
+BACKENDS = (*AP_BACKENDS, *AC_BACKENDS)
+
+_AC_KINDS = frozenset(
+    {
+        *("Input", "Dense", "Conv1D", "Conv2D", "PointwiseConv1D", "PointwiseConv2D"),
+        *("Activation", "Pooling1D", "Pooling2D", "GlobalPooling1D", "GlobalPooling2D"),
+        *("Merge", "Reshape", "Repack", "Clone", "ZeroPadding1D", "ZeroPadding2D"),
+    }
+)
+_CATAPULT_KINDS = frozenset({"DepthwiseConv2D"})
+_AC_ROUNDINGS = ("TRN", "RND")
+_AC_OVERFLOWS = ("WRAP", "SAT")
+_AC_ACTIVATIONS = ("linear", "relu")
+_AC_MERGES = ("add",)
+
+
+def check_backend(design: Design) -> None:
+    """`design` needs no more of its backend than is emulated.
+
+    Raises:
+        UnsupportedLayerError: it does; the message names the layer, or the backend.
+    """
+    if design.backend not in BACKENDS:
+        raise UnsupportedLayerError(
+            f"design {design.name!r} is for {design.backend}, whose arithmetic has no emulation; those that have: "
+            f"{', '.join(BACKENDS)}"
+        )
+    if design.backend not in AC_BACKENDS:
+        return
+    for layer in design.layers:
+        reason = _reason(layer, design.backend)
+        if reason:
+            raise UnsupportedLayerError(
+                f"layer {layer.name!r} ({layer.kind}) has no emulation for backend {design.backend}: {reason}"
+            )
+
+
+def sums_must_be_exact(design: Design) -> bool:
+    """Whether the order of addition of the backend's templates is not known here."""
+    return design.backend in AC_BACKENDS
+
+
+def is_streamed(design: Design) -> bool:
+    """Whether the templates for `io_stream` differ from the others; Quartus pads within them, as in `io_parallel`."""
+    return design.io_type == "io_stream" and design.backend != "Quartus"
+
+
+def _reason(layer: LayerSpec, backend: str) -> str | None:
+    kinds = _AC_KINDS | (_CATAPULT_KINDS if backend == "Catapult" else frozenset())
+    if layer.kind not in kinds:
+        return f"emulated are {', '.join(sorted(kinds))}"
+    if "Pooling" in layer.kind and str(layer.attributes.get("pool_op", "")).lower() != "max":
+        return "it adds up averages in the type of the data, which can overflow; use max pooling"
+    if layer.kind == "Activation" and str(layer.attributes.get("activation", "")).lower() not in _AC_ACTIVATIONS:
+        return f"its tables are not known here; emulated are {', '.join(_AC_ACTIVATIONS)}"
+    if layer.kind == "Merge" and str(layer.attributes.get("op", "")).lower() not in _AC_MERGES:
+        return f"of merges only {', '.join(_AC_MERGES)} was compared"
+    kind = layer.types["result"]
+    if kind.rounding not in _AC_ROUNDINGS or kind.overflow not in _AC_OVERFLOWS:
+        return f"rounding {kind.rounding} with overflow {kind.overflow} was not compared with ac_fixed"
+    return None

@@ -1,0 +1,163 @@
+"""The weight headers and type definitions of an hls4ml project, as text: one reader for whoever needs their numbers.
+
+Understood are the forms that hls4ml 0.6 to 1.3 writes for Vivado, Vitis, VivadoAccelerator, Quartus, oneAPI, Catapult
+and Libero. Nothing is executed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import FirmwareError
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_TYPEDEF = re.compile(r"typedef\s+([^;]+?)\s+(\w+)\s*;")
+# `conv1_weight_t w2[36] = {...};`, `static const weight_t w2 [36] = {...};`, `w2 = {{...}}` of a std::array.
+_ARRAY = re.compile(r"(?P<type>\w+)\s+(?P<name>\w+)\s*(\[(?P<size>\d+)\])?\s*=\s*\{+(?P<values>[^{}]*)\}+;")
+_ELEMENT = re.compile(r"^nnet::array<(?P<type>.+),[^,<>]+>$")
+_CONFIG = re.compile(r"struct\s+config(?P<number>\d+)(?:_mult)?\s*:[^{;]*\{(?P<body>.*?)\n\};", re.DOTALL)
+_ACCUM = re.compile(r"typedef\s+(?P<layer>\w+)_accum_t\s+accum_t\s*;")
+_CALL = re.compile(r"(?:dense_da_|\bconfig)(?P<number>\d+)[^\n]*//[ \t]*(?P<layer>\S+)[ \t]*$", re.MULTILINE)
+_SIZE = re.compile(r"static\s+const\s+unsigned\s+(\w+)\s*=\s*(\d+)\s*;")
+# From here on hls4ml's Quartus and oneAPI writers pad a Dense layer's rows and columns to powers of two.
+_PADDED_FROM = 2048
+
+
+@dataclass(frozen=True)
+class WeightArray:
+    """One array of numbers as synthesis reads it.
+
+    Attributes:
+        name: as `w2`.
+        type: the name of its type, as `conv1_weight_t`; in oneAPI's projects that of the whole array, as `w2_t`.
+        values: as written, flat.
+        file: where it was read.
+    """
+
+    name: str
+    type: str
+    values: NDArray[np.float64]
+    file: Path
+
+
+def parse_typedefs(text: str) -> dict[str, str]:
+    """`typedef TYPE NAME;` by name."""
+    return {name: " ".join(kind.split()) for kind, name in _TYPEDEF.findall(_COMMENT.sub("", text))}
+
+
+def read_typedefs(firmware: Path) -> dict[str, str]:
+    """The types that `defines.h` (or, in older projects, `parameters.h`) in folder `firmware` defines, by name."""
+    for name in ("defines.h", "parameters.h"):
+        if (firmware / name).is_file():
+            return parse_typedefs(read_text(firmware / name))
+    raise FirmwareError(
+        f"{firmware} holds neither defines.h nor parameters.h; wanted the firmware of an hls4ml project"
+    )
+
+
+def read_weight_array(header: Path) -> WeightArray:
+    """The array that synthesis reads from `header`.
+
+    Where a text file of the same name lies beside it, which the C simulation loads instead, it holds the same numbers.
+
+    Raises:
+        FirmwareError: a file is missing or malformed, or the two differ.
+    """
+    text = read_text(header)
+    found = _ARRAY.search(text)
+    if not found:
+        raise FirmwareError(f"{header} holds no weight array for synthesis")
+    values = parse_numbers(found["values"], header)
+    if found["size"] is not None and values.size != int(found["size"]):
+        raise FirmwareError(f"{header} holds {values.size} values; wanted {found['size']}")
+    simulated = header.with_suffix(".txt")
+    if simulated.is_file():
+        loaded = parse_numbers(read_text(simulated), simulated)
+        if loaded.size != values.size:
+            raise FirmwareError(f"{simulated} holds {loaded.size} values; {header.name} has {values.size}")
+        if not np.array_equal(values, loaded):
+            raise FirmwareError(f"{simulated} holds other values than {header.name}: simulation would not be synthesis")
+    return WeightArray(found["name"], found["type"], values, header)
+
+
+def read_weight_arrays(firmware: Path) -> list[WeightArray]:
+    """Every weight array of the project whose `firmware` folder this is, in the order of the files' names."""
+    return [read_weight_array(header) for header in sorted((firmware / "weights").glob("*.h"))]
+
+
+def element_type(text: str) -> str:
+    """The element type of `nnet::array<TYPE, N>`; any other type is its own."""
+    found = _ELEMENT.match(text.strip())
+    return found["type"].strip() if found else text
+
+
+def read_layer_numbers(firmware: Path) -> dict[str, int]:
+    """Layer name to the number that hls4ml gave its configuration and its arrays: `config2`, `w2`, `b2`."""
+    numbers = {}
+    parameters = read_text(firmware / "parameters.h") if (firmware / "parameters.h").is_file() else ""
+    for config in _CONFIG.finditer(parameters):
+        found = _ACCUM.search(config["body"])
+        if found:
+            numbers[found["layer"]] = int(config["number"])
+    for top in sorted(firmware.glob("*.cpp")):
+        numbers |= {call["layer"]: int(call["number"]) for call in _CALL.finditer(read_text(top))}
+    return numbers
+
+
+def read_layer_sizes(firmware: Path) -> dict[int, dict[str, int]]:
+    """The numbers in each layer's configuration (`n_in`, `n_out`, `n_chan`, `n_filt`, ...), by the layer's number.
+
+    Where a convolution has a configuration of its multiplications too, that one's `n_in` and `n_out` are taken.
+    """
+    if not (firmware / "parameters.h").is_file():
+        return {}
+    sizes: dict[int, dict[str, int]] = {}
+    for config in _CONFIG.finditer(read_text(firmware / "parameters.h")):
+        found = {name: int(value) for name, value in _SIZE.findall(config["body"])}
+        known = sizes.setdefault(int(config["number"]), {})
+        sizes[int(config["number"])] = found | known
+    return sizes
+
+
+def parse_numbers(text: str, file: Path) -> NDArray[np.float64]:
+    """The numbers between the commas and line ends of `text`."""
+    try:
+        return np.array([float(item) for item in text.replace("\n", ",").split(",") if item.strip()])
+    except ValueError as error:
+        raise FirmwareError(f"{file} holds something that is no number: {error}") from error
+
+
+def read_text(path: Path) -> str:
+    """The text of `path`."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError as error:
+        raise FirmwareError(f"{path} does not exist") from error
+    except OSError as error:
+        raise FirmwareError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def stored_forms(weight: NDArray[Any], reuse: int = 1) -> Iterator[NDArray[Any]]:
+    """`weight`, in Keras's axis order, in each of the orders in which hls4ml's templates store it.
+
+    As it is (latency); outputs first (resource; Quartus and oneAPI always); and for a large Dense layer of Quartus or
+    oneAPI its transpose in `reuse` columns, padded with zeros.
+    """
+    yield weight
+    turned = np.moveaxis(weight, -1, 0)
+    yield turned
+    if weight.ndim == 2 and weight.size > _PADDED_FROM and weight.size % reuse == 0:
+        blocks = weight.size // reuse
+        rows, columns = (1 << math.ceil(math.log2(n)) for n in (blocks, reuse))
+        if columns != reuse:
+            padded = np.zeros((rows, columns), weight.dtype)
+            padded[:blocks, :reuse] = turned.reshape(blocks, reuse)
+            yield padded

@@ -1,0 +1,104 @@
+"""What `[hls]` and `[target]` of a flow ask of the hls4ml project, and what is known of it when it is written."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.design import Design
+from fpgaprune.errors import ToolError
+from fpgaprune.flow.config import FlowConfig, HlsConfig
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.progress import Progress
+from fpgaprune.hls.precision import Precision
+from fpgaprune.hls.project import HlsProject, make_design, to_hls
+from fpgaprune.hls.search import AutoPrecision, Found
+from fpgaprune.target import Target
+
+# Samples that show the ranges, and on which the search of precision 'auto' measures its loss.
+_SAMPLES = 512
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """How projects of a flow are made.
+
+    Attributes:
+        settings: the section `[hls]`. target: what it and `[target]` say. name: of the project. data: of the flow.
+    """
+
+    settings: HlsConfig
+    target: Target
+    name: str
+    data: Dataset
+
+    @classmethod
+    def of(cls, config: FlowConfig, data: Dataset) -> Hardware:
+        """How the flow `config` asks for them."""
+        return cls(config.hls, replace(config.target.target(), backend=config.hls.backend), config.name, data)
+
+    def project(self, model: Any, folder: Path) -> HlsProject:
+        """`folder` is the project of `model`."""
+        return to_hls(
+            model,
+            self.target,
+            self.data.x_train[:_SAMPLES],
+            folder,
+            self._precision(),
+            self.name,
+            labels=self.data.y_train[:_SAMPLES],
+            layers=self._layers(),
+            backend_options=self.settings.backend_options,
+        )
+
+    def design(self, model: Any, found: Found | None = None) -> Design:
+        """The design of `model`, for comparison; with the widths that a search found for another network."""
+        precision, layers = self._precision(), self._layers()
+        if found is not None:
+            bits = found.uniform_bits
+            precision = Precision(bits, bits, self.settings.sum_bits)
+            for role, widths in (("weight_bits", found.weight_bits), ("activation_bits", found.activation_bits)):
+                for layer, width in widths.items():
+                    layers.setdefault(layer, {}).setdefault(role, width)
+        samples = self.data.x_train[:_SAMPLES]
+        return make_design(model, self.target, samples, precision, self.name, layers=layers)
+
+    def build(self, project: HlsProject, progress: Progress) -> dict[str, Any] | None:
+        """What the vendor's tool did, or why it did nothing; None where nothing was asked of it."""
+        if not self.settings.build:
+            return None
+        lines = 0
+
+        def tell(line: str) -> None:
+            nonlocal lines
+            lines += 1
+            progress.step(0, len(self.settings.build), line[:80])
+
+        try:
+            build = project.build(self.settings.build, self.settings.build_timeout_s, tell)
+        except ToolError as error:
+            return {"left_out": str(error)}
+        return {"steps": list(self.settings.build), "seconds": [run.seconds for run in build.runs], "lines": lines}
+
+    def facts(self, project: HlsProject) -> dict[str, Any]:
+        """What the zeros save, which weights rounding has freed, and what the search found, as JSON data."""
+        advice, free = project.advice, project.free_locks
+        return {
+            "advice": None
+            if advice is None
+            else {"recommended": advice.recommended, "text": advice.text, "layers": [asdict(s) for s in advice.layers]},
+            "free_locks": {} if free is None else {path: int(mask.size - mask.sum()) for path, mask in free.items()},
+            "precision": None if project.search is None else asdict(project.search),
+        }
+
+    def _precision(self) -> Any:
+        settings = self.settings
+        if settings.precision == "auto":
+            return AutoPrecision(max_loss=settings.max_loss, samples=_SAMPLES, sum_bits=settings.sum_bits)
+        if settings.precision == "widths":
+            return Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
+        return settings.precision
+
+    def _layers(self) -> dict[str, dict[str, Any]]:
+        return {name: entry.model_dump(exclude_none=True) for name, entry in self.settings.layers.items()}

@@ -1,0 +1,83 @@
+"""What each backend of hls4ml 1.3 can make, as data that is checked before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fpgaprune.errors import HlsError
+from fpgaprune.target import Target
+
+_ALL = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One backend.
+
+    Attributes:
+        name: as hls4ml spells it.
+        strategies: those that it has templates for.
+        io_types: those that it has templates for.
+        compiles: whether g++ alone compiles its C simulation.
+        kinds: the kinds of layers that it has templates for; None where nearly all.
+        wrong: kinds of layers that it converts without a word to something else, with what goes wrong.
+    """
+
+    name: str
+    strategies: tuple[str, ...] = _ALL
+    io_types: tuple[str, ...] = ("io_parallel", "io_stream")
+    compiles: bool = True
+    kinds: frozenset[str] | None = None
+    wrong: Mapping[str, str] = field(default_factory=dict)
+
+
+_AVERAGES = dict.fromkeys(
+    ("AveragePooling1D", "AveragePooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
+    "adds up averages in the type of the data, where they overflow",
+)
+_DEPTHWISE = dict.fromkeys(
+    ("DepthwiseConv1D", "DepthwiseConv2D"), "builds a whole convolution, which reads past the end of the weights"
+)
+# Measured on hls4ml 1.3.0. Quartus and oneAPI take any strategy and build 'resource'; the code generators of
+# 'resource_unrolled' and 'distributed_arithmetic' refuse every backend but Vitis and Vivado.
+BACKENDS: Mapping[str, Backend] = {
+    backend.name: backend
+    for backend in (
+        Backend("Vitis"),
+        Backend("Vivado"),
+        Backend("VivadoAccelerator", ("latency", "resource")),
+        Backend("Quartus", ("resource",), wrong=_AVERAGES | _DEPTHWISE),
+        Backend("oneAPI", ("resource",), compiles=False, wrong=_AVERAGES),
+        Backend("Catapult", ("latency", "resource"), wrong=_AVERAGES),
+        Backend(
+            "Libero",
+            ("latency", "resource"),
+            ("io_parallel",),
+            compiles=False,
+            kinds=frozenset({"InputLayer", "Dense", "Activation", "ReLU", "Flatten", "Reshape", "Dropout"}),
+        ),
+    )
+}
+
+
+def backend_of(target: Target) -> Backend:
+    """The backend of `target`, which can make what `target` asks for.
+
+    Raises:
+        HlsError: the backend is unknown, or has no templates for the io type or the strategy.
+    """
+    if target.backend not in BACKENDS:
+        raise HlsError(f"backend {target.backend!r} is unknown; wanted one of {', '.join(BACKENDS)}")
+    backend = BACKENDS[target.backend]
+    for what, got, allowed in (
+        ("strategy", target.strategy, backend.strategies),
+        ("io_type", target.io_type, backend.io_types),
+    ):
+        if got not in allowed:
+            able = [b.name for b in BACKENDS.values() if got in (*b.strategies, *b.io_types)]
+            raise HlsError(
+                f"backend {backend.name} has no {what} {got!r}; it has {', '.join(allowed)}: "
+                f"choose one of these, or another backend ({', '.join(able)})"
+            )
+    return backend

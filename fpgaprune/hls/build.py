@@ -1,0 +1,204 @@
+"""The vendor tool of a written project: which commands build it, and how they are run.
+
+The commands are those of hls4ml 1.3.0's own `build` methods, which print, change the process's folder and go through a
+shell; here they are lists of arguments, run with a log, a limit of time, and an end that leaves no process behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fpgaprune.design import Design
+from fpgaprune.errors import HlsError, ToolError
+from fpgaprune.files import write_bytes
+from fpgaprune.processes import ToolRun, find_tool, run_tool, tool_variable
+
+STEPS = ("csim", "synth", "cosim", "validation", "export", "vsynth", "bitfile")
+# What each backend's scripts can do, in the order in which they do it.
+_STEPS_OF: Mapping[str, tuple[str, ...]] = {
+    "Vitis": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
+    "Vivado": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
+    "VivadoAccelerator": ("csim", "synth", "cosim", "validation", "export", "vsynth", "bitfile"),
+    "Quartus": ("synth", "cosim", "vsynth"),
+    "oneAPI": ("csim", "synth", "cosim", "vsynth"),
+    "Catapult": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
+    "Libero": ("csim", "synth", "cosim", "vsynth", "bitfile"),
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of a build.
+
+    Attributes:
+        tools: any one of these must be there; the first that is replaces `{tool}` in the arguments.
+        arguments: the command.
+        product, advice: what the tool belongs to, and how it is made visible.
+    """
+
+    tools: tuple[str, ...]
+    arguments: tuple[str, ...]
+    product: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build that ran to its end.
+
+    Attributes:
+        folder: the project's. runs: one for each command, with log and seconds.
+    """
+
+    folder: Path
+    runs: tuple[ToolRun, ...]
+
+
+def build_commands(design: Design, steps: Sequence[str] = ("synth",)) -> tuple[Command, ...]:
+    """The commands that do `steps` in the project of `design`, to be run in its folder.
+
+    Args:
+        design: its backend and name decide.
+        steps: some of `csim` (C simulation by the tool), `synth` (high-level synthesis), `cosim`, `validation` (of the
+            co-simulation), `export` (an IP core), `vsynth` (logic synthesis; for Quartus, oneAPI and Libero with place
+            and route), `bitfile`.
+
+    Raises:
+        HlsError: a step is unknown, or the backend's scripts cannot do it.
+    """
+    known = _STEPS_OF.get(design.backend, ())
+    for step in steps:
+        if step not in known:
+            raise HlsError(f"backend {design.backend} has no build step {step!r}; wanted some of {', '.join(known)}")
+    if not steps:
+        raise HlsError(f"there is no step to build; wanted some of {', '.join(known)}")
+    return _COMMANDS[design.backend](design, steps)
+
+
+def run_build(
+    folder: Path,
+    design: Design,
+    steps: Sequence[str],
+    timeout_s: float,
+    on_line: Callable[[str], None] | None,
+) -> Build:
+    """`steps` ran in `folder`; see `HlsProject.build`."""
+    commands = build_commands(design, steps)
+    missing = next((command for command in commands if _found(command) is None), None)
+    if missing is not None:
+        raise ToolError(_missing(missing, commands, folder))
+    if design.backend == "Vitis":
+        write_bytes(folder / "build_opt.tcl", _vitis_options(steps).encode())
+    runs = []
+    for place, command in enumerate(commands, start=1):
+        name, path = _found(command) or ("", Path())
+        # A tool that was pointed to calls its siblings, and make and cmake call it, by name.
+        search = os.pathsep.join((str(path.parent), os.environ.get("PATH", "")))
+        arguments = [argument.replace("{tool}", name) for argument in command.arguments]
+        runs.append(
+            run_tool(
+                arguments,
+                folder,
+                timeout_s,
+                on_line,
+                product=command.product,
+                advice=command.advice,
+                log_name=f"build_{place}_{Path(arguments[0]).name}.log",
+                environment={"PATH": search},
+            )
+        )
+    return Build(folder, tuple(runs))
+
+
+def shown(command: Command) -> str:
+    """The command as one types it."""
+    return shlex.join(argument.replace("{tool}", command.tools[0]) for argument in command.arguments)
+
+
+def _found(command: Command) -> tuple[str, Path] | None:
+    for name in command.tools:
+        path = find_tool(name)
+        if path is not None:
+            return name, path
+    return None
+
+
+def _missing(command: Command, commands: Sequence[Command], folder: Path) -> str:
+    names = " or ".join(command.tools)
+    variables = " or ".join(tool_variable(name) for name in command.tools)
+    lines = " && ".join(shown(each) for each in commands)
+    return (
+        f"{names} ({command.product}) was not found: {command.advice}, or "
+        f"set {variables} to its path; or copy {folder} to a machine that has it and run there: {lines}"
+    )
+
+
+def _vitis_options(steps: Sequence[str]) -> str:
+    names = ("reset", "csim", "synth", "cosim", "validation", "export", "vsynth", "fifo_opt")
+    return "array set opt {\n" + "".join(f"    {name:<10} {int(name in steps)}\n" for name in names) + "}\n"
+
+
+def _vitis(_: Design, __: Sequence[str]) -> tuple[Command, ...]:
+    product, advice = "AMD Vitis 2023.2 or newer", "source settings64.sh of Vitis"
+    return (Command(("vitis-run",), ("{tool}", "--mode", "hls", "--tcl", "build_prj.tcl"), product, advice),)
+
+
+def _vivado(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
+    names = ("reset", "csim", "synth", "cosim", "validation", "export", "vsynth", "fifo_opt")
+    # One argument: the script looks for 'synth=' in each, and would find it in 'vsynth=' too.
+    options = " ".join(f"{name}={int(name in steps)}" for name in names)
+    product, advice = "AMD Vivado HLS, up to 2020.1", "source settings64.sh of Vivado"
+    commands = [Command(("vivado_hls",), ("{tool}", "-f", "build_prj.tcl", options), product, advice)]
+    if "bitfile" in steps:
+        arguments = ("{tool}", "-mode", "batch", "-source", "design.tcl")
+        commands.append(Command(("vivado",), arguments, "AMD Vivado", advice))
+    return tuple(commands)
+
+
+def _quartus(design: Design, steps: Sequence[str]) -> tuple[Command, ...]:
+    product, advice = "the Intel HLS Compiler", "source init_hls.sh of the compiler"
+    compile_ = ("QUARTUS_COMPILE=--quartus-compile",) if "vsynth" in steps else ()
+    arguments = ("make", f"{design.name}-fpga", "LOGGING_1=-v", *compile_)
+    commands = [Command(("i++",), arguments, product, advice)]
+    if "cosim" in steps:
+        commands.append(Command(("i++",), (f"./{design.name}-fpga",), product, advice))
+    return tuple(commands)
+
+
+def _oneapi(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
+    product, advice = "the Intel oneAPI DPC++ compiler", "source setvars.sh of oneAPI"
+    targets = {"csim": "fpga_emu", "synth": "report", "cosim": "fpga_sim", "vsynth": "fpga"}
+    builds = [("cmake", "--build", "build", "--target", targets[step]) for step in targets if step in steps]
+    return tuple(Command(("icpx",), line, product, advice) for line in (("cmake", "-S", ".", "-B", "build"), *builds))
+
+
+def _catapult(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
+    names = ("reset", "csim", "synth", "cosim", "validation", "export", "vsynth", "fifo_opt", "bitfile")
+    options = " ".join(f"{name}={int(name in steps)}" for name in names)
+    arguments = ("{tool}", "-product", "ultra", "-shell", "-f", "build_prj.tcl", "-eval", f'set ::argv "{options}"')
+    return (Command(("catapult",), arguments, "Siemens Catapult", "add $MGC_HOME/bin to PATH"),)
+
+
+def _libero(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
+    targets = {"csim": "sw_compile", "synth": "hw", "cosim": "cosim", "vsynth": "rtl_synth", "bitfile": "fpga"}
+    advice = "add the bin folder of SmartHLS to PATH, and set SHLS_ROOT_DIR"
+    return tuple(
+        Command(("shls",), ("{tool}", "-s", target), "Microchip SmartHLS", advice)
+        for step, target in targets.items()
+        if step in steps
+    )
+
+
+_COMMANDS: Mapping[str, Callable[[Design, Sequence[str]], tuple[Command, ...]]] = {
+    "Vitis": _vitis,
+    "Vivado": _vivado,
+    "VivadoAccelerator": _vivado,
+    "Quartus": _quartus,
+    "oneAPI": _oneapi,
+    "Catapult": _catapult,
+    "Libero": _libero,
+}

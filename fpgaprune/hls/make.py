@@ -1,0 +1,165 @@
+"""From a Keras model to hls4ml's graph and its `Design`: every step before something is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design
+from fpgaprune.emulate import emulate
+from fpgaprune.emulate.backends import AP_BACKENDS
+from fpgaprune.emulate.backends import BACKENDS as EMULATED
+from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
+from fpgaprune.hls.advice import Advice, advise
+from fpgaprune.hls.convert import convert, extract
+from fpgaprune.hls.layout import settle_layouts
+from fpgaprune.hls.options import LayerOptions, read_options
+from fpgaprune.hls.precision import Precision, Types, choose_types
+from fpgaprune.hls.prepare import allowed_name, fold, quantise_weights
+from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
+from fpgaprune.hls.search import AutoPrecision, Found, Search
+from fpgaprune.masks import MaskSet
+from fpgaprune.target import Target
+from fpgaprune.weights import named_weights
+
+_ROLES = {"kernel": "weight", "bias": "bias", "gamma": "scale", "beta": "bias"}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What `to_hls` writes, and what it hands back."""
+
+    graph: Any
+    folded: Any
+    design: Design
+    advice: Advice
+    free_locks: MaskSet
+    search: Found | None
+
+
+def make(
+    model: Any,
+    target: Target,
+    data: Samples | None,
+    precision: Precision | AutoPrecision | FixedType,
+    folder: Path,
+    name: str,
+    labels: NDArray[Any] | None,
+    settings: Mapping[str, Mapping[str, Any]],
+    backend_options: Mapping[str, Any],
+) -> Made:
+    """As `to_hls`, without writing; `folder` is where the project would stand."""
+    folded = fold(model)
+    options = read_options([layer.name for layer in folded.layers], settings)
+    layouts = settle_layouts(folded, target, options)
+    observed = {} if data is None else observe(folded, data)
+    ranges = {layer: Range.of(values) for layer, values in observed.items()}
+    found = None
+    if isinstance(precision, AutoPrecision):
+        found = _search(model, folded, target, data, labels, precision, options, ranges, folder)
+        precision, options = _as_found(precision, found, options)
+    types = choose_types(folded, ranges, precision, options)
+    require_ranges(folded, types, _given(types, precision, options), observed)
+    raws = quantise_weights(folded, types)
+    entries = {layer: {"Strategy": at.strategy, "ReuseFactor": at.reuse_factor} for layer, at in layouts.items()}
+    graph = convert(folded, types, target, folder, name, entries, backend_options)
+    sources = _sources(model, folded)
+    design = extract(graph, raws, sources, target, types)
+    for layer, at in layouts.items():
+        if (design[layer].strategy, design[layer].reuse_factor) != (at.strategy, at.reuse_factor):
+            raise HlsError(
+                f"hls4ml laid out layer {layer!r} with strategy {design[layer].strategy!r} and reuse factor "
+                f"{design[layer].reuse_factor}; wanted {at.strategy!r} and {at.reuse_factor}: choose others for it"
+            )
+    _require_sound(design)
+    return Made(graph, folded, design, advise(design, target), _free_locks(model, raws, sources), found)
+
+
+def _search(
+    model: Any,
+    folded: Any,
+    target: Target,
+    data: Samples | None,
+    labels: NDArray[Any] | None,
+    auto: AutoPrecision,
+    options: Mapping[str, LayerOptions],
+    ranges: Mapping[str, Range],
+    folder: Path,
+) -> Found:
+    arrays = as_inputs(folded, data if data is not None else [])
+    if labels is not None and len(labels) != len(arrays[0]):
+        raise DataError(f"there are {len(labels)} labels for {len(arrays[0])} samples; wanted as many of each")
+    some = [array[: auto.samples] for array in arrays]
+    x: Any = some if len(some) > 1 else some[0]
+    # Strategy and reuse change no bit while accumulators are exact; what is not emulated is near to Vitis.
+    backend = target.backend if target.backend in AP_BACKENDS else "Vitis"
+    plain = replace(target, backend=backend, strategy="latency", reuse_factor=1)
+    copy = fold(model)
+    types = choose_types(copy, ranges, Precision(auto.widest, auto.widest, auto.sum_bits), options)
+    raws = quantise_weights(copy, types)
+    skeleton = extract(convert(copy, types, plain, folder, "search"), raws, {}, plain, types)
+    wanted = folded.predict(x, verbose=0)
+    used = None if labels is None else np.asarray(labels)[: auto.samples]
+    return Search(folded, ranges, skeleton, x, wanted, used, options).run(auto)
+
+
+def _as_found(
+    auto: AutoPrecision, found: Found, options: Mapping[str, LayerOptions]
+) -> tuple[Precision, dict[str, LayerOptions]]:
+    chosen = dict(options)
+    for role, widths in (("weight", found.weight_bits), ("activation", found.activation_bits)):
+        for layer, bits in widths.items():
+            chosen[layer] = chosen.get(layer, LayerOptions()).with_bits(role, bits)
+    return Precision(auto.widest, auto.widest, auto.sum_bits), chosen
+
+
+def _given(types: Types, precision: Precision | FixedType, options: Mapping[str, LayerOptions]) -> Types:
+    """The types that the user gave."""
+    if isinstance(precision, FixedType):
+        return {layer: {role: t for role, t in roles.items() if t == precision} for layer, roles in types.items()}
+    return {layer: dict(own.types) for layer, own in options.items() if own.types}
+
+
+def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
+    """Layer name to role to weight path, for the layers whose kernel reaches the hardware."""
+    names = {layer.name for layer in folded.layers}
+    sources: dict[str, dict[str, str]] = {}
+    for path in named_weights(model):
+        layer, _, variable = path.rpartition("/")
+        if allowed_name(layer) in names and variable in _ROLES:
+            sources.setdefault(allowed_name(layer), {})[_ROLES[variable]] = path
+    return sources
+
+
+def _free_locks(
+    model: Any, raws: Mapping[str, Mapping[str, NDArray[Any]]], sources: Mapping[str, Mapping[str, str]]
+) -> MaskSet:
+    weights = named_weights(model)
+    masks = {}
+    for layer, roles in raws.items():
+        path = sources.get(layer, {}).get("weight")
+        if path is not None:
+            vanished = (weights[path].numpy() != 0) & (roles["weight"] == 0)
+            if vanished.any():
+                masks[path] = ~vanished
+    return MaskSet(masks)
+
+
+def _require_sound(design: Design) -> None:
+    """hls4ml's templates compute what `design` says, as far as that is known for its backend."""
+    if design.backend not in EMULATED:
+        return
+    entries = [np.zeros((0, *layer.output_shape), np.float32) for layer in design.layers if layer.kind == "Input"]
+    try:
+        emulate(design, entries if len(entries) > 1 else entries[0])
+    except UnsupportedLayerError:
+        # Not covered is not wrong.
+        return
+    except DesignError as error:
+        raise HlsError(f"the project would not compute what is asked for: {error}") from error

@@ -1,0 +1,82 @@
+"""What a user says of single layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from fpgaprune.design import STRATEGIES
+from fpgaprune.errors import HlsError
+from fpgaprune.fixed import FixedType
+
+TYPE_ROLES = ("result", "weight", "bias", "accum", "scale", "table", "exp_table", "inv_table", "inv_inp")
+_PLAIN = ("strategy", "reuse_factor", "weight_bits", "activation_bits")
+
+
+@dataclass(frozen=True)
+class LayerOptions:
+    """What a user says of one layer; what is None follows from the target and the precision.
+
+    Attributes:
+        strategy: one of `design.STRATEGIES`.
+        reuse_factor: times one multiplier is used per output position.
+        weight_bits, activation_bits: widths.
+        types: by role.
+    """
+
+    strategy: str | None = None
+    reuse_factor: int | None = None
+    weight_bits: int | None = None
+    activation_bits: int | None = None
+    types: Mapping[str, FixedType] | None = None
+
+    def with_bits(self, role: str, bits: int) -> LayerOptions:
+        """The same with a width for `weight` or `activation`."""
+        return replace(self, weight_bits=bits) if role == "weight" else replace(self, activation_bits=bits)
+
+    @classmethod
+    def of(cls, layer: str, options: Mapping[str, Any]) -> LayerOptions:
+        """Options as a mapping writes them: the attributes above, and types by role, as `{"weight": "fixed<6,1>"}`.
+
+        Raises:
+            HlsError: an option is unknown or has no meaning.
+            DesignError: a type cannot be read.
+        """
+        plain = {key: options[key] for key in _PLAIN if key in options}
+        roles = {key: value for key, value in options.items() if key not in plain}
+        unknown = [key for key in roles if key not in TYPE_ROLES]
+        if unknown:
+            raise HlsError(
+                f"layer {layer!r} has no option {unknown[0]!r}; wanted {', '.join(_PLAIN)}, or a type for "
+                f"{', '.join(TYPE_ROLES)}"
+            )
+        if plain.get("strategy") not in (None, *STRATEGIES):
+            raise HlsError(f"layer {layer!r} has strategy {plain['strategy']!r}; wanted one of {', '.join(STRATEGIES)}")
+        for key, least in (("reuse_factor", 1), ("weight_bits", 2), ("activation_bits", 2)):
+            value = plain.get(key)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+                raise HlsError(f"layer {layer!r} has {key} {value!r}; wanted a whole number, {least} or more")
+        types = {role: t if isinstance(t, FixedType) else FixedType.parse(str(t)) for role, t in roles.items()}
+        return cls(**plain, types=types)
+
+
+def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> dict[str, LayerOptions]:
+    """Layer name to what `options` says of it; a key may be a glob, and a later key overrides an earlier one.
+
+    Args:
+        names: of the layers.
+        options: layer name or glob to options, as `{"conv*": {"weight_bits": 6}}`.
+
+    Raises:
+        HlsError: a key matches no layer, or an option is unknown.
+    """
+    merged: dict[str, dict[str, Any]] = {}
+    for pattern, entry in options.items():
+        found = [name for name in names if fnmatchcase(name, pattern)]
+        if not found:
+            raise HlsError(f"options for layer {pattern!r} fit no layer; the network has {', '.join(names)}")
+        for name in found:
+            merged.setdefault(name, {}).update(entry)
+    return {name: LayerOptions.of(name, entry) for name, entry in merged.items()}

@@ -1,0 +1,120 @@
+"""What every layer of a model gives for some data, and whether given types hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import DataError, HlsError
+from fpgaprune.fixed import FixedType
+
+Samples = NDArray[Any] | Sequence[NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Range:
+    """The smallest and the largest of some numbers."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Range:
+        """The range of `values`; 0 to 0 where there are none."""
+        return cls(float(values.min()), float(values.max())) if values.size else cls(0.0, 0.0)
+
+    @property
+    def magnitude(self) -> float:
+        """The largest absolute value."""
+        return max(abs(self.low), abs(self.high))
+
+    def doubled(self) -> Range:
+        """Twice as wide, and around zero."""
+        return Range(min(2 * self.low, 0.0), max(2 * self.high, 0.0))
+
+
+def as_inputs(folded: Any, data: Samples) -> list[NDArray[Any]]:
+    """`data` as one array (N, ...) for each input of `folded`.
+
+    Raises:
+        DataError: they do not fit the model, hold NaN or infinity, or are none.
+    """
+    arrays = [np.asarray(array) for array in data] if isinstance(data, list | tuple) else [np.asarray(data)]
+    wanted = [tuple(tensor.shape[1:]) for tensor in folded.inputs]
+    if [array.shape[1:] for array in arrays] != wanted:
+        got = ", ".join(str(array.shape[1:]) for array in arrays)
+        raise DataError(f"samples have shape {got}; model {folded.name!r} takes {', '.join(map(str, wanted))}")
+    if not len(arrays[0]):
+        raise DataError("there are no samples; the ranges of the layers are read from them: give some hundred")
+    for array in arrays:
+        if not np.isfinite(array).all():
+            raise DataError("the samples hold NaN or infinity; mend the data")
+    return arrays
+
+
+def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
+    """Layer name to what it gives for `data`, (N, ...), inputs included.
+
+    Args:
+        folded: what `prepare.fold` returned.
+        data: samples (N, ...), or one such array for each input.
+    """
+    arrays = as_inputs(folded, data)
+    layers = [layer for layer in folded.layers if not isinstance(layer, keras.layers.InputLayer)]
+    seen = keras.Model(folded.inputs, [layer.output for layer in layers]).predict(
+        arrays if len(arrays) > 1 else arrays[0], verbose=0
+    )
+    seen = list(seen) if isinstance(seen, list | tuple) else [seen]
+    names = [tensor._keras_history.operation.name for tensor in folded.inputs]
+    return dict(zip((*names, *(layer.name for layer in layers)), (*arrays, *seen), strict=True))
+
+
+def require_ranges(
+    folded: Any,
+    types: Mapping[str, Mapping[str, FixedType]],
+    given: Mapping[str, Mapping[str, FixedType]],
+    observed: Mapping[str, NDArray[Any]],
+) -> None:
+    """No type that a user gave lets a weight or an observed value wrap around; one that saturates is his choice.
+
+    Args:
+        folded: what `prepare.fold` returned, before its weights are quantised.
+        types: all types.
+        given: layer name to role to the types among them that a user gave.
+        observed: what `observe` returned; may be empty, and then results are not checked.
+
+    Raises:
+        HlsError: one does; the message says which layer, how often, on what data, and what would hold the values.
+    """
+    for name, roles in given.items():
+        layer = folded.get_layer(name)
+        weights = dict(zip(("weight", "bias"), layer.get_weights(), strict=False))
+        for role in roles:
+            kind = types[name][role]
+            if role in ("weight", "bias") and role in weights:
+                _require(name, role, weights[role], kind, f"{weights[role].size} weights of the model")
+            elif role in ("result", "accum") and name in observed:
+                values = observed[name]
+                _require(name, role, values, kind, f"{values.size} values on {len(values)} samples")
+
+
+def _require(layer: str, role: str, values: NDArray[Any], kind: FixedType, where: str) -> None:
+    if kind.overflow != "WRAP":
+        return
+    low, high = kind.raw_min * kind.lsb, kind.raw_max * kind.lsb
+    # Up to half a unit beyond is rounding, not overflow.
+    beyond = (values < low - kind.lsb / 2) | (values > high + kind.lsb)
+    count = int(beyond.sum())
+    if not count:
+        return
+    worst = float(values.flat[int(np.argmax(np.abs(np.where(beyond, values, 0.0))))])
+    sample = f" (sample {int(np.argwhere(beyond)[0][0])} is the first)" if role in ("result", "accum") else ""
+    raise HlsError(
+        f"layer {layer!r}: {count} of {where} overflow its {role} type {kind}, which holds {low:g} to {high:g}, up to "
+        f"{worst:.4g}{sample}; give it more integer bits, or let it saturate (SAT)"
+    )

@@ -1,0 +1,266 @@
+"""The search of precision `auto`: the widths of weights and activations that cost least within a stated loss.
+
+Cost is what the bits of a multiplier's operands stand for in hardware: over all layers, multiplications that are not by
+zero x bits of a weight x bits of an input. The loss of a choice is measured by emulating the hardware on samples.
+The search descends: first all widths together, as far as the loss allows, then one width at a time, always the one
+that saves most; a width that cannot be lowered is not tried again. So it ends after about as many emulations as bits
+are saved, at a choice of which no single width can be lowered further; a cheaper one elsewhere may exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import HlsError
+from fpgaprune.hls.options import LayerOptions
+from fpgaprune.hls.precision import Precision, Types, choose_types
+from fpgaprune.hls.prepare import FOLDABLE
+from fpgaprune.hls.ranges import Range, Samples
+
+# Where the search begins; most networks lose little with as many.
+_USUAL_BITS = 8
+_ROLES = ("weight", "activation")
+
+
+@dataclass(frozen=True)
+class AutoPrecision:
+    """What precision `auto` may lose, and between which widths it searches.
+
+    Attributes:
+        max_loss: accuracy that may be lost against Keras in floating point, as a fraction (0.005 is half a point).
+        samples: of the data, the first so many measure the loss.
+        narrowest, widest: bits of a weight or an activation.
+        sum_bits: width of what a convolution or Dense layer hands on.
+    """
+
+    max_loss: float = 0.005
+    samples: int = 512
+    narrowest: int = 2
+    widest: int = 16
+    sum_bits: int = 16
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_loss <= 1:
+            raise HlsError(f"max_loss is {self.max_loss}; wanted a fraction from 0 to 1, as 0.005 for half a point")
+        if not 2 <= self.narrowest <= self.widest <= 24:
+            raise HlsError(f"widths from {self.narrowest} to {self.widest}; wanted 2 <= narrowest <= widest <= 24")
+        if self.samples < 1:
+            raise HlsError(f"samples is {self.samples}; wanted 1 or more")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search found.
+
+    Attributes:
+        measure: what the loss is, in words.
+        loss: of the widths found, on `samples` samples.
+        samples: that measured it.
+        evaluations: emulations that it took.
+        cost, uniform_cost: multiplications x bits x bits of the widths found, and of the best single width for all.
+        uniform_bits: that single width.
+        weight_bits, activation_bits: layer name to width.
+    """
+
+    measure: str
+    loss: float
+    samples: int
+    evaluations: int
+    cost: int
+    uniform_cost: int
+    uniform_bits: int
+    weight_bits: Mapping[str, int]
+    activation_bits: Mapping[str, int]
+
+
+class Search:
+    """One search: the model, the samples, and a design whose types can be exchanged.
+
+    Args:
+        folded: what `prepare.fold` returned, weights not quantised.
+        ranges: layer name to the range of its output.
+        skeleton: a design of `folded` with any types, for a backend that is emulated.
+        data: samples (N, ...).
+        wanted: what `folded` gives for them in floating point.
+        labels: class numbers (N,), or None: then the loss counts samples whose class is not that of Keras.
+        options: widths and types that are given; these are not searched.
+    """
+
+    def __init__(
+        self,
+        folded: Any,
+        ranges: Mapping[str, Range],
+        skeleton: Design,
+        data: Samples,
+        wanted: Any,
+        labels: NDArray[Any] | None,
+        options: Mapping[str, LayerOptions],
+    ) -> None:
+        self.folded, self.ranges, self.skeleton, self.data = folded, ranges, skeleton, data
+        self.options = options
+        self.weights = {
+            layer.name: dict(zip(("weight", "bias"), layer.get_weights(), strict=False))
+            for layer in folded.layers
+            if isinstance(layer, FOLDABLE)
+        }
+        self.measure, self._loss = _loss(wanted, labels)
+        self.evaluations = 0
+
+    def run(self, auto: AutoPrecision) -> Found:
+        """The cheapest widths within the loss.
+
+        Raises:
+            HlsError: the loss is too large even with the widest types.
+        """
+        places = self._places()
+        uniform, loss = self._uniform(places, auto)
+        widths = dict.fromkeys(places, uniform)
+        cost = uniform_cost = self._cost(self._types(widths, auto))
+        open_places = {place for place in places if uniform > auto.narrowest}
+        while open_places:
+            tries = {place: widths | {place: widths[place] - 1} for place in sorted(open_places)}
+            costs = {place: self._cost(self._types(choice, auto)) for place, choice in tries.items()}
+            best = min(costs, key=lambda place: (costs[place], place))
+            tried = self._loss_of(self._types(tries[best], auto))
+            if tried > auto.max_loss:
+                open_places.discard(best)
+                continue
+            widths, cost, loss = tries[best], costs[best], tried
+            if widths[best] == auto.narrowest:
+                open_places.discard(best)
+        bits = {role: {name: w for (r, name), w in sorted(widths.items()) if r == role} for role in _ROLES}
+        return Found(
+            self.measure,
+            loss,
+            len(self.data[0] if isinstance(self.data, list | tuple) else self.data),
+            self.evaluations,
+            cost,
+            uniform_cost,
+            uniform,
+            bits["weight"],
+            bits["activation"],
+        )
+
+    def _uniform(self, places: list[tuple[str, str]], auto: AutoPrecision) -> tuple[int, float]:
+        """The narrowest width that all may have together, and its loss."""
+        start = min(max(_USUAL_BITS, auto.narrowest), auto.widest)
+        found: tuple[int, float] | None = None
+        for bits in (*range(start, auto.narrowest - 1, -1), *range(start + 1, auto.widest + 1)):
+            if found and bits > found[0]:
+                break
+            loss = self._loss_of(self._types(dict.fromkeys(places, bits), auto))
+            if loss <= auto.max_loss:
+                found = bits, loss
+                if bits > start:
+                    break
+            elif found:
+                break
+        if found is None:
+            raise HlsError(
+                f"with {auto.widest} bits everywhere the loss is over {auto.max_loss:.2%} ({self.measure}): allow more "
+                "loss or wider types, or train with less extreme weights"
+            )
+        return found
+
+    def _places(self) -> list[tuple[str, str]]:
+        """Role and layer of every width that is to be found."""
+        places = []
+        for layer in self.folded.layers:
+            own = self.options.get(layer.name, LayerOptions())
+            given = own.types or {}
+            if isinstance(layer, FOLDABLE) and own.weight_bits is None and "weight" not in given:
+                places.append(("weight", layer.name))
+            is_softmax = getattr(layer, "activation", None) is keras.activations.softmax
+            if isinstance(layer, _ROUNDED) and not is_softmax and own.activation_bits is None and "result" not in given:
+                places.append(("activation", layer.name))
+        return places
+
+    def _types(self, widths: Mapping[tuple[str, str], int], auto: AutoPrecision) -> Types:
+        options = dict(self.options)
+        for (role, name), bits in widths.items():
+            options[name] = options.get(name, LayerOptions()).with_bits(role, bits)
+        precision = Precision(auto.widest, auto.widest, auto.sum_bits)
+        return choose_types(self.folded, self.ranges, precision, options)
+
+    def _loss_of(self, types: Types) -> float:
+        self.evaluations += 1
+        return self._loss(emulate(retyped(self.skeleton, types, self.weights), self.data))
+
+    def _cost(self, types: Types) -> int:
+        total = 0
+        for layer in self.folded.layers:
+            if isinstance(layer, FOLDABLE):
+                kind = types[layer.name]["weight"]
+                incoming = types[layer.input._keras_history.operation.name]["result"]
+                total += (
+                    int(np.count_nonzero(kind.to_raw(self.weights[layer.name]["weight"]))) * kind.width * incoming.width
+                )
+        return total
+
+
+_ROUNDED = (
+    *(keras.layers.InputLayer, keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU),
+    *(keras.layers.ELU, keras.layers.PReLU, keras.layers.AveragePooling1D, keras.layers.AveragePooling2D),
+    *(keras.layers.GlobalAveragePooling1D, keras.layers.GlobalAveragePooling2D),
+)
+
+
+def retyped(design: Design, types: Types, weights: Mapping[str, Mapping[str, NDArray[Any]]]) -> Design:
+    """`design` with other types, and its weights quantised anew from floats.
+
+    Layers that hls4ml put in between (copies, paddings) have the type of what they read.
+
+    Args:
+        design: of the same network.
+        types: layer name to role to type.
+        weights: layer name to role to the float weights, for layers whose weight type changes.
+    """
+    layers: dict[str, LayerSpec] = {}
+    for layer in design.layers:
+        given = types.get(layer.name)
+        if given is None:
+            kinds = dict(layer.types) | {"result": layers[layer.inputs[0]].types["result"]}
+            layers[layer.name] = replace(layer, types=kinds)
+            continue
+        kinds = dict(layer.types) | {role: kind for role, kind in given.items() if role in layer.types}
+        raws = dict(layer.weights) | {
+            role: kinds[role].to_raw(values).reshape(layer.weights[role].shape)
+            for role, values in weights.get(layer.name, {}).items()
+        }
+        layers[layer.name] = replace(layer, types=kinds, weights=raws)
+    return replace(design, layers=tuple(layers.values()))
+
+
+def _loss(wanted: Any, labels: NDArray[Any] | None) -> tuple[str, Callable[[Any], float]]:
+    """What the loss is, in words, and the function that gives it for what the hardware gives."""
+    if isinstance(wanted, list | tuple) or wanted.shape[-1] == 1:
+        references = [
+            np.asarray(array, np.float64) for array in (wanted if isinstance(wanted, list | tuple) else [wanted])
+        ]
+        scales = [float(np.sqrt(np.mean(reference**2))) or 1.0 for reference in references]
+
+        def error(outputs: Any) -> float:
+            given = outputs if isinstance(outputs, tuple) else (outputs,)
+            pairs = zip(given, references, scales, strict=True)
+            return max(float(np.sqrt(np.mean((a.reshape(b.shape) - b) ** 2))) / scale for a, b, scale in pairs)
+
+        return "root mean square error of the outputs against Keras, over their own", error
+    classes = wanted.argmax(axis=-1)
+    if labels is None:
+        return "share of samples with another class than Keras gives", lambda outputs: float(
+            (outputs.reshape(wanted.shape).argmax(axis=-1) != classes).mean()
+        )
+    truth = np.asarray(labels).reshape(classes.shape)
+    base = float((classes == truth).mean())
+    return (
+        f"accuracy lost against the {base:.2%} of Keras",
+        lambda outputs: base - float((outputs.reshape(wanted.shape).argmax(axis=-1) == truth).mean()),
+    )

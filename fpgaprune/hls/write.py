@@ -1,0 +1,83 @@
+"""A project on disk: what hls4ml writes, without stamps, dates and paths, and with what makes it self-contained."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.design import Design
+from fpgaprune.hls.convert import quiet
+from fpgaprune.hls.readme import readme
+from fpgaprune.keras_file import save_keras
+
+DESIGN = "design.json"
+_SCRIPTS = ("*.sh", "*.yml", "*.tcl", "*.txt", "Makefile*")
+
+
+def write_project(folder: Path, graph: Any, folded: Any, design: Design) -> None:
+    """`folder` is the project of hls4ml's `graph`; the same bytes for the same design, wherever it stands.
+
+    Args:
+        folder: where `graph` was made for; does not exist yet.
+        graph: what `convert` returned.
+        folded: the model that it was made of.
+        design: what `extract` returned for it.
+    """
+    with quiet():
+        if design.backend == "Libero":
+            _write_libero(graph)
+        else:
+            graph.write()
+    stamp, settled = str(graph.config.get_config_value("Stamp")), _digest(design)
+    for path in (path for pattern in _SCRIPTS for path in folder.glob(pattern)):
+        text = path.read_text()
+        text = text.replace(stamp, settled[: len(stamp)]).replace(str(folder.resolve()), ".").replace(str(folder), ".")
+        if path.name == "hls4ml_config.yml":
+            text = re.sub(r"^OutputDir: .*$", "OutputDir: .", text, flags=re.MULTILINE)
+            text = re.sub(r"^KerasModel: .*$", "KerasModel: !keras_model 'keras_model.keras'", text, flags=re.MULTILINE)
+        path.write_text(text)
+    if design.backend == "Catapult":
+        _find_weights_beside_the_script(folder, design.name)
+    save_keras(folded, folder / "keras_model.keras")
+    design.save(folder / DESIGN)
+    (folder / "README.md").write_text(readme(design))
+
+
+def _find_weights_beside_the_script(folder: Path, name: str) -> None:
+    """The C simulation reads its weights from wherever the folder stands, as with hls4ml's other backends."""
+    bridge, script = folder / f"{name}_bridge.cpp", folder / "build_lib.sh"
+    bridge.write_text(re.sub(r'(s_weights_dir = )"[^"]*"', r"\1SIMULATED_WEIGHTS_DIR", bridge.read_text()))
+    defined = 'WEIGHTS_DIR="\\"$(cd "$(dirname "$0")" && pwd)/firmware/weights\\""\n'
+    text = script.read_text().replace("${CC} ${CFLAGS}", defined + "${CC} ${CFLAGS}", 1)
+    option = '-D SIMULATED_WEIGHTS_DIR="${WEIGHTS_DIR}"'
+    script.write_text(text.replace("-c ${PROJECT}_bridge", f"{option} -c ${{PROJECT}}_bridge"))
+
+
+def _write_libero(graph: Any) -> None:
+    # hls4ml 1.3.0 is released without a template that its writer copies last of the build scripts, for a compilation
+    # which needs SmartHLS anyway.
+    writer = graph.config.backend.writer
+    original = writer.write_build_script
+
+    def write_build_script(model: Any) -> None:
+        try:
+            original(model)
+        except FileNotFoundError as error:
+            if not str(error.filename).endswith("build_lib.sh"):
+                raise
+
+    writer.write_build_script = write_build_script
+    try:
+        graph.write()
+    finally:
+        del writer.write_build_script
+
+
+def _digest(design: Design) -> str:
+    digest = hashlib.sha256(repr(design.to_json()).encode())
+    for layer in design.layers:
+        for role in sorted(layer.weights):
+            digest.update(layer.weights[role].tobytes())
+    return digest.hexdigest()
