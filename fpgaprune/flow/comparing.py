@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import NoReportError, RunError
+from fpgaprune.flow.measuring import open_reports
 from fpgaprune.flow.pricing import price
 from fpgaprune.vendor import VendorReport, read_reports
 from fpgaprune.vendor.compare import Comparison, compare
@@ -33,7 +35,12 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
         labels = dict.fromkeys(priced, label) if len(priced) == 1 else {side: f"{label}/{side}" for side in priced}
         estimates.update({labels[side]: figure for side, figure in priced.items()})
         # What was synthesised is the design after pruning.
-        reports[list(labels.values())[-1]] = _reports(folder if is_project else folder / "hls")
+        last = list(labels.values())[-1]
+        reports[last] = _reports(folder if is_project else folder / "hls")
+        measured = folder / "measure.json"
+        if not is_project and measured.is_file():
+            found = json.loads(measured.read_text())
+            reports[last] += [] if found is None else open_reports(found, last)
     return compare(reports, estimates)
 
 
