@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,6 +30,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def main() -> None:
     """The `fpgaprune` command: errors are one line, exit status 2 for bad input and 1 for a broken promise."""
+    # A request to end must reach the tools that were started: as an exception it does.
+    signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     try:
         app()
     except FpgaPruneError as error:
@@ -45,7 +48,7 @@ def run(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a flow: train, select, finetune, certify, remove, export, hls, estimate, report.
+    """Run a flow: train, select, finetune, certify, remove, export, hls, measure, estimate, report.
 
     Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
     """
@@ -211,6 +214,41 @@ def estimate(
         _print_json(figures)
     else:
         _print_estimate(figures)
+
+
+@app.command()
+def measure(
+    run_dir: Annotated[Path, typer.Argument(help="A run directory.")],
+    family: Annotated[
+        list[str] | None, typer.Option(help="xc7, xcup, ecp5, gowin or ice40; the part's own if left out.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of place and route on an ECP5.")] = 0,
+    device: Annotated[
+        str | None, typer.Option(help="The ECP5; the smallest that holds the network if left out.")
+    ] = None,
+    board: Annotated[str | None, typer.Option(help="Write a bitstream: ulx3s, or a TOML file like hw/boards.")] = None,
+    timeout: Annotated[float, typer.Option(help="Most seconds for each run of a tool.")] = 900.0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a run's network as Verilog with open tools: resources by layer, and the clock of an ECP5.
+
+    The report in the run directory shows it too. What was measured before and is unchanged is not done again.
+    """
+    from fpgaprune.flow.measuring import measured_tables, settings_of
+    from fpgaprune.flow.runner import measure_run
+
+    settings = settings_of(run_dir, tuple(family or ()), seeds, device, board, timeout)
+    with Watcher(quiet=quiet or as_json) as watcher:
+        run = measure_run(run_dir, settings, watcher)
+    found = json.loads(run.file("measure.json").read_text())
+    if as_json:
+        _print_json(found)
+    elif not quiet:
+        for title, headers, rows in measured_tables(found):
+            show_table(headers, rows, title=title)
+        if found["bitstream"] is not None:
+            Console().print(f"bitstream   {run_dir / found['bitstream']['path']}", highlight=False, soft_wrap=True)
 
 
 @app.command()

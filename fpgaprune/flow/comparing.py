@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from fpgaprune.design import Design
 from fpgaprune.errors import NoReportError, RunError
 from fpgaprune.estimate import estimate
+from fpgaprune.flow.measuring import open_reports
 from fpgaprune.flow.pricing import load_designs, target_of
 from fpgaprune.vendor import VendorReport, read_reports
 from fpgaprune.vendor.compare import Comparison, compare
@@ -25,13 +27,13 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
         ReportError: a report is cut off or contradicts another.
     """
     sources = label_designs(folders)
-    reports = {label: _reports(folder) for label, (folder, _) in sources.items() if folder is not None}
+    reports = {label: _reports(folder, label) for label, (folder, _) in sources.items() if folder is not None}
     estimates = {label: estimate(design, target_of(design)).to_json() for label, (_, design) in sources.items()}
     return compare(reports, estimates)
 
 
 def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Design]]:
-    """Label to the folder in which reports on a design may lie, if any, and the design.
+    """Label to the folder that holds reports on a design, if any, and the design.
 
     Raises:
         RunError: a folder holds no design, or two share a name.
@@ -45,8 +47,7 @@ def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Desig
         labels = [label] if len(designs) == 1 else [f"{label}/{side}" for side in designs]
         found |= {name: (None, design) for name, design in zip(labels, designs.values(), strict=True)}
         # What was synthesised is the design after pruning.
-        place = folder if (folder / "firmware").is_dir() else folder / "hls"
-        found[labels[-1]] = (place, found[labels[-1]][1])
+        found[labels[-1]] = (folder, found[labels[-1]][1])
     return found
 
 
@@ -71,8 +72,14 @@ def _ratio(value: float | None) -> str | None:
     return None if value is None else f"{value:.2f}"
 
 
-def _reports(folder: Path) -> list[VendorReport]:
+def _reports(folder: Path, label: str) -> list[VendorReport]:
+    """Those of vendor tools in a project, or in the project of a run, and what the run measured with open tools."""
     try:
-        return list(read_reports(folder))
+        found = list(read_reports(folder if (folder / "firmware").is_dir() else folder / "hls"))
     except NoReportError:
-        return []
+        found = []
+    measured = folder / "measure.json"
+    if measured.is_file():
+        content = json.loads(measured.read_text())
+        found += [] if content is None else open_reports(content, label)
+    return found

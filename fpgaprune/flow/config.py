@@ -14,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import ConfigError, DesignError, MaskError, TargetError
 from fpgaprune.fixed import FixedType
+from fpgaprune.rtl.boards import find_board
+from fpgaprune.rtl.cells import find_family
+from fpgaprune.rtl.ecp5 import find_ecp5
 from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.select.normalize import NORMALIZATIONS
 from fpgaprune.select.units import parse_granularity
@@ -155,6 +158,45 @@ class HlsConfig(_Section):
         return backend
 
 
+class MeasureConfig(_Section):
+    """What open tools measure of the network as Verilog; nothing unless a family, seeds or a board are named.
+
+    `families` of `hw/synth`; `seeds` of place and route on an ECP5 `device`; `board` of `hw/boards`, or a file like
+    those, for a bitstream; `timeout_s` for each run of a tool.
+    """
+
+    families: tuple[str, ...] = ()
+    seeds: int = Field(default=0, ge=0, le=100)
+    device: str | None = None
+    board: str | None = None
+    timeout_s: float = Field(default=900.0, gt=0)
+
+    @field_validator("families")
+    @classmethod
+    def _families(cls, families: tuple[str, ...]) -> tuple[str, ...]:
+        for family in families:
+            find_family(family)
+        return families
+
+    @field_validator("device")
+    @classmethod
+    def _device(cls, device: str | None) -> str | None:
+        return device if device is None else find_ecp5(device).name
+
+    @field_validator("board")
+    @classmethod
+    def _board(cls, board: str | None) -> str | None:
+        # A file is looked for when its folder is known.
+        if board is not None and not board.endswith(".toml"):
+            find_board(board)
+        return board
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything is to be measured."""
+        return bool(self.families or self.seeds or self.board)
+
+
 class TargetConfig(_Section):
     """The part and how the network is put on it."""
 
@@ -185,6 +227,7 @@ class FlowConfig(_Section):
     select: SelectConfig = SelectConfig()
     finetune: FinetuneConfig = FinetuneConfig()
     hls: HlsConfig = HlsConfig()
+    measure: MeasureConfig = MeasureConfig()
     target: TargetConfig = TargetConfig()
 
 
@@ -227,6 +270,8 @@ def _beside(config: FlowConfig, folder: Path) -> FlowConfig:
         updates["train"] = config.train.model_copy(update={"model": folder / config.train.model})
     if config.select.masks is not None:
         updates["select"] = config.select.model_copy(update={"masks": folder / config.select.masks})
+    if config.measure.board is not None and config.measure.board.endswith(".toml"):
+        updates["measure"] = config.measure.model_copy(update={"board": str(folder / config.measure.board)})
     if config.data.source.endswith(".npz"):
         updates["data"] = DataConfig(source=str(folder / config.data.source))
     return config.model_copy(update=updates)

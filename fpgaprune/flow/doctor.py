@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from importlib.metadata import PackageNotFoundError, version
 
+from fpgaprune.errors import ToolError
+from fpgaprune.rtl.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
 from fpgaprune.vendor.tools import TOOLS, find_tools
 
 _PACKAGES = {
@@ -22,6 +24,7 @@ def examine() -> list[dict[str, str | None]]:
     """One row a package or tool: `tool`, `found` (version or path, None where missing), `unlocks`."""
     rows = [{"tool": name, "found": _version(name), "unlocks": stages} for name, stages in _PACKAGES.items()]
     rows.append({"tool": "g++", "found": shutil.which("g++"), "unlocks": "hls: the C simulation"})
+    rows += [_open_tool(tool) for tool in OPEN_TOOLS]
     vendor = find_tools()
     for name, (product, _) in TOOLS.items():
         path = vendor.get(name)
@@ -29,6 +32,15 @@ def examine() -> list[dict[str, str | None]]:
             {"tool": name, "found": None if path is None else str(path), "unlocks": f"synthesis with {product}"}
         )
     return rows
+
+
+def _open_tool(tool: OpenTool) -> dict[str, str | None]:
+    try:
+        found: str | None = find_open_tool(tool).version
+    except ToolError:
+        found = None
+    hint = "" if found else f" (pip install {tool.package})"
+    return {"tool": tool.program, "found": found, "unlocks": f"measure: {tool.product}{hint}"}
 
 
 def _version(package: str) -> str | None:

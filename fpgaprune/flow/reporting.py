@@ -40,6 +40,8 @@ def write_run_report(context: Context) -> dict[str, Any]:
         ),
         before=figures["before"],
         after=figures["after"],
+        measured=json.loads(run.file("measure.json").read_text()),
+        left_out=_left_out(run.results("measure"), config.measure.asks),
         certificate=[LinkSummary.of(link) for link in links],
         checks=_checks(results),
         versions=run.manifest["versions"],
@@ -47,6 +49,11 @@ def write_run_report(context: Context) -> dict[str, Any]:
     )
     write_report(run.path, report)
     return {}
+
+
+def _left_out(measured: dict[str, Any], asked: bool) -> dict[str, str]:
+    """Why nothing was measured; nothing to say where nobody asked."""
+    return {"measure": measured["left_out"]} if asked and "left_out" in measured else {}
 
 
 def _checks(results: dict[str, Any]) -> list[Check]:

@@ -15,18 +15,19 @@ from typing import Any
 
 from fpgaprune import __version__
 from fpgaprune.certificate import LinkCheck, LockCertificate
-from fpgaprune.errors import CertificateError, ConfigError, MaskError
+from fpgaprune.errors import CertificateError, ConfigError, MaskError, ToolError
 from fpgaprune.files import digest_file
 from fpgaprune.flow import stages
-from fpgaprune.flow.config import FlowConfig
+from fpgaprune.flow.config import FlowConfig, MeasureConfig, parse_config
 from fpgaprune.flow.data import Dataset, load_data
 from fpgaprune.flow.network import small_cnn_shapes
 from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.reporting import write_run_report
-from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
 from fpgaprune.flow.session import start_session
 from fpgaprune.keras_file import read_keras_shapes, read_keras_weights
 from fpgaprune.masks import MaskSet
+from fpgaprune.rtl.open_tools import OPEN_TOOLS, find_open_tool
 from fpgaprune.weights import match_paths
 
 _PACKAGES = ("tensorflow", "keras", "numpy", "onnx", "tf2onnx", "onnxruntime", "hls4ml", "scikit-learn")
@@ -97,6 +98,15 @@ STAGES = (
         lambda c: [c.name, _section(c.hls), _section(c.target), shutil.which("g++") is not None],
     ),
     Stage(
+        "measure",
+        stages.measure,
+        ("design.json", "design.npz"),
+        ("measure.json",),
+        # With a tool installed since, what was left out can be done.
+        lambda c: [_section(c.measure), c.target.part, *_open_tools(c)],
+        needs_keras=False,
+    ),
+    Stage(
         "estimate",
         stages.estimate,
         ("design.json", "design.npz", "design_trained.json", "design_trained.npz"),
@@ -107,10 +117,18 @@ STAGES = (
     Stage(
         "report",
         write_run_report,
-        ("masks.npz", "removed_masks.npz", "removal.json", "estimate.json", "trained.keras", "removed.keras"),
+        (
+            "masks.npz",
+            "removed_masks.npz",
+            "removal.json",
+            "estimate.json",
+            "measure.json",
+            "trained.keras",
+            "removed.keras",
+        ),
         ("report.html", "report.md", "report.json"),
         lambda c: [c.name, _section(c.target), c.data.source],
-        reads=("train", "select", "finetune", "certify", "remove", "export", "hls"),
+        reads=("train", "select", "finetune", "certify", "remove", "export", "hls", "measure"),
         needs_keras=False,
     ),
 )
@@ -128,29 +146,40 @@ def run_flow(config: FlowConfig, out: Path, progress: Progress | None = None) ->
         FpgaPruneError: the configuration does not fit its data or model (nothing is written then), the
             directory is in use, or a stage could not keep its promise (earlier artefacts stay).
     """
-    told = progress or Silent()
     data = check_flow(config)
     run = RunDirectory(out)
     with run.locked():
         run.manifest.update(
             config=json.loads(config.model_dump_json()), seed=config.seed, versions=_versions(), data=data.digest()
         )
-        context = stages.Context(run, config, data, told)
+        context = stages.Context(run, config, data, progress or Silent())
         for stage in STAGES:
-            key = _key(stage, context)
-            if run.is_current(stage.name, key):
-                told.stage(stage.name, "unchanged")
-                continue
-            told.stage(stage.name, "running")
-            started = time.monotonic()
-            if stage.needs_keras:
-                start_session(config.seed)
-            results = stage.run(context)
-            inputs = run.digests(stage.inputs)
-            seconds = time.monotonic() - started
-            run.record(stage.name, key, inputs, run.digests(stage.outputs), results, seconds)
-            told.stage(stage.name, "done")
+            _bring_up_to_date(stage, context)
         _write_certificate(run)
+    return run
+
+
+def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = None) -> RunDirectory:
+    """The finished run `out` has been measured as `settings` say, and its report shows it.
+
+    Raises:
+        RunError: there is no run with a hardware project, or it is in use.
+        ToolError: what was asked for could not be measured; the message says why. The report was written without it.
+    """
+    run = RunDirectory.existing(out)
+    run.results("hls")
+    document = {**run.manifest["config"], "measure": settings.model_dump()}
+    config = parse_config(document, str(run.file(MANIFEST)))
+    data = load_data(config.data.source)
+    with run.locked():
+        run.manifest["config"] = json.loads(config.model_dump_json())
+        context = stages.Context(run, config, data, progress or Silent())
+        for stage in STAGES:
+            if stage.name in ("measure", "report"):
+                _bring_up_to_date(stage, context)
+    left_out = run.results("measure").get("left_out")
+    if left_out is not None:
+        raise ToolError(f"{out}: nothing was measured: {left_out}")
     return run
 
 
@@ -189,6 +218,24 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
         "removed_masks": MaskSet.load(run.file("removed_masks.npz")).digest(),
         **LockCertificate(tuple(links)).to_json(),
     }
+
+
+def _bring_up_to_date(stage: Stage, context: stages.Context) -> None:
+    """`stage` has run with what it depends on now."""
+    run, told = context.run, context.progress
+    key = _key(stage, context)
+    if run.is_current(stage.name, key):
+        told.stage(stage.name, "unchanged")
+        return
+    told.stage(stage.name, "running")
+    started = time.monotonic()
+    if stage.needs_keras:
+        start_session(context.config.seed)
+    results = stage.run(context)
+    inputs = run.digests(stage.inputs)
+    seconds = time.monotonic() - started
+    run.record(stage.name, key, inputs, run.digests(stage.outputs), results, seconds)
+    told.stage(stage.name, "done")
 
 
 def _write_certificate(run: RunDirectory) -> None:
@@ -234,6 +281,19 @@ def _weight_shapes(config: FlowConfig, data: Dataset) -> dict[str, tuple[int, ..
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
     return len(shape) == len(wanted) and all(w in (None, size) for size, w in zip(shape, wanted, strict=True))
+
+
+def _open_tools(config: FlowConfig) -> list[str]:
+    """The tools that the stage `measure` would find, each as it is started; none where it asks for nothing."""
+    if not config.measure.asks:
+        return []
+    found = []
+    for tool in OPEN_TOOLS:
+        try:
+            found.append(find_open_tool(tool).version)
+        except ToolError as error:
+            found.append(str(error))
+    return found
 
 
 def _digest(path: Path | None) -> str | None:

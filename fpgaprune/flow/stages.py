@@ -16,7 +16,7 @@ from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import ExportError, ToolError, UnsupportedLayerError
+from fpgaprune.errors import ExportError, RtlError, TargetError, ToolError, UnsupportedLayerError
 from fpgaprune.files import write_bytes
 from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
@@ -181,6 +181,26 @@ def hls(context: Context) -> dict[str, Any]:
         "build": hardware.build(project, context.progress),
         **_links(check),
     }
+
+
+def measure(context: Context) -> dict[str, Any]:
+    """`measure.json` says what open tools made of the network as Verilog, where the flow asks for it."""
+    settings = context.config.measure
+    if not settings.asks:
+        write_json(context.run, "measure.json", None)
+        return {"left_out": "the flow names no family, no seeds and no board in [measure]"}
+    from fpgaprune.flow.measuring import measure_project
+    from fpgaprune.rtl.generate import to_verilog
+
+    design, part = Design.load(context.run.file("design.json")), context.config.target.target().part
+    try:
+        project = to_verilog(design, context.run.file("rtl"))
+        found = measure_project(project, design, part, settings, context.run.path, context.progress.step)
+    except (ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
+        write_json(context.run, "measure.json", None)
+        return {"left_out": str(error)}
+    write_json(context.run, "measure.json", found)
+    return {}
 
 
 def estimate(context: Context) -> dict[str, Any]:

@@ -17,6 +17,8 @@ import pytest
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.masks import MaskSet
 
+from ..unit.rtl.fake_tools import fake_yosys, write_program
+
 pytestmark = pytest.mark.flow
 COMMAND = [sys.executable, "-c", "from fpgaprune.cli import main; main()"]
 # Every stage at its smallest.
@@ -298,3 +300,42 @@ def test_estimate_reads_a_run_and_a_design(demo):
     one = json.loads(succeed("estimate", demo / "design.json", "--part", "xcu250", "--json", folder=demo).stdout)
     assert one["digits"]["fits"]
     assert one["digits"]["target"]["part"] == "xcu250"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="fake tools are scripts with a first line")
+def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
+    shutil.copytree(small / "run", tmp_path / "run")
+    calls = fake_yosys(tmp_path)
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+
+    def measure():
+        command = [*COMMAND, "measure", "run", "--family", "ecp5", "--json"]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+
+    done = measure()
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    layers = {layer["layer"]: layer["cells"] for layer in found["synth(open)"]["ecp5"]["layers"]}
+    assert layers["conv2"]["lut"] > 0
+    assert len(calls.read_text().split()) == len(layers) + 1
+    assert json.loads((tmp_path / "run" / "report.json").read_text())["measured"] == found
+    assert "Measured with open tools" in (tmp_path / "run" / "report.html").read_text()
+    again = measure()
+    assert json.loads(again.stdout) == found
+    assert len(calls.read_text().split()) == len(layers) + 1
+    compared = succeed("compare", "run", "--json", folder=tmp_path)
+    rows = json.loads(compared.stdout)["rows"]
+    # The run is for a Zynq: figures of an ECP5 stand in no column beside its estimates.
+    assert {row["synth(open)"] for row in rows} == {None}
+
+
+def test_a_run_that_cannot_be_measured_says_why_and_keeps_its_report(small, tmp_path):
+    shutil.copytree(small / "run", tmp_path / "run")
+    write_program(tmp_path, "yosys", "#!/bin/sh\necho 'ERROR: no luck'\nexit 1\n")
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [*COMMAND, "measure", "run"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 1
+    assert "nothing was measured: yosys ended with code 1" in done.stderr
+    assert "yosys ended with code 1" in (tmp_path / "run" / "report.html").read_text()

@@ -41,6 +41,7 @@ def test_parts_as_json():
         (["verify", "nowhere"], "nowhere is no run directory"),
         (["estimate", "nowhere.json"], "no design at nowhere.json"),
         (["run", "nowhere.toml"], "flow file nowhere.toml does not exist"),
+        (["measure", "nowhere"], "nowhere is no run directory"),
         (["inspect", "nowhere.keras"], "model file nowhere.keras does not exist"),
     ],
 )

@@ -1,0 +1,163 @@
+"""The stage `measure`: the run's network as Verilog, through open synthesis and place and route."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.design import Design
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.config import MeasureConfig, parse_config
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.rtl.bitstream import make_bitstream
+from fpgaprune.rtl.cells import FIGURES, family_of
+from fpgaprune.rtl.place import STAGE as ROUTE
+from fpgaprune.rtl.place import place_and_route
+from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.synthesis import STAGE as SYNTHESIS
+from fpgaprune.rtl.synthesis import synthesize
+from fpgaprune.target import Part, find_part
+from fpgaprune.vendor.report import ModuleRow, Usage, VendorReport
+
+FORMAT = 1
+TerminalTable = tuple[str, tuple[str, ...], list[tuple[Any, ...]]]
+_TELL = Callable[[int, int, str], None]
+
+
+def measure_project(
+    project: RtlProject, design: Design, part: Part, settings: MeasureConfig, folder: Path, on_step: _TELL
+) -> dict[str, Any]:
+    """What `settings` ask for of `project`, as JSON data; tools work in `folder`/synth.
+
+    Args:
+        project: the Verilog of `design`.
+        design: the network.
+        part: that the run is for; its family's figures stand beside the estimates.
+        settings: families, seeds, board.
+        folder: of the run.
+        on_step: told of each module and each seed.
+
+    Raises:
+        ToolError, RtlError, TargetError: as for `synthesize`, `place_and_route` and `make_bitstream`.
+    """
+    cache = folder / "synth"
+    limits: dict[str, Any] = {"timeout_s": settings.timeout_s, "cache": cache}
+    found: dict[str, Any] = {
+        "format": FORMAT,
+        "part_family": family_of(part),
+        "kernels": kernels_kept(design),
+        SYNTHESIS: {},
+        ROUTE: None,
+        "bitstream": None,
+    }
+    for family in settings.families:
+
+        def tell(done: int, total: int, note: str, family: str = family) -> None:
+            on_step(done, total, f"{family}: {note}")
+
+        found[SYNTHESIS][family] = synthesize(project, family, on_step=tell, **limits).to_json()
+    if settings.seeds:
+        routed = place_and_route(project, "ecp5", settings.device, seeds=settings.seeds, on_step=on_step, **limits)
+        found[ROUTE] = routed.to_json()
+    if settings.board is not None:
+        output = folder / f"{project.name}.bit"
+        made = make_bitstream(project, settings.board, output, device=settings.device, **limits).to_json()
+        found["bitstream"] = {**made, "path": output.name}
+    return found
+
+
+def settings_of(
+    run_dir: Path, families: tuple[str, ...], seeds: int, device: str | None, board: str | None, timeout_s: float
+) -> MeasureConfig:
+    """The settings that a command line gives; where it names nothing, the family of the run's own part.
+
+    Raises:
+        RunError: there is no run.
+        ConfigError: a setting is not allowed, or the part belongs to no family of open synthesis.
+    """
+    if not (families or seeds or board):
+        part = str(RunDirectory.existing(run_dir).manifest["config"]["target"]["part"])
+        own = family_of(find_part(part))
+        if own is None:
+            raise ConfigError(f"part {part!r} is of no family that open synthesis knows; give one with --family")
+        families = (own,)
+    section = {"families": families, "seeds": seeds, "device": device, "board": board, "timeout_s": timeout_s}
+    return parse_config({"measure": section}, "measure").measure
+
+
+def measured_tables(found: dict[str, Any]) -> list[TerminalTable]:
+    """Title, headers and rows of each table that a terminal shows; each holds one stage."""
+    kernels = {row["layer"]: row["kept"] for row in found["kernels"]}
+    tables: list[TerminalTable] = []
+    for family, synthesis in found[SYNTHESIS].items():
+        rows = [
+            (layer["layer"], kernels.get(layer["layer"]), *_figures(layer["cells"])) for layer in synthesis["layers"]
+        ]
+        rows.append(("total", None, *_figures(synthesis["total"])))
+        headers = ("layer", "kernels kept", "LUT", "FF", "carry", "DSP", "BRAM18", "URAM")
+        title = f"{SYNTHESIS} for {family}, {synthesis['tool']}; total: {synthesis['total_of'] or 'unknown'}"
+        tables.append((title, headers, rows))
+    route = found[ROUTE]
+    if route is not None:
+        sites = ("lut", "ff", "dsp", "bram18")
+        rows = [
+            (str(run["seed"]), _mhz(run["fmax_mhz"]), *((run["used"] or {}).get(name) for name in sites))
+            for run in route["runs"]
+        ]
+        rows.append(("median", _mhz(route["fmax_mhz"]), *(None for _ in sites)))
+        title = f"{ROUTE} on {route['device']}, {route['tool']}"
+        tables.append((title, ("seed", "MHz", "LUT", "FF", "DSP", "BRAM18"), rows))
+    return tables
+
+
+def _figures(cells: dict[str, Any] | None) -> tuple[int | None, ...]:
+    return tuple(None if cells is None else cells[name] for name in FIGURES)
+
+
+def _mhz(value: float | None) -> str | None:
+    return None if value is None else f"{value:.1f}"
+
+
+def kernels_kept(design: Design) -> list[dict[str, Any]]:
+    """Of each convolution: kernels with a weight that is not zero in hardware, and all that it has."""
+    rows = []
+    for layer in design.layers:
+        weight = layer.weights.get("weight")
+        if weight is None or weight.ndim < 3:
+            continue
+        kernels = np.asarray(weight != 0).any(axis=tuple(range(weight.ndim - 2)))
+        rows.append({"layer": layer.name, "kept": int(kernels.sum()), "total": int(kernels.size)})
+    return rows
+
+
+def open_reports(measured: dict[str, Any], name: str) -> list[VendorReport]:
+    """The figures of `measure.json` in the vocabulary of vendor reports, as far as they are for the part's own family.
+
+    Synthesis for another family counts other cells, so that it would mean something else in the same column.
+    """
+    reports = []
+    synthesis = measured[SYNTHESIS].get(measured["part_family"])
+    if synthesis is not None and synthesis["total"] is not None:
+        rows = tuple(
+            ModuleRow(layer["layer"], layer["module"], _usage(layer["cells"]))
+            for layer in synthesis["layers"]
+            if layer["cells"] is not None
+        )
+        total = _usage(synthesis["total"])
+        reports.append(VendorReport(synthesis["tool"], None, SYNTHESIS, design=name, total=total, rows=rows))
+    route = measured[ROUTE]
+    if route is not None and route["used"] is not None:
+        clock = None if route["fmax_mhz"] is None else round(1e3 / route["fmax_mhz"], 3)
+        total = Usage(**route["used"])
+        part = route["device"]
+        reports.append(
+            VendorReport(route["tool"], None, ROUTE, design=name, part=part, est_clock_ns=clock, total=total)
+        )
+    return reports
+
+
+def _usage(cells: dict[str, Any]) -> Usage:
+    return Usage(*(cells[name] for name in ("lut", "ff", "dsp", "bram18", "uram")))

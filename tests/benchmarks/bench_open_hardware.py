@@ -1,0 +1,170 @@
+"""What kernel-level zeros are worth in measured hardware: the demo network from 0 to 90 % of its kernels locked.
+
+    python tests/benchmarks/bench_open_hardware.py FOLDER [--family ecp5] [--seeds 5] [--timeout 900]
+
+One network is trained on scikit-learn's digits; for each sparsity it is locked, fine-tuned and freed of dead channels
+as in the default flow, written as Verilog, simulated (latency, interval, and every held-out digit against the
+emulation), synthesised, and placed and routed on the smallest ECP5 that holds it. FOLDER keeps everything, so that a
+second call goes on where the first was stopped. A module that synthesis does not finish in time has no figure; a design
+that does not fit the largest ECP5 has no clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+SPARSITIES = (0.9, 0.75, 0.5, 0.25, 0.0)
+EPOCHS, RATE, BATCH, SEED = 24, 0.002, 32, 7
+PART, CLOCK_NS = "xc7z020clg400-1", 10.0
+
+
+def main() -> None:
+    """Tables on standard output, and everything in FOLDER/results.json."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--family", default="ecp5")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--timeout", type=float, default=900.0)
+    parser.add_argument("--sparsities", type=float, nargs="+", default=SPARSITIES)
+    parser.add_argument("--stop-after", choices=("design", "simulate", "synthesize", "route"), default="route")
+    chosen = parser.parse_args()
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    data = digits()
+    steps = ("design", "simulate", "synthesize", "route")[
+        : 1 + ("design", "simulate", "synthesize", "route").index(chosen.stop_after)
+    ]
+    for sparsity in chosen.sparsities:
+        place = chosen.folder / f"{round(100 * sparsity):02d}"
+        row = measure(place, chosen.folder, sparsity, data, steps, chosen)
+        (place / "row.json").write_text(json.dumps(row, indent=1))
+        print(json.dumps({key: row[key] for key in row if key != "layers"}), flush=True)
+    rows = [json.loads(path.read_text()) for path in sorted(chosen.folder.glob("*/row.json"))]
+    (chosen.folder / "results.json").write_text(json.dumps(rows, indent=1))
+    print(table(rows))
+
+
+def digits() -> dict[str, Any]:
+    """The flow's data: 1,437 digits to train on, 360 held out."""
+    from fpgaprune.flow.data import load_data
+
+    found = load_data("digits")
+    return {name: getattr(found, name) for name in ("x_train", "y_train", "x_test", "y_test")}
+
+
+def measure(
+    place: Path, folder: Path, sparsity: float, data: dict[str, Any], steps: tuple[str, ...], chosen: argparse.Namespace
+) -> dict[str, Any]:
+    """One row: what is known of the network at that sparsity after `steps`."""
+    from fpgaprune.design import Design
+    from fpgaprune.emulate import emulate
+    from fpgaprune.rtl import to_verilog
+    from fpgaprune.rtl.place import place_and_route
+    from fpgaprune.rtl.synthesis import synthesize
+
+    if not (place / "design.json").is_file():
+        make_design_at(place, folder, sparsity, data)
+    row = json.loads((place / "accuracy.json").read_text())
+    design = Design.load(place / "design.json")
+    outputs = emulate(design, data["x_test"])
+    row["accuracy_hardware"] = float((outputs.argmax(axis=-1) == data["y_test"]).mean())
+    started = time.monotonic()
+    project = to_verilog(design, place / "rtl")
+    row["generate_s"] = round(time.monotonic() - started, 1)
+    row["kept"] = sum(layer.kept or 0 for layer in project.layers)
+    row["dropped"] = sum(layer.dropped or 0 for layer in project.layers)
+
+    def tell(done: int, total: int, note: str) -> None:
+        print(f"  {sparsity:g} {done}/{total} {note}", flush=True)
+
+    if "simulate" in steps:
+        simulation = project.simulate(data["x_test"], timeout_s=3600)
+        row["latency_cycles"], row["interval_cycles"] = simulation.latency_cycles, simulation.interval_cycles
+        row["different_outputs"] = int((simulation.output.reshape(outputs.shape) != outputs).sum())
+    limits: dict[str, Any] = {"timeout_s": chosen.timeout, "cache": folder / "cache", "on_step": tell}
+    if "synthesize" in steps:
+        synthesis = synthesize(project, chosen.family, **limits)
+        row["synthesis"] = synthesis.to_json()
+        row["kernels"] = kernels(design)
+    if "route" in steps:
+        try:
+            row["route"] = place_and_route(project, seeds=chosen.seeds, **limits).to_json()
+        except (LookupError, RuntimeError) as error:
+            row["route_left_out"] = str(error)
+    return row
+
+
+def make_design_at(place: Path, folder: Path, sparsity: float, data: dict[str, Any]) -> None:
+    """`place` holds the design of the fine-tuned network, and its accuracy."""
+    from fpgaprune.flow.session import start_session
+
+    start_session(SEED)
+    import keras
+
+    import fpgaprune as fp
+    from fpgaprune.flow.network import small_cnn
+    from fpgaprune.flow.stages import compile_classifier
+
+    per_epoch = -(-len(data["x_train"]) // BATCH)
+    trained = folder / "trained.keras"
+    if not trained.is_file():
+        model = small_cnn((8, 8, 1), 10)
+        compile_classifier(model, RATE, EPOCHS * per_epoch)
+        model.fit(data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, verbose=0)
+        model.save(trained)
+    model = keras.saving.load_model(trained)
+    masks = fp.select(model, sparsity=sparsity, granularity="kernel", criterion="l1")
+    compile_classifier(model, RATE, EPOCHS * per_epoch)
+    fp.finetune(model, masks, data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, seed=SEED, verbose=0)
+    small = fp.apply_removal(model, fp.plan_removal(model))
+    # The hardware ends at the logits: the class is that of the largest one.
+    logits = keras.Model(small.inputs, small.layers[-1].input)
+    predicted = logits.predict(data["x_test"], verbose=0).argmax(axis=-1)
+    target = fp.Target.of(PART, clock_ns=CLOCK_NS)
+    precision = fp.Precision(weight_bits=6, activation_bits=8)
+    design = fp.make_design(logits, target, data["x_train"][:512], precision, "digits")
+    place.mkdir(parents=True, exist_ok=True)
+    accuracy = float((predicted == data["y_test"]).mean())
+    (place / "accuracy.json").write_text(json.dumps({"sparsity": sparsity, "accuracy": accuracy}))
+    design.save(place / "design.json")
+
+
+def kernels(design: Any) -> list[dict[str, Any]]:
+    """Kernels of each convolution, kept and in all."""
+    from fpgaprune.flow.measuring import kernels_kept
+
+    return kernels_kept(design)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The rows as Markdown."""
+    lines = [
+        "| kernels locked | accuracy, Keras | in hardware | products kept | LUT | FF | DSP | BRAM 18 Kb | total of | "
+        "Fmax (median, range) | latency | interval |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- | ---: | ---: |",
+    ]
+    for row in sorted(rows, key=lambda row: row["sparsity"]):
+        synthesis, route = row.get("synthesis") or {}, row.get("route") or {}
+        cells = synthesis.get("total") or {}
+        limits = route.get("fmax_range_mhz")
+        speed = f"{route['fmax_mhz']:.1f} MHz ({limits[0]:.1f}–{limits[1]:.1f}) on {route['device']}" if limits else "–"
+        counts = " | ".join(
+            "–" if cells.get(name) is None else f"{cells[name]:,}" for name in ("lut", "ff", "dsp", "bram18")
+        )
+        lines.append(
+            f"| {row['sparsity']:.0%} | {row['accuracy']:.2%} | {row['accuracy_hardware']:.2%} | {row['kept']:,} | "
+            f"{counts} | {synthesis.get('total_of') or '–'} | {speed} | {row.get('latency_cycles', '–')} | "
+            f"{row.get('interval_cycles', '–')} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""The stage `measure`: settings, what is put together, and how it is shown."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from fpgaprune import processes
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.errors import ConfigError, RunError
+from fpgaprune.fixed import FixedType
+from fpgaprune.flow.config import MeasureConfig, parse_config
+from fpgaprune.flow.measuring import (
+    kernels_kept,
+    measure_project,
+    measured_tables,
+    open_reports,
+    settings_of,
+)
+from fpgaprune.rtl.open_tools import OPEN_TOOLS
+from fpgaprune.target import find_part
+from fpgaprune.vendor.compare import compare
+
+from ..rtl.fake_tools import fake_ecppack, fake_nextpnr, fake_yosys
+from ..rtl.tiny import tiny_project
+
+
+def convolution() -> Design:
+    kind = FixedType(8, 4)
+    weight = np.zeros((3, 3, 2, 4), dtype=np.int64)
+    weight[1, 1, 0, 0] = weight[0, 2, 1, 3] = 5
+    entry = LayerSpec("input", "Input", (), (6, 6, 2), {"result": kind})
+    layer = LayerSpec("linear", "Conv2D", ("input",), (4, 4, 4), {"result": kind, "weight": kind}, {"weight": weight})
+    dense = LayerSpec("relu", "Dense", ("linear",), (3,), {"weight": kind}, {"weight": np.ones((64, 3), np.int64)})
+    return Design("net", (entry, layer, dense), ("relu",))
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """What `measure_project` gives for the hand-written project, with tools that are played."""
+    if os.name != "posix":
+        pytest.skip("fake tools are scripts with a first line")
+    for tool in OPEN_TOOLS:
+        monkeypatch.delenv(processes.tool_variable(tool.program), raising=False)
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    fake_yosys(tmp_path)
+    fake_nextpnr(tmp_path)
+    fake_ecppack(tmp_path)
+    told = []
+    found = measure_project(
+        tiny_project(tmp_path / "run" / "rtl"),
+        convolution(),
+        find_part("lfe5u-45f"),
+        MeasureConfig(families=("ecp5",), seeds=3, device="lfe5u-45f", board="ulx3s"),
+        tmp_path / "run",
+        lambda *step: told.append(step),
+    )
+    return found, told, tmp_path / "run"
+
+
+def test_everything_asked_for_is_plain_data(measured):
+    found, told, folder = measured
+    assert json.loads(json.dumps(found)) == found
+    assert found["part_family"] == "ecp5"
+    assert found["synth(open)"]["ecp5"]["total"]["lut"] == 46
+    assert found["route(ecp5)"]["fmax_mhz"] == 102.0
+    assert found["bitstream"]["path"] == "tiny.bit"
+    assert (folder / "tiny.bit").is_file()
+    assert [step[:2] for step in told] == [(1, 3), (2, 3), (3, 3)] * 2
+    assert told[0][2].startswith("ecp5: ")
+
+
+def test_terminal_tables_hold_one_stage_each(measured):
+    synthesis, route = measured_tables(measured[0])
+    assert synthesis[0] == "synth(open) for ecp5, Yosys 9.9 (played); total: whole design, flattened"
+    assert synthesis[2] == [
+        ("linear", 2, 66, 6, 3, 0, 0, 0),
+        ("relu", None, 46, 4, 3, 0, 0, 0),
+        ("total", None, 46, 4, 3, 0, 0, 0),
+    ]
+    assert route[0].startswith("route(ecp5) on lfe5u-45f")
+    assert route[2][-1][:2] == ("median", "102.0")
+
+
+def test_figures_stand_beside_estimates_only_for_the_parts_own_family(measured):
+    found = measured[0]
+    assert [report.stage for report in open_reports(found, "net")] == ["synth(open)", "route(ecp5)"]
+    other = {**found, "part_family": "xc7"}
+    assert [report.stage for report in open_reports(other, "net")] == ["route(ecp5)"]
+    table = compare({"net": open_reports(found, "net")}, {})
+    (row,) = [row for row in table.rows if row.figure == "lut"]
+    assert (row.values["synth(open)"], row.values["route(ecp5)"]) == (46, 824)
+
+
+def test_kernels_are_counted_after_quantisation_and_a_dense_layer_has_none():
+    assert kernels_kept(convolution()) == [{"layer": "linear", "kept": 2, "total": 8}]
+
+
+def test_by_default_a_flow_measures_nothing():
+    assert not parse_config({}, "flow").measure.asks
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"families": ["xc6"]}, "family 'xc6' is unknown to open synthesis; wanted one of ecp5"),
+        ({"device": "xc7z020"}, "device 'xc7z020' is no ECP5"),
+        ({"board": "arty"}, "board 'arty' is unknown"),
+        ({"seeds": -1}, "measure.seeds is -1"),
+        ({"families": ["xc7"], "seed": 3}, "measure.seed is no known key; did you mean 'seeds'?"),
+    ],
+)
+def test_settings_that_cannot_be_met_are_refused(section, message):
+    with pytest.raises(ConfigError, match=message):
+        parse_config({"measure": section}, "flow.toml")
+
+
+def run_with(tmp_path, part):
+    (tmp_path / "manifest.json").write_text(
+        json.dumps({"format": 1, "stages": {}, "config": {"target": {"part": part}}})
+    )
+    return tmp_path
+
+
+def test_a_command_without_options_takes_the_parts_own_family(tmp_path):
+    run = run_with(tmp_path, "xc7z020clg400-1")
+    assert settings_of(run, (), 0, None, None, 60).families == ("xc7",)
+    assert settings_of(run, (), 2, None, None, 60).families == ()
+
+
+def test_a_part_without_family_asks_for_one(tmp_path):
+    with pytest.raises(ConfigError, match="is of no family that open synthesis knows; give one with --family"):
+        settings_of(run_with(tmp_path, "10AX115N2F45E1SG"), (), 0, None, None, 60)
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    with pytest.raises(RunError, match="is no run directory"):
+        settings_of(tmp_path / "nowhere", (), 0, None, None, 60)
