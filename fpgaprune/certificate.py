@@ -40,6 +40,28 @@ class WeightCheck:
 
 
 @dataclass(frozen=True)
+class LayerCounts:
+    """The weights of one layer as hardware has them, counted in the files that synthesis reads.
+
+    Attributes:
+        layer: its name. path: the Keras weight that they came from, or "".
+        inputs, outputs: of one output position, as the files state them: KH * KW * C_in, and C_out.
+        weights: how many there are; what was removed is not among them.
+        zero: how many are zero. power_of_two: how many are a power of two or its negative.
+        distinct: different magnitudes other than zero.
+    """
+
+    layer: str
+    path: str
+    inputs: int
+    outputs: int
+    weights: int
+    zero: int
+    power_of_two: int
+    distinct: int
+
+
+@dataclass(frozen=True)
 class LinkCheck:
     """All weights at one link.
 
@@ -47,11 +69,13 @@ class LinkCheck:
         link: where, as `finetuned.keras`.
         weights: one check per masked weight that this link carries.
         not_carried: masked weights that do not exist here on their own, with the reason.
+        layers: what the weights of each layer are after quantisation; empty at links before it.
     """
 
     link: str
     weights: tuple[WeightCheck, ...]
     not_carried: Mapping[str, str]
+    layers: tuple[LayerCounts, ...] = ()
 
     @property
     def violations(self) -> int:
@@ -71,6 +95,7 @@ class LinkCheck:
             "violations": self.violations,
             "weights": [asdict(weight) for weight in self.weights],
             "not_carried": dict(self.not_carried),
+            "layers": [asdict(layer) for layer in self.layers],
         }
 
     @classmethod
@@ -82,7 +107,8 @@ class LinkCheck:
         """
         try:
             weights = tuple(WeightCheck(**row) for row in data["weights"])
-            return cls(data["link"], weights, dict(data["not_carried"]))
+            layers = tuple(LayerCounts(**row) for row in data.get("layers", []))
+            return cls(data["link"], weights, dict(data["not_carried"]), layers)
         except (KeyError, TypeError) as error:
             raise CertificateError(f"certificate is malformed: {error!r}; run the flow again") from error
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.certificate import LayerCounts
 from fpgaprune.certify.adders import read_adder_weights
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import CertificateError, DesignError, FirmwareError
@@ -17,6 +18,7 @@ from fpgaprune.firmware import (
     WeightArray,
     element_type,
     read_layer_numbers,
+    read_layer_sizes,
     read_text,
     read_typedefs,
     read_weight_arrays,
@@ -64,6 +66,56 @@ def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], N
         }
     except FirmwareError as error:
         raise CertificateError(str(error)) from error
+
+
+def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
+    """What the weights of each layer of the project are, and its sizes, which are those of `design` in every file.
+
+    Raises:
+        CertificateError: as `read_firmware_weights`, or a layer has another size in the project's configuration.
+    """
+    integers = read_layer_integers(folder, design)
+    firmware = firmware_folder(folder)
+    try:
+        numbers, sizes = read_layer_numbers(firmware), read_layer_sizes(firmware)
+    except FirmwareError as error:
+        raise CertificateError(str(error)) from error
+    counts = []
+    for layer in design.layers:
+        if (layer.name, "weight") in integers:
+            raw = integers[layer.name, "weight"]
+            _require_sizes(layer, raw.shape, sizes.get(numbers.get(layer.name, -1), {}), firmware)
+            magnitudes = np.abs(raw[raw != 0])
+            outputs = raw.shape[-2] if layer.kind.startswith("Depthwise") else raw.shape[-1]
+            counts.append(
+                LayerCounts(
+                    layer=layer.name,
+                    path=layer.sources.get("weight", ""),
+                    inputs=int(raw.size // outputs),
+                    outputs=int(outputs),
+                    weights=int(raw.size),
+                    zero=int(raw.size - magnitudes.size),
+                    power_of_two=int(((magnitudes & (magnitudes - 1)) == 0).sum()),
+                    distinct=int(np.unique(magnitudes).size),
+                )
+            )
+    return tuple(counts)
+
+
+def _require_sizes(layer: LayerSpec, shape: tuple[int, ...], stated: Mapping[str, int], firmware: Path) -> None:
+    """What the project's configuration states of a layer is what its weights have."""
+    if layer.kind.startswith("Depthwise"):
+        wanted = {"n_chan": shape[-2], "n_filt": shape[-2]}
+    elif layer.kind == "Dense":
+        wanted = {"n_in": shape[0], "n_out": shape[1]}
+    else:
+        wanted = {"n_chan": shape[-2], "n_filt": shape[-1]}
+    for name, size in wanted.items():
+        if name in stated and stated[name] != size:
+            raise CertificateError(
+                f"{firmware / 'parameters.h'}: layer {layer.name!r} has {name} = {stated[name]}; its weights have "
+                f"{size}: a channel was removed from one and not from the other"
+            )
 
 
 def firmware_folder(project: Path) -> Path:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
-from fpgaprune.certify.firmware import read_firmware_weights
+from fpgaprune.certify.firmware import count_firmware, read_firmware_weights
 from fpgaprune.certify.onnx_file import read_onnx_weights
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
@@ -70,15 +71,17 @@ def check_onnx_file(path: Path, masks: MaskSet) -> LinkCheck:
 
 
 def check_firmware(folder: Path, design: Design, masks: MaskSet) -> LinkCheck:
-    """The link of an hls4ml project: the integers that synthesis will read from its weight files.
+    """The link of an hls4ml project: the integers that synthesis will read from its weight files, locked and counted.
 
     Raises:
-        CertificateError: a weight file is missing, or holds other integers than `design`.
+        CertificateError: a weight file is missing, holds other integers than `design`, or a size in the files is not
+            that of the design, so that removed channels would still be there.
     """
     arrays = read_firmware_weights(folder, design)
     reasons = {p: "folded with BatchNorm into the layer's bias" for p in masks if p not in arrays}
     _require_kernels(f"{folder.name}/firmware", reasons, masks)
-    return check_link(f"{folder.name}/firmware", arrays, masks, reasons)
+    link = check_link(f"{folder.name}/firmware", arrays, masks, reasons)
+    return replace(link, layers=count_firmware(folder, design))
 
 
 def _require_kernels(link: str, missing: dict[str, str], masks: MaskSet) -> None:

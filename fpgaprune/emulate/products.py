@@ -56,7 +56,7 @@ def depthwise(step: Step, x: Exact) -> Exact:
         for tap, row in zip(windows.taps(image.raw), weight.raw, strict=True)
     ]
     if step.exact_sums:
-        reach = sum(int(v) for v in np.abs(weight.raw).max(axis=1)) * max(-image.low, image.high)
+        reach = int(np.abs(weight.raw.astype(np.int64)).sum(axis=0).max()) * max(-image.low, image.high)
         _require_exact(step, Exact(np.zeros(0), image.fraction + weight.fraction, -reach, reach))
     bias = step.constants("bias").into(step.type("accum"))
     orders = _channel_orders(step, len(products), channels)

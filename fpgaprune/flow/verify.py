@@ -77,6 +77,8 @@ def _link_problems(link: LinkCheck, claim: LinkCheck | None) -> Iterator[str]:
             yield f"{link.link}: {weight.path!r} has other bits than were certified (SHA-256 differs)"
         elif claimed[weight.path].locked != weight.locked or claimed[weight.path].violations:
             yield f"{link.link}: the certificate's counts for {weight.path!r} are not those of the masks"
+    if claim.layers != link.layers:
+        yield f"{link.link}: the certificate's counts of zero, power-of-two and distinct weights are not those found"
     for path in claimed.keys() - {weight.path for weight in link.weights}:
         yield f"{link.link}: {path!r} was certified and is gone"
 

@@ -35,15 +35,17 @@ class Command:
     """One command of a build.
 
     Attributes:
-        tools: any one of these must be there; the first that is replaces `{tool}` in the arguments.
+        tool: must be there, whether the command names it first or calls it.
         arguments: the command.
         product, advice: what the tool belongs to, and how it is made visible.
+        older: the same with an older tool, where that is found and `tool` is not.
     """
 
-    tools: tuple[str, ...]
+    tool: str
     arguments: tuple[str, ...]
     product: str
     advice: str
+    older: Command | None = None
 
 
 @dataclass(frozen=True)
@@ -87,27 +89,25 @@ def run_build(
     on_line: Callable[[str], None] | None,
 ) -> Build:
     """`steps` ran in `folder`; see `HlsProject.build`."""
-    commands = build_commands(design, steps)
-    missing = next((command for command in commands if _found(command) is None), None)
+    commands = [_available(command) for command in build_commands(design, steps)]
+    missing = next((command for command in commands if find_tool(command.tool) is None), None)
     if missing is not None:
         raise ToolError(_missing(missing, commands, folder))
     if design.backend == "Vitis":
         write_bytes(folder / "build_opt.tcl", _vitis_options(steps).encode())
     runs = []
     for place, command in enumerate(commands, start=1):
-        name, path = _found(command) or ("", Path())
         # A tool that was pointed to calls its siblings, and make and cmake call it, by name.
-        search = os.pathsep.join((str(path.parent), os.environ.get("PATH", "")))
-        arguments = [argument.replace("{tool}", name) for argument in command.arguments]
+        search = os.pathsep.join((str((find_tool(command.tool) or Path()).parent), os.environ.get("PATH", "")))
         runs.append(
             run_tool(
-                arguments,
+                command.arguments,
                 folder,
                 timeout_s,
                 on_line,
                 product=command.product,
                 advice=command.advice,
-                log_name=f"build_{place}_{Path(arguments[0]).name}.log",
+                log_name=f"build_{place}_{Path(command.arguments[0]).name}.log",
                 environment={"PATH": search},
             )
         )
@@ -116,24 +116,20 @@ def run_build(
 
 def shown(command: Command) -> str:
     """The command as one types it."""
-    return shlex.join(argument.replace("{tool}", command.tools[0]) for argument in command.arguments)
+    return shlex.join(command.arguments)
 
 
-def _found(command: Command) -> tuple[str, Path] | None:
-    for name in command.tools:
-        path = find_tool(name)
-        if path is not None:
-            return name, path
-    return None
+def _available(command: Command) -> Command:
+    if command.older is not None and find_tool(command.tool) is None and find_tool(command.older.tool) is not None:
+        return command.older
+    return command
 
 
 def _missing(command: Command, commands: Sequence[Command], folder: Path) -> str:
-    names = " or ".join(command.tools)
-    variables = " or ".join(tool_variable(name) for name in command.tools)
-    lines = " && ".join(shown(each) for each in commands)
     return (
-        f"{names} ({command.product}) was not found: {command.advice}, or "
-        f"set {variables} to its path; or copy {folder} to a machine that has it and run there: {lines}"
+        f"{command.tool} ({command.product}) was not found: {command.advice}, or set {tool_variable(command.tool)} to "
+        f"its path; or copy {folder} to a machine that has it and run there: "
+        f"{' && '.join(shown(each) for each in commands)}"
     )
 
 
@@ -143,8 +139,11 @@ def _vitis_options(steps: Sequence[str]) -> str:
 
 
 def _vitis(_: Design, __: Sequence[str]) -> tuple[Command, ...]:
-    product, advice = "AMD Vitis 2023.2 or newer", "source settings64.sh of Vitis"
-    return (Command(("vitis-run",), ("{tool}", "--mode", "hls", "--tcl", "build_prj.tcl"), product, advice),)
+    older = Command(
+        "vitis_hls", ("vitis_hls", "-f", "build_prj.tcl"), "AMD Vitis HLS", "source settings64.sh of Vitis_HLS"
+    )
+    arguments = ("vitis-run", "--mode", "hls", "--tcl", "build_prj.tcl")
+    return (Command("vitis-run", arguments, "AMD Vitis 2023.2 or newer", "source settings64.sh of Vitis", older),)
 
 
 def _vivado(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
@@ -152,10 +151,10 @@ def _vivado(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
     # One argument: the script looks for 'synth=' in each, and would find it in 'vsynth=' too.
     options = " ".join(f"{name}={int(name in steps)}" for name in names)
     product, advice = "AMD Vivado HLS, up to 2020.1", "source settings64.sh of Vivado"
-    commands = [Command(("vivado_hls",), ("{tool}", "-f", "build_prj.tcl", options), product, advice)]
+    commands = [Command("vivado_hls", ("vivado_hls", "-f", "build_prj.tcl", options), product, advice)]
     if "bitfile" in steps:
-        arguments = ("{tool}", "-mode", "batch", "-source", "design.tcl")
-        commands.append(Command(("vivado",), arguments, "AMD Vivado", advice))
+        arguments = ("vivado", "-mode", "batch", "-source", "design.tcl")
+        commands.append(Command("vivado", arguments, "AMD Vivado", advice))
     return tuple(commands)
 
 
@@ -163,9 +162,9 @@ def _quartus(design: Design, steps: Sequence[str]) -> tuple[Command, ...]:
     product, advice = "the Intel HLS Compiler", "source init_hls.sh of the compiler"
     compile_ = ("QUARTUS_COMPILE=--quartus-compile",) if "vsynth" in steps else ()
     arguments = ("make", f"{design.name}-fpga", "LOGGING_1=-v", *compile_)
-    commands = [Command(("i++",), arguments, product, advice)]
+    commands = [Command("i++", arguments, product, advice)]
     if "cosim" in steps:
-        commands.append(Command(("i++",), (f"./{design.name}-fpga",), product, advice))
+        commands.append(Command("i++", (f"./{design.name}-fpga",), product, advice))
     return tuple(commands)
 
 
@@ -173,21 +172,21 @@ def _oneapi(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
     product, advice = "the Intel oneAPI DPC++ compiler", "source setvars.sh of oneAPI"
     targets = {"csim": "fpga_emu", "synth": "report", "cosim": "fpga_sim", "vsynth": "fpga"}
     builds = [("cmake", "--build", "build", "--target", targets[step]) for step in targets if step in steps]
-    return tuple(Command(("icpx",), line, product, advice) for line in (("cmake", "-S", ".", "-B", "build"), *builds))
+    return tuple(Command("icpx", line, product, advice) for line in (("cmake", "-S", ".", "-B", "build"), *builds))
 
 
 def _catapult(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
     names = ("reset", "csim", "synth", "cosim", "validation", "export", "vsynth", "fifo_opt", "bitfile")
     options = " ".join(f"{name}={int(name in steps)}" for name in names)
-    arguments = ("{tool}", "-product", "ultra", "-shell", "-f", "build_prj.tcl", "-eval", f'set ::argv "{options}"')
-    return (Command(("catapult",), arguments, "Siemens Catapult", "add $MGC_HOME/bin to PATH"),)
+    arguments = ("catapult", "-product", "ultra", "-shell", "-f", "build_prj.tcl", "-eval", f'set ::argv "{options}"')
+    return (Command("catapult", arguments, "Siemens Catapult", "add $MGC_HOME/bin to PATH"),)
 
 
 def _libero(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
     targets = {"csim": "sw_compile", "synth": "hw", "cosim": "cosim", "vsynth": "rtl_synth", "bitfile": "fpga"}
     advice = "add the bin folder of SmartHLS to PATH, and set SHLS_ROOT_DIR"
     return tuple(
-        Command(("shls",), ("{tool}", "-s", target), "Microchip SmartHLS", advice)
+        Command("shls", ("shls", "-s", target), "Microchip SmartHLS", advice)
         for step, target in targets.items()
         if step in steps
     )
