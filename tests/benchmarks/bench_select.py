@@ -41,41 +41,43 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--full", type=Path, metavar="FOLDER", help="three seeds, 60,000 images, all sparsities")
     parser.add_argument("--table", type=Path, metavar="FOLDER", help="print what is there")
-    parser.add_argument("--only", help="ways whose name holds this text")
+    parser.add_argument("--only", nargs="+", help="ways whose name holds one of these texts")
+    parser.add_argument("--epochs", type=int, default=EPOCHS, help="of fine-tuning")
+    parser.add_argument("--sparsities", type=float, nargs="+", default=SPARSITIES)
     arguments = parser.parse_args()
     if arguments.table:
-        print(table(read_rows(arguments.table / "rows.jsonl")))
+        print(table(read_rows(arguments.table / "rows.jsonl"), arguments.epochs))
     elif not MNIST.is_dir():
         print("accuracy is not measured: the MNIST images are missing at ../shared/data/mnist")
     elif arguments.full:
         arguments.full.mkdir(parents=True, exist_ok=True)
-        measure(read_mnist(60000), SEEDS, SPARSITIES, arguments.full, arguments.only)
-        print(table(read_rows(arguments.full / "rows.jsonl")))
+        measure(read_mnist(60000), SEEDS, arguments)
+        print(table(read_rows(arguments.full / "rows.jsonl"), arguments.epochs))
     else:
-        measure(read_mnist(4000), (0,), (0.75,), None, arguments.only)
+        arguments.sparsities = (0.75,)
+        measure(read_mnist(4000), SEEDS[:1], arguments)
 
 
-def measure(
-    data: Any, seeds: tuple[int, ...], sparsities: tuple[float, ...], folder: Path | None, only: str | None
-) -> None:
+def measure(data: Any, seeds: tuple[int, ...], arguments: argparse.Namespace) -> None:
     """A row for each way, sparsity and seed is printed and added to `folder/rows.jsonl`, unless it stands there."""
     from select_ways import Bench, ways
 
+    folder, epochs = arguments.full, arguments.epochs
     file = folder / "rows.jsonl" if folder is not None else None
-    known = {(row["way"], row["sparsity"], row["seed"]) for row in read_rows(file)}
+    known = {(row["way"], row["sparsity"], row["seed"], row["epochs"]) for row in read_rows(file)}
     benches: dict[int, Bench] = {}
 
     def bench(seed: int) -> Bench:
         if seed not in benches:
             cache = folder / f"trained-{seed}.npz" if folder is not None else None
-            benches[seed] = Bench(data, seed, EPOCHS, TRAINED_EPOCHS, cache)
+            benches[seed] = Bench(data, seed, epochs, TRAINED_EPOCHS, cache)
         return benches[seed]
 
     def one(way: str, sparsity: float, seed: int, measured: Any) -> None:
-        if (way, sparsity, seed) in known:
+        if (way, sparsity, seed, epochs) in known:
             return
         started, cpu = time.perf_counter(), time.process_time()
-        row = {"way": way, "sparsity": sparsity, "seed": seed, **measured(bench(seed), sparsity)}
+        row = {"way": way, "sparsity": sparsity, "seed": seed, "epochs": epochs, **measured(bench(seed), sparsity)}
         row["wall_s"] = round(time.perf_counter() - started, 1)
         row["cpu_s"] = round(time.process_time() - cpu, 1)
         print(f"{row['accuracy']:6.2f} %  zeros {row['zeros']:.3f}  seed {seed}  {sparsity:.2f}  {way}", flush=True)
@@ -87,8 +89,8 @@ def measure(
         one(TRAINED, 0.0, seed, lambda b, _: b.measured(lambda: None))
         one(LONGER, 0.0, seed, lambda b, _: b.measured(b.unpruned))
     for way, measured in ways().items():
-        if only is None or only in way:
-            for sparsity in sparsities:
+        if not arguments.only or any(text in way for text in arguments.only):
+            for sparsity in arguments.sparsities:
                 for seed in seeds:
                     one(way, sparsity, seed, measured)
 
@@ -106,18 +108,19 @@ def read_rows(file: Path | None) -> list[dict[str, Any]]:
     return rows
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown: for each way and sparsity the mean accuracy over the seeds, its spread, and the mean loss.
+def table(rows: list[dict[str, Any]], epochs: int) -> str:
+    """Markdown: for each way and sparsity, after `epochs`, the mean accuracy of the seeds, its spread, the mean loss.
 
     The spread is the sample standard deviation; the loss is in points, against the same seed's network trained on.
     """
     values: dict[tuple[str, float], dict[int, float]] = {}
     for row in rows:
-        values.setdefault((row["way"], row["sparsity"]), {})[row["seed"]] = row["accuracy"]
+        if row["epochs"] == epochs:
+            values.setdefault((row["way"], row["sparsity"]), {})[row["seed"]] = row["accuracy"]
     reference = values.get((LONGER, 0.0), {})
     sparsities = sorted(SPARSITIES)
     lines = ["| way | " + " | ".join(f"{s:.0%}" for s in sparsities) + " |", "|---|" + "---:|" * len(sparsities)]
-    for way in dict.fromkeys(row["way"] for row in rows):
+    for way in dict.fromkeys(way for way, _ in values):
         found = [values.get((way, sparsity), values.get((way, 0.0), {})) for sparsity in sparsities]
         lines.append(f"| {way} | " + " | ".join(_cell(seeds, reference) for seeds in found) + " |")
     return "\n".join(lines)

@@ -159,12 +159,14 @@ def ways() -> dict[str, Measure]:
         "weight, gradual, TF-MOT": lambda b, s: b.tfmot(s),
         "weight, gradual, l1": of(lambda b, s: b.gradual(s, **weight)),
         "weight, one-shot, l1": of(lambda b, s: b.one_shot(s, **weight)),
-        "kernel, rounds, l1": of(lambda b, s: b.rounds(s, rewind=False)),
-        "kernel, gradual with regrowth, l1": of(lambda b, s: b.gradual(s, regrow=0.05, data=b.samples)),
         "kernel, gradual, taylor": of(lambda b, s: b.gradual(s, criterion="taylor", data=b.samples)),
-        "kernel, one-shot, l1, each layer alike": of(lambda b, s: b.one_shot(s, scope="layer")),
     }
     for criterion in CRITERIA[1:]:
         found[f"kernel, one-shot, {criterion}"] = of(lambda b, s, c=criterion: b.one_shot(s, criterion=c, seed=b.seed))
-    found["kernel, rounds with rewinding, l1"] = of(lambda b, s: b.rounds(s, rewind=True))
+    found |= {
+        "kernel, rounds, l1": of(lambda b, s: b.rounds(s, rewind=False)),
+        "kernel, gradual with regrowth, l1": of(lambda b, s: b.gradual(s, regrow=0.05, data=b.samples)),
+        "kernel, rounds with rewinding, l1": of(lambda b, s: b.rounds(s, rewind=True)),
+        "kernel, one-shot, l1, each layer alike": of(lambda b, s: b.one_shot(s, scope="layer")),
+    }
     return found
