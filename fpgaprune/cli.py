@@ -11,8 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from fpgaprune.commands import selecting
+from fpgaprune.commands.options import AsJson, Quiet
 from fpgaprune.errors import CertificateError, ConfigError, ExportError, FpgaPruneError, HlsError, ToolError
-from fpgaprune.terminal import Cell, Watcher, show_table
+from fpgaprune.terminal import Cell, Watcher, print_json, show_table
 
 app = typer.Typer(
     name="fpgaprune",
@@ -23,9 +25,6 @@ app = typer.Typer(
 )
 # A promise that was not kept ends with 1; what a user can mend in what he gave, with 2.
 _BROKEN_PROMISES = (CertificateError, ExportError, HlsError, ToolError)
-
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def main() -> None:
@@ -61,7 +60,7 @@ def run(
         finished = run_flow(config, folder, watcher)
     report = json.loads(finished.file("report.json").read_text())
     if as_json:
-        _print_json({"run": str(folder), "report": report})
+        print_json({"run": str(folder), "report": report})
     elif not quiet:
         _print_outcome(folder, finished.manifest["stages"])
     failed = [check for check in report["checks"] if check["holds"] is False]
@@ -81,7 +80,7 @@ def verify(
 
     links, problems = verify_run(run_dir)
     if as_json:
-        _print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links]})
+        print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links]})
     elif not quiet:
         show_table(
             ("link", "weights", "locked elements", "violations"),
@@ -107,7 +106,7 @@ def inspect(
 
     found = inspect_model(model, out or model.parent / f"{model.stem}_kernels")
     if as_json:
-        _print_json(found)
+        print_json(found)
     elif not quiet:
         show_table(
             ("layer", "class", "output", "parameters", "zeros", "kernels", "zero kernels"),
@@ -117,72 +116,9 @@ def inspect(
             Console().print(f"heat map: {path}", soft_wrap=True)
 
 
-@app.command()
-def select(
-    model: Annotated[Path, typer.Argument(help="A .keras file.")],
-    out: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("masks.npz"),
-    sparsity: Annotated[float, typer.Option(help="Fraction of units to lock, 0..1.")] = 0.0,
-    granularity: Annotated[str, typer.Option(help="weight, kernel, filter, input_channel or n:m.")] = "kernel",
-    criterion: Annotated[str, typer.Option(help="l1, l2, taylor, fisher, ...; an unknown one lists them.")] = "l1",
-    lock: Annotated[list[str] | None, typer.Option(help="A slice to lock, as 'conv2/kernel[:, :, 29, 13]'.")] = None,
-    data: Annotated[str | None, typer.Option(help="'digits', an .npz or package.module:function.")] = None,
-    close: Annotated[bool, typer.Option(help="Add the locks that follow from others.")] = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Choose what to lock in a saved model, and write the mask file."""
-    from fpgaprune.flow.config import parse_config
-    from fpgaprune.flow.selecting import select_masks
-
-    section = {
-        "sparsity": sparsity,
-        "granularity": granularity,
-        "criterion": criterion,
-        "locks": tuple(lock or ()),
-        "close": close,
-    }
-    settings = parse_config({"select": section}, "select").select
-    with Watcher(quiet=quiet or as_json) as watcher:
-        watcher.stage("select", "running")
-        masks, additions = select_masks(model, settings, data, watcher.step)
-        watcher.stage("select", "done")
-    masks.save(out)
-    counts = [(path, mask.size - int(mask.sum()), mask.size) for path, mask in masks.items()]
-    if as_json:
-        weights = {path: {"locked": locked, "elements": size} for path, locked, size in counts}
-        _print_json({"masks": str(out), "weights": weights, "additions": additions})
-    elif not quiet:
-        show_table(("weight", "locked", "elements"), [*counts, ("total", masks.locked_count, masks.size)])
-
-
-@app.command()
-def sensitivity(
-    model: Annotated[Path, typer.Argument(help="A .keras file.")],
-    data: Annotated[str, typer.Option(help="'digits', an .npz or package.module:function.")] = "digits",
-    out: Annotated[Path, typer.Option(help="Folder for table, JSON and plot.")] = Path("sensitivity"),
-    granularity: Annotated[str, typer.Option(help="weight, kernel, filter or input_channel.")] = "kernel",
-    criterion: Annotated[str, typer.Option(help="l1, l2, taylor, fisher, ...; an unknown one lists them.")] = "l1",
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Measure accuracy against the sparsity of each weight alone, without training; goes on where it was stopped."""
-    from fpgaprune.flow.selecting import measure_sensitivity
-
-    with Watcher(quiet=quiet or as_json) as watcher:
-        watcher.stage("measure", "running")
-        options = {"granularity": granularity, "criterion": criterion}
-        found, files = measure_sensitivity(model, data, out, options, watcher.step)
-        watcher.stage("measure", "done")
-    if as_json:
-        _print_json(found.to_json())
-    elif not quiet:
-        sparsities = sorted({point.sparsity for point in found.points})
-        rows = [(path, *(f"{dict(found.curve(path)).get(s, 0):.2%}" for s in sparsities)) for path in found.paths]
-        show_table(
-            ("weight", *(f"at {s:g}" for s in sparsities)), rows, title=f"accuracy; {found.baseline:.2%} as it is"
-        )
-        for path in files.values():
-            Console().print(str(path), soft_wrap=True)
+app.command("select")(selecting.select)
+app.command("sensitivity")(selecting.sensitivity)
+app.command("import-tfmot")(selecting.import_tfmot)
 
 
 @app.command()
@@ -211,7 +147,7 @@ def estimate(
 
     figures = price(Path(str(source)), part, calibrated)
     if as_json:
-        _print_json(figures)
+        print_json(figures)
     else:
         _print_estimate(figures)
 
@@ -243,7 +179,7 @@ def measure(
         run = measure_run(run_dir, settings, watcher)
     found = json.loads(run.file("measure.json").read_text())
     if as_json:
-        _print_json(found)
+        print_json(found)
     elif not quiet:
         for title, headers, rows in measured_tables(found):
             show_table(headers, rows, title=title)
@@ -263,7 +199,7 @@ def compare(
 
     found = compare_folders(source)
     if as_json:
-        _print_json(found.to_json())
+        print_json(found.to_json())
         return
     show_table(*comparison_table(found))
     for note in found.notes:
@@ -283,7 +219,7 @@ def calibrate(
 
     found = calibrate_folders(source, out)
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     rows = [
         (figure, *(None if by[way] is None else f"{by[way]:.1%}" for way in ("before", "after", "left_out")))
@@ -302,7 +238,7 @@ def parts(as_json: AsJson = False) -> None:
     from fpgaprune.target import list_parts
 
     if as_json:
-        _print_json([asdict(part) for part in list_parts()])
+        print_json([asdict(part) for part in list_parts()])
         return
     show_table(
         ("part", "family", "LUT", "FF", "DSP", "BRAM18", "URAM"),
@@ -317,7 +253,7 @@ def doctor(as_json: AsJson = False) -> None:
 
     found = examine()
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     show_table(("tool", "found", "unlocks"), [(r["tool"], r["found"] or "not found", r["unlocks"]) for r in found])
 
@@ -386,10 +322,6 @@ def _layer_row(layer: dict[str, Any]) -> tuple[Cell, ...]:
         kernels["total"],
         kernels["zero"],
     )
-
-
-def _print_json(content: Any) -> None:
-    sys.stdout.write(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
 def _print_problem(kind: str, text: str) -> None:

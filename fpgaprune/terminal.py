@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +37,11 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: st
         # Text, not markup: names may hold square brackets.
         table.add_row(*(Text(text(cell)) for cell in row), style="bold" if row[0] == "total" else None)
     console.print(table)
+
+
+def print_json(content: Any) -> None:
+    """`content` stands on standard output as JSON, keys sorted."""
+    sys.stdout.write(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
 def _whole(cell: Cell) -> str:

@@ -7,27 +7,27 @@ import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import ConfigError, DesignError, MaskError, TargetError
 from fpgaprune.fixed import FixedType
+from fpgaprune.flow.named_function import is_function_name
+from fpgaprune.flow.schedule_config import SCHEDULES, Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
+from fpgaprune.flow.section import Section as _Section
 from fpgaprune.rtl.boards import find_board
 from fpgaprune.rtl.cells import find_family
 from fpgaprune.rtl.ecp5 import find_ecp5
 from fpgaprune.select.criteria import CRITERIA
+from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.normalize import NORMALIZATIONS
-from fpgaprune.select.units import parse_granularity
 from fpgaprune.slices import parse_slice
 from fpgaprune.target import Target, find_part
 
-Fraction = Annotated[float, Field(ge=0, le=1)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+# The granularity that takes strategy, reuse factor and io_type from [target].
+MULTIPLIER = "multiplier"
 
 
 class DataConfig(_Section):
@@ -37,7 +37,11 @@ class DataConfig(_Section):
 
 
 class TrainConfig(_Section):
-    """How the network is trained, or which trained `.keras` file stands in for that."""
+    """How the network is trained, or which trained model stands in for that.
+
+    `model` is a `.keras` file, or what tf_keras saved (`.keras`, `.h5` or a SavedModel folder), pruned with TF-MOT or
+    not; with `zeros` in `[select]` its zeros stay.
+    """
 
     model: Path | None = None
     epochs: int = Field(default=24, ge=1)
@@ -46,24 +50,31 @@ class TrainConfig(_Section):
 
 
 class SelectConfig(_Section):
-    """Which elements are locked: named outright, in a mask file, zero already, then by score up to a sparsity.
+    """Which elements are locked: named outright, in a mask file, zero already or in a type, then by score.
 
-    `sparsity` is one fraction, or a table of globs of weight paths to fractions. `granularity` is `weight`, `kernel`,
-    `filter`, `input_channel` or `n:m`. With `close`, locks that follow from others are added.
+    `sparsity` is one fraction, or a table of globs of weight paths to fractions. `fixed` is a type as `fixed<8,1>`, or
+    a table of globs to types: what it would round to zero is locked. `granularity` is `weight`, `kernel`, `filter`,
+    `input_channel`, `n:m`, `block(4, 4)`, `multiplier(resource_unrolled, 9)`, or `multiplier` for that of `[target]`.
+    `criterion` is a name or `package.module:function`; of the training data it sees the first `samples`. With `close`,
+    locks that follow from others are added.
     """
 
     locks: tuple[str, ...] = ()
     masks: Path | None = None
     zeros: bool = False
+    fixed: str | dict[str, str] | None = None
     sparsity: Fraction | dict[str, Fraction] = 0.0
     granularity: str = "kernel"
     criterion: str = "l1"
+    samples: int | None = Field(default=None, ge=1)
+    batch_size: int = Field(default=32, ge=1)
     scope: Literal["network", "layer"] = "network"
     normalize: str = "none"
     paths: tuple[str, ...] = ()
     protect: tuple[str, ...] = ()
     min_free: int = Field(default=1, ge=0)
     min_free_per_output: int = Field(default=0, ge=0)
+    coupled: bool = True
     close: bool = False
 
     @field_validator("locks")
@@ -73,32 +84,60 @@ class SelectConfig(_Section):
             parse_slice(text)
         return locks
 
+    @field_validator("fixed")
+    @classmethod
+    def _types(cls, fixed: str | dict[str, str] | None) -> str | dict[str, str] | None:
+        for text in [fixed] if isinstance(fixed, str) else (fixed or {}).values():
+            FixedType.parse(text)
+        return fixed
+
     @field_validator("granularity")
     @classmethod
     def _granularity(cls, granularity: str) -> str:
-        parse_granularity(granularity)
+        if granularity != MULTIPLIER:
+            parse_granularity(granularity)
         return granularity
 
-    @field_validator("criterion", "normalize")
+    @field_validator("criterion")
     @classmethod
-    def _listed(cls, name: str, field: ValidationInfo) -> str:
-        known = {"criterion": CRITERIA, "normalize": NORMALIZATIONS}[str(field.field_name)]
-        if name not in known:
-            raise ValueError(f"wanted one of {', '.join(known)}")
+    def _scores(cls, name: str) -> str:
+        if name not in CRITERIA and not is_function_name(name):
+            raise ValueError(f"wanted one of {', '.join(CRITERIA)}, or 'package.module:function'")
+        return name
+
+    @field_validator("normalize")
+    @classmethod
+    def _normalizes(cls, name: str) -> str:
+        if name not in NORMALIZATIONS:
+            raise ValueError(f"wanted one of {', '.join(NORMALIZATIONS)}")
         return name
 
     @property
     def patterns(self) -> tuple[str, ...]:
         """Every glob of weight paths in this section."""
-        return (*self.paths, *self.protect, *(self.sparsity if isinstance(self.sparsity, dict) else ()))
+        tables = (table for table in (self.sparsity, self.fixed) if isinstance(table, dict))
+        return (*self.paths, *self.protect, *(pattern for table in tables for pattern in table))
 
 
 class FinetuneConfig(_Section):
-    """How the locked network is trained on."""
+    """How the locked network is trained on, and when its locks are set."""
 
     epochs: int = Field(default=16, ge=1)
     batch_size: int = Field(default=32, ge=1)
     learning_rate: float = Field(default=0.001, gt=0)
+    schedule: ScheduleConfig = OneShotConfig()
+
+    @property
+    def rewind_epoch(self) -> int | None:
+        """The epoch of the training whose weights are needed again; None where none are."""
+        rewinds = isinstance(self.schedule, RoundsConfig) and isinstance(self.schedule.rewind_to, int)
+        return self.schedule.rewind_to if rewinds else None  # type: ignore[union-attr, return-value]
+
+    @property
+    def rewind_file(self) -> Path | None:
+        """The file of the weights to go back to; None where there is none."""
+        rewinds = isinstance(self.schedule, RoundsConfig) and isinstance(self.schedule.rewind_to, Path)
+        return self.schedule.rewind_to if rewinds else None  # type: ignore[union-attr, return-value]
 
 
 class LayerHlsConfig(_Section):
@@ -272,6 +311,9 @@ def _beside(config: FlowConfig, folder: Path) -> FlowConfig:
         updates["select"] = config.select.model_copy(update={"masks": folder / config.select.masks})
     if config.measure.board is not None and config.measure.board.endswith(".toml"):
         updates["measure"] = config.measure.model_copy(update={"board": str(folder / config.measure.board)})
+    if config.finetune.rewind_file is not None:
+        schedule = config.finetune.schedule.model_copy(update={"rewind_to": folder / config.finetune.rewind_file})
+        updates["finetune"] = config.finetune.model_copy(update={"schedule": schedule})
     if config.data.source.endswith(".npz"):
         updates["data"] = DataConfig(source=str(folder / config.data.source))
     return config.model_copy(update=updates)
@@ -282,7 +324,7 @@ def _first_problem(error: ValidationError) -> str:
     # Of several forms that are allowed, the one that came farthest is the one that was meant.
     problem = max((e for e in error.errors() if e["loc"][:2] == first[:2]), key=lambda e: len(e["loc"]))
     # Where two forms are allowed, pydantic puts the form's name into the place.
-    where = ".".join(str(part) for part in problem["loc"] if not str(part).startswith(("constrained-float", "dict[")))
+    where = ".".join(str(part) for part in problem["loc"] if not _is_form(part))
     got = problem["input"]
     if problem["type"] == "extra_forbidden":
         known = _keys_at(problem["loc"][:-1])
@@ -294,8 +336,12 @@ def _first_problem(error: ValidationError) -> str:
     return f"{where} is {got!r}; {problem['msg'].removeprefix('Value error, ').lower()}"
 
 
+def _is_form(part: int | str) -> bool:
+    return part in SCHEDULES or str(part).startswith(("constrained-", "dict["))
+
+
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:
     model: Any = FlowConfig
     for part in location:
-        model = model.model_fields[part].annotation
+        model = SCHEDULES.get(str(part)) or model.model_fields[part].annotation
     return list(model.model_fields)

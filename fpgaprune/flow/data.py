@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +14,9 @@ from numpy.typing import NDArray
 from fpgaprune.certificate import digest_array
 from fpgaprune.errors import DataError
 from fpgaprune.files import read_npz
+from fpgaprune.flow.named_function import is_function_name, named_function
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
-_FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def load_data(source: str) -> Dataset:
         return _digits()
     if source.endswith(".npz"):
         return check_data(source, _npz(Path(source)))
-    if _FUNCTION.match(source):
+    if is_function_name(source):
         return check_data(source, _from_function(source))
     raise DataError(
         f"data source {source!r} is unknown; wanted 'digits', a path ending in .npz, or 'package.module:function'"
@@ -119,12 +117,7 @@ def _npz(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _from_function(source: str) -> Mapping[str, Any]:
-    module_name, _, function_name = source.partition(":")
-    try:
-        function = getattr(importlib.import_module(module_name), function_name)
-    except (ImportError, AttributeError) as error:
-        raise DataError(f"data function {source!r} cannot be imported: {error}") from error
-    arrays = function()
+    arrays = named_function(source, "data function", DataError)()
     if not isinstance(arrays, Mapping):
         raise DataError(
             f"data function {source!r} returned {type(arrays).__name__}; wanted a mapping with {', '.join(KEYS)}"

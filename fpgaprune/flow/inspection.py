@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.flow.selecting import load_saved_model
+from fpgaprune.flow.models import load_saved_model
 from fpgaprune.report import kernel_norm_png
 from fpgaprune.weights import named_weights
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Progress(Protocol):
@@ -23,3 +23,14 @@ class Silent:
 
     def step(self, done: int, total: int, note: str = "") -> None:
         """Nothing is shown."""
+
+
+def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:
+    """A Keras callback that tells `progress` of each epoch, of `total`, after `passed` earlier ones."""
+    import keras
+
+    return keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: progress.step(
+            passed + epoch + 1, total, f"accuracy {(logs or {}).get('accuracy', 0):.3f}"
+        )
+    )

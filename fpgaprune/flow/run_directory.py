@@ -89,7 +89,7 @@ class RunDirectory:
 
     def digests(self, names: Any) -> dict[str, str | None]:
         """Artefact to SHA-256; None where it is missing."""
-        return {name: _digest(self.file(name)) for name in names}
+        return {name: digest_tree(self.file(name)) for name in names}
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -127,7 +127,8 @@ class RunDirectory:
         return manifest
 
 
-def _digest(path: Path) -> str | None:
+def digest_tree(path: Path) -> str | None:
+    """SHA-256 of a file's bytes, or of the files below a folder and their places; None where there is nothing."""
     if path.is_file():
         return digest_file(path)
     if not path.is_dir():

@@ -15,20 +15,17 @@ from typing import Any
 
 from fpgaprune import __version__
 from fpgaprune.certificate import LinkCheck, LockCertificate
-from fpgaprune.errors import CertificateError, ConfigError, MaskError, ToolError
-from fpgaprune.files import digest_file
+from fpgaprune.errors import ToolError
 from fpgaprune.flow import stages
-from fpgaprune.flow.config import FlowConfig, MeasureConfig, parse_config
-from fpgaprune.flow.data import Dataset, load_data
-from fpgaprune.flow.network import small_cnn_shapes
+from fpgaprune.flow.checking import check_flow
+from fpgaprune.flow.config import MULTIPLIER, FlowConfig, MeasureConfig, parse_config
+from fpgaprune.flow.data import load_data
 from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.reporting import write_run_report
-from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
+from fpgaprune.flow.run_directory import MANIFEST, RunDirectory, digest_tree
 from fpgaprune.flow.session import start_session
-from fpgaprune.keras_file import read_keras_shapes, read_keras_weights
 from fpgaprune.masks import MaskSet
 from fpgaprune.rtl.open_tools import OPEN_TOOLS, find_open_tool
-from fpgaprune.weights import match_paths
 
 _PACKAGES = ("tensorflow", "keras", "numpy", "onnx", "tf2onnx", "onnxruntime", "hls4ml", "scikit-learn")
 CERTIFICATE = "certificate.json"
@@ -65,20 +62,36 @@ def _no_settings(_: FlowConfig) -> None:
 
 
 STAGES = (
-    Stage("train", stages.train, (), ("trained.keras",), lambda c: [_section(c.train), _digest(c.train.model)]),
+    Stage(
+        "train",
+        stages.train,
+        (),
+        ("trained.keras", "early.npz"),
+        lambda c: [_section(c.train), _digest(c.train.model), c.finetune.rewind_epoch],
+    ),
     Stage(
         "select",
         stages.select,
         ("trained.keras",),
-        ("masks.npz",),
-        lambda c: [_section(c.select), _digest(c.select.masks)],
+        ("selection.npz",),
+        lambda c: [
+            _section(c.select),
+            _digest(c.select.masks),
+            c.finetune.schedule.kind,
+            _section(c.target) if c.select.granularity == MULTIPLIER else None,
+        ],
     ),
     Stage(
         "finetune",
         stages.finetune,
-        ("trained.keras", "masks.npz"),
-        ("finetuned.keras",),
-        lambda c: _section(c.finetune),
+        ("trained.keras", "early.npz", "selection.npz"),
+        ("finetuned.keras", "masks.npz"),
+        # What a schedule sets on the way, it chooses as [select] says.
+        lambda c: [
+            _section(c.finetune),
+            _digest(c.finetune.rewind_file),
+            None if c.finetune.schedule.kind == "one_shot" else [_section(c.select), _section(c.target)],
+        ],
     ),
     Stage("certify", stages.certify, ("finetuned.keras", "masks.npz"), (), _no_settings),
     Stage(
@@ -183,26 +196,6 @@ def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = 
     return run
 
 
-def check_flow(config: FlowConfig) -> Dataset:
-    """The flow's data, where configuration, data and weights fit one another; nothing is written.
-
-    Raises:
-        ConfigError: a slice or glob matches no weight, an index is out of range, or the model file cannot be read.
-        DataError: the data cannot be read or do not fit.
-    """
-    data = load_data(config.data.source)
-    shapes = _weight_shapes(config, data)
-    try:
-        MaskSet.from_slices(shapes, config.select.locks)
-        for pattern in config.select.patterns:
-            match_paths(pattern, shapes)
-        if config.select.masks is not None:
-            MaskSet.load(config.select.masks).check_fits(shapes)
-    except MaskError as error:
-        raise ConfigError(f"select: {error}") from error
-    return data
-
-
 def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
     """The certificate of `run` as JSON data: the links that its stages checked, and how masks were carried over."""
     records = run.manifest["stages"]
@@ -257,32 +250,6 @@ def _key(stage: Stage, context: stages.Context) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _weight_shapes(config: FlowConfig, data: Dataset) -> dict[str, tuple[int, ...]]:
-    if config.train.model is None:
-        shape = data.x_train.shape[1:]
-        if len(shape) != 3 or min(shape[:2]) < 6:
-            raise ConfigError(
-                f"data {data.name!r} has samples of shape {shape}; the built-in network takes (height, width, "
-                "channels) of 6 x 6 or more: name a model with train.model"
-            )
-        return small_cnn_shapes(shape, data.classes)
-    try:
-        sample, classes = read_keras_shapes(config.train.model)
-        shapes = {path: array.shape for path, array in read_keras_weights(config.train.model).items()}
-    except CertificateError as error:
-        raise ConfigError(f"train.model: {error}") from error
-    where = f"train.model {config.train.model}"
-    if sample is not None and not _fits(data.x_train.shape[1:], sample):
-        raise ConfigError(f"{where} takes samples of shape {sample}; data {data.name!r} has {data.x_train.shape[1:]}")
-    if classes is not None and data.classes > classes:
-        raise ConfigError(f"{where} has {classes} outputs; data {data.name!r} has {data.classes} classes")
-    return shapes
-
-
-def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
-    return len(shape) == len(wanted) and all(w in (None, size) for size, w in zip(shape, wanted, strict=True))
-
-
 def _open_tools(config: FlowConfig) -> list[str]:
     """The tools that the stage `measure` would find, each as it is started; none where it asks for nothing."""
     if not config.measure.asks:
@@ -297,7 +264,7 @@ def _open_tools(config: FlowConfig) -> list[str]:
 
 
 def _digest(path: Path | None) -> str | None:
-    return None if path is None else digest_file(path)
+    return None if path is None else digest_tree(path)
 
 
 def _versions() -> dict[str, str]:

@@ -6,15 +6,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.errors import ConfigError
-from fpgaprune.flow.config import SelectConfig
+from fpgaprune.errors import ConfigError, MaskError
+from fpgaprune.flow.classifier import accuracy, compile_classifier
+from fpgaprune.flow.config import MULTIPLIER, SelectConfig
+from fpgaprune.flow.data import load_data
+from fpgaprune.flow.models import load_saved_model
+from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.masks import MaskSet
+from fpgaprune.select.criteria import CRITERIA
+from fpgaprune.target import Target
 
 Told = Callable[[int, int, str], None]
+Samples = tuple[Any, Any]
 
 
 def choose_masks(
-    model: Any, settings: SelectConfig, data: tuple[Any, Any] | None, seed: int, told: Told | None = None
+    model: Any,
+    settings: SelectConfig,
+    data: Samples | None,
+    seed: int,
+    told: Told | None = None,
+    target: Target | None = None,
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
     """The locks that `settings` describe for `model`, and those that were added because they follow from others.
 
@@ -24,15 +36,27 @@ def choose_masks(
         data: samples and labels, for criteria that need them.
         seed: for the criterion `random`.
         told: of progress.
+        target: for the granularity `multiplier`.
 
     Raises:
         MaskError: a slice or a mask does not fit, or a sparsity cannot be reached.
     """
     from fpgaprune.select.choose import select
-    from fpgaprune.select.closure import close
-    from fpgaprune.select.criteria import CRITERIA
-    from fpgaprune.select.explicit import from_zeros
-    from fpgaprune.select.protection import Protection
+
+    masks = explicit_masks(model, settings)
+    if settings.sparsity or ":" in settings.granularity:  # n:m says by itself how much
+        options = score_options(settings, data, seed, target)
+        masks = select(model, settings.sparsity or None, base=masks, progress=told, **options)
+    return close_masks(model, settings, masks)
+
+
+def explicit_masks(model: Any, settings: SelectConfig) -> MaskSet:
+    """The locks of `settings` that no score decides.
+
+    Raises:
+        MaskError: a slice or a mask does not fit the model.
+    """
+    from fpgaprune.select.explicit import from_fixed, from_zeros
 
     masks = MaskSet.from_slices(model, settings.locks)
     if settings.masks is not None:
@@ -41,22 +65,55 @@ def choose_masks(
         masks = masks & given
     if settings.zeros:
         masks = masks & from_zeros(model)
-    names_its_own = ":" in settings.granularity
-    if settings.sparsity or names_its_own:
-        masks = select(
-            model,
-            None if names_its_own else settings.sparsity,
-            settings.granularity,
-            settings.criterion,
-            settings.scope,
-            settings.paths,
-            masks,
-            data=data if CRITERIA[settings.criterion].needs_data else None,
-            seed=seed,
-            normalize=settings.normalize,
-            protect=Protection(settings.protect, settings.min_free, settings.min_free_per_output),
-            progress=told,
-        )
+    if settings.fixed:
+        masks = masks & from_fixed(model, settings.fixed)
+    return masks
+
+
+def score_options(
+    settings: SelectConfig, data: Samples | None, seed: int, target: Target | None = None
+) -> dict[str, Any]:
+    """The options of `fpgaprune.select.choose.select` that `settings` give, but for sparsity and base.
+
+    Raises:
+        ConfigError: the criterion is a function that cannot be imported.
+        MaskError: the granularity is `multiplier` and there is no target that says which.
+    """
+    from fpgaprune.select.protection import Protection
+    from fpgaprune.select.units import Multiplier
+
+    granularity: Any = settings.granularity
+    if granularity == MULTIPLIER:
+        if target is None:
+            raise MaskError("granularity 'multiplier' needs a strategy; write 'multiplier(resource_unrolled, 9)'")
+        granularity = Multiplier(target.strategy, target.reuse_factor, target.io_type)
+    criterion: Any = settings.criterion
+    reads_data = is_function_name(criterion) or CRITERIA[criterion].needs_data
+    if is_function_name(criterion):
+        criterion = named_function(criterion, "criterion", ConfigError)
+    return {
+        "granularity": granularity,
+        "criterion": criterion,
+        "scope": settings.scope,
+        "paths": settings.paths,
+        "data": tuple(array[: settings.samples] for array in data) if data is not None and reads_data else None,
+        "batch_size": settings.batch_size,
+        "seed": seed,
+        "normalize": settings.normalize,
+        "protect": Protection(
+            settings.protect, settings.min_free, settings.min_free_per_output, coupled=settings.coupled
+        ),
+    }
+
+
+def close_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> tuple[MaskSet, list[dict[str, Any]]]:
+    """`masks` with the locks that follow from them, and what was added, where `settings` ask for that.
+
+    Raises:
+        UnsupportedLayerError: the model's graph cannot be read.
+    """
+    from fpgaprune.select.closure import close
+
     if not settings.close:
         return masks, []
     closed = close(masks, model)
@@ -64,35 +121,43 @@ def choose_masks(
 
 
 def select_masks(
-    model_path: Path, settings: SelectConfig, source: str | None, told: Told
+    model_path: Path, settings: SelectConfig, source: str | None, seed: int, told: Told
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
-    """`choose_masks` for the model in a `.keras` file, with data named as in a flow.
+    """`choose_masks` for a saved model, with data named as in a flow.
 
     Raises:
-        ConfigError: the model cannot be read.
+        ConfigError: the model cannot be read, or the criterion needs data and there are none.
         DataError: the data cannot be read.
         MaskError: as `choose_masks`.
     """
-    from fpgaprune.flow.data import load_data
-    from fpgaprune.flow.stages import compile_classifier
-
+    if source is None and settings.criterion in CRITERIA and CRITERIA[settings.criterion].needs_data:
+        raise ConfigError(f"criterion {settings.criterion!r} needs samples; name them with --data")
+    score_options(settings, None, seed)
     data = load_data(source) if source is not None else None
     model = load_saved_model(model_path)
     compile_classifier(model, learning_rate=0.001, steps=1)
     samples = None if data is None else (data.x_train, data.y_train)
-    return choose_masks(model, settings, samples, 0, told)
+    return choose_masks(model, settings, samples, seed, told)
 
 
 def measure_sensitivity(
-    model_path: Path, source: str, folder: Path, options: dict[str, Any], told: Told
+    model_path: Path,
+    source: str,
+    folder: Path,
+    settings: SelectConfig,
+    sparsities: tuple[float, ...],
+    seed: int,
+    told: Told,
 ) -> tuple[Any, dict[str, Path]]:
     """Accuracy of the saved model against the sparsity of each weight alone; table, JSON and plot are in `folder`.
 
     Args:
-        model_path: a `.keras` file.
+        model_path: a saved model.
         source: of the data, as in a flow.
         folder: where the results go; an interrupted measurement goes on from what is there.
-        options: of `fpgaprune.select.sensitivity.sensitivity`.
+        settings: how units are scored, and what is locked besides.
+        sparsities: fractions of units.
+        seed: for the criterion `random`.
         told: of progress.
 
     Raises:
@@ -101,42 +166,25 @@ def measure_sensitivity(
         MaskError: an option is not allowed.
     """
     from fpgaprune.files import write_bytes
-    from fpgaprune.flow.data import load_data
-    from fpgaprune.flow.stages import accuracy, compile_classifier
     from fpgaprune.select.sensitivity import sensitivity
 
     data = load_data(source)
     model = load_saved_model(model_path)
     compile_classifier(model, learning_rate=0.001, steps=1)
-    folder.mkdir(parents=True, exist_ok=True)
+    options = score_options(settings, (data.x_train, data.y_train), seed)
+    for name in ("scope", "normalize"):  # of several weights, and here is one at a time
+        del options[name]
     files = {kind: folder / f"sensitivity.{kind}" for kind in ("json", "md", "svg")}
     found = sensitivity(
         model,
         lambda current: accuracy(current, data),
+        sparsities,
+        options.pop("paths"),
+        base=explicit_masks(model, settings),
         results=files["json"],
         progress=told,
-        data=(data.x_train, data.y_train),
         **options,
     )
     write_bytes(files["md"], found.to_markdown().encode())
     found.save_plot(files["svg"])
     return found, files
-
-
-def load_saved_model(path: Path) -> Any:
-    """The Keras model in the file at `path`, uncompiled, in a quiet and deterministic session.
-
-    Raises:
-        ConfigError: there is no such file, or it holds no Keras model.
-    """
-    if not path.is_file():
-        raise ConfigError(f"model file {path} does not exist")
-    from fpgaprune.flow.session import start_session
-
-    start_session(seed=0)
-    import keras
-
-    try:
-        return keras.saving.load_model(path, compile=False)
-    except (ValueError, OSError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} is no Keras model: {str(error).splitlines()[0]}") from error

@@ -7,6 +7,7 @@ is JSON data for the manifest. TensorFlow is loaded only by the stages that need
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +18,16 @@ from fpgaprune.certify.links import check_firmware, check_keras_file, check_mode
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ExportError, RtlError, TargetError, ToolError, UnsupportedLayerError
-from fpgaprune.files import write_bytes
+from fpgaprune.files import read_npz, write_bytes, write_npz
+from fpgaprune.flow.classifier import accuracy, compile_classifier, predict
 from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.network import small_cnn
-from fpgaprune.flow.progress import Progress
+from fpgaprune.flow.progress import Progress, epochs_shown
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
+from fpgaprune.weights import weight_arrays
 
 # Float32 rounds differently in onnxruntime's kernels; a wrong weight or layout is far above this.
 ONNX_TOLERANCE = 1e-5
@@ -54,62 +57,80 @@ class Context:
 
 
 def train(context: Context) -> dict[str, Any]:
-    """`trained.keras` is the trained network; its accuracy on held-out samples is known."""
-    import keras
+    """`trained.keras` is the trained network; its accuracy on held-out samples is known.
+
+    `early.npz` holds its weights after the epoch that a schedule goes back to, where there is one.
+    """
+    from fpgaprune.flow.models import read_model
 
     settings, data = context.config.train, context.data
+    context.run.file("early.npz").unlink(missing_ok=True)
+    imported = None
     if settings.model is not None:
-        model = keras.saving.load_model(settings.model)
+        model, imported = read_model(settings.model)
     else:
         model = small_cnn(data.x_train.shape[1:], data.classes)
         steps = settings.epochs * -(-len(data.x_train) // settings.batch_size)
         compile_classifier(model, settings.learning_rate, steps)
+        early = context.config.finetune.rewind_epoch
+        if early == 0:
+            _save_early(context, model)
         model.fit(
             data.x_train,
             data.y_train,
             epochs=settings.epochs,
             batch_size=settings.batch_size,
-            callbacks=[_epochs(context.progress, settings.epochs)],
+            callbacks=[
+                epochs_shown(context.progress, settings.epochs),
+                _after_epoch(early, lambda: _save_early(context, model)),
+            ],
             verbose=0,
         )
     save_keras(model, context.run.file("trained.keras"))
-    return {"accuracy": accuracy(model, data)}
+    found: dict[str, Any] = {"accuracy": accuracy(model, data)}
+    return found if imported is None else {**found, "imported": imported}
 
 
 def select(context: Context) -> dict[str, Any]:
-    """`masks.npz` says which elements will be locked."""
-    from fpgaprune.flow.selecting import choose_masks
+    """`selection.npz` says which elements will be locked from the first step of fine-tuning on."""
+    from fpgaprune.flow.selecting import choose_masks, explicit_masks
 
-    settings, data = context.config.select, context.data
+    config, data = context.config, context.data
     model = context.model("trained.keras")
     # Criteria that read the data ask for the loss.
-    compile_classifier(model, context.config.finetune.learning_rate, steps=1)
+    compile_classifier(model, config.finetune.learning_rate, steps=1)
+    samples = (data.x_train, data.y_train)
     masks, additions = choose_masks(
-        model, settings, (data.x_train, data.y_train), context.config.seed, context.progress.step
+        model, config.select, samples, config.seed, context.progress.step, config.target.target()
     )
-    masks.save(context.run.file("masks.npz"))
-    return {"locked": masks.locked_count, "elements": masks.size, "digest": masks.digest(), "additions": additions}
+    if config.finetune.schedule.kind != "one_shot":
+        # That the sparsity can be reached is known now; which units go is decided on the way.
+        masks, additions = explicit_masks(model, config.select), []
+    masks.save(context.run.file("selection.npz"))
+    return {**_counts(masks), "additions": additions}
 
 
 def finetune(context: Context) -> dict[str, Any]:
-    """`finetuned.keras` is the network trained on with every locked element at exact zero."""
-    from fpgaprune.train import finetune as train_locked
+    """`finetuned.keras` is the network trained on, with every element that `masks.npz` locks at exact zero."""
+    from fpgaprune.flow.finetuning import finetune_model
+    from fpgaprune.flow.models import read_model
 
-    settings, data = context.config.finetune, context.data
+    config, data = context.config, context.data
+    early: Mapping[str, Any] | None = None
+    if config.finetune.rewind_epoch is not None:
+        early = read_npz(context.run.file("early.npz"))
+    elif config.finetune.rewind_file is not None:
+        early = weight_arrays(read_model(config.finetune.rewind_file)[0])
     model = context.model("trained.keras")
-    steps = settings.epochs * -(-len(data.x_train) // settings.batch_size)
-    compile_classifier(model, settings.learning_rate, steps)
-    train_locked(
-        model,
-        context.masks("masks.npz"),
-        data.x_train,
-        data.y_train,
-        epochs=settings.epochs,
-        batch_size=settings.batch_size,
-        callbacks=[_epochs(context.progress, settings.epochs)],
-    )
+    found = finetune_model(model, config, context.masks("selection.npz"), data, early, context.progress)
     save_keras(model, context.run.file("finetuned.keras"))
-    return {"accuracy": accuracy(model, data)}
+    found.masks.save(context.run.file("masks.npz"))
+    return {
+        "accuracy": accuracy(model, data),
+        **_counts(found.masks),
+        "additions": list(found.additions),
+        "changes": [list(change) for change in found.changes],
+    }
 
 
 def certify(context: Context) -> dict[str, Any]:
@@ -218,31 +239,6 @@ def estimate(context: Context) -> dict[str, Any]:
     }
 
 
-def compile_classifier(model: Any, learning_rate: float, steps: int) -> None:
-    """`model` is compiled for class numbers, Adam, and a cosine decay of the learning rate over `steps`."""
-    import keras
-
-    last = model.layers[-1]
-    gives_probabilities = isinstance(last, keras.layers.Softmax) or (
-        getattr(last, "activation", None) is keras.activations.softmax
-    )
-    model.compile(
-        optimizer=keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(learning_rate, steps)),
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=not gives_probabilities),
-        metrics=["accuracy"],
-    )
-
-
-def predict(model: Any, x: Any) -> Any:
-    """What `model` gives for `x`, in one pass over batches."""
-    return model.predict(x, batch_size=256, verbose=0)
-
-
-def accuracy(model: Any, data: Dataset) -> float:
-    """Share of held-out samples whose largest output is their class."""
-    return float((predict(model, data.x_test).argmax(axis=-1) == data.y_test).mean())
-
-
 def write_json(run: RunDirectory, name: str, content: Any) -> None:
     """Artefact `name` holds `content`, keys sorted."""
     write_bytes(run.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
@@ -293,11 +289,16 @@ def _links(*checks: LinkCheck) -> dict[str, Any]:
     return {"links": [check.to_json() for check in checks]}
 
 
-def _epochs(progress: Progress, total: int) -> Any:
+def _counts(masks: MaskSet) -> dict[str, Any]:
+    return {"locked": masks.locked_count, "elements": masks.size, "digest": masks.digest()}
+
+
+def _after_epoch(number: int | None, act: Callable[[], None]) -> Any:
+    """A Keras callback that acts once `number` epochs are done; never where it is None."""
     import keras
 
-    return keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: progress.step(
-            epoch + 1, total, f"accuracy {(logs or {}).get('accuracy', 0):.3f}"
-        )
-    )
+    return keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, _: act() if epoch + 1 == number else None)
+
+
+def _save_early(context: Context, model: Any) -> None:
+    write_npz(context.run.file("early.npz"), weight_arrays(model))

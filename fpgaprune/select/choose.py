@@ -14,11 +14,13 @@ from fpgaprune.masks import Mask, MaskSet
 from fpgaprune.select.allot import lock_lowest, merge_units
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.coupling import coupled_outputs
-from fpgaprune.select.criteria import CRITERIA, Criterion, Question
+from fpgaprune.select.criteria import CRITERIA, Criterion
+from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.layers import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.normalize import NORMALIZATIONS
 from fpgaprune.select.protection import Protection
-from fpgaprune.select.units import Granularity, Named, NofM, Partition, parse_granularity
+from fpgaprune.select.question import Question
+from fpgaprune.select.units import Granularity, Named, NofM, Partition
 from fpgaprune.weights import match_paths, named_weights
 
 SCOPES = ("network", "layer")

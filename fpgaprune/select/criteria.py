@@ -12,39 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.select import data_criteria
-from fpgaprune.select.batches import Progress
-from fpgaprune.select.graph import NORM, graph_of
-from fpgaprune.select.layers import ChannelAxes, per_output
-
-Array = NDArray[Any]
-Scores = dict[str, Array]
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a criterion is asked.
-
-    Attributes:
-        model: the Keras model.
-        weights: weight path to value, for the weights to be scored.
-        axes: weight path to its channel axes.
-        data: samples, or None.
-        batch_size: samples in a batch of arrays.
-        seed: for criteria that draw numbers.
-        progress: told `(done, total, note)` after each batch.
-    """
-
-    model: Any
-    weights: Mapping[str, Array]
-    axes: Mapping[str, ChannelAxes]
-    data: Any = None
-    batch_size: int = 32
-    seed: int = 0
-    progress: Progress | None = None
+from fpgaprune.select.data_criteria import activation, fisher, taylor
+from fpgaprune.select.graph import CHANNELWISE, NORM, Call, Graph, graph_of, mixes_channels
+from fpgaprune.select.layers import per_output
+from fpgaprune.select.question import Question, Scores
 
 
 @dataclass(frozen=True)
@@ -81,7 +54,7 @@ def random(question: Question) -> Scores:
 
 
 def bn_scale(question: Question) -> Scores:
-    """Size of the scale (gamma) of the batch normalization that reads each output channel.
+    """Size of the scale (gamma) of the batch normalization behind each output channel, past pooling and activations.
 
     Source: Liu, Li, Shen, Huang, Yan, Zhang, "Learning Efficient Convolutional Networks through Network Slimming",
     2017, section 3.
@@ -93,14 +66,13 @@ def bn_scale(question: Question) -> Scores:
     makers = {f"{call.path}/": call for call in graph.calls}
     for path, weight in question.weights.items():
         call = makers.get(path[: path.rfind("/") + 1])
-        readers = graph.consumers(call.outputs[0]) if call is not None else []
-        norms = [reader.layer for reader in readers if reader.kind == NORM and reader.layer.gamma is not None]
-        if not norms:
+        norm = _norm_behind(call, graph) if call is not None else None
+        if norm is None:
             raise MaskError(
-                f"criterion 'bn_scale' needs a BatchNormalization with scale=True right behind {path!r}; there is "
+                f"criterion 'bn_scale' needs a BatchNormalization with scale=True behind {path!r}; there is "
                 "none: leave the weight out of 'paths' or use another criterion"
             )
-        gamma = np.abs(np.asarray(norms[0].gamma.numpy(), dtype=np.float64))
+        gamma = np.abs(np.asarray(norm.gamma.numpy(), dtype=np.float64))
         found[path] = per_output(gamma, question.axes[path], weight.shape)
     return found
 
@@ -125,6 +97,20 @@ def geometric_median(question: Question) -> Scores:
     return found
 
 
+def _norm_behind(call: Call, graph: Graph) -> Any:
+    """The first batch normalization with a scale that reads the call's channels, each by itself; None without one."""
+    tensors = [call.outputs[0]]
+    while tensors:
+        readers = graph.consumers(tensors.pop(0))
+        for reader in readers:
+            if reader.kind == NORM and reader.layer.gamma is not None:
+                return reader.layer
+        tensors += [
+            reader.outputs[0] for reader in readers if reader.kind in CHANNELWISE and not mixes_channels(reader)
+        ]
+    return None
+
+
 def _generator(seed: int, path: str) -> np.random.Generator:
     # By path, so that what one weight draws does not depend on which others are asked for.
     return np.random.default_rng([seed, *hashlib.sha256(path.encode()).digest()[:8]])
@@ -136,7 +122,7 @@ CRITERIA: Mapping[str, Criterion] = {
     "random": Criterion(random, pool="first"),
     "bn_scale": Criterion(bn_scale),
     "geometric_median": Criterion(geometric_median),
-    "taylor": Criterion(data_criteria.taylor, needs_data=True),
-    "fisher": Criterion(data_criteria.fisher, needs_data=True),
-    "activation": Criterion(data_criteria.activation, needs_data=True),
+    "taylor": Criterion(taylor, needs_data=True),
+    "fisher": Criterion(fisher, needs_data=True),
+    "activation": Criterion(activation, needs_data=True),
 }

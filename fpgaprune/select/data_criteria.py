@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.select.batches import Progress, batches
-from fpgaprune.select.graph import NORM, PLACEWISE, Call, Graph, activation_of, graph_of
+from fpgaprune.select.graph import CHANNELWISE, NORM, Call, Graph, activation_of, graph_of
 from fpgaprune.select.layers import per_output
+from fpgaprune.select.question import Array, Question, Scores
 from fpgaprune.weights import named_weights
-
-if TYPE_CHECKING:
-    from fpgaprune.select.criteria import Question
-
-Array = NDArray[Any]
-Scores = dict[str, Array]
 
 
 def taylor(question: Question) -> Scores:
@@ -150,7 +144,7 @@ def _activated(path: str, graph: Graph) -> int:
     call: Call | None = calls[0]
     tensor = calls[0].outputs[0]
     while call is not None and activation_of(call) == "linear":
-        following = [reader for reader in graph.consumers(tensor) if reader.kind == NORM or reader.kind in PLACEWISE]
+        following = [reader for reader in graph.consumers(tensor) if reader.kind == NORM or reader.kind in CHANNELWISE]
         call = following[0] if len(following) == 1 and len(graph.consumers(tensor)) == 1 else None
         tensor = call.outputs[0] if call is not None else tensor
     return tensor

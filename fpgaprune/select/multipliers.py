@@ -14,7 +14,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import STRATEGIES
 from fpgaprune.errors import MaskError
 
 
@@ -31,10 +30,8 @@ def used_reuse_factor(
     """The reuse factor that hls4ml uses for the weight where `asked` is configured.
 
     Raises:
-        MaskError: the strategy is unknown or does not share multipliers by plan, or no reuse factor is given.
+        MaskError: the strategy does not share multipliers by plan, or no reuse factor is given.
     """
-    if strategy not in STRATEGIES:
-        raise MaskError(f"strategy {strategy!r} is unknown; wanted one of {', '.join(STRATEGIES)}")
     wanted = _asked(path, asked)
     if strategy == "distributed_arithmetic":
         raise MaskError("strategy 'distributed_arithmetic' has no multipliers to free; use granularity 'weight'")

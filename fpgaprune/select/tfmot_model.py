@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,29 @@ class ImportedModel:
             "max_abs_error": self.max_abs_error,
             "masks": self.masks.digest(),
         }
+
+
+def is_tf_keras(path: str | os.PathLike[str]) -> bool:
+    """Whether a saved model is one of tf_keras, as TF-MOT makes them, and not one of Keras 3.
+
+    A `.keras` or `.h5` file says which version wrote it; a folder with a `saved_model.pb` is one, since Keras 3 loads
+    no such model. Nothing is loaded.
+    """
+    source = Path(path)
+    version = ""
+    if source.is_dir():
+        return (source / "saved_model.pb").is_file()
+    try:
+        if zipfile.is_zipfile(source):
+            with zipfile.ZipFile(source) as archive:
+                version = str(json.loads(archive.read("metadata.json")).get("keras_version", ""))
+        elif h5py.is_hdf5(source):
+            with h5py.File(source, "r") as file:
+                given = file.attrs.get("keras_version", "")
+                version = given.decode() if isinstance(given, bytes) else str(given)
+    except (OSError, KeyError, ValueError):
+        return False
+    return version.startswith("2.")
 
 
 def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0) -> ImportedModel:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,12 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import MaskError
 from fpgaprune.select.layers import ChannelAxes
 from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor
-
-NAMES = ("weight", "kernel", "filter", "input_channel")
-_N_OF_M = re.compile(r"^(?P<n>\d+):(?P<m>\d+)$")
 
 
 @dataclass(frozen=True)
@@ -147,6 +144,11 @@ class Multiplier:
     reuse_factor: int | Mapping[str, int] = 1
     io_type: str = "io_stream"
 
+    def __post_init__(self) -> None:
+        for name, value, allowed in (("strategy", self.strategy, STRATEGIES), ("io_type", self.io_type, IO_TYPES)):
+            if value not in allowed:
+                raise MaskError(f"{name} {value!r} is unknown; wanted one of {', '.join(allowed)}")
+
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
         """The multipliers of the weight `path`; raises MaskError where weights do not share multipliers by plan."""
         if len(shape) < 2:
@@ -198,28 +200,6 @@ class NofM:
         free = np.empty(flat.size, dtype=bool)
         free[order] = from_end < self.n
         return free.reshape(partition.shape)
-
-
-def parse_granularity(value: str | Granularity) -> Granularity:
-    """The granularity that `value` names, as `kernel` or `2:4`; a `Block` or `Multiplier` is one already.
-
-    Raises:
-        MaskError: there is no such granularity; the message lists them.
-    """
-    if not isinstance(value, str):
-        if not hasattr(value, "partition"):
-            raise MaskError(f"granularity {value!r} is unknown; wanted {_wanted()}")
-        return value
-    if value in NAMES:
-        return Named(value)
-    pattern = _N_OF_M.match(value)
-    if pattern:
-        return NofM(int(pattern["n"]), int(pattern["m"]))
-    raise MaskError(f"granularity {value!r} is unknown; wanted {_wanted()}")
-
-
-def _wanted() -> str:
-    return f"one of {', '.join(NAMES)}, 'n:m' such as '2:4', Block(shape) or Multiplier(strategy, reuse_factor)"
 
 
 def _numbered(shape: tuple[int, ...], kept: tuple[int, ...]) -> Partition:

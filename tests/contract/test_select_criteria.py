@@ -7,11 +7,12 @@ import tensorflow as tf
 
 from fpgaprune.errors import DataError, MaskError
 from fpgaprune.select.choose import select
-from fpgaprune.select.criteria import CRITERIA, Question
+from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.select.layers import channel_axes, weight_owners
 from fpgaprune.select.protection import Protection
+from fpgaprune.select.question import Question
 from fpgaprune.weights import named_weights
-from tests.unit.select.networks import plain, residual, samples
+from tests.unit.select.networks import filled, plain, residual, samples
 
 PATHS = ["conv1/kernel", "conv2/kernel"]
 
@@ -68,7 +69,7 @@ def test_geometric_median(model):
 def test_bn_scale(model):
     gamma = named_weights(model)["bn2/gamma"].numpy()
     assert np.allclose(scores("bn_scale", model, ["conv2/kernel"])["conv2/kernel"][0, 0, 0], abs(gamma))
-    with pytest.raises(MaskError, match="BatchNormalization with scale=True right behind 'conv1/kernel'"):
+    with pytest.raises(MaskError, match="BatchNormalization with scale=True behind 'conv1/kernel'"):
         scores("bn_scale", model)
 
 
@@ -102,6 +103,30 @@ def test_activation(model, data):
         alive = (values[behind] != 0).mean(axis=(0, 1, 2))
         assert 0 < alive.mean() < 1
         assert np.allclose(found[path][0, 0, 0], alive)
+
+
+def test_what_stands_behind_a_pooling_counts(data):
+    layers = keras.layers
+    network = keras.Sequential(
+        [
+            keras.Input((6, 6, 1)),
+            layers.Conv2D(4, 3, name="conv"),
+            layers.MaxPooling2D(2, name="pool"),
+            layers.BatchNormalization(name="norm"),
+            layers.ReLU(name="act"),
+            layers.Flatten(name="flat"),
+            layers.Dense(3, name="out"),
+        ]
+    )
+    filled(network, 1)
+    gamma = named_weights(network)["norm/gamma"].numpy()
+    assert np.allclose(scores("bn_scale", network, ["conv/kernel"])["conv/kernel"][0, 0, 0], abs(gamma))
+    values = data[0]
+    for layer in network.layers[:4]:
+        values = layer(values, training=False)
+    alive = (values.numpy() != 0).mean(axis=(0, 1, 2))
+    assert 0 < alive.mean() < 1
+    assert np.allclose(scores("activation", network, ["conv/kernel"], data=data)["conv/kernel"][0, 0, 0], alive)
 
 
 def test_data_may_come_in_batches_and_progress_is_told(model, data):

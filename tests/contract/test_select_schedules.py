@@ -52,6 +52,7 @@ def test_the_callback_follows_the_schedule_and_what_is_locked_stays(model):
     assert seen[0] is seen[1] is None
     total = 4 + 20
     for step, masks in enumerate(seen[2:], start=2):
+        assert masks is not None, "a change is due at step 2"
         asked = schedule(min(step - step % 2, 10))[1]
         assert locked_kernels(masks) == round(asked * total)
     assert all(not b[path][~a[path]].any() for a, b in pairwise(seen[2:]) for path in a)

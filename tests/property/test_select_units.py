@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from fpgaprune.errors import MaskError
 from fpgaprune.select.choose import select
+from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.layers import PLAIN
 from fpgaprune.select.normalize import NORMALIZATIONS
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.regrowth import regrow
-from fpgaprune.select.units import Block, Multiplier, parse_granularity
+from fpgaprune.select.units import Block, Multiplier
 from tests.unit.select.fakes import fake_model, random_arrays
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)

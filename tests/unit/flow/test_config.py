@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError, DataError
+from fpgaprune.flow.checking import check_flow
 from fpgaprune.flow.config import read_config
 from fpgaprune.flow.data import load_data
-from fpgaprune.flow.runner import check_flow
+from fpgaprune.flow.schedule_config import PolynomialConfig, check_schedule
 
 
 def flow(tmp_path, text):
@@ -39,6 +40,21 @@ def test_the_default_is_whole():
         ("[select]\ncriterion = 'magic'", ["select.criterion is 'magic'", "wanted one of l1, l2"]),
         ("[select]\nsparsity = {'conv*' = 2}", ["select.sparsity.conv* is 2", "less than or equal to 1"]),
         ("[select]\ngranularity = '4:2'", ["granularity", "4:2"]),
+        ("[select]\ngranularity = 'block(4, 0)'", ["select", "block shape is (4, 0)"]),
+        ("[select]\ngranularity = 'rows'", ["granularity 'rows' is unknown", "block(4, 4)"]),
+        ("[select]\nfixed = 'fixed<8>'", ["select.fixed", "fixed-point type 'fixed<8>' cannot be read"]),
+        ("[select]\nfixed = {'conv*' = 'int8'}", ["select.fixed", "fixed-point type 'int8' cannot be read"]),
+        ("[select]\nsamples = 0", ["select.samples is 0", "greater than or equal to 1"]),
+        ("[select]\nnormalize = 'sum'", ["select.normalize is 'sum'", "wanted one of none, mean"]),
+        ("[finetune.schedule]\nkind = 'linear'", ["finetune.schedule", "'one_shot', 'polynomial_decay'"]),
+        (
+            "[finetune.schedule]\nkind = 'polynomial_decay'\nend_stp = 4",
+            ["finetune.schedule.end_stp is no known key", "did you mean 'end_step'?", "regrow_fraction"],
+        ),
+        (
+            "[finetune.schedule]\nkind = 'rounds'\nregrow_fraction = 1",
+            ["finetune.schedule.regrow_fraction is 1", "less than 1"],
+        ),
         ("[select]\nlocks = ['conv2/kernel[a]']", ["select.locks", "has the index 'a'"]),
         ("[target]\npart = 'xc7z021'", ["part 'xc7z021' is unknown", "xc7z020"]),
         ("[target]\nio_type = 'io_wild'", ["target.io_type is 'io_wild'", "io_parallel"]),
@@ -64,12 +80,62 @@ def test_one_line_says_what_is_wrong(tmp_path, text, parts):
         ("[select]\nlocks = ['conv9/kernel[0]']", "select: 'conv9/kernel' matches no weight"),
         ("[select]\nlocks = ['conv2/kernel[:, :, 29, 99]']", "index 99 on axis 3, which has 32 entries"),
         ("[select]\npaths = ['dens/*']", "select: 'dens/\\*' matches no weight"),
+        ("[select]\nfixed = {'dens/*' = 'fixed<8,1>'}", "select: 'dens/\\*' matches no weight"),
+        ("[select]\ncriterion = 'no_such_module_:f'", "select: criterion 'no_such_module_:f' cannot be imported"),
         ("[train]\nmodel = 'gone.keras'", r"train.model: .*gone.keras does not exist"),
     ],
 )
 def test_what_does_not_fit_the_weights_is_refused(tmp_path, text, message):
     with pytest.raises(ConfigError, match=message):
         check_flow(read_config(flow(tmp_path, text)))
+
+
+def scheduled(text, *, select="sparsity = 0.8", finetune="epochs = 2", train=""):
+    return f"[train]\n{train}\n[select]\n{select}\n[finetune]\n{finetune}\n[finetune.schedule]\n{text}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind = 'one_shot'",
+        "kind = 'polynomial_decay'",
+        "kind = 'polynomial_decay'\nbegin_step = 10\nend_step = 80\nfrequency = 7\nregrow_fraction = 0.1",
+        "kind = 'constant_sparsity'\nbegin_step = 20",
+        "kind = 'rounds'",
+        "kind = 'rounds'\nsparsities = [0.5, 0.5, 0.8]\nrewind_to = 3",
+    ],
+)
+def test_schedules_that_end_at_the_asked_sparsity_are_taken(tmp_path, text):
+    check_flow(read_config(flow(tmp_path, scheduled(text))))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        # 1,437 samples in batches of 32 are 90 steps in two epochs.
+        (scheduled("kind = 'polynomial_decay'\nend_step = 90"), r"comes to sparsity 0\.7.* in 90 steps; wanted 0\.8"),
+        (scheduled("kind = 'polynomial_decay'\nend_step = 80\nfrequency = 7"), "a whole number of times 'frequency'"),
+        (scheduled("kind = 'polynomial_decay'\nbegin_step = 60\nend_step = 50"), "ends at step 50; wanted one after"),
+        (scheduled("kind = 'constant_sparsity'\nbegin_step = 90"), "comes to sparsity 0 in 90 steps"),
+        (scheduled("kind = 'rounds'\nsparsities = [0.5, 0.7]"), r"wanted none that falls, and the last 0\.8"),
+        (scheduled("kind = 'rounds'\nsparsities = [0.9, 0.8]"), "wanted none that falls"),
+        (scheduled("kind = 'rounds'", select="sparsity = 0.0"), "wanted one fraction above 0 for 'rounds'"),
+        (scheduled("kind = 'rounds'", select="sparsity = {'conv*/kernel' = 0.5}"), "wanted one fraction above 0"),
+        (scheduled("kind = 'rounds'", select="granularity = '2:4'"), "granularity '2:4' keeps its share at all times"),
+        (scheduled("kind = 'rounds'\nrewind_to = 9", train="epochs = 8"), "is epoch 9; the training has 8 epochs"),
+        (scheduled("kind = 'rounds'\nrewind_to = 'gone.keras'"), r"rewind_to: .*gone\.keras does not exist"),
+        (scheduled("kind = 'rounds'\nrewind_to = 1", train="model = 'm.keras'"), "but train.model skips the training"),
+    ],
+)
+def test_schedules_that_cannot_end_at_the_asked_sparsity_are_refused(tmp_path, text, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        check_flow(read_config(flow(tmp_path, text)))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("steps", [2, 7, 90, 1800])
+def test_a_schedule_without_numbers_reaches_its_end_whatever_the_length(steps):
+    check_schedule(PolynomialConfig(kind="polynomial_decay"), steps, 0.85, "kernel")
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -8,9 +8,10 @@ import pytest
 
 from fpgaprune.errors import MaskError
 from fpgaprune.select.choose import select
+from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.layers import DEPTHWISE, PLAIN, TRANSPOSED
 from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor, valid_reuse_factors
-from fpgaprune.select.units import Block, Multiplier, Named, NofM, Partition, parse_granularity
+from fpgaprune.select.units import Block, Multiplier, Named, NofM, Partition
 
 from .fakes import FakeLayer, FakeModel, FakeVariable, fake_model
 
@@ -145,7 +146,11 @@ def test_the_reuse_factor_is_the_nearest_that_hls4ml_takes():
     [
         (Multiplier("latency", 4), "leaves it to the synthesis tool which weights share a multiplier"),
         (Multiplier("distributed_arithmetic"), "has no multipliers to free; use granularity 'weight'"),
-        (Multiplier("fast"), "strategy 'fast' is unknown; wanted one of latency, resource"),
+        ("multiplier(fast, 2)", "strategy 'fast' is unknown; wanted one of latency, resource"),
+        ("multiplier(resource, 2, io_wild)", "io_type 'io_wild' is unknown; wanted one of io_"),
+        ("multiplier(resource)", r"granularity 'multiplier\(resource\)' is unknown"),
+        ("block(4, x)", r"granularity 'block\(4, x\)' is unknown; wanted one of weight.*block\(4, 4\)"),
+        ("block(0, 4)", "block shape is"),
         (Multiplier("resource", 0), "reuse factor for 'conv/kernel' is 0; wanted a whole number of 1 or more"),
         (Multiplier("resource", {"dense*": 2}), "no reuse factor is given for 'conv/kernel'"),
         (Block((1, 1, 1, 1, 1)), "has fewer axes than the block"),
@@ -184,6 +189,17 @@ def test_a_filter_of_a_depthwise_layer_is_one_kernel():
         select(model, 0.5, Multiplier("resource", 2))
 
 
-def test_names_are_parsed():
-    assert parse_granularity("2:4") == NofM(2, 4)
-    assert parse_granularity("kernel") == Named("kernel")
+@pytest.mark.parametrize(
+    ("text", "granularity"),
+    [
+        ("kernel", Named("kernel")),
+        ("2:4", NofM(2, 4)),
+        ("block(4, 2)", Block((4, 2))),
+        ("block(-1,-1,1,1)", Block((-1, -1, 1, 1))),
+        ("multiplier(resource_unrolled, 9)", Multiplier("resource_unrolled", 9)),
+        ("multiplier(resource, 4, io_parallel)", Multiplier("resource", 4, "io_parallel")),
+        (Block((3,)), Block((3,))),
+    ],
+)
+def test_granularities_are_read(text, granularity):
+    assert parse_granularity(text) == granularity

@@ -1,0 +1,63 @@
+"""Saved models as a user names them: Keras 3's own, and those of tf_keras, which TF-MOT may have pruned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.keras_file import save_keras
+from fpgaprune.select.tfmot_model import ImportedModel, import_tfmot, is_tf_keras
+
+
+def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
+    """The Keras 3 model saved at `path`, uncompiled; and, where tf_keras saved it, what was found on taking it over.
+
+    Raises:
+        ConfigError: there is no such file, or it holds no Keras model.
+        ModelImportError: tf_keras saved it, and it cannot be taken over with the same predictions.
+    """
+    if not path.exists():
+        raise ConfigError(f"model file {path} does not exist")
+    if is_tf_keras(path):
+        imported = import_tfmot(path)
+        return imported.model, imported.to_json()
+    import keras
+
+    try:
+        return keras.saving.load_model(path, compile=False), None
+    except (ValueError, OSError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path} is no Keras model: {str(error).splitlines()[0]}") from error
+
+
+def load_saved_model(path: Path) -> Any:
+    """The Keras model saved at `path`, uncompiled, in a quiet and deterministic session.
+
+    Raises:
+        ConfigError: as `read_model`.
+        ModelImportError: as `read_model`.
+    """
+    if not path.exists():
+        raise ConfigError(f"model file {path} does not exist")
+    from fpgaprune.flow.session import start_session
+
+    start_session(seed=0)
+    return read_model(path)[0]
+
+
+def import_pruned(source: Path, model_path: Path, masks_path: Path) -> ImportedModel:
+    """`model_path` is the Keras 3 model of what tf_keras saved at `source`, and `masks_path` holds its masks.
+
+    Raises:
+        ConfigError: Keras 3 saved the model.
+        ModelImportError: as `read_model`.
+    """
+    if source.exists() and not is_tf_keras(source):
+        raise ConfigError(f"{source} is no model of tf_keras; Keras 3 and every command here read it as it is")
+    from fpgaprune.flow.session import start_session
+
+    start_session(seed=0)
+    found = import_tfmot(source)
+    save_keras(found.model, model_path)
+    found.masks.save(masks_path)
+    return found

@@ -1,0 +1,142 @@
+"""`[finetune.schedule]`: when the locks are set while the network is fine-tuned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fpgaprune.errors import ConfigError, MaskError
+from fpgaprune.flow.section import Section
+from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay, Schedule
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+# A schedule without numbers of its own has changed its locks this often when this share of the steps is done.
+CHANGES = 12
+DONE_BY = 0.6
+
+
+class OneShotConfig(Section):
+    """All locks are set before the first step."""
+
+    kind: Literal["one_shot"] = "one_shot"
+
+
+class PolynomialConfig(Section):
+    """The sparsity rises from `initial_sparsity` to that of `[select]`, fast at first; in training steps.
+
+    Without `frequency` the locks change twelve times; without `end_step` the last time is at six tenths of the steps.
+    """
+
+    kind: Literal["polynomial_decay"]
+    initial_sparsity: Fraction = 0.0
+    begin_step: int = Field(default=0, ge=0)
+    end_step: int | None = Field(default=None, ge=1)
+    frequency: int | None = Field(default=None, ge=1)
+    power: float = Field(default=3, gt=0)
+    regrow_fraction: float = Field(default=0.0, ge=0, lt=1)
+
+    def over(self, steps: int, sparsity: float) -> Schedule:
+        """The schedule for a fine-tuning of `steps` that ends at `sparsity`.
+
+        Raises:
+            MaskError: it cannot run like this.
+        """
+        end = self.end_step or max(int(DONE_BY * steps), self.begin_step + 1)
+        frequency = self.frequency or max(1, (end - self.begin_step) // CHANGES)
+        if self.end_step is None:
+            # The last change is at the end, or the sparsity would fall short.
+            end = self.begin_step + max(1, (end - self.begin_step) // frequency) * frequency
+        return PolynomialDecay(self.initial_sparsity, sparsity, self.begin_step, end, self.power, frequency)
+
+
+class ConstantConfig(Section):
+    """The sparsity of `[select]` from `begin_step` on, chosen anew every `frequency` steps up to `end_step`."""
+
+    kind: Literal["constant_sparsity"]
+    begin_step: int = Field(default=0, ge=0)
+    end_step: int = Field(default=-1, ge=-1)
+    frequency: int = Field(default=100, ge=1)
+    regrow_fraction: float = Field(default=0.0, ge=0, lt=1)
+
+    def over(self, steps: int, sparsity: float) -> Schedule:  # noqa: ARG002
+        """The schedule for a fine-tuning that ends at `sparsity`.
+
+        Raises:
+            MaskError: it cannot run like this.
+        """
+        return ConstantSparsity(sparsity, self.begin_step, self.end_step, self.frequency)
+
+
+class RoundsConfig(Section):
+    """Rounds of selection and fine-tuning: `epochs` of `[finetune]` are those of one round.
+
+    `sparsities` are those of the rounds, and `rounds` many that each lock the same share of what is still free without
+    them. `rewind_to` names the weights that free elements are set back to before each round: those after that epoch
+    of the flow's training (0: before the first step), or those in a `.keras` file.
+    """
+
+    kind: Literal["rounds"]
+    rounds: int = Field(default=4, ge=1)
+    sparsities: tuple[Fraction, ...] = ()
+    rewind_to: Annotated[int, Field(ge=0)] | Path | None = None
+    regrow_fraction: float = Field(default=0.0, ge=0, lt=1)
+
+    def shares(self, sparsity: float) -> list[float]:
+        """The sparsity of each round; `sparsity` is the last.
+
+        Raises:
+            ConfigError: `sparsities` end elsewhere, or fall.
+        """
+        if not self.sparsities:
+            return [1 - (1 - sparsity) ** (number / self.rounds) for number in range(1, self.rounds)] + [sparsity]
+        if sorted(self.sparsities) != list(self.sparsities) or self.sparsities[-1] != sparsity:
+            raise ConfigError(
+                f"finetune.schedule.sparsities are {list(self.sparsities)}; wanted none that falls, and the last "
+                f"{sparsity:g}, as select.sparsity"
+            )
+        return list(self.sparsities)
+
+
+ScheduleConfig = Annotated[
+    OneShotConfig | PolynomialConfig | ConstantConfig | RoundsConfig, Field(discriminator="kind")
+]
+# The kinds by name, as the place of a problem names them.
+SCHEDULES: dict[str, type[Section]] = {
+    "one_shot": OneShotConfig,
+    "polynomial_decay": PolynomialConfig,
+    "constant_sparsity": ConstantConfig,
+    "rounds": RoundsConfig,
+}
+
+
+def check_schedule(config: ScheduleConfig, steps: int, sparsity: object, granularity: str) -> None:
+    """Nothing happens where a fine-tuning of `steps` under this schedule ends at the asked sparsity.
+
+    Raises:
+        ConfigError: it cannot; one line that says why.
+    """
+    if isinstance(config, OneShotConfig):
+        return
+    where = "finetune.schedule"
+    if ":" in granularity:
+        raise ConfigError(f"{where}: granularity {granularity!r} keeps its share at all times; use kind = 'one_shot'")
+    if not isinstance(sparsity, float) or sparsity == 0:
+        raise ConfigError(f"{where}: select.sparsity is {sparsity}; wanted one fraction above 0 for {config.kind!r}")
+    if isinstance(config, RoundsConfig):
+        config.shares(sparsity)
+        return
+    try:
+        schedule = config.over(steps, sparsity)
+    except MaskError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    reached = 0.0
+    for step in range(steps):
+        due, now = schedule(step)
+        reached = now if due else reached
+    if reached != sparsity:
+        raise ConfigError(
+            f"{where} comes to sparsity {reached:.6g} in {steps} steps; wanted {sparsity:g}: let it end before step "
+            f"{steps}, a whole number of times 'frequency' after 'begin_step'"
+        )

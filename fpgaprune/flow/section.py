@@ -1,0 +1,11 @@
+"""`Section`: one table of a flow file, with no key that it does not know."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Section(BaseModel):
+    """A table of a flow file; unknown keys are refused, and nothing changes afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)

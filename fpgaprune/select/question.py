@@ -1,0 +1,39 @@
+"""`Question`: what a criterion is asked, and the form of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from fpgaprune.select.batches import Progress
+from fpgaprune.select.layers import ChannelAxes
+
+Array = NDArray[Any]
+# For each weight path an array that broadcasts to the weight.
+Scores = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a criterion is asked.
+
+    Attributes:
+        model: the Keras model.
+        weights: weight path to value, for the weights to be scored.
+        axes: weight path to its channel axes.
+        data: samples, or None.
+        batch_size: samples in a batch of arrays.
+        seed: for criteria that draw numbers.
+        progress: told `(done, total, note)` after each batch.
+    """
+
+    model: Any
+    weights: Mapping[str, Array]
+    axes: Mapping[str, ChannelAxes]
+    data: Any = None
+    batch_size: int = 32
+    seed: int = 0
+    progress: Progress | None = None

@@ -1,0 +1,371 @@
+"""Wrong selections, each of which a law or a reference of the other tests must refuse."""
+
+from dataclasses import replace
+from itertools import product
+
+import keras
+import numpy as np
+import pytest
+
+import fpgaprune as fp
+from fpgaprune.flow import finetuning
+from fpgaprune.masks import MaskSet
+from fpgaprune.select import (
+    allot,
+    channel_flow,
+    choose,
+    closure,
+    criteria,
+    data_criteria,
+    explicit,
+    gradual,
+    multipliers,
+    protection,
+    regrowth,
+    rounds,
+    sensitivity,
+    units,
+)
+from fpgaprune.select.layers import ChannelAxes
+from fpgaprune.select.units import Block
+from fpgaprune.weights import named_weights
+from tests.contract import (
+    test_select_closure,
+    test_select_criteria,
+    test_select_finetuning,
+    test_select_schedules,
+)
+from tests.property import test_select, test_select_units
+from tests.unit.select import test_choose, test_explicit, test_sensitivity, test_units
+from tests.unit.select.fakes import fake_model, random_arrays
+from tests.unit.select.networks import plain, residual, samples
+
+
+def is_refused(check, *arguments):
+    """Whether `check` fails, by an assertion or by the library's own error."""
+    with pytest.raises((AssertionError, fp.FpgaPruneError)):
+        check(*arguments)
+
+
+LAWS = {
+    "seed": range(3),
+    "granularity": ["weight", "kernel", "filter", "input_channel"],
+    "scope": ["network", "layer"],
+    "criterion": ["l1"],
+}
+UNIT_LAWS = {
+    "seed": range(3),
+    "granularity": ["kernel", Block((2, 3))],
+    "criterion": ["random", "geometric_median"],
+    "normalize": ["none"],
+    "protect": [protection.Protection(min_free_per_output=2)],
+}
+
+
+def breaks(law, **choices):
+    """Whether a law of the property tests fails for one of the choices: the same each time, and nothing to shrink."""
+    for values in product(*choices.values()):
+        try:
+            law.hypothesis.inner_test(**dict(zip(choices, values, strict=True)))
+        except (AssertionError, fp.FpgaPruneError):
+            return
+    pytest.fail(f"{law.__name__} holds for every choice")
+
+
+def breaks_the_count():
+    breaks(
+        test_select.test_the_asked_sparsity_is_met_to_within_one_unit,
+        channels=[(3, 5, 4)],
+        fraction=[0.3, 0.9],
+        **LAWS,
+    )
+
+
+# Units and thresholds: plain arrays, no framework.
+
+
+def swapped(axes):
+    return ChannelAxes(inputs=axes.outputs, outputs=axes.inputs)
+
+
+def test_filters_along_the_wrong_axis(monkeypatch):
+    right = units.Named.partition
+    monkeypatch.setattr(
+        units.Named, "partition", lambda self, path, shape, axes: right(self, path, shape, swapped(axes))
+    )
+    breaks_the_count()
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_one_unit_too_few_or_too_many(monkeypatch, by):
+    right = allot.lowest
+    monkeypatch.setattr(allot, "lowest", lambda scores, count: right(scores, min(max(count + by, 0), len(scores))))
+    breaks_the_count()
+
+
+def test_all_equal_scores_at_the_threshold_go(monkeypatch):
+    def lowest(scores, count):
+        return np.flatnonzero(scores <= np.sort(scores)[count - 1]) if count else np.empty(0, int)
+
+    monkeypatch.setattr(allot, "lowest", lowest)
+    breaks(
+        test_select_units.test_the_count_is_met_or_the_largest_that_can_be_is_named, sparsity=[0.5, 0.9], **UNIT_LAWS
+    )
+
+
+def test_one_threshold_where_each_layer_has_its_own(monkeypatch):
+    right = allot._groups
+    monkeypatch.setattr(allot, "_groups", lambda found, shares, per_layer: right(found, shares, False))
+    breaks_the_count()
+
+
+def test_the_first_units_whatever_their_scores(monkeypatch):
+    monkeypatch.setattr(allot, "lowest", lambda scores, count: np.arange(count))
+    breaks(test_select.test_a_permutation_of_channels_permutes_the_masks, fraction=[0.5], **LAWS)
+
+
+def test_another_draw_for_each_sparsity(monkeypatch):
+    monkeypatch.setattr(
+        allot, "lowest", lambda scores, count: np.random.default_rng(count).permutation(len(scores))[:count]
+    )
+    breaks(
+        test_select.test_masks_nest_as_sparsity_grows,
+        channels=[(3, 5, 4)],
+        fractions=[(0.3, 0.6)],
+        with_base=[False],
+        **LAWS,
+    )
+
+
+def test_a_draw_without_a_seed(monkeypatch):
+    monkeypatch.setattr(criteria, "_generator", lambda seed, path: np.random.default_rng())
+    breaks(test_select_units.test_masks_nest, fractions=[(0.2, 0.5)], **UNIT_LAWS)
+
+
+def test_floors_that_are_not_kept(monkeypatch):
+    monkeypatch.setattr(
+        protection.Protection, "kept", lambda self, path, scores, locked, partition, axes: np.zeros(len(scores), bool)
+    )
+    breaks(
+        test_select_units.test_the_count_is_met_or_the_largest_that_can_be_is_named, sparsity=[0.5, 0.9], **UNIT_LAWS
+    )
+
+
+def test_multipliers_of_weights_with_the_inputs_first(monkeypatch):
+    def labels(shape, reuse_factor):
+        return (np.arange(np.prod(shape)) // reuse_factor).reshape(shape)
+
+    monkeypatch.setattr(multipliers, "multiplier_labels", labels)
+    monkeypatch.setattr(units, "multiplier_labels", labels)
+    is_refused(test_units.test_a_zero_multiplier_is_whole)
+
+
+def test_what_overflow_wraps_to_zero_counted_as_small(monkeypatch):
+    def rounds_to_zero(path, array, fixed):
+        return fixed.to_raw(array) == 0
+
+    monkeypatch.setattr(explicit, "_rounds_to_zero", rounds_to_zero)
+    is_refused(test_explicit.test_what_wraps_to_zero_stays_free)
+
+
+def test_a_base_that_is_not_kept(monkeypatch):
+    right = choose._lock_units
+
+    def forgetful(choice, question, scores, base, *rest):
+        return right(choice, question, scores, None, *rest)
+
+    monkeypatch.setattr(choose, "_lock_units", forgetful)
+    is_refused(test_choose.test_what_the_base_locks_counts_and_stays_locked)
+
+
+# Criteria against their references.
+
+
+@pytest.fixture(scope="module")
+def model():
+    network = plain()
+    network.compile("sgd", "sparse_categorical_crossentropy")
+    return network
+
+
+@pytest.fixture(scope="module")
+def data(model):
+    return samples(model)
+
+
+def test_distances_between_slices_of_the_input(monkeypatch, model):
+    right = criteria.geometric_median
+    wrong = criteria.Criterion(lambda q: right(replace(q, axes={p: swapped(a) for p, a in q.axes.items()})))
+    monkeypatch.setattr(criteria, "CRITERIA", {**criteria.CRITERIA, "geometric_median": wrong})
+    monkeypatch.setattr(test_select_criteria, "CRITERIA", criteria.CRITERIA)
+    is_refused(test_select_criteria.test_geometric_median, model)
+
+
+def test_gradients_of_batches_where_single_samples_count(monkeypatch, model, data):
+    right = data_criteria._gradients
+    monkeypatch.setattr(data_criteria, "_gradients", lambda m, p, s, who, single=False: right(m, p, s, who))
+    is_refused(test_select_criteria.test_fisher, model, data)
+
+
+def test_the_gradient_of_all_samples_where_batches_count(monkeypatch, model, data):
+    right = data_criteria.batches
+    monkeypatch.setattr(data_criteria, "batches", lambda given, size, *rest: right(given, len(given[0]), *rest))
+    is_refused(test_select_criteria.test_taylor, model, data, 4)
+
+
+def test_outputs_before_the_activation(monkeypatch, model, data):
+    def at_the_layer(path, graph):
+        return next(call.outputs[0] for call in graph.calls if f"{call.path}/kernel" == path)
+
+    monkeypatch.setattr(data_criteria, "_activated", at_the_layer)
+    is_refused(test_select_criteria.test_activation, model, data)
+
+
+def test_coupling_that_is_ignored(monkeypatch):
+    monkeypatch.setattr(choose, "coupled_outputs", lambda *_: {})
+    is_refused(test_select_criteria.test_added_channels_leave_together)
+
+
+# Closure.
+
+
+def test_a_closure_that_forgets_the_bias(monkeypatch):
+    monkeypatch.setattr(closure, "_lock_bias", lambda *_: None)
+    is_refused(test_select_closure.test_the_bias_and_batch_norm_of_a_filter_without_kernels_follow)
+
+
+def test_a_closure_that_looks_once(monkeypatch):
+    right = channel_flow.Flow.update
+
+    def once(self):
+        if not self.zero:
+            right(self)
+
+    monkeypatch.setattr(closure.Flow, "update", once)
+    breaks(
+        test_select_closure.test_closing_twice_adds_nothing_and_only_adds,
+        network=[residual()],
+        seed=range(4),
+        sparsity=[0.6],
+        granularity=["input_channel"],
+    )
+
+
+def test_every_activation_taken_to_keep_zero(monkeypatch):
+    monkeypatch.setattr(channel_flow, "keeps_zero", lambda call: True)
+    is_refused(test_select_closure.test_an_activation_that_is_not_zero_at_zero_feeds_its_readers)
+
+
+def test_a_sum_taken_to_be_zero_where_one_term_is(monkeypatch):
+    class Either:
+        logical_and = np.logical_or
+
+        def __getattr__(self, name):
+            return getattr(np, name)
+
+    monkeypatch.setattr(channel_flow, "np", Either())
+    is_refused(test_select_closure.test_a_sum_is_zero_only_where_all_its_terms_are, residual())
+
+
+def test_a_softmax_taken_channel_by_channel(monkeypatch):
+    for module in (closure, channel_flow):
+        monkeypatch.setattr(module, "mixes_channels", lambda call: False)
+    is_refused(test_select_closure.test_a_softmax_between_layers_reads_every_channel)
+
+
+# Schedules.
+
+
+@pytest.fixture
+def trained():
+    network = plain()
+    network.compile(keras.optimizers.Adam(1e-3), "sparse_categorical_crossentropy")
+    return network
+
+
+def test_a_change_of_locks_that_loses_moments(monkeypatch, trained):
+    def anew(model, masks):
+        fp.unlock(model)
+        model.optimizer = keras.optimizers.Adam(1e-3)
+        fp.lock(model, masks)
+
+    monkeypatch.setattr(fp, "relock", anew, raising=False)
+    is_refused(test_select_schedules.test_moments_survive_a_change_of_locks, trained)
+
+
+def test_masks_that_stay_behind_after_a_change(monkeypatch, trained):
+    monkeypatch.setattr(fp, "relock", lambda model, masks: None, raising=False)
+    is_refused(test_select_schedules.test_the_callback_follows_the_schedule_and_what_is_locked_stays, trained)
+
+
+def test_a_callback_that_is_a_step_late(monkeypatch, trained):
+    right = gradual.GradualLock.on_train_batch_begin
+
+    def late(self, batch, logs=None):
+        self._step -= 1
+        right(self, batch, logs)
+        self._step += 1
+
+    monkeypatch.setattr(gradual.GradualLock, "on_train_batch_begin", late)
+    is_refused(test_select_schedules.test_the_callback_follows_the_schedule_and_what_is_locked_stays, trained)
+
+
+def test_rounds_that_forget_what_was_locked(monkeypatch, trained):
+    right = rounds.advance
+    monkeypatch.setattr(
+        rounds,
+        "advance",
+        lambda model, share, held, *rest: right(model, share, None, *rest[:-1], {"criterion": drawn()}),
+    )
+    is_refused(test_select_schedules.test_rounds_nest_and_rewind, trained)
+
+
+def drawn():
+    """A criterion that answers otherwise each time."""
+    rng = np.random.default_rng()
+
+    def scores(model, data):
+        return {path: rng.random(variable.shape) for path, variable in named_weights(model).items()}
+
+    return scores
+
+
+def test_rewinding_over_the_locks(monkeypatch, trained):
+    right = rounds.rewind
+    monkeypatch.setattr(rounds, "rewind", lambda model, weights, masks: right(model, weights, MaskSet({})))
+    is_refused(test_select_schedules.test_rounds_nest_and_rewind, trained)
+
+
+def test_the_smallest_gradients_freed(monkeypatch, trained):
+    right = regrowth.mean_gradient_size
+
+    def upside_down(*arguments):
+        return {path: 1 / (1 + sizes) for path, sizes in right(*arguments).items()}
+
+    monkeypatch.setattr(regrowth, "mean_gradient_size", upside_down)
+    is_refused(test_select_schedules.test_regrowth_frees_the_largest_gradients, trained)
+
+
+def test_a_flow_that_reports_other_masks(monkeypatch):
+    right = finetuning._Work._finished
+
+    def of_before(self, changes):
+        return replace(right(self, changes), masks=MaskSet({path: mask | True for path, mask in self._masks.items()}))
+
+    monkeypatch.setattr(finetuning._Work, "_finished", of_before)
+    is_refused(test_select_finetuning.test_the_asked_kernels_are_at_zero_when_it_ends, "polynomial_decay")
+
+
+# Sensitivity.
+
+
+def test_a_measurement_that_leaves_its_zeros(monkeypatch):
+    right = sensitivity._measure
+
+    def dirty(model, variable, *rest):
+        row = right(model, variable, *rest)
+        variable.assign(variable.numpy() * (variable.numpy() > 0))
+        return row
+
+    monkeypatch.setattr(sensitivity, "_measure", dirty)
+    is_refused(test_sensitivity.test_each_point_is_the_model_with_one_weight_pruned, fake_model(random_arrays(3)))
