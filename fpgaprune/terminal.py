@@ -100,3 +100,10 @@ class Watcher:
         """The running stage has finished `done` of `total` steps."""
         if self._task is not None:
             self._bars.update(self._task, completed=done, total=total, note=note)
+
+
+def print_problem(kind: str, text: str) -> None:
+    """One line on the error output: what sort of problem, and the problem."""
+    # Square brackets of slice notation are no markup.
+    plain = text.replace("[", r"\[")
+    Console(stderr=True).print(f"[bold red]{kind}:[/] {plain}", soft_wrap=True, highlight=False)

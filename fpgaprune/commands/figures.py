@@ -1,0 +1,165 @@
+"""`fpgaprune estimate`, `measure`, `compare`, `calibrate` and `parts`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from fpgaprune.commands.options import AsJson, Quiet
+from fpgaprune.errors import ConfigError
+from fpgaprune.terminal import Cell, Watcher, print_json, print_problem, show_table
+
+Folders = Annotated[
+    list[Path], typer.Argument(metavar="RUN_DIR|PROJECT...", help="Folders with designs and vendor reports.")
+]
+
+
+def estimate(
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="[RUN_DIR|DESIGN|PROJECT]", help="A run directory, a design.json, an hls4ml project."),
+    ] = None,
+    part: Annotated[str | None, typer.Option(help="Part or order number; the design's own if left out.")] = None,
+    designs: Annotated[Path | None, typer.Option(help="Price rows of counts, one JSON object a line.")] = None,
+    coefficients: Annotated[
+        Path | None, typer.Option("--calibration", help="Coefficients that fpgaprune calibrate wrote.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Price a design for a part: resources, latency, interval, and whether it fits."""
+    if (source is None) == (designs is None):
+        raise ConfigError("estimate takes either one run directory, design or project, or --designs FILE.jsonl")
+    from fpgaprune.estimate.coefficients import read_own_calibration
+
+    calibrated = None if coefficients is None else read_own_calibration(coefficients)
+    if designs is not None:
+        _print_predictions(designs, calibrated)
+        return
+    from fpgaprune.flow.pricing import price
+
+    figures = price(Path(str(source)), part, calibrated)
+    if as_json:
+        print_json(figures)
+    else:
+        _print_estimate(figures)
+
+
+def measure(
+    run_dir: Annotated[Path, typer.Argument(help="A run directory.")],
+    family: Annotated[
+        list[str] | None, typer.Option(help="xc7, xcup, ecp5, gowin or ice40; the part's own if left out.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of place and route on an ECP5.")] = 0,
+    device: Annotated[
+        str | None, typer.Option(help="The ECP5; the smallest that holds the network if left out.")
+    ] = None,
+    board: Annotated[str | None, typer.Option(help="Write a bitstream: ulx3s, or a TOML file like hw/boards.")] = None,
+    timeout: Annotated[float, typer.Option(help="Most seconds for each run of a tool.")] = 900.0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a run's network as Verilog with open tools: resources by layer, and the clock of an ECP5.
+
+    The report in the run directory shows it too. What was measured before and is unchanged is not done again.
+    """
+    from fpgaprune.flow.measuring import measured_tables, settings_of
+    from fpgaprune.flow.runner import measure_run
+
+    settings = settings_of(run_dir, tuple(family or ()), seeds, device, board, timeout)
+    with Watcher(quiet=quiet or as_json) as watcher:
+        run = measure_run(run_dir, settings, watcher)
+    found = json.loads(run.file("measure.json").read_text())
+    if as_json:
+        print_json(found)
+    elif not quiet:
+        for title, headers, rows in measured_tables(found):
+            show_table(headers, rows, title=title)
+        if found["bitstream"] is not None:
+            Console().print(f"bitstream   {run_dir / found['bitstream']['path']}", highlight=False, soft_wrap=True)
+
+
+def compare(
+    source: Folders,
+    as_json: AsJson = False,
+) -> None:
+    """Put estimates beside vendor reports, stage by stage, with ratios predicted to actual."""
+    from fpgaprune.flow.comparing import compare_folders, comparison_table
+
+    found = compare_folders(source)
+    if as_json:
+        print_json(found.to_json())
+        return
+    show_table(*comparison_table(found))
+    for note in found.notes:
+        Console().print(note, highlight=False, markup=False)
+
+
+def calibrate(
+    source: Folders,
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("calibration.toml"),
+    as_json: AsJson = False,
+) -> None:
+    """Fit the estimates to your own vendor reports; estimate --calibration uses the result."""
+    from fpgaprune.flow.calibrating import calibrate_folders
+
+    found = calibrate_folders(source, out)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (figure, *(None if by[way] is None else f"{by[way]:.1%}" for way in ("before", "after", "left_out")))
+        for figure, by in found["errors"].items()
+    ]
+    title = f"median error on {len(found['designs'])} designs"
+    show_table(("figure", "as shipped", "calibrated", "each left out"), rows, title=title)
+    Console().print(f"{len(found['moved'])} coefficients moved; {out}", highlight=False, soft_wrap=True)
+
+
+def parts(as_json: AsJson = False) -> None:
+    """List the known FPGA parts and their capacities."""
+    from dataclasses import asdict
+
+    from fpgaprune.target import list_parts
+
+    if as_json:
+        print_json([asdict(part) for part in list_parts()])
+        return
+    show_table(
+        ("part", "family", "LUT", "FF", "DSP", "BRAM18", "URAM"),
+        [(part.name, part.family, part.lut, part.ff, part.dsp, part.bram18, part.uram) for part in list_parts()],
+    )
+
+
+def _print_predictions(designs: Path, calibrated: Any) -> None:
+    from fpgaprune.estimate.rows import estimate_designs_file
+
+    predictions, refusals = estimate_designs_file(designs, calibrated)
+    for prediction in predictions:
+        sys.stdout.write(json.dumps(prediction) + "\n")
+    for refusal in refusals:
+        print_problem("refused", f"line {refusal.line}: {refusal.reason}")
+    if refusals:
+        raise typer.Exit(1)
+
+
+def _print_estimate(figures: dict[str, Any]) -> None:
+    for side, figure in figures.items():
+        rows = [_estimate_row(layer["name"], layer) for layer in figure["layers"]]
+        total = {"synth": figure["total"]["synth"], "latency_cycles": figure["latency_cycles"]}
+        headers = ("layer", "mult", "LUT", "FF", "DSP", "BRAM18", "cycles")
+        show_table(headers, [*rows, _estimate_row("total", total)], title=side)
+        part = figure["target"]["part"]
+        fits = {True: f"fits {part}", False: f"does not fit {part}", None: f"cannot be judged against {part}"}
+        Console().print(f"{fits[figure['fits']]}; figures: analytic estimate of logic synthesis", highlight=False)
+
+
+def _estimate_row(name: str, layer: dict[str, Any]) -> tuple[Cell, ...]:
+    kinds = layer.get("multiplications")
+    left = None if kinds is None else kinds["total"] - kinds["zero"]
+    resources = (layer["synth"][resource]["value"] for resource in ("lut", "ff", "dsp", "bram18"))
+    return (name, left, *resources, layer["latency_cycles"])

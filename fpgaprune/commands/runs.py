@@ -1,0 +1,135 @@
+"""`fpgaprune run`, `verify`, `inspect` and `doctor`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from fpgaprune.commands.options import AsJson, Quiet
+from fpgaprune.terminal import Cell, Watcher, print_json, print_problem, show_table
+
+
+def run(
+    flow: Annotated[
+        Path | None, typer.Argument(metavar="[FLOW.toml]", help="The flow; built-in digits if left out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME if left out.")] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a flow: train, select, finetune, certify, remove, export, hls, measure, estimate, report.
+
+    Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
+    """
+    from fpgaprune.flow.config import read_config
+    from fpgaprune.flow.runner import run_flow
+
+    config = read_config(flow)
+    folder = out or Path("runs") / config.name
+    with Watcher(quiet=quiet or as_json) as watcher:
+        finished = run_flow(config, folder, watcher)
+    report = json.loads(finished.file("report.json").read_text())
+    if as_json:
+        print_json({"run": str(folder), "report": report})
+    elif not quiet:
+        _print_outcome(folder, finished.manifest["stages"])
+    failed = [check for check in report["checks"] if check["holds"] is False]
+    for check in failed:
+        wanted = f"{'at least' if check['at_least'] else 'at most'} {check['limit']:g}"
+        print_problem("check fails", f"{check['name']}: {check['quantity']} {check['measured']:.4g}, wanted {wanted}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def verify(
+    run_dir: Annotated[Path, typer.Argument(help="A run directory.")], quiet: Quiet = False, as_json: AsJson = False
+) -> None:
+    """Check a run's certificate again from its files alone; exit status 1 on any violation."""
+    from fpgaprune.flow.verify import verify_run
+
+    links, problems = verify_run(run_dir)
+    if as_json:
+        print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links]})
+    elif not quiet:
+        show_table(
+            ("link", "weights", "locked elements", "violations"),
+            [(link.link, len(link.weights), link.locked, link.violations) for link in links],
+        )
+        if not problems:
+            Console().print("[green]every locked element is exactly zero[/]")
+    for problem in problems:
+        print_problem("violation", problem)
+    if problems:
+        raise typer.Exit(1)
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A .keras file.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for one heat map per convolution.")] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """List layers, shapes and parameters; draw each convolution's kernel norms as PNG."""
+    from fpgaprune.flow.inspection import inspect_model
+
+    found = inspect_model(model, out or model.parent / f"{model.stem}_kernels")
+    if as_json:
+        print_json(found)
+    elif not quiet:
+        show_table(
+            ("layer", "class", "output", "parameters", "zeros", "kernels", "zero kernels"),
+            [_layer_row(layer) for layer in found["layers"]],
+        )
+        for path in found["heat_maps"]:
+            Console().print(f"heat map: {path}", soft_wrap=True)
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Say which tools were found and which stages they unlock."""
+    from fpgaprune.flow.doctor import examine
+
+    found = examine()
+    if as_json:
+        print_json(found)
+        return
+    show_table(("tool", "found", "unlocks"), [(r["tool"], r["found"] or "not found", r["unlocks"]) for r in found])
+
+
+def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:
+    console = Console()
+    before, after = (stages[name]["results"]["accuracy"] for name in ("train", "remove"))
+    console.print(f"accuracy    {before:.2%} before, {after:.2%} after", highlight=False)
+    for name in ("emulation", "simulation"):
+        found = stages["hls"]["results"][name]
+        label = "hardware" if name == "emulation" else "compiled"
+        if "left_out" in found:
+            console.print(f"{label:<11} left out: {found['left_out']}", highlight=False, soft_wrap=True)
+        else:
+            console.print(
+                f"{label:<11} {found['accuracy']:.2%}, the class Keras gives on {found['agreement']:.2%} of "
+                f"{found['samples']} samples",
+                highlight=False,
+            )
+    for side in ("before", "after"):
+        figure = stages["estimate"]["results"][side]
+        fits = {True: "fits", False: "does not fit", None: "cannot be judged"}[figure["fits"]]
+        console.print(f"{side:<11} {fits}, {figure['latency_cycles']:,} cycles", highlight=False)
+    console.print(f"report      {folder / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+def _layer_row(layer: dict[str, Any]) -> tuple[Cell, ...]:
+    kernels = layer["kernels"] or {"total": None, "zero": None}
+    shape = " x ".join("?" if size is None else str(size) for size in layer["output_shape"])
+    return (
+        layer["name"],
+        layer["class"],
+        shape,
+        layer["parameters"],
+        layer["zeros"],
+        kernels["total"],
+        kernels["zero"],
+    )
