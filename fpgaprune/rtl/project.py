@@ -13,6 +13,7 @@ from fpgaprune.files import write_bytes
 from fpgaprune.fixed import FixedType
 
 if TYPE_CHECKING:
+    from fpgaprune.rtl.bitstream import Bitstream
     from fpgaprune.rtl.place import PlaceAndRoute
     from fpgaprune.rtl.simulate import Simulation
     from fpgaprune.rtl.synthesis import Synthesis
@@ -153,6 +154,12 @@ class RtlProject:
         from fpgaprune.rtl.place import place_and_route
 
         return place_and_route(self, family, device, **options)
+
+    def make_bitstream(self, board: str, output: str | os.PathLike[str], **options: Any) -> Bitstream:
+        """A file that configures `board` to compute the project; see `fpgaprune.rtl.bitstream.make_bitstream`."""
+        from fpgaprune.rtl.bitstream import make_bitstream
+
+        return make_bitstream(self, board, output, **options)
 
 
 def _port(row: dict[str, Any]) -> RtlPort:

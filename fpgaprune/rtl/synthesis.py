@@ -98,6 +98,7 @@ def synthesize(
     project: RtlProject,
     family: str,
     *,
+    whole: bool = True,
     timeout_s: float = 600.0,
     cache: str | os.PathLike[str] | None = None,
     workers: int | None = None,
@@ -111,6 +112,7 @@ def synthesize(
     Args:
         project: as `to_verilog` writes it.
         family: one of `list_families()`: `xc7`, `xcup`, `ecp5`, `gowin`, `ice40`.
+        whole: also the whole design, flattened; it takes as long as all layers together, and more memory.
         timeout_s: most seconds for one module; what takes longer is left out, and its `left_out` says so.
         cache: folder of results; `synth` in the project's folder unless given.
         workers: processes at a time; one a processor unless given.
@@ -125,8 +127,8 @@ def synthesize(
     yosys = find_open_tool(YOSYS)
     folder = project.path / "synth" if cache is None else Path(cache)
     # The whole design takes longest: it is begun first.
-    whole = ModuleSynthesis(None, project.top, None)
-    jobs = [(whole, project.files)]
+    top = ModuleSynthesis(None, project.top, None)
+    jobs = [(top, project.files)] if whole else []
     for layer in project.layers:
         blank = ModuleSynthesis(layer.layer, layer.module, None, layer.kept, layer.dropped)
         jobs.append((blank, layer.files))
@@ -147,7 +149,9 @@ def synthesize(
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return Synthesis(family, yosys.version, kind.note, tuple(done[place] for place in range(1, len(jobs))), done[0])
+    found_in_order = [done[place] for place in range(len(jobs))]
+    first = found_in_order.pop(0) if whole else replace(top, left_out="synthesis was not asked for")
+    return Synthesis(family, yosys.version, kind.note, tuple(found_in_order), first)
 
 
 def read_sources(project: RtlProject, files: Iterable[str]) -> dict[str, bytes]:

@@ -35,6 +35,8 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=900.0)
     parser.add_argument("--sparsities", type=float, nargs="+", default=SPARSITIES)
     parser.add_argument("--stop-after", choices=("design", "simulate", "synthesize", "route"), default="route")
+    parser.add_argument("--layers-only", action="store_true", help="do not synthesise the whole design")
+    parser.add_argument("--workers", type=int, default=None, help="processes at a time")
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     data = digits()
@@ -88,9 +90,14 @@ def measure(
         simulation = project.simulate(data["x_test"], timeout_s=3600)
         row["latency_cycles"], row["interval_cycles"] = simulation.latency_cycles, simulation.interval_cycles
         row["different_outputs"] = int((simulation.output.reshape(outputs.shape) != outputs).sum())
-    limits: dict[str, Any] = {"timeout_s": chosen.timeout, "cache": folder / "cache", "on_step": tell}
+    limits: dict[str, Any] = {
+        "timeout_s": chosen.timeout,
+        "cache": folder / "cache",
+        "on_step": tell,
+        "workers": chosen.workers,
+    }
     if "synthesize" in steps:
-        synthesis = synthesize(project, chosen.family, **limits)
+        synthesis = synthesize(project, chosen.family, whole=not chosen.layers_only, **limits)
         row["synthesis"] = synthesis.to_json()
         row["kernels"] = kernels(design)
     if "route" in steps:

@@ -9,6 +9,8 @@ import pytest
 CHECKOUT = Path(__file__).parents[2]
 EXAMPLES = sorted((CHECKOUT / "examples").glob("*.py"))
 FLOWS = sorted((CHECKOUT / "flows").glob("*.py"))
+# What open hardware tools take minutes for.
+SLOW = {"keras_to_bitstream.py", "open_hardware.py"}
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.name)
@@ -22,7 +24,13 @@ def test_flows_stay_a_page(script):
 
 
 @pytest.mark.flow
-@pytest.mark.parametrize("script", [*EXAMPLES, *FLOWS], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path.name in SLOW else [])
+        for path in [*EXAMPLES, *FLOWS]
+    ],
+)
 def test_scripts_run(script, tmp_path):
     done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -137,6 +137,14 @@ def test_a_whole_that_does_not_end_leaves_the_sum_and_says_so(tiny, fakes):
     assert log.read_text() == "synthesising tiny\n"
 
 
+def test_the_layers_alone_are_enough_where_nobody_asks_for_the_whole(tiny, fakes):
+    calls = fake_yosys(fakes)
+    found = synthesize(tiny, "ecp5", whole=False)
+    assert sorted(calls.read_text().split()) == ["linear", "relu"]
+    assert [layer.layer for layer in found.layers] == ["linear", "relu"]
+    assert (found.total.lut, found.total_of, found.whole.left_out) == (112, SUM, "synthesis was not asked for")
+
+
 def test_a_total_with_an_unknown_layer_is_unknown(tiny, fakes):
     fake_yosys(fakes, "if top in ('tiny', 'relu'): time.sleep(60)")
     found = synthesize(tiny, "ecp5", timeout_s=1.5)
