@@ -133,6 +133,12 @@ BENCHES = {
         [(4, 3)],
         lambda a, b: [np.concatenate([a, b], axis=1)],
     ),
+    "fp_append": Bench(
+        instance("fp_append", ".WIDTH(6), .BEATS_A(2), .BEATS_B(3)", ("a", "b", "m")),
+        [(4, 1), (6, 1)],
+        [(10, 1)],
+        lambda a, b: [np.concatenate([a[:2], b[:3], a[2:], b[3:]])],
+    ),
     "fp_pipeline": Bench(PIPELINE, [(5, 1)], [(5, 1)], lambda x: [-1 - x]),
     "fp_line_buffer": Bench(LINE.replace("DEPTH_HERE", "3"), [(6, 1)], [(6, 2)], None),
     "fp_line_buffer_1": Bench(LINE.replace("DEPTH_HERE", "1"), [(6, 1)], [(6, 2)], None),

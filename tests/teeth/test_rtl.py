@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.emulate import emulate
+from fpgaprune.errors import RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import chain, to_verilog
 from fpgaprune.rtl.number import Number
@@ -37,7 +38,11 @@ def network():
 
 def agrees(design, project):
     x = samples(design, 6, 0)
-    return bool((simulate(project, x, stalls=0.3, seed=1).output.astype(np.float32) == emulate(design, x)).all())
+    try:
+        found = simulate(project, x, stalls=0.3, seed=1).output
+    except RtlError:
+        return False
+    return bool((found.astype(np.float32) == emulate(design, x)).all())
 
 
 def mutated(project, name, change):
@@ -60,7 +65,7 @@ def test_one_addition_less_is_seen(tmp_path):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("fp_window.v", lambda text: text.replace("columns_to_go <= KW - 1;", "columns_to_go <= KW;")),
+        ("fp_window.v", lambda text: text.replace("last_column ? KW - 1", "last_column ? KW")),
         ("fp_pad.v", lambda text: text.replace("? s_data : FILL", "? s_data : ~FILL")),
         ("fp_line_buffer.v", lambda text: text.replace("read_at <= 1;", "read_at <= 0;")),
         ("fp_fork.v", lambda text: text.replace("(a_done | a_ready) &", "")),

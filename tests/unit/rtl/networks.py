@@ -192,7 +192,7 @@ def _random_layer(net: Net, x: str) -> str:
     rng = net.rng
     h, w, _ = net.shape(x)
     filters = int(rng.integers(1, 5))
-    match int(rng.integers(9)):
+    match int(rng.integers(10)):
         case 0 | 1 if h > 2 and w > 2:
             stride = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
             return net.conv(x, filters, (3, 3), stride, tuple(int(p) for p in rng.integers(0, 2, 4)))
@@ -203,6 +203,11 @@ def _random_layer(net: Net, x: str) -> str:
             return net.merge(y, z, str(rng.choice(["add", "subtract", "average", "maximum", "minimum", "multiply"])))
         case 3:
             return net.concatenate(x, net.conv(x, filters, (3, 3), (1, 1), (1, 1, 1, 1)))
+        case 9:
+            # One image below or beside another: one of them waits for all of the other, or for a row.
+            y = net.conv(x, net.shape(x)[-1], (3, 3), (1, 1), (1, 1, 1, 1))
+            one, two = (x, y) if rng.random() < 0.5 else (y, x)
+            return net.concatenate(one, two, int(rng.integers(1, 3)))
         case 4 if h > 2 and w > 2:
             return net.depthwise(x, (3, 2), (1, 1))
         case 5 if h > 1 and w > 1:
