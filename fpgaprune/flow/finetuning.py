@@ -164,7 +164,7 @@ class _Work:
         """`masks`, and besides a free mask for each weight that a closure may come to lock."""
         from fpgaprune.weights import named_weights
 
-        if not self._config.select.close:
+        if self._config.select.close is False:
             return masks
         trained = {id(variable) for variable in self._model.trainable_variables}
         free = {
