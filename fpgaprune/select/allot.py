@@ -89,12 +89,10 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
         MaskError: a group cannot reach its share, or coupled weights have different ones.
     """
     for paths, share in _groups(units, shares, per_layer):
-        is_member = np.zeros(len(units.scores), dtype=bool)
-        for path in paths:
-            is_member[units.numbers[path]] = True
-        members = int(is_member.sum())
-        locked = int((is_member & units.locked).sum())
-        eligible = np.flatnonzero(is_member & ~(units.locked | units.kept))
+        span, is_member = _members(units, paths)
+        now_locked = units.locked[span]
+        members, locked = int(is_member.sum()), int((is_member & now_locked).sum())
+        eligible = np.flatnonzero(is_member & ~(now_locked | units.kept[span]))
         missing = round(share * members) - locked
         if missing > len(eligible):
             reachable = (locked + len(eligible)) / members
@@ -103,7 +101,7 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
                 f"{np.floor(reachable * 1e4) / 1e4:.4f} at most; ask for less or protect less"
             )
         if missing > 0:
-            units.locked[eligible[lowest(units.scores[eligible], missing)]] = True
+            now_locked[eligible[lowest(units.scores[span][eligible], missing)]] = True
 
 
 def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
@@ -114,6 +112,19 @@ def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     below = np.flatnonzero(scores < threshold)
     ties = np.flatnonzero(scores == threshold)[: count - len(below)]
     return np.concatenate([below, ties])
+
+
+def _members(units: Units, paths: list[str]) -> tuple[slice, NDArray[np.bool_]]:
+    """A run of units that holds those of `paths`, and which of it they are."""
+    numbers = [units.numbers[path] for path in paths]
+    rows = [row for row in numbers if isinstance(row, slice)]
+    whole = len(rows) < len(numbers)
+    start = 0 if whole else min(row.start for row in rows)
+    stop = len(units.scores) if whole else max(row.stop for row in rows)
+    is_member = np.zeros(stop - start, dtype=bool)
+    for row in numbers:
+        is_member[slice(row.start - start, row.stop - start) if isinstance(row, slice) else row - start] = True
+    return slice(start, stop), is_member
 
 
 def _groups(units: Units, shares: Mapping[str, tuple[str, float]], per_layer: bool) -> list[tuple[list[str], float]]:
