@@ -62,6 +62,9 @@ def select(
     min_free_per_output: MinFreePerOutput = 0,
     uncoupled: Annotated[bool, typer.Option("--uncoupled", help="Decide filters that are added one by one.")] = False,
     close: Annotated[bool, typer.Option("--close", help="Add the locks that follow from others.")] = False,
+    close_by: Annotated[
+        list[str] | None, typer.Option(help="The same by one rule only: bias, batch_norm or dead_inputs.")
+    ] = None,
     data: Annotated[str | None, typer.Option(help="'digits', an .npz or package.module:function.")] = None,
     samples: Samples = None,
     batch_size: Batch = 32,
@@ -89,7 +92,7 @@ def select(
         min_free=min_free,
         min_free_per_output=min_free_per_output,
         coupled=not uncoupled,
-        close=close,
+        close=close_by or close,
     )
     with Watcher(quiet=quiet or as_json) as watcher:
         watcher.stage("select", "running")

@@ -56,7 +56,7 @@ class SelectConfig(_Section):
     a table of globs to types: what it would round to zero is locked. `granularity` is `weight`, `kernel`, `filter`,
     `input_channel`, `n:m`, `block(4, 4)`, `multiplier(resource_unrolled, 9)`, or `multiplier` for that of `[target]`.
     `criterion` is a name or `package.module:function`; of the training data it sees the first `samples`. With `close`,
-    locks that follow from others are added.
+    locks that follow from others are added: by every rule, or by those named besides the one for unread channels.
     """
 
     locks: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class SelectConfig(_Section):
     min_free: int = Field(default=1, ge=0)
     min_free_per_output: int = Field(default=0, ge=0)
     coupled: bool = True
-    close: bool = False
+    close: bool | tuple[Literal["bias", "batch_norm", "dead_inputs"], ...] = False
 
     @field_validator("locks")
     @classmethod
@@ -337,7 +337,7 @@ def _first_problem(error: ValidationError) -> str:
 
 
 def _is_form(part: int | str) -> bool:
-    return part in SCHEDULES or str(part).startswith(("constrained-", "dict["))
+    return part in SCHEDULES or str(part).startswith(("constrained-", "dict[", "tuple[", "bool"))
 
 
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -102,11 +103,10 @@ class _Work:
 
         self._compile(restarts=True)
         shares = schedule.shares(self._sparsity)
-        done: list[int] = []
+        number = count()
 
         def train(_: Any, masks: MaskSet) -> None:
-            self._train(self._closed(masks), passed=len(done), rounds=len(shares))
-            done.append(len(done))
+            self._train(self._closed(masks), passed=next(number), rounds=len(shares))
 
         # Locked from the start, so that moments survive from round to round and nothing is traced again.
         lock(self._model, self._may_lock(self._selection))
@@ -164,7 +164,7 @@ class _Work:
         """`masks`, and besides a free mask for each weight that a closure may come to lock."""
         from fpgaprune.weights import named_weights
 
-        if not self._config.select.close:
+        if self._config.select.close is False:
             return masks
         trained = {id(variable) for variable in self._model.trainable_variables}
         free = {

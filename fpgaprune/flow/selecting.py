@@ -114,9 +114,11 @@ def close_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> tuple[Mas
     """
     from fpgaprune.select.closure import close
 
-    if not settings.close:
+    rules = settings.close
+    if rules is False:
         return masks, []
-    closed = close(masks, model)
+    named = {rule: rules is True or rule in rules for rule in ("bias", "batch_norm", "dead_inputs")}
+    closed = close(masks, model, **named)
     return closed.masks, closed.to_json()
 
 

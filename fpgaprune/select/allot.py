@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,13 @@ class Units:
     """Every unit of the weights in question; coupled ones stand once.
 
     Attributes:
-        numbers: weight path to the number of each of its units.
+        numbers: weight path to the number of each of its units: a slice where they stand in a row, which costs nothing.
         scores: of each unit.
         locked: True for units that are locked.
         kept: True for units that must not be locked further.
     """
 
-    numbers: dict[str, NDArray[np.intp]]
+    numbers: dict[str, NDArray[np.intp] | slice]
     scores: NDArray[np.float64]
     locked: NDArray[np.bool_]
     kept: NDArray[np.bool_]
@@ -43,25 +44,27 @@ def merge_units(
         coupled: weight path to the group of each unit, for weights that have groups.
         average: the score of a group is the mean of its units; else that of its first.
     """
-    numbers: dict[str, NDArray[np.intp]] = {}
+    values = np.concatenate(list(scores.values()))
+    if not coupled:
+        ends = np.cumsum([len(of_one) for of_one in scores.values()]).tolist()
+        slices = (slice(start, end) for start, end in pairwise([0, *ends]))
+        rows: dict[str, NDArray[np.intp] | slice] = dict(zip(scores, slices, strict=True))
+        return Units(rows, values, np.concatenate(list(locked.values())), np.zeros(len(values), dtype=bool))
+    numbers: dict[str, NDArray[np.intp] | slice] = {}
     group_numbers: dict[int, int] = {}
     count = 0
-    for path, values in scores.items():
+    for path, of_one in scores.items():
         if path not in coupled:
-            numbers[path] = np.arange(count, count + len(values))
-            count += len(values)
+            numbers[path] = np.arange(count, count + len(of_one))
+            count += len(of_one)
             continue
-        mine = np.empty(len(values), dtype=np.intp)
+        mine = np.empty(len(of_one), dtype=np.intp)
         for at, group in enumerate(coupled[path].tolist()):
             if group not in group_numbers:
                 group_numbers[group] = count
                 count += 1
             mine[at] = group_numbers[group]
         numbers[path] = mine
-    values = np.concatenate(list(scores.values()))
-    if not coupled:
-        # The numbers count up, and nothing has to be joined.
-        return Units(numbers, values, np.concatenate(list(locked.values())), np.zeros(count, dtype=bool))
     flat = np.concatenate(list(numbers.values()))
     free = np.concatenate([~flags for flags in locked.values()])
     if average:
@@ -86,21 +89,19 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
         MaskError: a group cannot reach its share, or coupled weights have different ones.
     """
     for paths, share in _groups(units, shares, per_layer):
-        is_member = np.zeros(len(units.scores), dtype=bool)
-        for path in paths:
-            is_member[units.numbers[path]] = True
-        members = np.flatnonzero(is_member)
-        locked = units.locked[members]
-        eligible = np.flatnonzero(~(locked | units.kept[members]))
-        missing = round(share * len(members)) - int(locked.sum())
+        span, is_member = _members(units, paths)
+        now_locked = units.locked[span]
+        members, locked = int(is_member.sum()), int((is_member & now_locked).sum())
+        eligible = np.flatnonzero(is_member & ~(now_locked | units.kept[span]))
+        missing = round(share * members) - locked
         if missing > len(eligible):
-            reachable = (int(locked.sum()) + len(eligible)) / len(members)
+            reachable = (locked + len(eligible)) / members
             raise MaskError(
                 f"sparsity {share} cannot be reached in {_names(paths)}: what must stay free leaves "
                 f"{np.floor(reachable * 1e4) / 1e4:.4f} at most; ask for less or protect less"
             )
         if missing > 0:
-            units.locked[members[eligible[lowest(units.scores[members[eligible]], missing)]]] = True
+            now_locked[eligible[lowest(units.scores[span][eligible], missing)]] = True
 
 
 def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
@@ -113,6 +114,19 @@ def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     return np.concatenate([below, ties])
 
 
+def _members(units: Units, paths: list[str]) -> tuple[slice, NDArray[np.bool_]]:
+    """A run of units that holds those of `paths`, and which of it they are."""
+    numbers = [units.numbers[path] for path in paths]
+    rows = [row for row in numbers if isinstance(row, slice)]
+    whole = len(rows) < len(numbers)
+    start = 0 if whole else min(row.start for row in rows)
+    stop = len(units.scores) if whole else max(row.stop for row in rows)
+    is_member = np.zeros(stop - start, dtype=bool)
+    for row in numbers:
+        is_member[slice(row.start - start, row.stop - start) if isinstance(row, slice) else row - start] = True
+    return slice(start, stop), is_member
+
+
 def _groups(units: Units, shares: Mapping[str, tuple[str, float]], per_layer: bool) -> list[tuple[list[str], float]]:
     owner: dict[int, str] = {}
     home = {path: path for path in shares}
@@ -123,11 +137,11 @@ def _groups(units: Units, shares: Mapping[str, tuple[str, float]], per_layer: bo
         return path
 
     by_name: dict[str, str] = {}
-    coupled = sum(len(numbers) for numbers in units.numbers.values()) > len(units.scores)
     for path, (name, _) in shares.items():
         if not per_layer:
             home[root(path)] = root(by_name.setdefault(name, path))
-        for number in units.numbers[path].tolist() if coupled else ():
+        numbers = units.numbers[path]
+        for number in () if isinstance(numbers, slice) else numbers.tolist():
             home[root(path)] = root(owner.setdefault(number, path))
     groups: dict[str, list[str]] = {}
     for path in shares:

@@ -206,14 +206,14 @@ def _lock_pattern(
 ) -> dict[str, Mask]:
     masks = {}
     for path, weight in question.weights.items():
-        partition = pattern.partition(path, weight.shape, question.axes[path])
+        pattern.partition(path, weight.shape, question.axes[path])  # refuses weights without channels
         if path in protected:
             masks[path] = np.ones(weight.shape, dtype=bool)
             continue
         values = np.broadcast_to(scores[path], weight.shape).astype(np.float64)
         if base is not None and path in base:
             values = np.where(base[path], values, -np.inf)
-        masks[path] = pattern.lock(values, partition)
+        masks[path] = pattern.lock(values, question.axes[path])
     return masks
 
 

@@ -24,11 +24,13 @@ class Partition:
         shape: of the weight.
         labels: number of each element's unit; broadcasts to `shape`.
         count: units.
+        in_order: whether the labels count up, so that nothing has to be moved.
     """
 
     shape: tuple[int, ...]
     labels: NDArray[np.intp]
     count: int
+    in_order: bool = False
 
     @property
     def flat(self) -> NDArray[np.intp]:
@@ -45,7 +47,9 @@ class Partition:
         # Where labels do not vary along an axis, the mean along it comes first: cheap, and the same mean.
         full = np.broadcast_to(scores, self.shape)
         constant = tuple(axis for axis, size in enumerate(self.labels.shape) if size == 1)
-        small = full.mean(axis=constant, keepdims=True, dtype=np.float64)
+        small: NDArray[np.float64] = full.mean(axis=constant, keepdims=True, dtype=np.float64)
+        if self.in_order:
+            return small.ravel()
         if self.labels.size == self.count:
             means = np.empty(self.count)
             means[self.labels.ravel()] = small.ravel()
@@ -67,7 +71,8 @@ class Partition:
 
     def spread(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """One flag for each element: that of its unit."""
-        return np.broadcast_to(flags[self.labels], self.shape).copy()
+        of_labels = flags.reshape(self.labels.shape) if self.in_order else flags[self.labels]
+        return np.broadcast_to(of_labels, self.shape).copy()
 
 
 class Granularity(Protocol):
@@ -190,23 +195,25 @@ class NofM:
         sides[axes.inputs[0]] = self.m
         return Block(tuple(sides)).partition(path, shape, axes)
 
-    def lock(self, scores: NDArray[np.float64], partition: Partition) -> NDArray[np.bool_]:
+    def lock(self, scores: NDArray[np.float64], axes: ChannelAxes) -> NDArray[np.bool_]:
         """The mask that keeps the `n` best elements of each group; of equal ones the later."""
-        flat = partition.flat
-        order = np.lexsort((scores.ravel(), flat))
-        sizes = partition.sizes()
-        ends = np.cumsum(sizes)
-        from_end = np.repeat(ends, sizes) - 1 - np.arange(flat.size)
-        free = np.empty(flat.size, dtype=bool)
-        free[order] = from_end < self.n
-        return free.reshape(partition.shape)
+        along = np.moveaxis(scores, axes.inputs[0], -1)
+        channels = along.shape[-1]
+        # A last group that is short is filled up with what is never better than its own elements.
+        fill = [(0, 0)] * (along.ndim - 1) + [(0, -channels % self.m)]
+        filled = np.pad(along, fill, constant_values=-np.inf)
+        groups = filled.reshape(-1, self.m)
+        best = np.argsort(groups, axis=-1, kind="stable")[:, self.m - self.n :]
+        free = np.zeros(groups.shape, dtype=bool)
+        np.put_along_axis(free, best, True, axis=-1)
+        return np.ascontiguousarray(np.moveaxis(free.reshape(filled.shape)[..., :channels], -1, axes.inputs[0]))
 
 
 def _numbered(shape: tuple[int, ...], kept: tuple[int, ...]) -> Partition:
     axes = {axis % len(shape) for axis in kept}
     small = tuple(size if axis in axes else 1 for axis, size in enumerate(shape))
     count = math.prod(small)
-    return Partition(shape, np.arange(count, dtype=np.intp).reshape(small), count)
+    return Partition(shape, np.arange(count, dtype=np.intp).reshape(small), count, in_order=True)
 
 
 def _along(axis: int, ndim: int) -> tuple[int, ...]:

@@ -126,3 +126,12 @@ def test_every_way_to_name_locks_is_reachable(tmp_path):
     assert not masks["conv1/kernel"][0, 0].any()
     assert not masks["conv1/kernel"][1, 1].any()
     assert masks.locked_count == 1 + 1 + int((abs(kernel) < 2**-8).sum())
+
+
+@pytest.mark.parametrize(
+    ("rules", "added"), [(True, {"conv1/bias", "conv2/kernel"}), (["bias"], {"conv1/bias"}), ([], set())]
+)
+def test_the_rules_that_add_locks_are_named(rules, added):
+    section = {"locks": ["conv1/kernel[..., 1]"], "close": rules}
+    _, additions = choose_masks(plain(), parse_config({"select": section}, "test").select, None, 0)
+    assert {addition["slice"].split("[")[0] for addition in additions} == added

@@ -90,6 +90,7 @@ def test_bad_input_is_one_line_exit_status_2_and_nothing_written(folder, argumen
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_sparsity_beyond_reach_names_the_largest(folder):
     options = ["--sparsity", "0.95", "--protect", "conv1/*", "--quiet"]
     done = fpgaprune("select", "model.keras", *options, "--out", "no.npz", folder=folder)

@@ -2,7 +2,10 @@
 
 import io
 import json
+import re
+import tomllib
 import zipfile
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -10,7 +13,7 @@ import pytest
 
 from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.flow.checking import check_flow
-from fpgaprune.flow.config import read_config
+from fpgaprune.flow.config import parse_config, read_config
 from fpgaprune.flow.data import load_data
 from fpgaprune.flow.schedule_config import PolynomialConfig, check_schedule
 
@@ -44,6 +47,7 @@ def test_the_default_is_whole():
         ("[select]\ngranularity = 'rows'", ["granularity 'rows' is unknown", "block(4, 4)"]),
         ("[select]\nfixed = 'fixed<8>'", ["select.fixed", "fixed-point type 'fixed<8>' cannot be read"]),
         ("[select]\nfixed = {'conv*' = 'int8'}", ["select.fixed", "fixed-point type 'int8' cannot be read"]),
+        ("[select]\nclose = ['gamma']", ["select.close.0 is 'gamma'", "'bias', 'batch_norm' or 'dead_inputs'"]),
         ("[select]\nsamples = 0", ["select.samples is 0", "greater than or equal to 1"]),
         ("[select]\nnormalize = 'sum'", ["select.normalize is 'sum'", "wanted one of none, mean"]),
         ("[finetune.schedule]\nkind = 'linear'", ["finetune.schedule", "'one_shot', 'polynomial_decay'"]),
@@ -232,3 +236,11 @@ def test_a_function_gives_data(tmp_path, monkeypatch):
     }.items():
         with pytest.raises(DataError, match=message):
             load_data(source)
+
+
+def test_what_the_documentation_shows_is_allowed():
+    page = Path(__file__).parents[3] / "docs" / "select.md"
+    flows = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+    assert len(flows) == 2
+    for text in flows:
+        parse_config(tomllib.loads(text), page.name)
