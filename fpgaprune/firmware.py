@@ -58,6 +58,8 @@ def read_typedefs(firmware: Path) -> dict[str, str]:
     for name in ("defines.h", "parameters.h"):
         if (firmware / name).is_file():
             return parse_typedefs(read_text(firmware / name))
+    if not firmware.is_dir():
+        raise FirmwareError(f"{firmware} does not exist; wanted the firmware of an hls4ml project")
     raise FirmwareError(
         f"{firmware} holds neither defines.h nor parameters.h; wanted the firmware of an hls4ml project"
     )
