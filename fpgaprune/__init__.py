@@ -45,6 +45,7 @@ _HOMES = {
     "Target": "fpgaprune.target",
     "apply_removal": "fpgaprune.remove.apply",
     "certify": "fpgaprune.certify.links",
+    "check_verilog": "fpgaprune.rtl",
     "close": "fpgaprune.select.closure",
     "emulate": "fpgaprune.emulate",
     "equivalence": "fpgaprune.remove.proof",

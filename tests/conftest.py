@@ -1,5 +1,15 @@
-"""Settings for every test: quiet TensorFlow, explicit seeds."""
+"""Settings for every test: quiet TensorFlow, explicit seeds, caches below the tests' own folder."""
 
 import os
 
+import pytest
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """What is compiled once for all simulations is compiled once for all tests."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FPGAPRUNE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield

@@ -126,6 +126,10 @@ class Chain:
         """A register cuts the paths between this layer and the one before it."""
         self._module("fp_register", self.stream, (), self.need, 2)
 
+    def queue(self, depth: int) -> None:
+        """Up to `depth` beats wait; it cuts paths as a register does."""
+        self._module("fp_fifo", self.stream, (("DEPTH", max(depth, 2)),), self.need, depth)
+
     def relaid(self, lanes: int) -> None:
         """Each beat has `lanes` values."""
         have = self.stream.lanes

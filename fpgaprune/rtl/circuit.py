@@ -130,6 +130,8 @@ class Circuit:
         x = self.nodes[a]
         if shift == 0:
             return a
+        # Beyond its own width a value is all sign.
+        shift = min(shift, x.width - 1)
         low, high = x.low >> shift, x.high >> shift
         if low == high:
             return self.const(low)
@@ -248,8 +250,7 @@ class Circuit:
                 low, high = node.params
                 result = np.where((args[0] >= low) & (args[0] <= high), args[0], 0)
             case "less":
-                result = (args[0] < args[1]).astype(object)
-                result = np.where(result, 1, 0).astype(object)
+                result = np.where(args[0] < args[1], 1, 0)
             case "max":
                 result = np.maximum(args[0], args[1])
             case "select":

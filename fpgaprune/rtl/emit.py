@@ -224,9 +224,10 @@ def _fitted(text: str, circuit: Circuit, place: int, width: int) -> str:
 
 
 def _modulo(text: str, node: Node, width: int) -> str:
-    if node.width <= width:
-        return text
-    return _signed(node.low, width) if node.op == "const" else f"$signed({text}[{width - 1}:0])"
+    if node.op == "const":
+        # A literal's minus sign needs one bit more than the smallest number of a width has.
+        return text if node.width < width else _signed(node.low, width)
+    return text if node.width <= width else f"$signed({text}[{width - 1}:0])"
 
 
 def _signed(value: int, width: int) -> str:

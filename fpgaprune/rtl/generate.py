@@ -14,15 +14,15 @@ import numpy as np
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate.kinds import steps_of
 from fpgaprune.emulate.run import emulate
-from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
 from fpgaprune.files import write_bytes
-from fpgaprune.rtl.chain import Chain, Link, Need, Stream
+from fpgaprune.rtl.chain import Chain, Need, Stream
 from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.kinds import PAIRED, RULES
 from fpgaprune.rtl.layer_text import LayerText, header, layer_text
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.options import Options
+from fpgaprune.rtl.pairing import Pair, pair
 from fpgaprune.rtl.project import RtlLayer, RtlPort, RtlProject
 from fpgaprune.rtl.solve import AdderSolver
 from fpgaprune.rtl.top import Placed, Wire, top_text
@@ -175,13 +175,16 @@ class _Network:
     def _layer(self, layer: LayerSpec, context: Context) -> None:
         sources = [self._take(name) for name in layer.inputs]
         self.solver.notes.clear()
-        befores: list[Chain] = []
+        met: Pair | None = None
+        needs = sources[0].needs
         try:
             if layer.kind in PAIRED:
-                befores, chain, sources = self._paired(layer, context.step, sources)
+                met = pair(layer.kind, context.step, (Chain.begin(sources[0].stream), Chain.begin(sources[1].stream)))
+                chain = met.chain
+                needs = met.needs((sources[0].needs, sources[1].needs))
+                sources = self._with_room(layer, sources, met, needs)
             else:
                 chain = Chain.begin(sources[0].stream)
-                chain.need = np.arange(1, chain.stream.beats + 1)
             RULES[layer.kind](context, chain)
         except (DesignError, RtlError, UnsupportedLayerError) as error:
             message = str(error)
@@ -189,34 +192,18 @@ class _Network:
             raise type(error)(message if message.startswith("layer ") else head + message) from error
         chain.renamed(layer.output_shape)
         chain.notes += self.solver.notes
-        self._hand_on(layer, sources, befores, chain)
+        self._hand_on(layer, sources, met, chain, {name: need[chain.need - 1] for name, need in needs.items()})
 
-    def _paired(self, layer: LayerSpec, step: Step, sources: list[_Edge]) -> tuple[list[Chain], Chain, list[_Edge]]:
-        """Two streams brought to beats of one kind, with enough room before they meet."""
-        befores = [Chain.begin(edge.stream) for edge in sources]
-        _match(layer, befores, step)
-        one, two = (before.stream for before in befores)
-        needs = [
-            {name: need[before.need - 1] for name, need in edge.needs.items()}
-            for edge, before in zip(sources, befores, strict=True)
-        ]
-        held = [edge.held + before.held for edge, before in zip(sources, befores, strict=True)]
+    def _with_room(
+        self, layer: LayerSpec, sources: list[_Edge], met: Pair, together: Mapping[str, Need]
+    ) -> list[_Edge]:
+        """Streams that wait for each other in queues: as long as they must be, and as the delays between them."""
+        held = [edge.held + before.held for edge, before in zip(sources, met.befores, strict=True)]
         roomy = []
         for place, edge in enumerate(sources):
-            # The room is made before whatever brings the beats to their kind.
-            room = _room(needs[place], needs[1 - place], befores[place].need, held[place], held[1 - place])
-            roomy.append(self._with_fifo(layer, edge, place, room))
-        shape = one.shape if math.prod(one.shape) >= math.prod(two.shape) else two.shape
-        if layer.kind == "Concatenate":
-            shape = layer.output_shape
-        both = replace(
-            one,
-            shape=shape,
-            lanes=one.lanes + two.lanes,
-            low=min(one.low, two.low),
-            high=max(one.high, two.high),
-        )
-        return befores, Chain.begin(both), roomy
+            room = met.room(place, edge.needs, together)
+            roomy.append(self._with_fifo(layer, edge, place, room + max(0, held[1 - place] - held[place]) + 2))
+        return roomy
 
     def _with_fifo(self, layer: LayerSpec, edge: _Edge, place: int, depth: int) -> _Edge:
         self.library.add("fp_fifo")
@@ -225,15 +212,10 @@ class _Network:
         self.placed.append(Placed.fifo(name, edge.stream.bits, depth, edge.wire, wire))
         return replace(edge, wire=wire)
 
-    def _hand_on(self, layer: LayerSpec, sources: list[_Edge], befores: list[Chain], chain: Chain) -> None:
-        own = chain.need - 1
-        needs: dict[str, Need] = {}
-        for place, edge in enumerate(sources):
-            through = befores[place].need[own] - 1 if befores else own
-            for name, need in edge.needs.items():
-                found = need[through]
-                needs[name] = np.maximum(needs[name], found) if name in needs else found
-        text = self._text(layer, sources, befores, chain)
+    def _hand_on(
+        self, layer: LayerSpec, sources: list[_Edge], met: Pair | None, chain: Chain, needs: dict[str, Need]
+    ) -> None:
+        text = self._text(layer, sources, met, chain)
         held = max(edge.held for edge in sources) + chain.held + (text.depth if text else 0)
         if text is None:
             # Nothing is done to the beats: the stream goes on under another name.
@@ -244,16 +226,18 @@ class _Network:
         name = self.names[layer.name]
         self.placed.append(Placed.layer(name, text.clocked, [edge.wire for edge in sources], wire))
 
-    def _text(self, layer: LayerSpec, sources: list[_Edge], befores: list[Chain], chain: Chain) -> LayerText | None:
-        if not befores and not chain.links:
+    def _text(self, layer: LayerSpec, sources: list[_Edge], met: Pair | None, chain: Chain) -> LayerText | None:
+        if met is None and not chain.links:
             return None
-        prefixes = ("a", "b") if befores else ("s",)
-        links: list[list[Link]] = [before.links for before in befores] or [[]]
-        ports = [(prefix, edge.stream.bits, row) for prefix, edge, row in zip(prefixes, sources, links, strict=True)]
+        rows = [before.links for before in met.befores] if met else [[]]
+        ports = [
+            (prefix, edge.stream.bits, row)
+            for prefix, edge, row in zip("ab" if met else "s", sources, rows, strict=True)
+        ]
         shapes = f"{' and '.join(_shape(edge.stream.shape) for edge in sources)} -> {_shape(layer.output_shape)}"
         types = {role: str(kind) for role, kind in layer.types.items()}
         head = header(_head(self.design, layer, shapes, types, chain))
-        text = layer_text(self.names[layer.name], ports, chain, self.options.levels, head)
+        text = layer_text(self.names[layer.name], ports, met.module if met else None, chain, self.options.levels, head)
         files = sorted(f"{FOLDER}/{name}" for name in (*text.files, *(f"{module}.v" for module in text.library)))
         self.layers.append(
             RtlLayer(
@@ -302,55 +286,6 @@ class _Network:
                 stale.unlink()
         project.save()
         return project
-
-
-def _match(layer: LayerSpec, befores: list[Chain], step: Step) -> None:
-    """Both streams have beats that belong together."""
-    one, two = befores
-    if layer.kind == "Concatenate":
-        rank = len(one.stream.shape)
-        axis = int(step.attribute("axis"))
-        if axis not in (-1, rank):
-            raise UnsupportedLayerError(f"concatenation along axis {axis} has no Verilog; only the last has")
-        if rank == 1:
-            for chain in befores:
-                chain.gather(chain.stream.beats)
-        else:
-            for chain in befores:
-                chain.relaid(chain.stream.shape[-1])
-    else:
-        sizes = [math.prod(chain.stream.shape) for chain in befores]
-        if sizes[0] == sizes[1]:
-            two.relaid(one.stream.lanes)
-        else:
-            small, large = (one, two) if sizes[0] < sizes[1] else (two, one)
-            small.gather(small.stream.beats)
-            if large.stream.lanes != small.stream.lanes:
-                raise UnsupportedLayerError(
-                    f"a merge of {_shape(one.stream.shape)} with {_shape(two.stream.shape)} has no Verilog; the "
-                    "smaller input must have one value for each channel"
-                )
-            small.repeat(large.stream.beats)
-    # Values side by side have one width and one point.
-    kinds = [chain.stream.kind() for chain in befores]
-    if kinds[0] != kinds[1]:
-        fraction = max(kind.fraction for kind in kinds)
-        for chain in befores:
-            chain.compute_lanes("align", lambda x: x.at_fraction(fraction))
-        width = max(chain.stream.width for chain in befores)
-        for chain in befores:
-            chain.widened(width)
-
-
-def _room(own: Mapping[str, Need], other: Mapping[str, Need], beats: Need, held: int, other_held: int) -> int:
-    """Beats that come before the other stream's beat that they meet, at most, and the clocks between them."""
-    most = 0
-    for name in own.keys() & other.keys():
-        ahead = np.searchsorted(own[name], other[name], side="right") - np.arange(len(own[name]))
-        most = max(most, int(ahead.max(initial=0)))
-    # Counted in the beats that wait, of which several may make one that meets.
-    share = max(1, math.ceil(int(beats[-1]) / len(beats)))
-    return max(2, most * share + max(0, other_held - held) + 2)
 
 
 def _shape(shape: tuple[int, ...]) -> str:

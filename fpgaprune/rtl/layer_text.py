@@ -38,23 +38,28 @@ def header(lines: Sequence[str]) -> str:
 
 
 def layer_text(
-    module: str, ports: Sequence[tuple[str, int, Sequence[Link]]], chain: Chain, levels: int, head: str
+    module: str,
+    ports: Sequence[tuple[str, int, Sequence[Link]]],
+    meeting: Module | None,
+    chain: Chain,
+    levels: int,
+    head: str,
 ) -> LayerText:
     """The module of a layer.
 
     Args:
         module: its name.
         ports: for each stream that it reads: prefix, bits, and the modules before the streams meet.
+        meeting: the module in which two streams meet.
         chain: the modules behind that.
         levels: adder levels between two registers.
         head: the comment at the top of each file.
     """
     writer = _Writer(module, levels, head)
     ends = [writer.row(links, prefix, bits) for prefix, bits, links in ports]
-    if len(ends) == 2:
-        (a, bits_a), (b, bits_b) = ends
-        writer.join(a, bits_a, b, bits_b)
-        start, bits = "pair", bits_a + bits_b
+    if meeting is not None:
+        writer.meet(meeting, ends[0][0], ends[1][0])
+        start, bits = "pair", meeting.after
     else:
         start, bits = ends[0]
     end, bits = writer.row(chain.links, start, bits)
@@ -106,12 +111,17 @@ class _Writer:
             name = after
         return name, bits
 
-    def join(self, a: str, bits_a: int, b: str, bits_b: int) -> None:
+    def meet(self, link: Module, a: str, b: str) -> None:
         """The streams `a` and `b` have become `pair`."""
-        self.library.add("fp_join")
+        self.library.add(link.name)
+        clock = ""
+        if link.name == "fp_append":
+            self.clocked = True
+            clock = "        .clk(clk), .rst(rst),\n"
+        parameters = ", ".join(f".{name}({value})" for name, value in link.parameters)
         self.body += (
-            f"    wire [{bits_a + bits_b - 1}:0] pair_data;\n    wire pair_valid;\n    wire pair_ready;\n"
-            f"    fp_join #(.WIDTH_A({bits_a}), .WIDTH_B({bits_b})) both (\n"
+            f"    wire [{link.after - 1}:0] pair_data;\n    wire pair_valid;\n    wire pair_ready;\n"
+            f"    {link.name} #({parameters}) both (\n{clock}"
             f"        .a_data({a}_data), .a_valid({a}_valid), .a_ready({a}_ready),\n"
             f"        .b_data({b}_data), .b_valid({b}_valid), .b_ready({b}_ready),\n"
             "        .m_data(pair_data), .m_valid(pair_valid), .m_ready(pair_ready)\n    );\n"

@@ -13,6 +13,9 @@ from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.sums import Weights, balanced, weighted
 
+# Beats that wait before a folded layer, for a pooled image comes row by row in bursts.
+_QUEUE = 32
+
 
 def dense(context: Context, chain: Chain) -> None:
     """Every input times every weight: at once, or a few inputs a clock with the weights in memory."""
@@ -103,7 +106,7 @@ def _fold(context: Context, chain: Chain, weights: Weights, clocks: int) -> None
     inputs, outputs = weights.matrix.shape
     start = chain.stream.lanes
     lanes = next(n for n in range(1, start + 1) if start % n == 0 and (inputs // n <= clocks or n == start))
-    chain.register()
+    chain.queue(min(chain.stream.beats, _QUEUE))
     chain.scatter(start // lanes)
     beats = chain.stream.beats
     rows = weights.matrix.reshape(beats, lanes, outputs)

@@ -25,9 +25,10 @@ from fpgaprune.rtl.project import RtlPort, RtlProject
 from fpgaprune.target import hardware_path
 
 _PIP = "pip install 'fpgaprune[rtl]'"
-# Generated C++ in files that a compiler takes seconds for.
+# Generated C++ in files that a compiler takes seconds for: statements in one, and bytes compiled together.
 _SPLIT = "4000"
-_FLAGS = ("-O1", "-std=c++20", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0")
+_UNIT_BYTES = 400_000
+_FLAGS = ("-std=c++20", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0")
 _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 _COMPLAINTS = {
     5: "no beat moved for {timeout} clocks: the design is stuck",
@@ -222,14 +223,15 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
         target = shared / f"{Path(name).stem}.o"
         if not target.exists():
             jobs.append((shared, str(root / "include" / name), target))
-    sources = sorted(path.name for path in model.glob("*.cpp"))
+    sources = _units(model)
     jobs += [(model, name, model / f"{Path(name).stem}.o") for name in sources]
 
     def compile_one(job: tuple[Path, str, Path]) -> None:
         place, source, target = job
+        level = "-O0" if source.startswith("slow") else "-O1"
         # A name of its own until it is whole, for another process may compile the same.
         partial = target.with_name(f".{target.name}.{os.getpid()}")
-        command = [*compiler, *_FLAGS, *includes, "-w", "-c", source, "-o", str(partial.resolve())]
+        command = [*compiler, level, *_FLAGS, *includes, "-w", "-c", source, "-o", str(partial.resolve())]
         run_tool(command, place, timeout_s, log_name=f".{target.stem}.{os.getpid()}.log", product="C++")
         partial.replace(target)
         (place / f".{target.stem}.{os.getpid()}.log").unlink(missing_ok=True)
@@ -239,6 +241,30 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
     return [str((shared / f"{Path(name).stem}.o").resolve()) for name in _RUNTIME] + [
         f"{Path(name).stem}.o" for name in sources
     ]
+
+
+def _units(model: Path) -> list[str]:
+    """Files that include the generated ones, for most of a small file's compilation is its headers.
+
+    What Verilator calls slow runs once, and is compiled as it stands.
+    """
+    made: list[str] = []
+    for kind in ("slow", "fast"):
+        names = sorted(path.name for path in model.glob("*.cpp") if path.stem.endswith("__Slow") == (kind == "slow"))
+        groups: list[list[str]] = [[]]
+        size = 0
+        for name in [name for name in names if not name.startswith(("slow", "fast"))]:
+            length = (model / name).stat().st_size
+            if size + length > _UNIT_BYTES and groups[-1]:
+                groups.append([])
+                size = 0
+            groups[-1].append(name)
+            size += length
+        for number, group in enumerate(groups):
+            unit = f"{kind}{number}.cpp"
+            write_bytes(model / unit, "".join(f'#include "{name}"\n' for name in group).encode())
+            made.append(unit)
+    return made
 
 
 def _shared_folder(compiler: list[str], root: Path) -> Path:

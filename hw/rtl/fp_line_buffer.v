@@ -1,4 +1,4 @@
-// What came in DEPTH enabled clocks ago comes out; DEPTH is at least 1.
+// What came in DEPTH enabled clocks before what comes in now comes out; DEPTH is at least 1.
 // The place that is read is never the one that is written, so any block memory will do.
 // Counters have the bits that their limits need, and limits are integers: the widths differ on purpose.
 /* verilator lint_off WIDTHEXPAND */

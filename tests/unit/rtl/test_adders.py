@@ -1,0 +1,125 @@
+"""Adders of constant matrices."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fpgaprune.errors import RtlError, ToolError
+from fpgaprune.rtl import da4ml_solver, solve
+from fpgaprune.rtl.adders import AdderGraph, share, signed_digits
+from fpgaprune.rtl.options import Options
+from fpgaprune.rtl.solve import AdderSolver
+
+matrices = st.tuples(st.integers(1, 7), st.integers(1, 6)).flatmap(
+    lambda shape: arrays(np.int64, shape, elements=st.integers(-300, 300))
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(matrices, st.booleans())
+def test_adders_multiply_by_their_matrix(matrix, search):
+    assert (share(matrix, search).matrix() == matrix).all()
+
+
+@given(st.integers(-(1 << 40), 1 << 40))
+@settings(derandomize=True, deadline=None)
+def test_signed_digits_have_no_neighbours(value):
+    digits = signed_digits(value)
+    assert sum(sign << shift for shift, sign in digits) == value
+    assert all(b - a > 1 for (a, _), (b, _) in pairwise(digits))
+
+
+def test_sharing_saves_adders():
+    rng = np.random.default_rng(0)
+    matrix = rng.integers(-31, 32, (60, 10))
+    plain, shared = share(matrix, search=False), share(matrix)
+    # da4ml 0.5.2 finds 669 for a matrix of this size and kind.
+    assert len(shared.sums) < 0.7 * len(plain.sums)
+    assert len(shared.sums) < 720
+
+
+def test_a_zero_takes_part_in_nothing():
+    rng = np.random.default_rng(1)
+    matrix = rng.integers(-31, 32, (12, 5))
+    matrix[3:6] = 0
+    used = {place for item in share(matrix).sums for place in (item.a, item.b)}
+    assert not used & {3, 4, 5}
+    assert share(np.zeros((4, 3), np.int64)).sums == ()
+
+
+def test_a_large_matrix_is_searched_in_blocks():
+    rng = np.random.default_rng(2)
+    matrix = rng.integers(-127, 128, (160, 3))
+    assert (share(matrix).matrix() == matrix).all()
+
+
+def test_an_answer_of_da4ml_is_read_as_adders():
+    # y0 = 6 a - b and y1 = -(a + b / 2) * 2: a shift of inputs, one to the right, and signs between the two matrices.
+    first = {
+        "ops": [[0, -1, -1, 0], [1, -1, -1, 0], [0, 1, 0, -1]],
+        "inp_shifts": [0, 0],
+        "out_idxs": [0, 1, 2],
+        "out_shifts": [1, 0, 1],
+        "out_negs": [False, True, True],
+    }
+    second = {
+        "ops": [[0, -1, -1, 0], [1, -1, -1, 0], [2, -1, -1, 0], [0, 0, 0, 1], [3, 1, 0, 0]],
+        "inp_shifts": [0, 0, 0],
+        "out_idxs": [4, 2, -1],
+        "out_shifts": [0, 0, 0],
+        "out_negs": [False, False, False],
+    }
+    graph = da4ml_solver._graph([first, second], 2)
+    assert graph.matrix().tolist() == [[6, -2, 0], [-1, -1, 0]]
+
+
+def test_solved_adders_are_kept_and_checked_when_read(tmp_path, monkeypatch):
+    matrix = np.array([[3, 5], [7, -9]])
+    solver = AdderSolver(Options(cache=tmp_path))
+    first = solver(matrix, 0, 15)
+    (kept,) = tmp_path.iterdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(solve, "share", lambda *args, **kwargs: pytest.fail("solved again"))
+        assert AdderSolver(Options(cache=tmp_path))(matrix, 0, 15) == first
+    # A file that holds something else is not believed.
+    kept.write_text(json.dumps(share(matrix + 1).to_json()))
+    assert AdderSolver(Options(cache=tmp_path))(matrix, 0, 15) == first
+    kept.write_text("{")
+    assert AdderSolver(Options(cache=tmp_path))(matrix, 0, 15) == first
+
+
+def test_a_solver_that_gives_another_matrix_is_refused(monkeypatch):
+    monkeypatch.setattr(solve, "share", lambda matrix, search=True: AdderGraph(2, (), share(matrix * 0).exits))
+    with pytest.raises(RtlError, match="solver 'shared' gave adders of another matrix"):
+        AdderSolver(Options())(np.array([[3, 5], [7, -9]]), 0, 15)
+
+
+def test_da4ml_that_is_missing_is_named_with_its_installation(monkeypatch):
+    def missing(name):
+        raise da4ml_solver.importlib.metadata.PackageNotFoundError
+
+    monkeypatch.setattr(da4ml_solver.importlib.metadata, "version", missing)
+    with pytest.raises(ToolError, match=r"da4ml was not found: pip install 'fpgaprune\[rtl\]'"):
+        AdderSolver(Options(adders="da4ml"))(np.array([[3]]), 0, 1)
+
+
+def test_da4ml_that_takes_too_long_is_replaced_and_said(monkeypatch):
+    def slow(*args):
+        raise ToolError("python ran longer than 1 s in here and was stopped")
+
+    monkeypatch.setattr(da4ml_solver, "solve", slow)
+    solver = AdderSolver(Options(adders="da4ml", solver_seconds=1))
+    assert (solver(np.array([[3, 5]]), 0, 1).matrix() == [[3, 5]]).all()
+    assert solver.notes == ["da4ml did not end within 1 s: shared adders stand in, exact as well"]
+
+
+@pytest.mark.slow
+def test_da4ml_solves_the_same_matrix():
+    pytest.importorskip("da4ml")
+    matrix = np.random.default_rng(0).integers(-31, 32, (9, 4))
+    assert (AdderSolver(Options(adders="da4ml", solver_seconds=1500))(matrix, 0, 255).matrix() == matrix).all()

@@ -1,0 +1,207 @@
+"""What `to_verilog` writes, and what it refuses."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl import Options, emit, to_verilog
+
+from .networks import Net, random_design
+
+
+def written(project):
+    return {name: (project.path / name).read_bytes() for name in project.files}
+
+
+def small(seed=0, io_type="io_stream"):
+    net = Net(np.random.default_rng(seed), io_type)
+    x = net.conv(net.input(5, 5, 2), 3)
+    return net.design(net.dense(net.flatten(net.activation(x, "relu")), 4))
+
+
+def changed(design, name, **weights):
+    layers = [replace(la, weights={**la.weights, **weights}) if la.name == name else la for la in design.layers]
+    return replace(design, layers=tuple(layers))
+
+
+def named(design, kind):
+    return next(layer for layer in design.layers if layer.kind == kind)
+
+
+def test_two_generations_are_equal_byte_by_byte(tmp_path):
+    design = random_design(5, 3)
+    one, two = to_verilog(design, tmp_path / "a"), to_verilog(design, tmp_path / "b")
+    assert written(one) == written(two)
+    assert (one.path / "project.json").read_bytes() == (two.path / "project.json").read_bytes()
+
+
+def test_each_layer_says_what_it_is(tmp_path):
+    design = small()
+    project = to_verilog(design, tmp_path)
+    conv = named(design, "Conv2D")
+    kept = int(np.count_nonzero(conv.weights["weight"]))
+    text = (tmp_path / "rtl" / f"{conv.name}.v").read_text()
+    assert text.startswith(
+        f"// Layer {conv.name} (Conv2D) of design net.\n// Shapes: 5x5x2 -> 3x3x3.\n// Types: accum "
+    )
+    assert f"// Multiplications by constants: {kept} kept, {conv.weights['weight'].size - kept} dropped.\n" in text
+    layer = next(row for row in project.layers if row.layer == conv.name)
+    assert (layer.kept, layer.kept + layer.dropped) == (kept, conv.weights["weight"].size)
+
+
+def test_a_smaller_design_leaves_nothing_of_a_larger_one(tmp_path):
+    to_verilog(random_design(5, 3), tmp_path)
+    project = to_verilog(small(), tmp_path)
+    assert {f"rtl/{path.name}" for path in (tmp_path / "rtl").iterdir()} == set(project.files)
+
+
+def test_files_stay_below_their_size_however_large_the_layer(tmp_path, monkeypatch):
+    monkeypatch.setattr(emit, "_PART_CHARACTERS", 3_000)
+    net = Net(np.random.default_rng(0))
+    design = net.design(net.conv(net.input(6, 6, 3), 6))
+    project = to_verilog(design, tmp_path)
+    parts = [name for name in project.files if "_part" in name]
+    assert len(parts) > 2
+    assert all((tmp_path / name).stat().st_size < 3 * 3_000 for name in parts)
+
+
+def test_changing_one_kept_weight_changes_the_verilog_of_its_layer_alone(tmp_path):
+    design = small()
+    conv = named(design, "Conv2D")
+    places = np.argwhere(conv.weights["weight"])
+    rng = np.random.default_rng(0)
+    before = written(to_verilog(design, tmp_path / "before"))
+    for number, place in enumerate(rng.permutation(places)[:5]):
+        weight = conv.weights["weight"].copy()
+        low, high = design[conv.name].types["weight"].raw_min, design[conv.name].types["weight"].raw_max
+        weight[tuple(place)] += 1 if weight[tuple(place)] + 1 not in (0, high + 1) else -1
+        assert low <= weight.min()
+        after = written(to_verilog(changed(design, conv.name, weight=weight), tmp_path / str(number)))
+        differing = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+        assert differing
+        assert all(name.startswith(f"rtl/{conv.name}") for name in differing)
+
+
+def test_a_locked_kernel_is_absent_from_the_verilog(tmp_path):
+    """A layer with locked kernels gives the Verilog of the layer described without them."""
+    net = Net(np.random.default_rng(4))
+    design = net.design(net.conv(net.input(5, 5, 4), 3))
+    conv = named(design, "Conv2D")
+    weight = conv.weights["weight"].copy()
+    weight[:, :, [0, 2], :] = 0
+    locked = to_verilog(changed(design, conv.name, weight=weight), tmp_path / "locked")
+    sums = (tmp_path / "locked" / "rtl" / f"{conv.name}_sums.v").read_text()
+    # No wire reads the bits of a channel whose every kernel is locked.
+    width = design[design.layers[0].name].types["result"].width
+    read = [int(high) for high in re.findall(r"in_data\[(\d+):\d+\]", sums)]
+    channels = {high // width % 4 for high in read}
+    assert channels == {1, 3}
+    # The layer without these channels has the same adders: only the places on the input bus differ.
+    narrow_net = Net(np.random.default_rng(4))
+    narrow = narrow_net.design(narrow_net.conv(narrow_net.input(5, 5, 2), 3))
+    narrow = replace(
+        narrow,
+        layers=tuple(
+            replace(layer, types=other.types, weights={**conv.weights, "weight": weight[:, :, [1, 3]]})
+            if layer.kind == "Conv2D"
+            else replace(layer, types=other.types)
+            for layer, other in zip(narrow.layers, design.layers, strict=True)
+        ),
+    )
+    without = to_verilog(narrow, tmp_path / "narrow")
+    assert _adders(locked, conv.name) == _adders(without, conv.name)
+    assert _adders(locked, conv.name) != _adders(to_verilog(design, tmp_path / "free"), conv.name)
+
+
+def _adders(project, name):
+    """The lines of a datapath with its values numbered in the order of their appearance."""
+    text = (project.path / "rtl" / f"{name}_sums.v").read_text()
+    body = text[text.index(");") :]
+    body = re.sub(r"in_data\[\d+:\d+\]", "in_data[]", body)
+    numbers = {}
+    return re.sub(r"\bv(\d+)", lambda m: f"v{numbers.setdefault(m[1], len(numbers))}", body)
+
+
+def test_zeros_that_are_not_mentioned_change_nothing(tmp_path):
+    """A filter whose kernels are locked one by one, or all together, gives the same Verilog."""
+    design = small(1)
+    conv = named(design, "Conv2D")
+    one, two = conv.weights["weight"].copy(), conv.weights["weight"].copy()
+    one[..., 1] = 0
+    for channel in range(two.shape[2]):
+        two[:, :, channel, 1] = -0
+    first = to_verilog(changed(design, conv.name, weight=one), tmp_path / "a")
+    assert written(first) == written(to_verilog(changed(design, conv.name, weight=two), tmp_path / "b"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "message"),
+    [
+        ("LSTM", {}, r"layer 'odd' is a LSTM, which has no Verilog; those that have: Activation, "),
+        (
+            "Softmax",
+            {"implementation": "legacy", "table_size": 1024},
+            r"layer 'odd' \(Softmax\): softmax implementation 'legacy' has no Verilog; those that have: stable, ",
+        ),
+    ],
+)
+def test_a_layer_without_verilog_is_named_and_nothing_is_written(kind, attributes, message, tmp_path):
+    design = small()
+    last = design.layers[-1]
+    odd = replace(last, name="odd", kind=kind, inputs=(last.name,), weights={}, attributes=attributes)
+    with pytest.raises(UnsupportedLayerError, match=message):
+        to_verilog(replace(design, layers=(*design.layers, odd), outputs=("odd",)), tmp_path / "out")
+    assert not (tmp_path / "out" / "rtl").exists()
+
+
+def test_types_beyond_64_bits_are_refused():
+    with pytest.raises(DesignError, match="fixed-point width is 65 bits; wanted 1 to 64"):
+        FixedType(65, 10)
+
+
+def test_what_the_emulator_cannot_compute_exactly_is_refused(tmp_path):
+    design = small()
+    wide = FixedType(64, 10)
+    layers = tuple(
+        replace(la, types={**la.types, "result": wide}) if la.kind in ("Input", "Conv2D") else la
+        for la in design.layers
+    )
+    with pytest.raises(DesignError, match=r"an intermediate value needs \d+ bits"):
+        to_verilog(replace(design, layers=layers), tmp_path)
+
+
+def test_a_layer_that_nothing_reads_is_named(tmp_path):
+    design = small()
+    extra = replace(design.layers[0], name="idle")
+    with pytest.raises(RtlError, match="layer 'idle' is read by nothing and is no output"):
+        to_verilog(replace(design, layers=(*design.layers, extra)), tmp_path)
+
+
+def test_options_that_cannot_be_met_are_refused(tmp_path):
+    design = small()
+    dense = named(design, "Dense").name
+    with pytest.raises(RtlError, match="adders are 'magic'; wanted one of shared, plain, da4ml"):
+        Options(adders="magic")
+    with pytest.raises(RtlError, match="adder levels between two registers are 0"):
+        Options(levels=0)
+    with pytest.raises(RtlError, match="fold names conv, which is no Dense layer of design 'net'"):
+        to_verilog(design, tmp_path, fold={"conv": 2})
+    with pytest.raises(RtlError, match=f"layer '{dense}'.* is folded 1000 times; wanted 1 to its 27 inputs"):
+        to_verilog(design, tmp_path, fold={dense: 1000})
+    assert not (tmp_path / "rtl").exists()
+
+
+def test_a_folded_layer_says_that_zeros_save_nothing(tmp_path):
+    design = small()
+    dense = named(design, "Dense")
+    project = to_verilog(design, tmp_path, fold={dense.name: 9})
+    layer = next(row for row in project.layers if row.layer == dense.name)
+    folds = all(
+        "folded: 12 multipliers in 9 clocks, weights in memory, so that zeros save nothing" in text
+        for text in (layer.note, (tmp_path / "rtl" / f"{dense.name}.v").read_text().replace("\n//  ", ""))
+    )
+    assert folds or "not folded" in layer.note
