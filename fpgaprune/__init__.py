@@ -60,6 +60,7 @@ _HOMES = {
     "freeze": "fpgaprune.train",
     "from_fixed": "fpgaprune.select.explicit",
     "from_zeros": "fpgaprune.select.explicit",
+    "golden_vectors": "fpgaprune.rtl.vectors",
     "import_tfmot": "fpgaprune.select.tfmot_model",
     "layer_reports": "fpgaprune.report",
     "list_parts": "fpgaprune.target",
@@ -80,6 +81,7 @@ _HOMES = {
     "trace": "fpgaprune.emulate",
     "unlock": "fpgaprune.train",
     "weight_arrays": "fpgaprune.weights",
+    "write_handoff": "fpgaprune.rtl.handoff",
     "write_report": "fpgaprune.report",
 }
 
