@@ -135,7 +135,7 @@ def _cell(found: dict[int, float], reference: dict[int, float]) -> str:
     shared = [seed for seed in found if seed in reference]
     lost = statistics.mean(reference[seed] - found[seed] for seed in shared) if shared else 0.0
     note = "" if len(found) == len(SEEDS) else f" ({len(found)} seed{'s' * (len(found) > 1)})"
-    return f"{statistics.mean(found.values()):.2f} ± {spread:.2f} ({-lost:+.2f}){note}"
+    return f"{statistics.mean(found.values()):.2f} ± {spread:.2f} ({0.0 - lost:+.2f}){note}"
 
 
 if __name__ == "__main__":
