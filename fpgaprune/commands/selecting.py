@@ -48,7 +48,7 @@ def select(
     ] = None,
     granularity: Granularity = "kernel",
     criterion: Criterion = "l1",
-    scope: Annotated[str, typer.Option(help="One threshold for the whole network, or the same share a layer.")] = (
+    scope: Annotated[str, typer.Option(help="network: one threshold for all; layer: the same share in each.")] = (
         "network"
     ),
     normalize: Annotated[str, typer.Option(help="none, mean, max, l2 or lamp: scores across layers.")] = "none",

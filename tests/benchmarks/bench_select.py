@@ -85,12 +85,13 @@ def measure(data: Any, seeds: tuple[int, ...], arguments: argparse.Namespace) ->
             with file.open("a") as rows:
                 rows.write(json.dumps(row) + "\n")
 
-    for seed in seeds:
-        one(TRAINED, 0.0, seed, lambda b, _: b.measured(lambda: None))
-        one(LONGER, 0.0, seed, lambda b, _: b.measured(b.unpruned))
-    for way, measured in ways().items():
+    unpruned = {
+        TRAINED: lambda b, _: b.measured(lambda: None),
+        LONGER: lambda b, _: b.measured(b.unpruned),
+    }
+    for way, measured in {**unpruned, **ways()}.items():
         if not arguments.only or any(text in way for text in arguments.only):
-            for sparsity in arguments.sparsities:
+            for sparsity in [0.0] if way in unpruned else arguments.sparsities:
                 for seed in seeds:
                     one(way, sparsity, seed, measured)
 
@@ -111,13 +112,14 @@ def read_rows(file: Path | None) -> list[dict[str, Any]]:
 def table(rows: list[dict[str, Any]], epochs: int) -> str:
     """Markdown: for each way and sparsity, after `epochs`, the mean accuracy of the seeds, its spread, the mean loss.
 
-    The spread is the sample standard deviation; the loss is in points, against the same seed's network trained on.
+    The spread is the sample standard deviation; the loss is in points, against the same seed's network trained on
+    (as trained, where that is not known).
     """
     values: dict[tuple[str, float], dict[int, float]] = {}
     for row in rows:
-        if row["epochs"] == epochs:
+        if row["epochs"] == epochs or row["way"] == TRAINED:
             values.setdefault((row["way"], row["sparsity"]), {})[row["seed"]] = row["accuracy"]
-    reference = values.get((LONGER, 0.0), {})
+    reference = values.get((LONGER, 0.0)) or values.get((TRAINED, 0.0), {})
     sparsities = sorted(SPARSITIES)
     lines = ["| way | " + " | ".join(f"{s:.0%}" for s in sparsities) + " |", "|---|" + "---:|" * len(sparsities)]
     for way in dict.fromkeys(way for way, _ in values):
@@ -133,7 +135,7 @@ def _cell(found: dict[int, float], reference: dict[int, float]) -> str:
     shared = [seed for seed in found if seed in reference]
     lost = statistics.mean(reference[seed] - found[seed] for seed in shared) if shared else 0.0
     note = "" if len(found) == len(SEEDS) else f" ({len(found)} seed{'s' * (len(found) > 1)})"
-    return f"{statistics.mean(found.values()):.2f} ± {spread:.2f} ({-lost:+.2f}){note}"
+    return f"{statistics.mean(found.values()):.2f} ± {spread:.2f} ({0.0 - lost:+.2f}){note}"
 
 
 if __name__ == "__main__":
