@@ -1,8 +1,11 @@
 """The command line: quick to start, quiet about frameworks, honest in its exit status."""
 
 import json
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +51,29 @@ def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch):
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
     assert "CODE 2" in done.stdout
+
+
+HANG = """
+import sys
+import fpgaprune.cli as cli
+from fpgaprune.processes import run_tool
+
+@cli.app.command()
+def hang():
+    run_tool(["sh", "-c", "echo $$ > new && mv new tool.pid; sleep 60"], ".", 60)
+
+sys.argv = ["fpgaprune", "hang"]
+cli.main()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+def test_a_request_to_end_ends_the_tool_that_runs_too(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", HANG], cwd=tmp_path)
+    pid = tmp_path / "tool.pid"
+    deadline = time.monotonic() + 60
+    while not pid.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(timeout=30) == 143
+    assert not Path("/proc", pid.read_text().strip()).exists()
