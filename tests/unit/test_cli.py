@@ -1,8 +1,11 @@
 """The command line: quick to start, quiet about frameworks, honest in its exit status."""
 
 import json
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -71,3 +74,29 @@ def test_a_run_whose_check_fails_ends_with_1(holds, status, tmp_path, monkeypatc
     done = CliRunner().invoke(app, ["run", "--quiet", "--out", str(tmp_path)])
     assert done.exit_code == status
     assert ("check fails: agreement: share 0.98, wanted at least 0.99" in done.stderr) == (status == 1)
+
+
+HANG = """
+import sys
+import fpgaprune.cli as cli
+from fpgaprune.processes import run_tool
+
+@cli.app.command()
+def hang():
+    run_tool(["sh", "-c", "echo $$ > new && mv new tool.pid; sleep 60"], ".", 60)
+
+sys.argv = ["fpgaprune", "hang"]
+cli.main()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+def test_a_request_to_end_ends_the_tool_that_runs_too(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", HANG], cwd=tmp_path)
+    pid = tmp_path / "tool.pid"
+    deadline = time.monotonic() + 60
+    while not pid.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(timeout=30) == 143
+    assert not Path("/proc", pid.read_text().strip()).exists()
