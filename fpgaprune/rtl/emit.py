@@ -48,9 +48,15 @@ def datapath(module: str, circuit: Circuit, plan: Schedule, header: str) -> dict
         body = wires + _clocked(registers)
     else:
         body = ""
-        for part in _parts(module, lines, circuit, plan, width_in):
+        parts = _parts(module, lines, circuit, plan, width_in)
+        for part in parts:
             files[f"{part.name}.v"] = header + _WAIVERS + part.text()
             body += part.instance()
+        made = {_name(place, plan.depth - plan.stage[place]) for place, _ in circuit.outputs}
+        for part in parts:
+            body += "".join(
+                _taken(name, f"{part.name}_data", *place) for name, place in part.leaves.items() if name in made
+            )
     body += _outputs(circuit, plan)
     files[f"{module}.v"] = header + _WAIVERS + _module(module, ports, body)
     return dict(sorted(files.items()))
@@ -253,33 +259,49 @@ def _outputs(circuit: Circuit, plan: Schedule) -> str:
 
 @dataclass(frozen=True)
 class _Part:
-    """A run of lines as a module of its own, with the names that it reads and that others read, and their widths."""
+    """A run of lines as a module of its own; what leaves it lies side by side on one bus.
+
+    Attributes:
+        name: of the module. lines: what it computes.
+        buses: width of each bus that it reads: `in_data`, or the bus of an earlier part.
+        reads: for each name that it reads, its bus, lowest bit and width.
+        leaves: for each name that others read, its lowest bit and width.
+    """
 
     name: str
     lines: list[_Line]
-    reads: dict[str, int]
-    leaves: dict[str, int]
+    buses: dict[str, int]
+    reads: dict[str, tuple[str, int, int]]
+    leaves: dict[str, tuple[int, int]]
+
+    @property
+    def width(self) -> int:
+        """Bits of the bus that leaves."""
+        return sum(width for _, width in self.leaves.values())
 
     def text(self) -> str:
         """The module."""
         wires, registers = _texts(self.lines)
         ports = ["input wire clk", "input wire ce"] if registers else []
-        ports += [
-            f"input wire {'' if name == 'in_data' else 'signed '}[{width - 1}:0] {name}"
-            for name, width in self.reads.items()
-        ]
-        # What leaves is computed on a wire of the same name.
-        ports += [f"output wire signed [{width - 1}:0] o_{name}" for name, width in self.leaves.items()]
-        leaving = "".join(f"    assign o_{name} = {name};\n" for name in self.leaves)
-        return _module(self.name, ports, wires + _clocked(registers) + leaving)
+        ports += [f"input wire [{width - 1}:0] {bus}" for bus, width in self.buses.items()]
+        ports.append(f"output wire [{self.width - 1}:0] out_data")
+        arriving = "".join(_taken(name, *place) for name, place in self.reads.items())
+        names = list(self.leaves)[::-1]
+        rows = [", ".join(names[start : start + 12]) for start in range(0, len(names), 12)]
+        leaving = "    assign out_data = {\n        " + ",\n        ".join(rows) + "\n    };\n"
+        return _module(self.name, ports, arriving + wires + _clocked(registers) + leaving)
 
     def instance(self) -> str:
-        """Its wires and its place in the module around it."""
-        wires = "".join(f"    wire signed [{width - 1}:0] {name};\n" for name, width in self.leaves.items())
+        """Its bus and its place in the module around it."""
         ports = [".clk(clk)", ".ce(ce)"] if _texts(self.lines)[1] else []
-        ports += [f".{name}({name})" for name in self.reads] + [f".o_{name}({name})" for name in self.leaves]
-        joined = ",\n".join(f"        {port}" for port in ports)
-        return f"{wires}    {self.name} {self.name}_i (\n{joined}\n    );\n"
+        ports += [f".{bus}({bus})" for bus in self.buses] + [f".out_data({self.name}_data)"]
+        return f"    wire [{self.width - 1}:0] {self.name}_data;\n    {self.name} {self.name}_i ({', '.join(ports)});\n"
+
+
+def _taken(name: str, bus: str, lowest: int, width: int) -> str:
+    return (
+        f"    wire signed [{width - 1}:0] {name};\n    assign {name} = $signed({bus}[{lowest + width - 1}:{lowest}]);\n"
+    )
 
 
 def _parts(module: str, lines: Sequence[_Line], circuit: Circuit, plan: Schedule, width_in: int) -> list[_Part]:
@@ -289,30 +311,33 @@ def _parts(module: str, lines: Sequence[_Line], circuit: Circuit, plan: Schedule
     groups: list[list[_Line]] = [[]]
     size = 0
     for _, line in by_stage:
-        length = len(line.wires) + sum(len(row) + 9 for row in line.registers)
+        # What another part makes is taken from its bus first.
+        length = len(line.wires) + sum(len(row) + 9 for row in line.registers) + 50 * len(line.uses)
         if size + length > _PART_CHARACTERS and groups[-1]:
             groups.append([])
             size = 0
         groups[-1].append(line)
         size += length
-    widths = {"in_data": width_in}
-    for line in lines:
-        widths.update(line.defines)
+    widths = {name: width for line in lines for name, width in line.defines.items()}
+    home = {name: number for number, group in enumerate(groups) for line in group for name in line.defines}
+    used = [{name for line in group for name in line.uses} for group in groups]
     leaving = {_name(place, plan.depth - plan.stage[place]) for place, _ in circuit.outputs}
-    parts = []
+    parts: list[_Part] = []
     for number, group in enumerate(groups):
-        own = {name for line in group for name in line.defines}
-        reads = {name for line in group for name in line.uses} - own
-        others = {name for other, row in enumerate(groups) if other != number for line in row for name in line.uses}
-        leaves = own & (others | leaving)
-        parts.append(
-            _Part(
-                f"{module}_part{number}",
-                group,
-                {name: widths[name] for name in sorted(reads, key=_order)},
-                {name: widths[name] for name in sorted(leaves, key=_order)},
-            )
-        )
+        reads: dict[str, tuple[str, int, int]] = {}
+        buses = {"in_data": width_in} if "in_data" in used[number] else {}
+        for name in sorted(used[number] - {"in_data"}, key=_order):
+            if home[name] != number:
+                part = parts[home[name]]
+                buses[f"{part.name}_data"] = part.width
+                reads[name] = (f"{part.name}_data", *part.leaves[name])
+        others = leaving.union(*(names for other, names in enumerate(used) if other != number))
+        leaves: dict[str, tuple[int, int]] = {}
+        lowest = 0
+        for name in sorted(others & {name for name, place in home.items() if place == number}, key=_order):
+            leaves[name] = (lowest, widths[name])
+            lowest += widths[name]
+        parts.append(_Part(f"{module}_part{number}", group, buses, reads, leaves))
     return parts
 
 
