@@ -26,6 +26,7 @@ from fpgaprune.flow.run_directory import MANIFEST, RunDirectory, digest_tree
 from fpgaprune.flow.session import start_session
 from fpgaprune.masks import MaskSet
 from fpgaprune.rtl.open_tools import OPEN_TOOLS, find_open_tool
+from fpgaprune.vendor.tools import find_tools
 
 _PACKAGES = ("tensorflow", "keras", "numpy", "onnx", "tf2onnx", "onnxruntime", "hls4ml", "scikit-learn")
 CERTIFICATE = "certificate.json"
@@ -107,8 +108,11 @@ STAGES = (
         stages.hls,
         ("trained.keras", "removed.keras", "removed_masks.npz"),
         ("hls", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
-        # With a compiler installed since, what was left out can be done.
-        lambda c: [c.name, _section(c.hls), _section(c.target), shutil.which("g++") is not None],
+        # With a compiler or a vendor's tool installed since, what was left out can be done.
+        lambda c: [
+            *(c.name, _section(c.hls), _section(c.target), shutil.which("g++") is not None),
+            sorted(find_tools()) if c.hls.build else [],
+        ],
     ),
     Stage(
         "measure",

@@ -169,8 +169,8 @@ def _layer(node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any], given
     return LayerSpec(
         name=node.name,
         kind=node.class_name,
-        # An input's own list of inputs is a placeholder in hls4ml.
-        inputs=() if node.class_name == "Input" else tuple(_producer(node.model, source) for source in node.inputs),
+        # An input's own list of inputs is a placeholder in hls4ml, and what was folded leaves empty names.
+        inputs=tuple(_producer(node.model, source) for source in node.inputs if source and node.class_name != "Input"),
         output_shape=tuple(int(size) for size in node.get_output_variable().shape),
         types=types,
         weights=weights,

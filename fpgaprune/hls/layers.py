@@ -106,10 +106,11 @@ def check_kinds(functional: Any, backend: Backend, io_type: str, strategy: str) 
                 f"layer {name!r} is a {kind}, with which backend {backend.name} {backend.wrong[kind]}; another backend "
                 "('Vitis') builds it"
             )
-        if kind.startswith("Depthwise") and io_type == "io_parallel" and strategy == "resource":
+        depthwise = kind.startswith("Depthwise") and strategy == "resource"
+        if depthwise and (io_type == "io_parallel" or backend.name == "Catapult"):
             raise UnsupportedLayerError(
-                f"layer {name!r} is a {kind}, for which io_parallel with strategy 'resource' has no template in "
-                "hls4ml: choose strategy 'latency', or io_stream"
+                f"layer {name!r} is a {kind}, for which strategy 'resource' has no template in {io_type} of backend "
+                f"{backend.name}: choose strategy 'latency'{'' if io_type == 'io_stream' else ', or io_stream'}"
             )
     if io_type == "io_parallel" and {"DepthwiseConv1D", "DepthwiseConv2D"} <= set(kinds.values()):
         raise UnsupportedLayerError(

@@ -26,10 +26,13 @@ _AVERAGES = (
     *(keras.layers.AveragePooling1D, keras.layers.AveragePooling2D),
     *(keras.layers.GlobalAveragePooling1D, keras.layers.GlobalAveragePooling2D),
 )
-# Layers that only choose among the values that come in, or put zeros beside them.
-_MOVES = (
+_LARGEST = (
     *(keras.layers.MaxPooling1D, keras.layers.MaxPooling2D),
     *(keras.layers.GlobalMaxPooling1D, keras.layers.GlobalMaxPooling2D),
+)
+# Layers that only choose among the values that come in, or put zeros beside them.
+_MOVES = (
+    *_LARGEST,
     *(keras.layers.Flatten, keras.layers.Reshape, keras.layers.Permute),
     *(keras.layers.ZeroPadding1D, keras.layers.ZeroPadding2D, keras.layers.Cropping1D, keras.layers.Cropping2D),
     *(keras.layers.UpSampling1D, keras.layers.UpSampling2D),
@@ -83,19 +86,35 @@ def choose_types(
     Raises:
         HlsError: an accumulator would need more than 64 bits.
     """
-    chooser = _Chooser(ranges, precision, options or {})
+    chooser = _Chooser(ranges, precision, options or {}, _padded_sources(folded))
     for layer in folded.layers:
         chooser.add(layer)
     return chooser.types
+
+
+def _padded_sources(folded: Any) -> set[str]:
+    """Layers whose values a padded max pooling reads: it pads with the smallest number of signed types only."""
+    found = set()
+    for layer in folded.layers:
+        if isinstance(layer, _LARGEST[:2]) and layer.padding == "same":
+            source = layer.input._keras_history.operation
+            while isinstance(source, _MOVES):
+                source = source.input._keras_history.operation
+            found.add(source.name)
+    return found
 
 
 class _Chooser:
     """The types of the layers so far, in the order of execution."""
 
     def __init__(
-        self, ranges: Mapping[str, Range], precision: Precision | FixedType, options: Mapping[str, LayerOptions]
+        self,
+        ranges: Mapping[str, Range],
+        precision: Precision | FixedType,
+        options: Mapping[str, LayerOptions],
+        signed: set[str],
     ) -> None:
-        self.ranges, self.options = ranges, options
+        self.ranges, self.options, self.signed = ranges, options, signed
         self.uniform = precision if isinstance(precision, FixedType) else None
         self.precision = precision if isinstance(precision, Precision) else Precision()
         self.types: Types = {}
@@ -140,6 +159,10 @@ class _Chooser:
             growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))
             accum = FixedType(incoming.width + growth, incoming.integer + growth, incoming.signed)
             return {"result": self._activation(layer.name, own), "accum": accum}
+        if isinstance(layer, _LARGEST):
+            # Templates begin with a one in the highest bit, which is the smallest number of signed types only.
+            begin = incoming if incoming.signed else FixedType(incoming.width + 1, incoming.integer + 1)
+            return {"result": incoming, "accum": begin}
         if isinstance(layer, _MOVES):
             return {"result": incoming, "accum": incoming}
         result = self._sum(layer.name)
@@ -154,7 +177,7 @@ class _Chooser:
 
     def _activation(self, name: str, own: LayerOptions) -> FixedType:
         bits = own.activation_bits or self.precision.activation_bits
-        return self.uniform or fitting(self.ranges[name], bits)
+        return self.uniform or fitting(self.ranges[name], bits, True if name in self.signed else None)
 
     def _sum(self, name: str, signed: bool | None = None) -> FixedType:
         return self.uniform or fitting(self.ranges[name], self.precision.sum_bits, signed)

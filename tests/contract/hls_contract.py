@@ -122,8 +122,9 @@ class Case:
             return "has templates for"
         if self.network == "depthwise" and self.backend == "Quartus":
             return "reads past the end of the weights"
-        if self.network == "depthwise" and self.io_type == "io_parallel" and self.strategy == "resource":
-            return "has no template in hls4ml"
+        parallel_or_catapult = self.io_type == "io_parallel" or self.backend == "Catapult"
+        if self.network == "depthwise" and parallel_or_catapult and self.strategy == "resource":
+            return "strategy 'resource' has no template in"
         if self.strategy == "resource_unrolled" and self.io_type == "io_parallel" and self.network != "mlp":
             return "has no template in io_parallel"
         return None
@@ -182,12 +183,15 @@ def check_written(case: Case, folder: Path) -> tuple[HlsProject, np.ndarray]:
 
 
 def check_compiled(project: HlsProject, x: np.ndarray) -> None:
-    """The compiled C simulation gives the emulator's bits, and more than one number."""
+    """The compiled C simulation gives the emulator's bits, and they are near to what Keras gives."""
     script = project.path / "build_lib.sh"
     script.write_text(script.read_text().replace("-O3", "-O0"))
     compiled = project.compile(600).predict(x)
     emulated = fp.emulate(project.design, x)
-    assert compiled.tobytes() == emulated.tobytes()
+    assert compiled.tobytes() == emulated.tobytes(), "the compiled project gives other bits than the emulator"
+    # What the project was made of: BatchNorm folded, weights quantised; so all that is left is rounding in between.
+    wanted = keras.saving.load_model(project.path / "keras_model.keras").predict(x, verbose=0)
+    assert np.abs(compiled - wanted).max() <= 0.05 * np.abs(wanted).max(), "the hardware is far from Keras"
     assert len(np.unique(compiled)) > 4
 
 
