@@ -14,6 +14,7 @@ from fpgaprune.hls.backends import Backend
 SUPPORTED = frozenset(
     {
         *("InputLayer", "Dense", "Conv1D", "Conv2D", "DepthwiseConv1D", "DepthwiseConv2D", "BatchNormalization"),
+        *("SeparableConv1D", "SeparableConv2D"),  # by `split_separable`
         *("Activation", "ReLU", "LeakyReLU", "PReLU", "ELU", "Softmax"),
         *("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"),
         *("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
@@ -31,8 +32,6 @@ _ACTIVATIONS = frozenset(
     }
 )
 _INSTEAD: Mapping[str, str] = {
-    "SeparableConv1D": "a DepthwiseConv1D and a Conv1D with kernel size 1",
-    "SeparableConv2D": "a DepthwiseConv2D and a Conv2D with kernel size 1",
     "Conv3D": "Conv2D layers",
     "Conv1DTranspose": "UpSampling1D and Conv1D",
     "Conv2DTranspose": "UpSampling2D and Conv2D",
@@ -135,7 +134,7 @@ def _reason(layer: Any, kind: str) -> str | None:
         return f"it is dilated by {rate}, and {_NO_TEMPLATE}: widen the kernel with zeros instead"
     if getattr(layer, "groups", 1) != 1:
         return f"it has {layer.groups} groups, and {_NO_TEMPLATE}: split it with fp.split_groups first"
-    if kind.startswith("Depthwise") and layer.depth_multiplier != 1:
+    if kind.startswith(("Depthwise", "Separable")) and layer.depth_multiplier != 1:
         return f"its depth multiplier is {layer.depth_multiplier}, and {_NO_TEMPLATE}: use 1"
     if kind == "UpSampling2D" and layer.interpolation != "nearest":
         return f"its interpolation is {layer.interpolation!r}, and {_NO_TEMPLATE}: use 'nearest'"

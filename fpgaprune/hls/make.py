@@ -23,12 +23,16 @@ from fpgaprune.hls.options import LayerOptions, read_options
 from fpgaprune.hls.precision import Precision, Types, choose_types
 from fpgaprune.hls.prepare import allowed_name, fold, quantise_weights
 from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
+from fpgaprune.hls.split import depthwise_name
 from fpgaprune.hls.search import AutoPrecision, Found, Search
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights
 
-_ROLES = {"kernel": "weight", "bias": "bias", "gamma": "scale", "beta": "bias"}
+_ROLES = {
+    **dict.fromkeys(("kernel", "depthwise_kernel", "pointwise_kernel"), "weight"),
+    **{"bias": "bias", "gamma": "scale", "beta": "bias"},
+}
 
 
 @dataclass(frozen=True)
@@ -132,8 +136,9 @@ def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
     sources: dict[str, dict[str, str]] = {}
     for path in named_weights(model):
         layer, _, variable = path.rpartition("/")
-        if allowed_name(layer) in names and variable in _ROLES:
-            sources.setdefault(allowed_name(layer), {})[_ROLES[variable]] = path
+        layer = depthwise_name(layer) if variable == "depthwise_kernel" else allowed_name(layer)
+        if layer in names and variable in _ROLES:
+            sources.setdefault(layer, {})[_ROLES[variable]] = path
     return sources
 
 

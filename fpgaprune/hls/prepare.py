@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.layers import INFERENCE_NO_OPS, check_layers
+from fpgaprune.hls.split import split_separable
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
 FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense, *DEPTHWISE)
@@ -27,8 +28,8 @@ def fold(model: Any) -> Any:
 
     Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it (float64, then cast);
     Dropout is gone; `ReLU()` is `Activation("relu")`; the activation of a convolution or Dense layer is a layer of
-    its own, `NAME_relu`, so that both get a type. Layer names stay, but for those that hls4ml keeps for itself, which
-    end in `_layer`.
+    its own, `NAME_relu`, so that both get a type. A separable convolution is two layers. Layer names stay, but for those
+    that hls4ml keeps for itself, which end in `_layer`.
 
     Raises:
         HlsError: a weight is NaN or infinite.
@@ -40,6 +41,7 @@ def fold(model: Any) -> Any:
     # Sequential takes no call_function, and the layers to skip must leave the graph.
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
     check_layers(functional)
+    functional = split_separable(functional)
     folds = _folds(functional)
     folded_names = {bn.name for bn in folds.values()}
     originals = {layer.name: layer for layer in functional.layers}

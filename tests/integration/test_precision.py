@@ -176,7 +176,7 @@ def test_no_input_overflows_or_rounds_an_accumulator(seed):
 @pytest.mark.parametrize(
     ("layer", "message"),
     [
-        (lambda: layers.SeparableConv2D(4, 3, name="odd"), "use a DepthwiseConv2D and a Conv2D with kernel size 1"),
+        (lambda: layers.SeparableConv2D(4, 3, depth_multiplier=2, name="odd"), "its depth multiplier is 2"),
         (
             lambda: layers.LayerNormalization(name="odd"),
             "is a LayerNormalization, which hls4ml cannot convert; use Batch",

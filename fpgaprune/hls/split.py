@@ -1,0 +1,70 @@
+"""A separable convolution as the two layers that it is: a depthwise convolution, then one of 1 x 1.
+
+hls4ml converts Keras's separable layers, but gives both halves one type and knows them on two backends only; as
+two layers each half has its own types, strategy and certificate, on every backend that has depthwise layers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+_HALVES = {
+    keras.layers.SeparableConv1D: (keras.layers.DepthwiseConv1D, keras.layers.Conv1D),
+    keras.layers.SeparableConv2D: (keras.layers.DepthwiseConv2D, keras.layers.Conv2D),
+}
+_DEPTHWISE = ("kernel_size", "strides", "padding", "data_format", "dilation_rate", "depth_multiplier", "dtype")
+_POINTWISE = ("filters", "data_format", "activation", "use_bias", "dtype")
+
+
+def is_separable(layer: Any) -> bool:
+    """`layer` is one that `split_separable` splits."""
+    return type(layer) in _HALVES
+
+
+def depthwise_name(name: str) -> str:
+    """What the depthwise half of the separable layer `name` is called; the other half keeps the name."""
+    return f"{name}_depthwise"
+
+
+def split_separable(functional: Any) -> Any:
+    """`functional` without separable convolutions, equal at every input; itself where it has none.
+
+    Args:
+        functional: as `keras.Model(model.inputs, model.outputs)` makes it. It is not changed.
+    """
+    separable = [layer for layer in functional.layers if is_separable(layer)]
+    if not separable:
+        return functional
+
+    def clone(layer: Any) -> Any:
+        config = layer.get_config()
+        if not is_separable(layer):
+            return type(layer).from_config(config)
+        pointwise = _HALVES[type(layer)][1]
+        return pointwise(kernel_size=1, name=layer.name, **{key: config[key] for key in _POINTWISE})
+
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        if layer.name not in halves:
+            return layer(*args, **kwargs)
+        return layer(halves[layer.name](*args))
+
+    halves = {
+        layer.name: _HALVES[type(layer)][0](
+            name=depthwise_name(layer.name),
+            use_bias=False,
+            **{key: layer.get_config()[key] for key in _DEPTHWISE},
+        )
+        for layer in separable
+    }
+    inputs = [keras.Input(batch_shape=t.shape, dtype=t.dtype, name=t.name) for t in functional.inputs]
+    copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
+    for layer in functional.layers:
+        if is_separable(layer):
+            depthwise, *others = layer.get_weights()
+            halves[layer.name].set_weights([depthwise])
+            copy.get_layer(layer.name).set_weights(others)
+        elif layer.weights:
+            copy.get_layer(layer.name).set_weights(layer.get_weights())
+    return copy
