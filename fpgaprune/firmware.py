@@ -25,8 +25,11 @@ _ARRAY = re.compile(r"(?P<type>\w+)\s+(?P<name>\w+)\s*(\[(?P<size>\d+)\])?\s*=\s
 _ELEMENT = re.compile(r"^nnet::array<(?P<type>.+),[^,<>]+>$")
 _CONFIG = re.compile(r"struct\s+config(?P<number>\d+)(?:_mult)?\s*:[^{;]*\{(?P<body>.*?)\n\};", re.DOTALL)
 _ACCUM = re.compile(r"typedef\s+(?P<layer>\w+)_accum_t\s+accum_t\s*;")
-_CALL = re.compile(r"(?:dense_da_|\bconfig)(?P<number>\d+)[^\n]*//[ \t]*(?P<layer>\S+)[ \t]*$", re.MULTILINE)
+_CALL = re.compile(r"(?:dense_da_|config)(?P<number>\d+)[^\n]*//[ \t]*(?P<layer>\S+)[ \t]*$", re.MULTILINE)
 _SIZE = re.compile(r"static\s+const\s+unsigned\s+(\w+)\s*=\s*(\d+)\s*;")
+_WRITES = re.compile(r"layer(?P<number>\d+)_t,[ \t]*\w*config\d+[^\n]*//[ \t]*(?P<layer>\S+)[ \t]*$", re.MULTILINE)
+_ARRAY_OF_OUTPUT = re.compile(r"\w+\s+layer(?P<number>\d+)_out\s*\[(?P<length>\d+(?:\s*\*\s*\d+)*)\]")
+_TYPE_OF_OUTPUT = re.compile(r"typedef\s+nnet::array<.*,\s*(?P<length>\d+)\*\d+\s*>\s*layer(?P<number>\d+)_t\s*;")
 # From here on hls4ml's Quartus and oneAPI writers pad a Dense layer's rows and columns to powers of two.
 _PADDED_FROM = 2048
 
@@ -127,6 +130,33 @@ def read_layer_sizes(firmware: Path) -> dict[int, dict[str, int]]:
         known = sizes.setdefault(int(config["number"]), {})
         sizes[int(config["number"])] = found | known
     return sizes
+
+
+def read_output_lengths(firmware: Path) -> dict[str, dict[str, int]]:
+    """Layer name to the lengths with which its output is declared, as far as the files say whose it is.
+
+    `array` is that of a C++ array (`layer4_out[3*3*2]`), `type` that of a `nnet::array` (`layer4_t`), of which
+    a stream carries one for each pixel.
+
+    Raises:
+        FirmwareError: two files declare one output with different lengths.
+    """
+    lengths: dict[int, dict[str, int]] = {}
+    owners = read_layer_numbers(firmware)
+    for file in sorted({*firmware.glob("*.cpp"), *firmware.glob("*.h")}):
+        text = read_text(file)
+        # A pointwise convolution has a configuration of another number than its output.
+        owners |= {call["layer"]: int(call["number"]) for call in _WRITES.finditer(text)}
+        for kind, pattern in (("array", _ARRAY_OF_OUTPUT), ("type", _TYPE_OF_OUTPUT)):
+            for found in pattern.finditer(text):
+                known = lengths.setdefault(int(found["number"]), {})
+                length = math.prod(int(factor) for factor in found["length"].split("*"))
+                if known.setdefault(kind, length) != length:
+                    raise FirmwareError(
+                        f"{file} declares the output of layer number {found['number']} with {length} elements, another "
+                        f"file with {known[kind]}"
+                    )
+    return {layer: lengths[number] for layer, number in owners.items() if number in lengths}
 
 
 def parse_numbers(text: str, file: Path) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from fpgaprune.firmware import (
     element_type,
     read_layer_numbers,
     read_layer_sizes,
+    read_output_lengths,
     read_text,
     read_typedefs,
     read_weight_arrays,
@@ -78,10 +80,12 @@ def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
     firmware = firmware_folder(folder)
     try:
         numbers, sizes = read_layer_numbers(firmware), read_layer_sizes(firmware)
+        lengths = read_output_lengths(firmware)
     except FirmwareError as error:
         raise CertificateError(str(error)) from error
     counts = []
     for layer in design.layers:
+        _require_lengths(layer, lengths.get(layer.name, {}), design.io_type, firmware)
         if (layer.name, "weight") in integers:
             raw = integers[layer.name, "weight"]
             _require_sizes(layer, raw.shape, sizes.get(numbers.get(layer.name, -1), {}), firmware)
@@ -115,6 +119,19 @@ def _require_sizes(layer: LayerSpec, shape: tuple[int, ...], stated: Mapping[str
             raise CertificateError(
                 f"{firmware / 'parameters.h'}: layer {layer.name!r} has {name} = {stated[name]}; its weights have "
                 f"{size}: a channel was removed from one and not from the other"
+            )
+
+
+def _require_lengths(layer: LayerSpec, stated: Mapping[str, int], io_type: str, firmware: Path) -> None:
+    """The arrays that hold what `layer` computes have its size, whether it carries weights or not."""
+    whole = math.prod(layer.output_shape)
+    wanted = {"array": whole, "type": layer.output_shape[-1] if io_type == "io_stream" else whole}
+    for what, length in stated.items():
+        if length != wanted[what]:
+            raise CertificateError(
+                f"{firmware}: the {what} of what layer {layer.name!r} computes is declared with {length} elements; its "
+                f"shape {layer.output_shape} asks for {wanted[what]}: a channel was removed from one and not from the "
+                "other"
             )
 
 

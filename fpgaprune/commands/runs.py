@@ -59,8 +59,10 @@ def verify(
             ("link", "weights", "locked elements", "violations"),
             [(link.link, len(link.weights), link.locked, link.violations) for link in links],
         )
-        if not problems:
+        if not problems and any(link.locked for link in links):
             Console().print("[green]every locked element is exactly zero[/]")
+        elif not problems:
+            Console().print("[yellow]nothing is locked, so there was nothing to check[/]")
     for problem in problems:
         print_problem("violation", problem)
     if problems:
@@ -114,8 +116,11 @@ def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:
                 f"{found['samples']} samples",
                 highlight=False,
             )
-    for side in ("before", "after"):
-        figure = stages["estimate"]["results"][side]
+    priced = stages["estimate"]["results"]
+    if "left_out" in priced:
+        console.print(f"price       left out: {priced['left_out']}", highlight=False, soft_wrap=True)
+    for side in (side for side in ("before", "after") if side in priced):
+        figure = priced[side]
         fits = {True: "fits", False: "does not fit", None: "cannot be judged"}[figure["fits"]]
         console.print(f"{side:<11} {fits}, {figure['latency_cycles']:,} cycles", highlight=False)
     console.print(f"report      {folder / 'report.html'}", highlight=False, soft_wrap=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import Design
-from fpgaprune.errors import NoReportError, RunError
+from fpgaprune.errors import EstimateError, NoReportError, RunError
 from fpgaprune.estimate import estimate
 from fpgaprune.flow.measuring import open_reports
 from fpgaprune.flow.pricing import load_designs, target_of
@@ -24,11 +24,19 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
 
     Raises:
         RunError: a folder holds neither, or two share a name.
+        EstimateError: a design cannot be priced, and no report on it lies there.
         ReportError: a report is cut off or contradicts another.
     """
     sources = label_designs(folders)
     reports = {label: _reports(folder, label) for label, (folder, _) in sources.items() if folder is not None}
-    estimates = {label: estimate(design, target_of(design)).to_json() for label, (_, design) in sources.items()}
+    estimates = {}
+    for label, (_, design) in sources.items():
+        try:
+            estimates[label] = estimate(design, target_of(design)).to_json()
+        except EstimateError:
+            # What a vendor reported stands without an estimate beside it.
+            if not reports.get(label):
+                raise
     return compare(reports, estimates)
 
 

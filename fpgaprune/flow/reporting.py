@@ -24,7 +24,7 @@ def write_run_report(context: Context) -> dict[str, Any]:
     """`report.html`, `report.md` and `report.json` show the whole run."""
     run, config = context.run, context.config
     results = {name: run.results(name) for name in ("train", *_CHECKED)}
-    figures = json.loads(run.file("estimate.json").read_text())
+    figures = json.loads(run.file("estimate.json").read_text()) or {"before": None, "after": None}
     links = [LinkCheck.from_json(link) for name in _CHECKED for link in results[name]["links"]]
     report = RunReport(
         name=config.name,
@@ -41,7 +41,9 @@ def write_run_report(context: Context) -> dict[str, Any]:
         before=figures["before"],
         after=figures["after"],
         measured=json.loads(run.file("measure.json").read_text()),
-        left_out=_left_out(run.results("measure"), config.measure.asks),
+        left_out=_left_out(
+            measure=run.results("measure") if config.measure.asks else {}, estimate=run.results("estimate")
+        ),
         certificate=[LinkSummary.of(link) for link in links],
         checks=_checks(results),
         versions=run.manifest["versions"],
@@ -51,9 +53,9 @@ def write_run_report(context: Context) -> dict[str, Any]:
     return {}
 
 
-def _left_out(measured: dict[str, Any], asked: bool) -> dict[str, str]:
-    """Why nothing was measured; nothing to say where nobody asked."""
-    return {"measure": measured["left_out"]} if asked and "left_out" in measured else {}
+def _left_out(**results: dict[str, Any]) -> dict[str, str]:
+    """Stage to why it was left out, for those that were."""
+    return {stage: result["left_out"] for stage, result in results.items() if "left_out" in result}
 
 
 def _checks(results: dict[str, Any]) -> list[Check]:

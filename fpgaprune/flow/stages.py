@@ -17,7 +17,7 @@ from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import ExportError, RtlError, TargetError, ToolError, UnsupportedLayerError
+from fpgaprune.errors import EstimateError, ExportError, RtlError, TargetError, ToolError, UnsupportedLayerError
 from fpgaprune.files import read_npz, write_bytes, write_npz
 from fpgaprune.flow.classifier import accuracy, compile_classifier, predict
 from fpgaprune.flow.config import FlowConfig
@@ -225,14 +225,18 @@ def measure(context: Context) -> dict[str, Any]:
 
 
 def estimate(context: Context) -> dict[str, Any]:
-    """`estimate.json` prices the network before and after for the part."""
+    """`estimate.json` prices the network before and after for the part; it is null where no calibrated model can."""
     from fpgaprune.estimate import estimate as price
 
     target = context.config.target.target()
-    figures = {
-        "before": price(Design.load(context.run.file("design_trained.json")), target).to_json(),
-        "after": price(Design.load(context.run.file("design.json")), target).to_json(),
-    }
+    try:
+        figures = {
+            "before": price(Design.load(context.run.file("design_trained.json")), target).to_json(),
+            "after": price(Design.load(context.run.file("design.json")), target).to_json(),
+        }
+    except EstimateError as error:
+        write_json(context.run, "estimate.json", None)
+        return {"left_out": str(error)}
     write_json(context.run, "estimate.json", figures)
     return {
         side: {"fits": figure["fits"], "latency_cycles": figure["latency_cycles"]} for side, figure in figures.items()

@@ -44,7 +44,11 @@ def test_the_two_halves_compute_what_the_layer_does(dims, strides):
 @pytest.mark.parametrize("dims", [1, 2])
 def test_locks_of_both_halves_are_certified_in_the_written_project(dims, tmp_path):
     model, x = network(dims)
-    chosen = ["first/depthwise_kernel[..., 1, 0]", "first/pointwise_kernel[..., 0, 2]", "second/pointwise_kernel[..., 3]"]
+    chosen = [
+        "first/depthwise_kernel[..., 1, 0]",
+        "first/pointwise_kernel[..., 0, 2]",
+        "second/pointwise_kernel[..., 3]",
+    ]
     masks = fp.MaskSet.from_slices(model, chosen)
     model.compile("sgd", "mse")
     fp.lock(model, masks)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
-from fpgaprune.certify.firmware import read_firmware_weights
+from fpgaprune.certify.firmware import count_firmware, read_firmware_weights
 from fpgaprune.certify.links import certify
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import CertificateError
@@ -163,3 +163,63 @@ def test_a_missing_weight_file_is_found(tmp_path):
     (tmp_path / "firmware" / "weights" / "w2.h").unlink()
     with pytest.raises(CertificateError, match="no weight file for weight of layer 'fc'"):
         read_firmware_weights(tmp_path, design)
+
+
+def sized(folder):
+    """A stream's project of a convolution, its ReLU and a pointwise convolution, and its design."""
+    kinds = {"weight": KIND, "result": KIND}
+    shapes = {"conv": (3, 3, 1, 2), "point": (1, 1, 2, 3)}
+    weights = folder / "firmware" / "weights"
+    weights.mkdir(parents=True)
+    for number, (name, shape) in zip((2, 4), shapes.items(), strict=True):
+        text = ", ".join(["0.5"] * int(np.prod(shape)))
+        (weights / f"w{number}.h").write_text(
+            f"#else\n{name}_weight_t w{number}[{np.prod(shape)}] = {{{text}}};\n#endif\n"
+        )
+        (weights / f"w{number}.txt").write_text(text)
+    (folder / "firmware" / "defines.h").write_text(
+        "".join(f"typedef ap_{KIND} {name}_weight_t;\n" for name in shapes)
+        + f"typedef nnet::array<ap_{KIND}, 2*1> layer2_t;\ntypedef nnet::array<ap_{KIND}, 2*1> layer3_t;\n"
+        f"typedef nnet::array<ap_{KIND}, 3*1> layer4_t;\n"
+    )
+    (folder / "firmware" / "parameters.h").write_text(
+        "struct config2 : nnet::conv2d_config {\n    static const unsigned n_chan = 1;\n"
+        "    static const unsigned n_filt = 2;\n};\n"
+    )
+    (folder / "firmware" / "net.cpp").write_text(
+        "    nnet::conv_2d_cl<input_t, layer2_t, config2>(x, layer2_out, w2, b2); // conv\n"
+        "    nnet::relu<layer2_t, layer3_t, relu_config3>(layer2_out, layer3_out); // relu\n"
+        "    nnet::pointwise_conv_2d_cl<layer3_t, layer4_t, config9>(layer3_out, layer4_out, w4, b4); // point\n"
+    )
+    raw = {name: np.full(shape, int(KIND.to_raw(0.5)), dtype=np.int64) for name, shape in shapes.items()}
+    sources = {name: {"weight": f"{name}/kernel"} for name in shapes}
+    layers = (
+        LayerSpec("x", "Input", (), (5, 5, 1), {"result": KIND}),
+        LayerSpec("conv", "Conv2D", ("x",), (3, 3, 2), kinds, {"weight": raw["conv"]}, sources["conv"]),
+        LayerSpec("relu", "Activation", ("conv",), (3, 3, 2), {"result": KIND}),
+        LayerSpec("point", "PointwiseConv2D", ("relu",), (3, 3, 3), kinds, {"weight": raw["point"]}, sources["point"]),
+    )
+    return Design("net", layers, ("point",), io_type="io_stream")
+
+
+def test_sizes_that_are_those_of_the_design_are_accepted(tmp_path):
+    assert [layer.outputs for layer in count_firmware(tmp_path, sized(tmp_path))] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("parameters.h", "n_filt = 2", "n_filt = 3", "layer 'conv' has n_filt = 3; its weights have 2: a channel was"),
+        ("parameters.h", "n_chan = 1", "n_chan = 2", "layer 'conv' has n_chan = 2; its weights have 1: a channel was"),
+        ("defines.h", "2*1> layer2_t", "3*1> layer2_t", "layer 'conv' computes is declared with 3 elements; its shape"),
+        ("defines.h", "2*1> layer3_t", "3*1> layer3_t", "layer 'relu' computes is declared with 3 elements; its shape"),
+        ("defines.h", "3*1> layer4_t", "4*1> layer4_t", "'point' computes is declared with 4 elements; its shape"),
+        ("net.cpp", "nnet::relu", "layer3_t layer3_out[3*3*4];\n nnet::relu", r"'relu' computes .* with 36 elements"),
+    ],
+)
+def test_a_removed_channel_that_is_left_in_a_size_is_found(tmp_path, file, old, new, message):
+    design, path = sized(tmp_path), tmp_path / "firmware" / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(CertificateError, match=message):
+        count_firmware(tmp_path, design)

@@ -1,0 +1,49 @@
+"""Designs for tools that no estimate was calibrated for: the run goes on, and a vendor's report stands alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from fpgaprune.errors import EstimateError
+from fpgaprune.flow.comparing import compare_folders
+from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.stages import Context, estimate
+from tests.unit.estimate.designs import cnn
+from tests.unit.vendor.texts import csynth
+
+
+def run_with(folder, design):
+    folder.mkdir()
+    run = RunDirectory(folder)
+    for name in ("design.json", "design_trained.json"):
+        design.save(run.file(name))
+    return run
+
+
+def test_the_stage_says_why_it_left_the_price_out(tmp_path):
+    run = run_with(tmp_path / "run", replace(cnn(), name="quartus", backend="Quartus"))
+    config = parse_config({"name": "net", "target": {"part": "xc7z020clg400-1"}}, "flow.toml")
+    left_out = estimate(Context(run, config, None, None))
+    assert left_out == {
+        "left_out": "design 'quartus' was made for backend 'Quartus', for which no reports were calibrated; "
+        "wanted Vivado or Vitis"
+    }
+    assert json.loads((run.path / "estimate.json").read_text()) is None
+    priced = estimate(Context(run_with(tmp_path / "other", cnn()), config, None, None))
+    assert priced["after"]["latency_cycles"] > 0
+
+
+def test_a_vendor_report_is_shown_without_an_estimate_beside_it(tmp_path):
+    folder = tmp_path / "run"
+    (folder / "hls").mkdir(parents=True)
+    replace(cnn(), name="digits", backend="Quartus").save(folder / "design.json")
+    with pytest.raises(EstimateError, match="no reports were calibrated"):
+        compare_folders([folder])
+    total = {"LUT": "120", "FF": "80", "DSP": "3", "BRAM": "0"}
+    (folder / "hls" / "digits_csynth.rpt").write_text(csynth(design="digits", total=total, instances={}))
+    row = next(row for row in compare_folders([folder]).rows if row.figure == "lut" and not row.layer)
+    assert [value for value in row.values.values() if value is not None] == [120]
