@@ -23,15 +23,17 @@ from fpgaprune.hls.options import LayerOptions, read_options
 from fpgaprune.hls.precision import Precision, Types, choose_types
 from fpgaprune.hls.prepare import allowed_name, fold, quantise_weights
 from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
-from fpgaprune.hls.split import depthwise_name
 from fpgaprune.hls.search import AutoPrecision, Found, Search
+from fpgaprune.hls.split import depthwise_name
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights
 
 _ROLES = {
     **dict.fromkeys(("kernel", "depthwise_kernel", "pointwise_kernel"), "weight"),
-    **{"bias": "bias", "gamma": "scale", "beta": "bias"},
+    "bias": "bias",
+    "gamma": "scale",
+    "beta": "bias",
 }
 
 
