@@ -28,8 +28,8 @@ def fold(model: Any) -> Any:
 
     Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it (float64, then cast);
     Dropout is gone; `ReLU()` is `Activation("relu")`; the activation of a convolution or Dense layer is a layer of
-    its own, `NAME_relu`, so that both get a type. A separable convolution is two layers. Layer names stay, but for those
-    that hls4ml keeps for itself, which end in `_layer`.
+    its own, `NAME_relu`, so that both get a type. A separable convolution is two layers. Layer names stay, but for
+    those that hls4ml keeps for itself, which end in `_layer`.
 
     Raises:
         HlsError: a weight is NaN or infinite.
