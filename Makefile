@@ -7,6 +7,9 @@ WHEEL := $(VENV)/.wheel
 SOURCES := $(shell find fpgaprune hw -type f -not -name '*.pyc')
 # Tests run from an empty folder, so that they import the installed wheel and not this checkout.
 OUTSIDE := $(CURDIR)/build/outside
+# Test files run in this many processes; TensorFlow loads once in each.
+WORKERS ?= 2
+PARALLEL = -n $(WORKERS) --dist loadfile
 PYTEST = cd $(OUTSIDE) && FPGAPRUNE_FROM_WHEEL=1 $(CURDIR)/$(BIN)/python -m pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -p no:cacheprovider
 
 .PHONY: demo test test-fast test-all test-lock lint bench bench-estimate lock clean
@@ -17,15 +20,15 @@ demo: $(WHEEL)
 
 test: lint $(WHEEL)
 	@mkdir -p $(OUTSIDE)
-	$(PYTEST) $(CURDIR)/tests -m "not slow"
+	$(PYTEST) $(CURDIR)/tests $(PARALLEL) -m "not slow"
 
 test-fast: $(WHEEL)
 	@mkdir -p $(OUTSIDE)
-	$(PYTEST) $(CURDIR)/tests -m "not slow and not flow"
+	$(PYTEST) $(CURDIR)/tests $(PARALLEL) -m "not slow and not flow"
 
 test-all: lint $(WHEEL)
 	@mkdir -p $(OUTSIDE)
-	$(PYTEST) $(CURDIR)/tests
+	$(PYTEST) $(CURDIR)/tests $(PARALLEL)
 
 # The whole contract of the lock, slow cases included, as two processes.
 test-lock: $(WHEEL)

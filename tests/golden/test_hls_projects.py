@@ -14,6 +14,7 @@ import pytest
 from keras import layers
 
 import fpgaprune as fp
+from fpgaprune.weights import named_weights
 
 HERE = Path(__file__).parent / "hls"
 COPIED = ("nnet_utils", "ap_types", "ac_types", "ac_math", "ac_simutils")
@@ -63,7 +64,9 @@ def write(name, folder):
         values[::3] = 0
         variable.assign(values.reshape(variable.shape) / 16)
     target = fp.Target.of("xc7z020clg400-1", io_type=io_type, strategy=strategy, reuse_factor=reuse)
-    return fp.to_hls(model, replace(target, backend=backend), None, folder, "fixed<12,4>", name)
+    project = fp.to_hls(model, replace(target, backend=backend), None, folder, "fixed<12,4>", name)
+    kernels = {path: weight.numpy() for path, weight in named_weights(model).items() if path.endswith("kernel")}
+    return project, fp.MaskSet({path: kernel != 0 for path, kernel in kernels.items()})
 
 
 def as_text(folder):
@@ -83,7 +86,8 @@ def as_text(folder):
 def test_a_project_is_the_one_that_was_looked_at(name, tmp_path):
     if "distributed" in name:
         pytest.importorskip("da4ml", reason="da4ml, which makes the adders, is not installed")
-    write(name, tmp_path / "first")
+    project, masks = write(name, tmp_path / "first")
+    assert fp.certify(project, masks).require().links[0].locked == masks.locked_count > 0
     text = as_text(tmp_path / "first")
     golden = HERE / f"{name}.txt"
     if os.environ.get("FPGAPRUNE_GOLDEN") == "write":
