@@ -60,8 +60,8 @@ def depthwise(context: Context, chain: Chain) -> None:
 
 def _window(context: Context, chain: Chain) -> None:
     windows = Windows.of(context.step, "filt")
-    chain.register()
     chain.pad(windows.pad, 0)
+    chain.register()
     chain.window(windows.size, windows.stride)
 
 
