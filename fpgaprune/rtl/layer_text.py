@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fpgaprune.rtl.chain import Chain, Computation, Link, Module
+from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.emit import datapath
+from fpgaprune.rtl.links import Computation, Link, Module
 from fpgaprune.rtl.schedule import schedule
 
 # A pipeline that has more than so many registers for each bit that leaves it runs freely into a queue, so that no
