@@ -30,7 +30,7 @@ def pooling(step: Step, x: Exact) -> Exact:
         pooled = _largest(step, taps)
     else:
         total = summed(taps, step.type("accum"), tree=step.streamed)
-        pooled = total.quotient(_counts(step, x, windows))
+        pooled = total.quotient(window_counts(step, x, windows))
     return pooled.into(step.result).reshape(x.raw.shape[0], *step.layer.output_shape)
 
 
@@ -71,7 +71,7 @@ def _padded(step: Step, x: Exact, windows: Windows) -> Exact:
     return Exact(windows.padded(image.astype(carrier(low, high), copy=False), value), x.fraction, low, high)
 
 
-def _counts(step: Step, x: Exact, windows: Windows) -> int | NDArray[np.int64]:
+def window_counts(step: Step, x: Exact, windows: Windows) -> int | NDArray[np.int64]:
     """By how many values each average is divided."""
     whole = windows.size[0] * windows.size[1]
     if not any(windows.pad) or step.layer.attributes.get("count_pad", False):

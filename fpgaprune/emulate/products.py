@@ -59,7 +59,7 @@ def depthwise(step: Step, x: Exact) -> Exact:
         reach = int(np.abs(weight.raw.astype(np.int64)).sum(axis=0).max()) * max(-image.low, image.high)
         _require_exact(step, Exact(np.zeros(0), image.fraction + weight.fraction, -reach, reach))
     bias = step.constants("bias").into(step.type("accum"))
-    orders = _channel_orders(step, len(products), channels)
+    orders = channel_orders(step, len(products), channels)
     if orders is None:
         total = summed([bias, *products], step.type("accum"), tree=False)
     else:
@@ -77,16 +77,16 @@ def depthwise(step: Step, x: Exact) -> Exact:
     return total.into(step.result).reshape(x.raw.shape[0], *step.layer.output_shape)
 
 
-def _channel_orders(step: Step, taps: int, channels: int) -> list[NDArray[np.int64]] | None:
+def channel_orders(step: Step, taps: int, channels: int) -> list[NDArray[np.int64]] | None:
     """For each channel, its taps in the order in which they are added; None where that is the usual one."""
     if step.layer.strategy != "resource":
         return None
-    order = _input_order(step, taps * channels)
+    order = input_order(step, taps * channels)
     return [order[order % channels == channel] // channels for channel in range(channels)]
 
 
 def _accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel) -> Exact:
-    order = step.keep("order", lambda: _input_order(step, kernel.weight.raw.shape[0]))
+    order = step.keep("order", lambda: input_order(step, kernel.weight.raw.shape[0]))
     accum, x = step.type("accum"), parts[0]
     total = weighted_sum(parts, kernel, step.constants("bias"), accum, order)
     if step.exact_sums or step.layer.strategy in ("resource_unrolled", "distributed_arithmetic"):
@@ -105,7 +105,7 @@ def _require_exact(step: Step, products: Exact) -> None:
         )
 
 
-def _input_order(step: Step, inputs: int) -> NDArray[np.int64]:
+def input_order(step: Step, inputs: int) -> NDArray[np.int64]:
     """The inputs of one output in the order in which they are added."""
     indices = np.arange(inputs)
     reuse = step.layer.reuse_factor

@@ -56,7 +56,7 @@ def rule(step: Step) -> Callable[[Step, Exact], Exact]:
 
 
 def _stable(step: Step, x: Exact) -> Exact:
-    norm = _norm_type(step)
+    norm = difference_type(step)
     below = (x.on(x.raw.max(axis=0, keepdims=True)) - x).into(norm)
     return _normalised(step, below, norm, negative=True)
 
@@ -66,9 +66,9 @@ def _latency(step: Step, x: Exact) -> Exact:
 
 
 def _normalised(step: Step, x: Exact, address: FixedType, negative: bool) -> Exact:
-    accum, sum_type = step.type("accum"), _inverse_input(step)
-    exponentials = step.keep("exp", lambda: _exp_table(step, address, negative))
-    inverses = step.keep("inv", lambda: _inverse_table(step))
+    accum, sum_type = step.type("accum"), sum_type_of(step)
+    exponentials = step.keep("exp", lambda: exponentials_of(step, address, negative))
+    inverses = step.keep("inv", lambda: inverses_of(step))
     powers = exponentials.on(exponentials.raw[_top_bits(x, address, _exp_size(step))]).into(accum)
     total = summed([powers.on(power) for power in powers.raw], accum, tree=True).into(sum_type)
     inverse = inverses.on(inverses.raw[_top_bits(total, sum_type, _inverse_size(step))])
@@ -111,14 +111,16 @@ _VARIANTS: Mapping[str, Callable[[Step, Exact], Exact]] = {
 }
 
 
-def _norm_type(step: Step) -> FixedType:
+def difference_type(step: Step) -> FixedType:
+    """The type of the distance from the largest input, in which the exponentials are looked up."""
     if "inp_norm" in step.layer.types:
         return step.type("inp_norm")
     source = step.sources[0].types["result"]
     return FixedType(source.width - source.signed, source.integer - source.signed, signed=False)
 
 
-def _inverse_input(step: Step) -> FixedType:
+def sum_type_of(step: Step) -> FixedType:
+    """The type of the sum of exponentials, in which its inverse is looked up."""
     return step.layer.types.get("inv_inp") or step.type("exp_table")
 
 
@@ -156,15 +158,17 @@ def _addressed(kind: FixedType, size: int) -> NDArray[np.float32]:
     return kind.to_float(raw).astype(np.float32)
 
 
-def _exp_table(step: Step, address: FixedType, negative: bool) -> Exact:
+def exponentials_of(step: Step, address: FixedType, negative: bool) -> Exact:
+    """The table of exponentials of what the top bits of an `address` number, its sign turned if `negative`."""
     scale = np.float32(step.layer.attributes.get("exp_scale", 1.0))
     x = _addressed(address, _exp_size(step)) * scale
     return _entries(single_exp(-x if negative else x), step.type("exp_table"))
 
 
-def _inverse_table(step: Step) -> Exact:
+def inverses_of(step: Step) -> Exact:
+    """The table of one over what the top bits of a sum number."""
     with np.errstate(divide="ignore"):
-        values = np.float32(1) / _addressed(_inverse_input(step), _inverse_size(step))
+        values = np.float32(1) / _addressed(sum_type_of(step), _inverse_size(step))
     return _entries(values, step.type("inv_table"))
 
 

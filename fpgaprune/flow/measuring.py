@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
-from fpgaprune.errors import ConfigError
+from fpgaprune.errors import CertificateError, ConfigError
 from fpgaprune.flow.config import MeasureConfig, parse_config
 from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.masks import MaskSet
 from fpgaprune.rtl.bitstream import make_bitstream
 from fpgaprune.rtl.cells import FIGURES, family_of
 from fpgaprune.rtl.place import STAGE as ROUTE
 from fpgaprune.rtl.place import place_and_route
 from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.read_back import check_verilog
 from fpgaprune.rtl.synthesis import STAGE as SYNTHESIS
 from fpgaprune.rtl.synthesis import synthesize
 from fpgaprune.target import Part, find_part
@@ -67,6 +70,17 @@ def measure_project(
         made = make_bitstream(project, settings.board, output, device=settings.device, **limits).to_json()
         found["bitstream"] = {**made, "path": output.name}
     return found
+
+
+def check_measured(project: RtlProject, design: Design, masks: MaskSet) -> LinkCheck | str:
+    """The certificate's link of the Verilog, or why its products cannot be read back.
+
+    A layer whose weights lie in memory multiplies zeros too: that is no violation, but nothing can be claimed of it.
+    """
+    try:
+        return check_verilog(project, design, masks)
+    except CertificateError as error:
+        return str(error)
 
 
 def settings_of(

@@ -10,6 +10,7 @@ from fpgaprune.flow.stages import ONNX_TOLERANCE, Context
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.remove.plan import read_plan
 from fpgaprune.report import Accuracy, Check, LinkSummary, RunReport, layer_reports, write_report
+from fpgaprune.rtl.read_back import VERILOG_LINK
 
 # A class that differs on more than one sample in a hundred is more than rounding.
 AGREEMENT = 0.99
@@ -17,7 +18,7 @@ _EQUIVALENCES = {
     "equivalence": "removal, exact arithmetic in float64",
     "stored": "removal, as stored in float32",
 }
-_CHECKED = ("certify", "remove", "export", "hls")
+_CHECKED = ("certify", "remove", "export", "hls", "measure")
 
 
 def write_run_report(context: Context) -> dict[str, Any]:
@@ -25,7 +26,10 @@ def write_run_report(context: Context) -> dict[str, Any]:
     run, config = context.run, context.config
     results = {name: run.results(name) for name in ("train", *_CHECKED)}
     figures = json.loads(run.file("estimate.json").read_text()) or {"before": None, "after": None}
-    links = [LinkCheck.from_json(link) for name in _CHECKED for link in results[name]["links"]]
+    links = [LinkCheck.from_json(link) for name in _CHECKED for link in results[name].get("links", ())]
+    summaries = [LinkSummary.of(link) for link in links]
+    if "not_read" in results["measure"]:
+        summaries.append(LinkSummary(VERILOG_LINK, left_out=results["measure"]["not_read"]))
     report = RunReport(
         name=config.name,
         target=config.target.target(),
@@ -42,9 +46,9 @@ def write_run_report(context: Context) -> dict[str, Any]:
         after=figures["after"],
         measured=json.loads(run.file("measure.json").read_text()),
         left_out=_left_out(
-            measure=run.results("measure") if config.measure.asks else {}, estimate=run.results("estimate")
+            measure=results["measure"] if config.measure.asks else {}, estimate=run.results("estimate")
         ),
-        certificate=[LinkSummary.of(link) for link in links],
+        certificate=summaries,
         checks=_checks(results),
         versions=run.manifest["versions"],
         seed=config.seed,

@@ -117,7 +117,7 @@ STAGES = (
     Stage(
         "measure",
         stages.measure,
-        ("design.json", "design.npz"),
+        ("design.json", "design.npz", "removed_masks.npz"),
         ("measure.json",),
         # With a tool installed since, what was left out can be done.
         lambda c: [_section(c.measure), c.target.part, *_open_tools(c)],
@@ -177,7 +177,7 @@ def run_flow(config: FlowConfig, out: Path, progress: Progress | None = None) ->
 
 
 def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = None) -> RunDirectory:
-    """The finished run `out` has been measured as `settings` say, and its report shows it.
+    """The finished run `out` has been measured as `settings` say; its report and its certificate show it.
 
     Raises:
         RunError: there is no run with a hardware project, or it is in use.
@@ -194,6 +194,7 @@ def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = 
         for stage in STAGES:
             if stage.name in ("measure", "report"):
                 _bring_up_to_date(stage, context)
+        _write_certificate(run)
     left_out = run.results("measure").get("left_out")
     if left_out is not None:
         raise ToolError(f"{out}: nothing was measured: {left_out}")

@@ -205,23 +205,29 @@ def hls(context: Context) -> dict[str, Any]:
 
 
 def measure(context: Context) -> dict[str, Any]:
-    """`measure.json` says what open tools made of the network as Verilog, where the flow asks for it."""
+    """`measure.json` says what open tools made of the network as Verilog, where the flow asks for it.
+
+    The Verilog is the certificate's last link: no product of a locked weight is in it.
+    """
     settings = context.config.measure
     if not settings.asks:
         write_json(context.run, "measure.json", None)
         return {"left_out": "the flow names no family, no seeds and no board in [measure]"}
-    from fpgaprune.flow.measuring import measure_project
+    from fpgaprune.flow.measuring import check_measured, measure_project
     from fpgaprune.rtl.generate import to_verilog
 
     design, part = Design.load(context.run.file("design.json")), context.config.target.target().part
+    links: dict[str, Any] = {}
     try:
         project = to_verilog(design, context.run.file("rtl"))
+        link = check_measured(project, design, context.masks("removed_masks.npz"))
+        links = {"not_read": link} if isinstance(link, str) else _links(link)
         found = measure_project(project, design, part, settings, context.run.path, context.progress.step)
     except (ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
         write_json(context.run, "measure.json", None)
-        return {"left_out": str(error)}
+        return {"left_out": str(error), **links}
     write_json(context.run, "measure.json", found)
-    return {}
+    return links
 
 
 def estimate(context: Context) -> dict[str, Any]:

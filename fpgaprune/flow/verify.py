@@ -12,11 +12,13 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_onnx_file
 from fpgaprune.design import Design
-from fpgaprune.errors import CertificateError, DesignError, MaskError, RemovalError, RunError
+from fpgaprune.errors import CertificateError, DesignError, MaskError, RemovalError, RtlError, RunError
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.runner import CERTIFICATE
 from fpgaprune.masks import MaskSet
 from fpgaprune.remove.plan import read_plan
+from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.read_back import VERILOG_LINK, check_verilog
 
 
 def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
@@ -39,10 +41,14 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
     problems += _remap_problems(run, masks, removed)
     claims = {link["link"]: LinkCheck.from_json(link) for link in certificate["links"]}
     links: list[LinkCheck] = []
-    for name, check in _checks(run, masks, removed).items():
+    checks = _checks(run, masks, removed)
+    if VERILOG_LINK in claims:
+        # Only a run that was measured has Verilog.
+        checks[VERILOG_LINK] = lambda: _check_verilog(run, removed)
+    for name, check in checks.items():
         try:
             link = check()
-        except (CertificateError, DesignError) as error:
+        except (CertificateError, DesignError, RtlError) as error:
             problems.append(str(error))
             continue
         links.append(link)
@@ -57,6 +63,10 @@ def _checks(run: RunDirectory, masks: MaskSet, removed: MaskSet) -> dict[str, Ca
         "model.onnx": lambda: check_onnx_file(run.file("model.onnx"), removed),
         "hls/firmware": lambda: check_firmware(run.file("hls"), Design.load(run.file("design.json")), removed),
     }
+
+
+def _check_verilog(run: RunDirectory, masks: MaskSet) -> LinkCheck:
+    return check_verilog(RtlProject.load(run.file("rtl")), Design.load(run.file("design.json")), masks)
 
 
 def _link_problems(link: LinkCheck, claim: LinkCheck | None) -> Iterator[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from fpgaprune.rtl.circuit import Circuit, Node
+from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.lines import Line, line_of, rom_text, sized, value_name
 from fpgaprune.rtl.schedule import Schedule
 
 # A file stays below 200 kB; ports and headers take their share.
@@ -17,26 +18,16 @@ _WAIVERS = """\
 """
 
 
-@dataclass
-class _Line:
-    """What one node becomes: `wires` outside and `registers` inside the clocked block."""
-
-    wires: str
-    registers: list[str] = field(default_factory=list)
-    defines: dict[str, int] = field(default_factory=dict)
-    uses: set[str] = field(default_factory=set)
-
-
 def datapath(module: str, circuit: Circuit, plan: Schedule, header: str) -> dict[str, str]:
     """The files, by name, of a pipeline `module` with ports `clk`, `ce`, `in_data` and `out_data`.
 
     Every register moves while `ce` is 1. Inputs and outputs lie on their buses in order, the first in the lowest
     bits. Without registers, `clk` and `ce` are missing.
     """
-    lines = [_line(module, circuit, plan, place) for place in circuit.alive() if circuit.nodes[place].op != "const"]
+    lines = [line_of(module, circuit, plan, place) for place in circuit.alive() if circuit.nodes[place].op != "const"]
     wires, registers = _texts(lines)
     files = {
-        f"{module}_rom{number}.v": _rom(f"{module}_rom{number}", circuit, number, header)
+        f"{module}_rom{number}.v": rom_text(f"{module}_rom{number}", circuit, number, header)
         for number in range(len(circuit.tables))
     }
     clocked = plan.depth > 0
@@ -52,7 +43,7 @@ def datapath(module: str, circuit: Circuit, plan: Schedule, header: str) -> dict
         for part in parts:
             files[f"{part.name}.v"] = header + _WAIVERS + part.text()
             body += part.instance()
-        made = {_name(place, plan.depth - plan.stage[place]) for place, _ in circuit.outputs}
+        made = {value_name(place, plan.depth - plan.stage[place]) for place, _ in circuit.outputs}
         for part in parts:
             body += "".join(
                 _taken(name, f"{part.name}_data", *place) for name, place in part.leaves.items() if name in made
@@ -71,173 +62,8 @@ def _clocked(registers: str) -> str:
     return f"    always @(posedge clk) if (ce) begin\n{registers}    end\n" if registers else ""
 
 
-def _texts(lines: Sequence[_Line]) -> tuple[str, str]:
+def _texts(lines: Sequence[Line]) -> tuple[str, str]:
     return "".join(line.wires for line in lines), "".join(f"        {r}\n" for line in lines for r in line.registers)
-
-
-def _name(place: int, delay: int = 0) -> str:
-    return f"v{place}_d{delay}" if delay else f"v{place}"
-
-
-def _line(module: str, circuit: Circuit, plan: Schedule, place: int) -> _Line:
-    node = circuit.nodes[place]
-    line = _Line("")
-    width = node.width
-    target = _name(place)
-
-    def read(arg: int) -> str:
-        source = circuit.nodes[arg]
-        if source.op == "const":
-            return literal(source.low)
-        name = _name(arg, plan.stage[place] - plan.stage[arg])
-        line.uses.add(name)
-        return name
-
-    args = [read(arg) for arg in node.args]
-    if node.op in ("add", "sub", "mul"):
-        # Arithmetic modulo the result's width needs no more of the operands.
-        args = [_modulo(text, circuit.nodes[arg], width) for text, arg in zip(args, node.args, strict=True)]
-    match node.op:
-        case "input":
-            expression = _sliced_input(circuit, node.params[0], width)
-            line.uses.add("in_data")
-        case "add" | "sub":
-            a, b = (_shifted(text, shift) for text, shift in zip(args, node.params, strict=True))
-            expression = f"{a} {'+' if node.op == 'add' else '-'} {b}"
-        case "mul":
-            expression = f"{args[0]} * {args[1]}"
-        case "shl":
-            expression = _shifted(args[0], node.params[0])
-        case "shr":
-            expression = f"$signed({args[0]}[{circuit.nodes[node.args[0]].width - 1}:{node.params[0]}])"
-        case "wrap":
-            expression = _wrap(args[0], circuit.nodes[node.args[0]].width, *node.params)
-        case "clip":
-            expression = _clip(args[0], circuit.nodes[node.args[0]], width, *node.params)
-        case "inside":
-            expression = _inside(args[0], circuit.nodes[node.args[0]], width, *node.params)
-        case "less":
-            expression = f"{{1'b0, {args[0]} < {args[1]}}}"
-        case "max":
-            expression = f"({args[0]} < {args[1]}) ? {_fitted(args[1], circuit, node.args[1], width)} : "
-            expression += _fitted(args[0], circuit, node.args[0], width)
-        case "select":
-            expression = f"{args[0]}[0] ? {args[1]} : {args[2]}"
-        case _:
-            return _rom_line(line, module, circuit, plan, place)
-    line.wires = f"    wire signed [{width - 1}:0] {target} = {expression};\n"
-    return _with_delays(line, plan, place, width)
-
-
-def _with_delays(line: _Line, plan: Schedule, place: int, width: int) -> _Line:
-    line.defines[_name(place)] = width
-    for delay in range(1, plan.delays.get(place, 0) + 1):
-        name = _name(place, delay)
-        line.wires += f"    reg signed [{width - 1}:0] {name};\n"
-        line.registers.append(f"{name} <= {_name(place, delay - 1)};")
-        line.defines[name] = width
-    return line
-
-
-def _rom_line(line: _Line, module: str, circuit: Circuit, plan: Schedule, place: int) -> _Line:
-    node = circuit.nodes[place]
-    source = circuit.nodes[node.args[0]]
-    address = _name(node.args[0], plan.stage[place] - plan.stage[node.args[0]])
-    rom, width = f"{module}_rom{node.params[0]}", node.width
-    bits = _address_bits(circuit, node.params[0])
-    have = max(1, source.width - 1)
-    padded = f"{{{bits - have}'d0, {address}[{have - 1}:0]}}" if bits > have else f"{address}[{bits - 1}:0]"
-    line.wires = (
-        f"    wire signed [{width - 1}:0] {_name(place)};\n"
-        f"    {rom} lookup{place} (.address({padded}), .data({_name(place)}));\n"
-    )
-    return _with_delays(line, plan, place, width)
-
-
-def _address_bits(circuit: Circuit, table: int) -> int:
-    return max(1, (len(circuit.tables[table]) - 1).bit_length())
-
-
-def _rom(name: str, circuit: Circuit, table: int, header: str) -> str:
-    bits = _address_bits(circuit, table)
-    width = next(n.width for n in circuit.nodes if n.op == "rom" and n.params == (table,))
-    entries = "".join(
-        f"            {bits}'d{place}: data = {_sized(value, width)};\n"
-        for place, value in enumerate(circuit.tables[table])
-    )
-    return (
-        f"{header}module {name} (\n    input wire [{bits - 1}:0] address,\n    output reg signed [{width - 1}:0] data\n"
-        f");\n    always @* begin\n        case (address)\n{entries}"
-        f"            default: data = {width}'d0;\n        endcase\n    end\nendmodule\n"
-    )
-
-
-def literal(value: int) -> str:
-    """A signed constant of just enough bits."""
-    width = max(value.bit_length(), (-value).bit_length()) + 1
-    return f"-{width}'sd{-value}" if value < 0 else f"{width}'sd{value}"
-
-
-def _sized(value: int, width: int) -> str:
-    return f"{width}'h{value & ((1 << width) - 1):x}"
-
-
-def _shifted(text: str, shift: int) -> str:
-    return f"({text} <<< {shift})" if shift else text
-
-
-def _sliced_input(circuit: Circuit, number: int, width: int) -> str:
-    start = sum(bits for bits, _ in circuit.inputs[:number])
-    bits, signed = circuit.inputs[number]
-    # Bounds below the type's own need fewer bits; the sign is then a bit that is 0.
-    if not signed or width > bits:
-        taken = min(bits, width - 1)
-        return f"{{1'b0, in_data[{start + taken - 1}:{start}]}}" if taken else "1'b0"
-    return f"$signed(in_data[{start + width - 1}:{start}])"
-
-
-def _wrap(text: str, have: int, width: int, signed: int) -> str:
-    if signed:
-        return f"$signed({text}[{width - 1}:0])"
-    if have >= width:
-        return f"{{1'b0, {text}[{width - 1}:0]}}"
-    return f"{{1'b0, {{{width - have}{{{text}[{have - 1}]}}}}, {text}}}"
-
-
-def _clip(text: str, source: Node, width: int, low: int, high: int) -> str:
-    have_low, have_high, have = source.low, source.high, source.width
-    inner = f"$signed({text}[{width - 1}:0])" if have > width else text
-    if have_high > high:
-        inner = f"({text} > {literal(high)}) ? {_signed(high, width)} : {inner}"
-    if have_low < low:
-        inner = f"({text} < {literal(low)}) ? {_signed(low, width)} : {inner}"
-    return inner
-
-
-def _inside(text: str, source: Node, width: int, low: int, high: int) -> str:
-    have_low, have_high, have = source.low, source.high, source.width
-    inner = f"$signed({text}[{width - 1}:0])" if have > width else text
-    tests = [f"{text} > {literal(high)}"] if have_high > high else []
-    tests += [f"{text} < {literal(low)}"] if have_low < low else []
-    return f"({' || '.join(tests)}) ? {_signed(0, width)} : {inner}"
-
-
-def _fitted(text: str, circuit: Circuit, place: int, width: int) -> str:
-    node = circuit.nodes[place]
-    if node.op == "const" or node.width <= width:
-        return text
-    return f"$signed({text}[{width - 1}:0])"
-
-
-def _modulo(text: str, node: Node, width: int) -> str:
-    if node.op == "const":
-        # A literal's minus sign needs one bit more than the smallest number of a width has.
-        return text if node.width < width else _signed(node.low, width)
-    return text if node.width <= width else f"$signed({text}[{width - 1}:0])"
-
-
-def _signed(value: int, width: int) -> str:
-    return f"$signed({_sized(value, width)})"
 
 
 def _outputs(circuit: Circuit, plan: Schedule) -> str:
@@ -245,9 +71,9 @@ def _outputs(circuit: Circuit, plan: Schedule) -> str:
     for number, (place, width) in enumerate(circuit.outputs):
         node = circuit.nodes[place]
         if node.op == "const":
-            wires += f"    wire [{width - 1}:0] y{number} = {_sized(node.low, width)};\n"
+            wires += f"    wire [{width - 1}:0] y{number} = {sized(node.low, width)};\n"
         else:
-            source = _name(place, plan.depth - plan.stage[place] if plan.depth else 0)
+            source = value_name(place, plan.depth - plan.stage[place] if plan.depth else 0)
             if node.width > width:
                 source = f"{source}[{width - 1}:0]"
             wires += f"    wire signed [{width - 1}:0] y{number} = {source};\n"
@@ -269,7 +95,7 @@ class _Part:
     """
 
     name: str
-    lines: list[_Line]
+    lines: list[Line]
     buses: dict[str, int]
     reads: dict[str, tuple[str, int, int]]
     leaves: dict[str, tuple[int, int]]
@@ -304,11 +130,11 @@ def _taken(name: str, bus: str, lowest: int, width: int) -> str:
     )
 
 
-def _parts(module: str, lines: Sequence[_Line], circuit: Circuit, plan: Schedule, width_in: int) -> list[_Part]:
+def _parts(module: str, lines: Sequence[Line], circuit: Circuit, plan: Schedule, width_in: int) -> list[_Part]:
     """Runs of lines, earlier stages first."""
     alive = [place for place in circuit.alive() if circuit.nodes[place].op != "const"]
     by_stage = sorted(zip(alive, lines, strict=True), key=lambda row: (plan.stage[row[0]], row[0]))
-    groups: list[list[_Line]] = [[]]
+    groups: list[list[Line]] = [[]]
     size = 0
     for _, line in by_stage:
         # What another part makes is taken from its bus first.
@@ -321,7 +147,7 @@ def _parts(module: str, lines: Sequence[_Line], circuit: Circuit, plan: Schedule
     widths = {name: width for line in lines for name, width in line.defines.items()}
     home = {name: number for number, group in enumerate(groups) for line in group for name in line.defines}
     used = [{name for line in group for name in line.uses} for group in groups]
-    leaving = {_name(place, plan.depth - plan.stage[place]) for place, _ in circuit.outputs}
+    leaving = {value_name(place, plan.depth - plan.stage[place]) for place, _ in circuit.outputs}
     parts: list[_Part] = []
     for number, group in enumerate(groups):
         reads: dict[str, tuple[str, int, int]] = {}

@@ -16,10 +16,11 @@ from fpgaprune.emulate.kinds import steps_of
 from fpgaprune.emulate.run import emulate
 from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
 from fpgaprune.files import write_bytes
-from fpgaprune.rtl.chain import Chain, Need, Stream
+from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.kinds import PAIRED, RULES
 from fpgaprune.rtl.layer_text import LayerText, header, layer_text
+from fpgaprune.rtl.links import Need, Stream
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.options import Options
 from fpgaprune.rtl.pairing import Pair, pair

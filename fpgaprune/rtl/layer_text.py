@@ -6,10 +6,14 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fpgaprune.rtl.chain import Chain, Computation, Link, Module
+from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.emit import datapath
+from fpgaprune.rtl.links import Computation, Link, Module
 from fpgaprune.rtl.schedule import schedule
 
+# A pipeline that has more than so many registers for each bit that leaves it runs freely into a queue, so that no
+# enable must reach them all. Below, the queue would take more than the enable does.
+_FREE_RUNNING = 8
 # Modules of hw/rtl that others of them need.
 _NEEDED = {"fp_window": ("fp_line_buffer",), "fp_upsample": ("fp_line_buffer",)}
 
@@ -145,21 +149,18 @@ class _Writer:
         self._names.add(name)
         plan = schedule(link.circuit, self.levels)
         self.files.update(datapath(name, link.circuit, plan, self.head))
-        self.depth += plan.depth
-        if plan.depth:
-            self.clocked = True
-            self.library.add("fp_pipeline")
-            clock = f".clk(clk), .ce({after}_ce), "
-            self.body += (
-                f"    wire {after}_ce;\n    fp_pipeline #(.DEPTH({plan.depth})) control{self.count} (\n"
-                f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
-                f"        .ce({after}_ce), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
-            )
-        else:
-            clock = ""
+        clock, leaving = "", f"{after}_data"
+        if plan.depth == 0:
             self.body += f"    assign {after}_valid = {before}_valid;\n    assign {before}_ready = {after}_ready;\n"
+        elif plan.register_bits(link.circuit) * link.copies > _FREE_RUNNING * link.after:
+            clock, leaving = ".clk(clk), .ce(1'b1), ", f"{after}_made"
+            self._freely(plan.depth, link.after, before, after)
+        else:
+            clock = f".clk(clk), .ce({after}_ce), "
+            self._stopping(plan.depth, before, after)
+        self.clocked = self.clocked or plan.depth > 0
         if link.copies == 1:
-            self.body += f"    {name} compute{self.count} ({clock}.in_data({before}_data), .out_data({after}_data));\n"
+            self.body += f"    {name} compute{self.count} ({clock}.in_data({before}_data), .out_data({leaving}));\n"
             return
         a, b = link.before // link.copies, link.after // link.copies
         lane = f"lane{self.count}"
@@ -168,6 +169,33 @@ class _Writer:
             f"        for ({lane} = 0; {lane} < {link.copies}; {lane} = {lane} + 1) begin : lanes{self.count}\n"
             f"            {name} compute (\n"
             f"                {clock}.in_data({before}_data[{lane}*{a} +: {a}]),\n"
-            f"                .out_data({after}_data[{lane}*{b} +: {b}])\n"
+            f"                .out_data({leaving}[{lane}*{b} +: {b}])\n"
             "            );\n        end\n    endgenerate\n"
+        )
+
+    def _stopping(self, depth: int, before: str, after: str) -> None:
+        """The control of a pipeline whose registers all wait together while a beat cannot leave."""
+        self.depth += depth
+        self.library.add("fp_pipeline")
+        self.body += (
+            f"    wire {after}_ce;\n    fp_pipeline #(.DEPTH({depth})) control{self.count} (\n"
+            f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
+            f"        .ce({after}_ce), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
+        )
+
+    def _freely(self, depth: int, bits: int, before: str, after: str) -> None:
+        """The control of a pipeline that never waits, and the queue in which its beats do."""
+        # What a beat takes through pipeline and queue, and its leave until that is known; a power of two fills memory.
+        room = 1 << (depth + 2).bit_length()
+        self.depth += depth + 2
+        self.library.update(("fp_credit", "fp_fifo"))
+        self.body += (
+            f"    wire [{bits - 1}:0] {after}_made;\n    wire {after}_leaves;\n    wire unused_{after}_taken;\n"
+            f"    fp_credit #(.DEPTH({depth}), .ROOM({room})) control{self.count} (\n"
+            f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
+            f"        .leaves({after}_leaves), .freed({after}_valid & {after}_ready)\n    );\n"
+            f"    fp_fifo #(.WIDTH({bits}), .DEPTH({room})) queue{self.count} (\n"
+            f"        .clk(clk), .rst(rst),\n"
+            f"        .s_data({after}_made), .s_valid({after}_leaves), .s_ready(unused_{after}_taken),\n"
+            f"        .m_data({after}_data), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
         )

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.rtl.chain import Chain, Module, Need
+from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.links import Module, Need
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from fpgaprune.rtl.ecp5 import (
 )
 from fpgaprune.rtl.open_tools import NEXTPNR_ECP5, Found, find_open_tool
 from fpgaprune.rtl.project import RtlProject
-from fpgaprune.rtl.synthesis import Told
+from fpgaprune.rtl.side_by_side import Stop, Told, run_side_by_side
 
 STAGE = "route(ecp5)"
 PACKAGE, SPEED = "CABGA381", 6
@@ -159,22 +158,8 @@ def place_and_route(
     options = (device_flag(part), "--package", package, "--speed", str(speed), "--freq", f"{asked:g}")
     place = netlist.folder / f"{part.name}-{digest_of(router.version, *options)}"
     place.mkdir(parents=True, exist_ok=True)
-    stop = threading.Event()
-    done: dict[int, Routed] = {}
-    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
-        futures = {
-            pool.submit(_route, place, netlist, router, options, seed, timeout_s, stop.is_set): seed for seed in numbers
-        }
-        try:
-            for future in as_completed(futures):
-                found = done[futures[future]] = future.result()
-                if on_step is not None:
-                    on_step(len(done), len(numbers), _tell(found))
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    runs = tuple(done[seed] for seed in numbers)
+    tasks = [partial(_route, place, netlist, router, options, seed, timeout_s) for seed in numbers]
+    runs = tuple(run_side_by_side(tasks, workers, on_step, _tell))
     capacity = {name: getattr(part, name) for name in SITES}
     return PlaceAndRoute(part.name, package, speed, router.version, asked, runs, capacity)
 
@@ -186,7 +171,7 @@ def _route(
     options: tuple[str, ...],
     seed: int,
     timeout_s: float,
-    stop: Callable[[], bool],
+    stop: Stop,
 ) -> Routed:
     result = folder / f"seed{seed}.json"
     if not result.is_file():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from fpgaprune.emulate.exact import Exact
-from fpgaprune.emulate.pooling import _counts
+from fpgaprune.emulate.pooling import window_counts
 from fpgaprune.emulate.windows import Windows
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.chain import Chain
@@ -27,6 +27,7 @@ def pooling(context: Context, chain: Chain) -> None:
     kind = source.types["result"]
     lowest = -(1 << (kind.width - 1)) if kind.signed else 1 << (kind.width - 1)
     chain.pad(windows.pad, lowest if largest else 0)
+    chain.register()
     chain.window(windows.size, windows.stride)
     taps = windows.size[0] * windows.size[1]
     accum, result = step.type("accum"), step.result
@@ -39,7 +40,7 @@ def pooling(context: Context, chain: Chain) -> None:
         chain.compute("largest", lambda v: [_largest(c, accum, step.streamed).into(result) for c in split(v)], result)
         return
     shape = (1, *source.output_shape[:-1], 1)
-    counts = _counts(step, Exact(np.zeros(shape, np.float32), 0, 0, 0), windows)
+    counts = window_counts(step, Exact(np.zeros(shape, np.float32), 0, 0, 0), windows)
     if isinstance(counts, int):
         divisor = counts
         chain.compute(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.emulate.products import _channel_orders, _input_order
+from fpgaprune.emulate.products import channel_orders, input_order
 from fpgaprune.emulate.windows import Windows
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.chain import Chain
@@ -48,7 +48,7 @@ def depthwise(context: Context, chain: Chain) -> None:
     matrix = np.zeros((taps.size, channels), np.int64)
     for channel in range(channels):
         matrix[channel::channels, channel] = taps[:, channel]
-    by_channel = _channel_orders(step, len(taps), channels)
+    by_channel = channel_orders(step, len(taps), channels)
     usual = np.arange(len(taps))
     orders = [
         (usual if by_channel is None else by_channel[channel]) * channels + channel for channel in range(channels)
@@ -60,14 +60,14 @@ def depthwise(context: Context, chain: Chain) -> None:
 
 def _window(context: Context, chain: Chain) -> None:
     windows = Windows.of(context.step, "filt")
-    chain.register()
     chain.pad(windows.pad, 0)
+    chain.register()
     chain.window(windows.size, windows.stride)
 
 
 def _weights(context: Context, matrix: NDArray[np.int64]) -> Weights:
     step = context.step
-    order = _input_order(step, len(matrix))
+    order = input_order(step, len(matrix))
     return Weights(matrix, step.type("weight"), step.constants("bias"), step.type("accum"), [order] * matrix.shape[1])
 
 

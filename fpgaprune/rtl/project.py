@@ -46,6 +46,11 @@ class RtlPort:
         """Bits of `tdata`."""
         return self.lanes * self.type.width
 
+    @property
+    def words(self) -> int:
+        """Words of 32 bits that hold `tdata`."""
+        return -(-self.width_bits // 32)
+
 
 @dataclass(frozen=True)
 class RtlLayer:

@@ -28,6 +28,9 @@ _TERM = r"\(?(?:\$signed\([^()]*\)|-?\d+'s[dh]?-?\w+|v\d+(?:_d\d+)?)(?: <<< \d+\
 _SUM = re.compile(rf"^({_TERM})(?: ([+-]) ({_TERM}))?$")
 _PART = re.compile(r"^\(?(?:\$signed\()?(v\d+(?:_d\d+)?)(?:\[\d+:(\d+)\]\))?(?: <<< (\d+)\))?$")
 
+# The link of a run's Verilog, which lies in the folder `rtl` there.
+VERILOG_LINK = "rtl/verilog"
+
 # A sum: coefficients of inputs (by place) and of values behind a cut (by name).
 _Form = dict[int | str, int]
 
@@ -103,11 +106,11 @@ class _Datapath:
     @classmethod
     def read(cls, project: RtlProject, layer: RtlLayer) -> _Datapath:
         own = f"/{layer.module}_sums"
-        texts = [
-            (project.path / name).read_text()
-            for name in layer.files
-            if name.endswith(f"{own}.v") or f"{own}_part" in name
-        ]
+        names = [name for name in layer.files if name.endswith(f"{own}.v") or f"{own}_part" in name]
+        try:
+            texts = [(project.path / name).read_text() for name in names]
+        except FileNotFoundError as error:
+            raise CertificateError(f"{project.path}: {error.filename} is gone; write the Verilog again") from error
         bus = next(
             (found for text in texts if f"module {layer.module}_sums " in text for found in _BUS.findall(text)), None
         )

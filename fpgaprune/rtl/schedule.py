@@ -21,6 +21,10 @@ class Schedule:
     depth: int
     delays: dict[int, int]
 
+    def register_bits(self, circuit: Circuit) -> int:
+        """Bits of all registers of `circuit`."""
+        return sum(delay * circuit.nodes[place].width for place, delay in self.delays.items())
+
 
 def schedule(circuit: Circuit, levels: int) -> Schedule:
     """The stages of `circuit` with a register after every `levels` adder levels, each as early as it can be."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from fpgaprune.emulate import softmax as emulated
 from fpgaprune.emulate.exact import Exact
+from fpgaprune.emulate.softmax import difference_type, exponentials_of, inverses_of, sum_type_of
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.fixed import FixedType
@@ -53,15 +53,15 @@ def _one(step: Step, name: str, values: list[Number]) -> list[Number]:
         return _argmax(step, values)
     if name == "latency":
         return _normalised(step, values, step.sources[0].types["result"], negative=False)
-    norm = emulated._norm_type(step)
+    norm = difference_type(step)
     top = _tallest(values)
     return _normalised(step, [(top - value).into(norm) for value in values], norm, negative=True)
 
 
 def _normalised(step: Step, values: list[Number], address: FixedType, negative: bool) -> list[Number]:
-    accum, sum_type = step.type("accum"), emulated._inverse_input(step)
-    exponentials = emulated._exp_table(step, address, negative).into(accum)
-    inverses = emulated._inverse_table(step)
+    accum, sum_type = step.type("accum"), sum_type_of(step)
+    exponentials = exponentials_of(step, address, negative).into(accum)
+    inverses = inverses_of(step)
     powers = [_at_top_bits(value, address, exponentials) for value in values]
     total = summed(powers, accum, tree=True).into(sum_type)
     inverse = _at_top_bits(total, sum_type, inverses)

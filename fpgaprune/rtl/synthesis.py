@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,11 @@ from fpgaprune.errors import RtlError, ToolTimeoutError
 from fpgaprune.rtl.cells import Cells, Family, find_family
 from fpgaprune.rtl.open_tools import YOSYS, Found, find_open_tool
 from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.side_by_side import Stop, Told, run_side_by_side
 from fpgaprune.rtl.yosys import make_netlist
 
 STAGE = "synth(open)"
 FLATTENED, SUM = "whole design, flattened", "sum of its layers"
-Told = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,24 +131,11 @@ def synthesize(
     for layer in project.layers:
         blank = ModuleSynthesis(layer.layer, layer.module, None, layer.kept, layer.dropped)
         jobs.append((blank, layer.files))
-    sources = [read_sources(project, files) for _, files in jobs]
-    stop = threading.Event()
-    done: dict[int, ModuleSynthesis] = {}
-    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
-        futures = {
-            pool.submit(_synthesize, blank, files, kind, folder, yosys, timeout_s, stop.is_set): place
-            for place, ((blank, _), files) in enumerate(zip(jobs, sources, strict=True))
-        }
-        try:
-            for future in as_completed(futures):
-                found = done[futures[future]] = future.result()
-                if on_step is not None:
-                    on_step(len(done), len(jobs), _tell(found))
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    found_in_order = [done[place] for place in range(len(jobs))]
+    tasks = [
+        partial(_synthesize, blank, read_sources(project, files), kind, folder, yosys, timeout_s)
+        for blank, files in jobs
+    ]
+    found_in_order = run_side_by_side(tasks, workers, on_step, _tell)
     first = found_in_order.pop(0) if whole else replace(top, left_out="synthesis was not asked for")
     return Synthesis(family, yosys.version, kind.note, tuple(found_in_order), first)
 
@@ -176,7 +162,7 @@ def _synthesize(
     cache: Path,
     yosys: Found,
     timeout_s: float,
-    stop: Callable[[], bool],
+    stop: Stop,
 ) -> ModuleSynthesis:
     try:
         netlist = make_netlist(sources, blank.module, family, cache, yosys, timeout_s, stop)

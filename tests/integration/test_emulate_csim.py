@@ -68,11 +68,11 @@ def test_a_few_kinds_give_the_bits_of_the_c_simulation(io_type, seed, parts, tmp
     assert differing(names, simulated, emulate(project.design, project.inputs)) == []
     assert all(len(np.unique(values)) > 1 for values in simulated)
     # The comparison has teeth: it sees an emulator that never rounds, never saturates, or adds the wrong way round.
-    into, order = Exact.into, products._input_order
+    into, order = Exact.into, products.input_order
     broken = {
         "rounding": (Exact, "into", lambda self, kind: into(self, replace(kind, rounding="TRN"))),
         "overflow": (Exact, "into", lambda self, kind: into(self, replace(kind, overflow="WRAP"))),
-        "order": (products, "_input_order", lambda step, inputs: order(step, inputs)[::-1]),
+        "order": (products, "input_order", lambda step, inputs: order(step, inputs)[::-1]),
     }
     for part in parts:
         owner, name, mutant = broken[part]

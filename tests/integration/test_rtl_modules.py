@@ -97,6 +97,26 @@ PIPELINE = """\
     end
     assign {1}_data = {name}_c;
 """
+
+
+def credit_bench(depth, room):
+    """A pipeline that never stops, and its queue."""
+    top = 6 * depth - 1
+    data = "~{0}_data" if depth == 1 else f"{{{{{{name}}_row[{top - 6}:0], ~{{0}}_data}}}}"
+    text = f"""\
+    wire {{name}}_leaves;
+    wire {{name}}_taken;
+    fp_credit #(.DEPTH({depth}), .ROOM({room})) {{name}} (.clk(clk), .rst(rst), .s_valid({{0}}_valid),
+        .s_ready({{0}}_ready), .leaves({{name}}_leaves), .freed({{1}}_valid & {{1}}_ready));
+    reg [{top}:0] {{name}}_row;
+    always @(posedge clk) {{name}}_row <= {data};
+    fp_fifo #(.WIDTH(6), .DEPTH({room})) {{name}}_queue (.clk(clk), .rst(rst), .s_data({{name}}_row[{top}:{top - 5}]),
+        .s_valid({{name}}_leaves), .s_ready({{name}}_taken), .m_data({{1}}_data), .m_valid({{1}}_valid),
+        .m_ready({{1}}_ready));
+"""
+    return Bench(text, [(9, 1)], [(9, 1)], lambda x: [-1 - x])
+
+
 # Each beat leaves together with what the line buffer holds then.
 LINE = """\
     wire {name}_ce = {0}_valid & {0}_ready;
@@ -140,6 +160,9 @@ BENCHES = {
         lambda a, b: [np.concatenate([a[:2], b[:3], a[2:], b[3:]])],
     ),
     "fp_pipeline": Bench(PIPELINE, [(5, 1)], [(5, 1)], lambda x: [-1 - x]),
+    "fp_credit": credit_bench(3, 6),
+    "fp_credit_1": credit_bench(1, 4),
+    "fp_credit_roomy": credit_bench(4, 16),
     "fp_line_buffer": Bench(LINE.replace("DEPTH_HERE", "3"), [(6, 1)], [(6, 2)], None),
     "fp_line_buffer_1": Bench(LINE.replace("DEPTH_HERE", "1"), [(6, 1)], [(6, 2)], None),
     "fp_line_buffer_2": Bench(LINE.replace("DEPTH_HERE", "2"), [(6, 1)], [(6, 2)], None),

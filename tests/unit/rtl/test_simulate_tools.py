@@ -14,7 +14,8 @@ import pytest
 from fpgaprune import processes
 from fpgaprune.errors import ToolError
 from fpgaprune.rtl import to_verilog
-from fpgaprune.rtl.simulate import lint, simulate
+from fpgaprune.rtl.simulate import simulate
+from fpgaprune.rtl.verilator import lint
 
 from .networks import Net
 

@@ -1,0 +1,187 @@
+"""Verilog-2001 text of single values of a circuit: a wire with its expression, and its registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fpgaprune.rtl.circuit import Circuit, Node
+from fpgaprune.rtl.schedule import Schedule
+
+
+@dataclass
+class Line:
+    """What one node becomes: `wires` outside and `registers` inside the clocked block."""
+
+    wires: str
+    registers: list[str] = field(default_factory=list)
+    defines: dict[str, int] = field(default_factory=dict)
+    uses: set[str] = field(default_factory=set)
+
+
+def value_name(place: int, delay: int = 0) -> str:
+    """Of the value of a node, `delay` registers later."""
+    return f"v{place}_d{delay}" if delay else f"v{place}"
+
+
+def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
+    """The lines of the node at `place`, which is no constant."""
+    node = circuit.nodes[place]
+    line = Line("")
+    width = node.width
+    target = value_name(place)
+
+    def read(arg: int) -> str:
+        source = circuit.nodes[arg]
+        if source.op == "const":
+            return literal(source.low)
+        name = value_name(arg, plan.stage[place] - plan.stage[arg])
+        line.uses.add(name)
+        return name
+
+    args = [read(arg) for arg in node.args]
+    if node.op in ("add", "sub", "mul"):
+        # Arithmetic modulo the result's width needs no more of the operands.
+        args = [_modulo(text, circuit.nodes[arg], width) for text, arg in zip(args, node.args, strict=True)]
+    match node.op:
+        case "input":
+            expression = _sliced_input(circuit, node.params[0], width)
+            line.uses.add("in_data")
+        case "add" | "sub":
+            a, b = (_shifted(text, shift) for text, shift in zip(args, node.params, strict=True))
+            expression = f"{a} {'+' if node.op == 'add' else '-'} {b}"
+        case "mul":
+            expression = f"{args[0]} * {args[1]}"
+        case "shl":
+            expression = _shifted(args[0], node.params[0])
+        case "shr":
+            expression = f"$signed({args[0]}[{circuit.nodes[node.args[0]].width - 1}:{node.params[0]}])"
+        case "wrap":
+            expression = _wrap(args[0], circuit.nodes[node.args[0]].width, *node.params)
+        case "clip":
+            expression = _clip(args[0], circuit.nodes[node.args[0]], width, *node.params)
+        case "inside":
+            expression = _inside(args[0], circuit.nodes[node.args[0]], width, *node.params)
+        case "less":
+            expression = f"{{1'b0, {args[0]} < {args[1]}}}"
+        case "max":
+            expression = f"({args[0]} < {args[1]}) ? {_fitted(args[1], circuit, node.args[1], width)} : "
+            expression += _fitted(args[0], circuit, node.args[0], width)
+        case "select":
+            expression = f"{args[0]}[0] ? {args[1]} : {args[2]}"
+        case _:
+            return _rom_line(line, module, circuit, plan, place)
+    line.wires = f"    wire signed [{width - 1}:0] {target} = {expression};\n"
+    return _with_delays(line, plan, place, width)
+
+
+def _with_delays(line: Line, plan: Schedule, place: int, width: int) -> Line:
+    line.defines[value_name(place)] = width
+    for delay in range(1, plan.delays.get(place, 0) + 1):
+        name = value_name(place, delay)
+        line.wires += f"    reg signed [{width - 1}:0] {name};\n"
+        line.registers.append(f"{name} <= {value_name(place, delay - 1)};")
+        line.defines[name] = width
+    return line
+
+
+def _rom_line(line: Line, module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
+    node = circuit.nodes[place]
+    source = circuit.nodes[node.args[0]]
+    address = value_name(node.args[0], plan.stage[place] - plan.stage[node.args[0]])
+    rom, width = f"{module}_rom{node.params[0]}", node.width
+    bits = _address_bits(circuit, node.params[0])
+    have = max(1, source.width - 1)
+    padded = f"{{{bits - have}'d0, {address}[{have - 1}:0]}}" if bits > have else f"{address}[{bits - 1}:0]"
+    line.wires = (
+        f"    wire signed [{width - 1}:0] {value_name(place)};\n"
+        f"    {rom} lookup{place} (.address({padded}), .data({value_name(place)}));\n"
+    )
+    return _with_delays(line, plan, place, width)
+
+
+def _address_bits(circuit: Circuit, table: int) -> int:
+    return max(1, (len(circuit.tables[table]) - 1).bit_length())
+
+
+def rom_text(name: str, circuit: Circuit, table: int, header: str) -> str:
+    """Module `name` that holds a table of the circuit."""
+    bits = _address_bits(circuit, table)
+    width = next(n.width for n in circuit.nodes if n.op == "rom" and n.params == (table,))
+    entries = "".join(
+        f"            {bits}'d{place}: data = {sized(value, width)};\n"
+        for place, value in enumerate(circuit.tables[table])
+    )
+    return (
+        f"{header}module {name} (\n    input wire [{bits - 1}:0] address,\n    output reg signed [{width - 1}:0] data\n"
+        f");\n    always @* begin\n        case (address)\n{entries}"
+        f"            default: data = {width}'d0;\n        endcase\n    end\nendmodule\n"
+    )
+
+
+def literal(value: int) -> str:
+    """A signed constant of just enough bits."""
+    width = max(value.bit_length(), (-value).bit_length()) + 1
+    return f"-{width}'sd{-value}" if value < 0 else f"{width}'sd{value}"
+
+
+def sized(value: int, width: int) -> str:
+    """`value` as the bits of a constant of `width`."""
+    return f"{width}'h{value & ((1 << width) - 1):x}"
+
+
+def _shifted(text: str, shift: int) -> str:
+    return f"({text} <<< {shift})" if shift else text
+
+
+def _sliced_input(circuit: Circuit, number: int, width: int) -> str:
+    start = sum(bits for bits, _ in circuit.inputs[:number])
+    bits, signed = circuit.inputs[number]
+    # Bounds below the type's own need fewer bits; the sign is then a bit that is 0.
+    if not signed or width > bits:
+        taken = min(bits, width - 1)
+        return f"{{1'b0, in_data[{start + taken - 1}:{start}]}}" if taken else "1'b0"
+    return f"$signed(in_data[{start + width - 1}:{start}])"
+
+
+def _wrap(text: str, have: int, width: int, signed: int) -> str:
+    if signed:
+        return f"$signed({text}[{width - 1}:0])"
+    if have >= width:
+        return f"{{1'b0, {text}[{width - 1}:0]}}"
+    return f"{{1'b0, {{{width - have}{{{text}[{have - 1}]}}}}, {text}}}"
+
+
+def _clip(text: str, source: Node, width: int, low: int, high: int) -> str:
+    have_low, have_high, have = source.low, source.high, source.width
+    inner = f"$signed({text}[{width - 1}:0])" if have > width else text
+    if have_high > high:
+        inner = f"({text} > {literal(high)}) ? {_signed(high, width)} : {inner}"
+    if have_low < low:
+        inner = f"({text} < {literal(low)}) ? {_signed(low, width)} : {inner}"
+    return inner
+
+
+def _inside(text: str, source: Node, width: int, low: int, high: int) -> str:
+    have_low, have_high, have = source.low, source.high, source.width
+    inner = f"$signed({text}[{width - 1}:0])" if have > width else text
+    tests = [f"{text} > {literal(high)}"] if have_high > high else []
+    tests += [f"{text} < {literal(low)}"] if have_low < low else []
+    return f"({' || '.join(tests)}) ? {_signed(0, width)} : {inner}"
+
+
+def _fitted(text: str, circuit: Circuit, place: int, width: int) -> str:
+    node = circuit.nodes[place]
+    if node.op == "const" or node.width <= width:
+        return text
+    return f"$signed({text}[{width - 1}:0])"
+
+
+def _modulo(text: str, node: Node, width: int) -> str:
+    if node.op == "const":
+        # A literal's minus sign needs one bit more than the smallest number of a width has.
+        return text if node.width < width else _signed(node.low, width)
+    return text if node.width <= width else f"$signed({text}[{width - 1}:0])"
+
+
+def _signed(value: int, width: int) -> str:
+    return f"$signed({sized(value, width)})"
