@@ -45,9 +45,7 @@ def write_run_report(context: Context) -> dict[str, Any]:
         before=figures["before"],
         after=figures["after"],
         measured=json.loads(run.file("measure.json").read_text()),
-        left_out=_left_out(
-            measure=results["measure"] if config.measure.asks else {}, estimate=run.results("estimate")
-        ),
+        left_out=_left_out(measure=results["measure"] if config.measure.asks else {}, estimate=run.results("estimate")),
         certificate=summaries,
         checks=_checks(results),
         versions=run.manifest["versions"],
