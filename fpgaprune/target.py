@@ -28,6 +28,8 @@ _ORDER_TAILS = {
     "Gowin": r"c?([a-z]{2,3}\d{2,3}[\w/]*)?",
     "Intel": r"(([a-z]\d)?[a-z]\d{2}\w*)?",
 }
+# A part of one's own is named by its file: `board.toml` or `board.toml:name`.
+_OWN_FILE = re.compile(r"(?P<file>.+\.toml)(:(?P<name>.+))?")
 _ORDER_TAIL = r"(-[\w-]+)?"
 
 
@@ -129,13 +131,9 @@ class Target:
         Raises:
             TargetError: the part is unknown (the message lists the nearest), or an option is not allowed.
         """
-        own = re.fullmatch(r"(?P<file>.+\.toml)(:(?P<name>.+))?", part.strip())
-        if own is not None:
-            found = _own_part(Path(own["file"]), own["name"])
-            order_number = own["name"] or found.name
-        else:
-            found = find_part(part, parts_file=parts_file)
-            order_number = part.strip()
+        found = find_part(part, parts_file=parts_file)
+        own = _OWN_FILE.fullmatch(part.strip())
+        order_number = part.strip() if own is None else own["name"] or found.name
         return cls(found, order_number, clock_ns, io_type, strategy, reuse_factor, backend)
 
 
@@ -185,12 +183,15 @@ def find_part(name: str, *, parts_file: str | os.PathLike[str] | None = None) ->
     """The part that `name` means: a device name or a full order number such as `xc7a100tcsg324-1`.
 
     Args:
-        name: in any case.
+        name: in any case; or a file of parts of your own: `board.toml` where it holds one part, else `board.toml:name`.
         parts_file: a TOML file like those in `hw/parts`, searched before them.
 
     Raises:
-        TargetError: unknown; the message lists the nearest names.
+        TargetError: unknown (the message lists the nearest names), or the file is missing or malformed.
     """
+    own = _OWN_FILE.fullmatch(name.strip())
+    if own is not None:
+        return _own_part(Path(own["file"]), own["name"])
     known = list_parts() if parts_file is None else (*read_parts(Path(parts_file)), *list_parts())
     return _search(name, known)
 

@@ -24,7 +24,9 @@ def estimate(
         Path | None,
         typer.Argument(metavar="[RUN_DIR|DESIGN|PROJECT]", help="A run directory, a design.json, an hls4ml project."),
     ] = None,
-    part: Annotated[str | None, typer.Option(help="Part or order number; the design's own if left out.")] = None,
+    part: Annotated[
+        str | None, typer.Option(help="Part, order number or FILE.toml:PART; the design's own if left out.")
+    ] = None,
     designs: Annotated[Path | None, typer.Option(help="Price rows of counts, one JSON object a line.")] = None,
     coefficients: Annotated[
         Path | None, typer.Option("--calibration", help="Coefficients that fpgaprune calibrate wrote.")
@@ -120,19 +122,29 @@ def calibrate(
     Console().print(f"{len(found['moved'])} coefficients moved; {out}", highlight=False, soft_wrap=True)
 
 
-def parts(as_json: AsJson = False) -> None:
-    """List the known FPGA parts and their capacities."""
+def parts(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PART]...", help="Names, order numbers, or files of your own; all parts if left out."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the known FPGA parts and their capacities; for parts that are named, the source of the figures too."""
     from dataclasses import asdict
 
-    from fpgaprune.target import list_parts
+    from fpgaprune.target import find_part, list_parts
 
+    found = [find_part(name) for name in names] if names else list_parts()
     if as_json:
-        print_json([asdict(part) for part in list_parts()])
+        print_json([asdict(part) for part in found])
         return
     show_table(
         ("part", "family", "LUT", "FF", "DSP", "BRAM18", "URAM"),
-        [(part.name, part.family, part.lut, part.ff, part.dsp, part.bram18, part.uram) for part in list_parts()],
+        [(part.name, part.family, part.lut, part.ff, part.dsp, part.bram18, part.uram) for part in found],
     )
+    for part in found if names else ():
+        source = f"{part.name}: {part.source} ({part.date}){'; ' + part.note if part.note else ''}"
+        Console().print(source, highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_predictions(designs: Path, calibrated: Any) -> None:

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import ConfigError, DesignError, MaskError, TargetError
@@ -247,7 +247,9 @@ class TargetConfig(_Section):
 
     @field_validator("part")
     @classmethod
-    def _known(cls, part: str) -> str:
+    def _known(cls, part: str, info: ValidationInfo) -> str:
+        if ".toml" in part and info.context is not None:
+            part = str(Path(info.context["folder"]) / part)
         find_part(part)
         return part
 
@@ -285,18 +287,18 @@ def read_config(path: Path | None) -> FlowConfig:
         raise ConfigError(f"flow file {path} does not exist") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"flow file {path} is no TOML: {error}") from error
-    config = parse_config(document, str(path))
+    config = parse_config(document, str(path), path.parent)
     return _beside(config, path.parent)
 
 
-def parse_config(document: Mapping[str, Any], where: str) -> FlowConfig:
-    """The configuration that `document` describes.
+def parse_config(document: Mapping[str, Any], where: str, folder: Path | None = None) -> FlowConfig:
+    """The configuration that `document` describes; a part's own file is looked for in `folder`.
 
     Raises:
         ConfigError: it says something that is not allowed; `where` begins the message.
     """
     try:
-        return FlowConfig.model_validate(dict(document))
+        return FlowConfig.model_validate(dict(document), context={"folder": folder or Path()})
     except ValidationError as error:
         raise ConfigError(f"{where}: {_first_problem(error)}") from error
     except (DesignError, MaskError, TargetError) as error:

@@ -11,7 +11,7 @@ from fpgaprune.errors import RunError
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.coefficients import Calibration
 from fpgaprune.estimate.project import read_project
-from fpgaprune.target import Target, find_part
+from fpgaprune.target import Target
 
 _SIDES = {"before": "design_trained.json", "after": "design.json"}
 
@@ -63,7 +63,7 @@ def target_of(design: Design, part: str | None = None) -> Target:
     if order_number is None:
         raise RunError(f"design {design.name!r} names no part; give one with --part")
     products = [layer for layer in design.layers if layer.strategy is not None]
-    target = Target(find_part(order_number), order_number, design.clock_ns, design.io_type, backend=design.backend)
+    target = Target.of(order_number, clock_ns=design.clock_ns, io_type=design.io_type, backend=design.backend)
     if not products:
         return target
     return replace(target, strategy=str(products[0].strategy), reuse_factor=products[0].reuse_factor)

@@ -32,6 +32,15 @@ def test_what_needs_no_framework_loads_none(arguments):
     assert run(*arguments).stdout.endswith("LOADED [] CODE 0\n")
 
 
+def test_named_parts_are_shown_with_their_source():
+    shown = run("parts", "xc7a100tcsg324-1", "xc7z020")
+    assert [line.split()[0] for line in shown.stdout.splitlines()[1:3]] == ["xc7a100t", "xc7z020"]
+    assert "xc7a100t: " in shown.stdout
+    unknown = run("parts", "xc7a101t")
+    assert unknown.stdout.endswith("CODE 2\n")
+    assert "part 'xc7a101t' is unknown; nearest: " in unknown.stderr
+
+
 def test_parts_as_json():
     text = run("parts", "--json").stdout.rpartition("LOADED")[0]
     parts = {part["name"]: part for part in json.loads(text)}

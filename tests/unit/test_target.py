@@ -174,6 +174,7 @@ def test_a_file_of_ones_own_comes_first_and_leaves_gaps_unknown(own):
 
 def test_a_path_to_a_file_of_ones_own_is_a_part(own, tmp_path):
     assert Target.of(f"{own}:xc9q1clg400-1").order_number == "xc9q1clg400-1"
+    assert find_part(f"{own}:xc9q1clg400-1").lut == 1000
     with pytest.raises(TargetError, match=r"holds xc9q1, xc7z020; say which one, as '.*board\.toml:xc9q1'"):
         Target.of(str(own))
     with pytest.raises(TargetError, match=r"part 'xcvu9p' is unknown"):

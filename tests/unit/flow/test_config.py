@@ -249,3 +249,17 @@ def test_what_the_documentation_shows_is_allowed():
     assert len(flows) == 2
     for text in flows:
         parse_config(tomllib.loads(text), page.name)
+
+
+def test_a_part_of_ones_own_lies_beside_the_flow(tmp_path, monkeypatch):
+    (tmp_path / "board.toml").write_text(
+        'family = "Mine"\nvendor = "AMD"\nsource = "my board"\ndate = 2026-01-02\n'
+        'part = [{ name = "mine1", lut = 9 }]\n'
+    )
+    (tmp_path / "flow.toml").write_text('[target]\npart = "board.toml"\n')
+    monkeypatch.chdir(tmp_path.parent)
+    target = read_config(tmp_path / "flow.toml").target.target()
+    assert (target.part.lut, target.order_number) == (9, "mine1")
+    (tmp_path / "flow.toml").write_text('[target]\npart = "absent.toml"\n')
+    with pytest.raises(ConfigError, match=r"flow\.toml: .*absent\.toml does not exist"):
+        read_config(tmp_path / "flow.toml")
