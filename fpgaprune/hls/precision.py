@@ -15,10 +15,11 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.batch_norm import scale_and_shift
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.hls.options import LayerOptions
-from fpgaprune.hls.prepare import FOLDABLE, batch_norm_scale_and_shift
+from fpgaprune.hls.prepare import FOLDABLE
 from fpgaprune.hls.ranges import Range
 
 Types = dict[str, dict[str, FixedType]]
@@ -139,7 +140,7 @@ class _Chooser:
     def _other(self, layer: Any, own: LayerOptions) -> dict[str, FixedType]:
         incoming = self.incoming(layer)
         if isinstance(layer, keras.layers.BatchNormalization):
-            scale, shift = batch_norm_scale_and_shift(layer)
+            scale, shift = scale_and_shift(layer)
             bits = self.precision.sum_bits
             return {
                 "result": self._sum(layer.name, signed=True),

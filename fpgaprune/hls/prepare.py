@@ -14,6 +14,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.batch_norm import find_folds, folded_weights
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.layers import INFERENCE_NO_OPS, check_layers
@@ -42,7 +43,7 @@ def fold(model: Any) -> Any:
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
     check_layers(functional)
     functional = split_separable(functional)
-    folds = _folds(functional)
+    folds = find_folds(functional)
     folded_names = {bn.name for bn in folds.values()}
     originals = {layer.name: layer for layer in functional.layers}
     activations = {
@@ -80,7 +81,7 @@ def fold(model: Any) -> Any:
     copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
     for name, original in originals.items():
         if name in folds:
-            copy.get_layer(allowed_name(name)).set_weights(_folded(original, folds[name]))
+            copy.get_layer(allowed_name(name)).set_weights(folded_weights(original, folds[name]))
         elif original.weights and name not in folded_names and not isinstance(original, INFERENCE_NO_OPS):
             copy.get_layer(allowed_name(name)).set_weights(original.get_weights())
     return copy
@@ -102,43 +103,6 @@ def quantise_weights(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) 
         raws[layer.name] = {role: roles[role].to_raw(value) for role, value in named.items()}
         layer.set_weights([roles[role].to_float(raw).astype("float32") for role, raw in raws[layer.name].items()])
     return raws
-
-
-def _folds(functional: Any) -> dict[str, Any]:
-    """Layer name to the BatchNorm that alone reads it, for linear layers that can take it in."""
-    readers: dict[str, list[Any]] = {}
-    for node in (node for level in functional._nodes_by_depth.values() for node in level):
-        for tensor in node.input_tensors:
-            readers.setdefault(tensor._keras_history.operation.name, []).append(node.operation)
-    leaving = {tensor._keras_history.operation.name for tensor in functional.outputs}
-    folds = {}
-    for layer in functional.layers:
-        reader = readers.get(layer.name, [])
-        if not isinstance(layer, FOLDABLE) or layer.activation is not keras.activations.linear or len(reader) != 1:
-            continue
-        if type(reader[0]) is keras.layers.BatchNormalization and layer.name not in leaving:
-            last = len(layer.output.shape) - 1
-            if reader[0].axis in (-1, last):
-                folds[layer.name] = reader[0]
-    return folds
-
-
-def batch_norm_scale_and_shift(bn: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What a BatchNorm multiplies by and then adds at inference, per channel, in float64."""
-    mean = np.asarray(bn.moving_mean, dtype=np.float64)
-    gamma = np.asarray(bn.gamma, dtype=np.float64) if bn.scale else np.ones_like(mean)
-    beta = np.asarray(bn.beta, dtype=np.float64) if bn.center else np.zeros_like(mean)
-    scale = gamma / np.sqrt(np.asarray(bn.moving_variance, dtype=np.float64) + bn.epsilon)
-    return scale, beta - mean * scale
-
-
-def _folded(layer: Any, bn: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    scale, shift = batch_norm_scale_and_shift(bn)
-    # A depthwise kernel is (..., C, 1): its outputs are on the last axis but one.
-    kernel = np.asarray(layer.kernel, dtype=np.float64) * (scale[:, None] if isinstance(layer, DEPTHWISE) else scale)
-    bias = shift + (np.asarray(layer.bias, dtype=np.float64) * scale if layer.use_bias else 0.0)
-    # + 0.0 turns the negative zeros of a negative scale into plain ones.
-    return (kernel + 0.0).astype("float32"), (bias + 0.0).astype("float32")
 
 
 def allowed_name(name: str) -> str:

@@ -35,6 +35,8 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design) -> None
         text = path.read_text()
         text = text.replace(stamp, settled[: len(stamp)]).replace(str(folder.resolve()), ".").replace(str(folder), ".")
         if path.name == "hls4ml_config.yml":
+            # One in forty stamps has no letter, and YAML puts these in quotes.
+            text = re.sub(r"^Stamp: .*$", f"Stamp: {settled[: len(stamp)]}", text, flags=re.MULTILINE)
             text = re.sub(r"^OutputDir: .*$", "OutputDir: .", text, flags=re.MULTILINE)
             text = re.sub(r"^KerasModel: .*$", "KerasModel: !keras_model 'keras_model.keras'", text, flags=re.MULTILINE)
         path.write_text(text)

@@ -10,8 +10,10 @@ from keras import layers
 
 from fpgaprune.certify.links import certify
 from fpgaprune.certify.onnx_file import LAYOUT_KEY, read_onnx_weights
-from fpgaprune.errors import CertificateError
-from fpgaprune.export.onnx_file import _scaled, export_onnx, run_onnx
+from fpgaprune.errors import CertificateError, ExportError
+from fpgaprune.export.naming import is_scaled
+from fpgaprune.export.onnx_file import IR_VERSION, export_onnx, run_onnx
+from fpgaprune.hls.prepare import fold
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import named_weights
 
@@ -50,29 +52,195 @@ def sequential():
     )
 
 
-@pytest.mark.parametrize("build", [branched, sequential])
-def test_an_export_is_the_model_with_every_kernel_named(build, tmp_path):
+def nested():
+    """A model in a model; its BatchNorm cannot be taken in by the layer before it, which ends in an activation."""
+    inner = keras.Sequential(
+        [
+            keras.Input((8, 8, 4)),
+            layers.Conv2D(4, 3, padding="same", activation="relu", name="conv"),
+            layers.BatchNormalization(name="norm"),
+        ],
+        name="inner",
+    )
+    image = keras.Input((8, 8, 2), name="image")
+    out = inner(layers.Conv2D(4, 3, padding="same", name="stem")(image))
+    return keras.Model(image, layers.Dense(3, name="head")(layers.GlobalAveragePooling2D()(out)), name="nested")
+
+
+def series():
+    """Every kind of one-dimensional window, and a Dense layer on two axes."""
+    return keras.Sequential(
+        [
+            keras.Input((16, 2)),
+            layers.Conv1D(4, 3, padding="causal", activation="relu", name="first"),
+            layers.MaxPooling1D(),
+            layers.Conv1D(6, 3, padding="same", strides=2, use_bias=False, name="second"),
+            layers.BatchNormalization(name="norm"),
+            layers.DepthwiseConv1D(2, name="third"),
+            layers.AveragePooling1D(1, padding="same"),
+            layers.Dense(4, activation="relu", name="mixed"),
+            layers.GlobalMaxPooling1D(),
+            layers.Dense(3, name="head"),
+        ],
+        name="series",
+    )
+
+
+def shapes_of(graph):
+    """Sizes by tensor name, a name where a size is not known."""
+    values = (*graph.input, *graph.output, *graph.value_info)
+    return {v.name: [d.dim_value or d.dim_param for d in v.type.tensor_type.shape.dim] for v in values}
+
+
+@pytest.mark.parametrize("batch", [None, 1, 3])
+@pytest.mark.parametrize("build", [branched, sequential, nested, series])
+def test_an_export_is_the_model_with_every_kernel_named(build, batch, tmp_path):
     model = randomise(build())
-    kernel = next(path for path in named_weights(model) if path in ("inner/kernel", "conv/kernel"))
-    masks = MaskSet.from_slices(model, [f"{kernel}[:, :, 1, 2]", "head/kernel[3]"])
+    kernel = next(
+        path for path in named_weights(model) if path.endswith(("inner/kernel", "conv/kernel", "third/kernel"))
+    )
+    masks = MaskSet(
+        {
+            kernel: np.arange(named_weights(model)[kernel].numpy().size).reshape(named_weights(model)[kernel].shape) % 3
+            > 0
+        }
+    )
+    masks = masks & MaskSet.from_slices(model, ["head/kernel[2]"])
     for path, mask in masks.items():
         variable = named_weights(model)[path]
         variable.assign(np.where(mask, variable.numpy(), np.float32(0)))
-    path = export_onnx(model, tmp_path / "model.onnx", {"note": "kept"})
-    x = np.random.default_rng(1).normal(size=(5, 8, 8, 2)).astype("float32")
-    for count in (1, 5):
+    path = export_onnx(model, tmp_path / "model.onnx", {"note": "kept"}, batch=batch)
+    x = np.random.default_rng(1).normal(size=(5, *model.input_shape[1:])).astype("float32")
+    for count in (1, 5) if batch is None else (batch,):
         wanted = model.predict(x[:count], verbose=0)
         assert np.abs(run_onnx(path, x[:count]) - wanted).max() <= 1e-5 * np.abs(wanted).max()
     found = read_onnx_weights(path)
-    layout = json.loads({e.key: e.value for e in onnx.load(str(path)).metadata_props}[LAYOUT_KEY])
+    exported = onnx.load(str(path))
+    metadata = {e.key: e.value for e in exported.metadata_props}
+    assert metadata["note"] == "kept"
+    layout = json.loads(metadata[LAYOUT_KEY])
     for name, variable in named_weights(model).items():
         if len(variable.shape) > 1:
             same = found[name].tobytes() == variable.numpy().tobytes()
             assert same != layout[name]["scaled"]
     assert certify(path, masks).require().ok
-    assert not {n.op_type for n in onnx.load(str(path)).graph.node} & {"Shape", "Gather", "Slice"}
-    again = export_onnx(model, tmp_path / "again.onnx", {"note": "kept"})
+    assert exported.ir_version == IR_VERSION
+    assert not {n.op_type for n in exported.graph.node} & {"Shape", "Gather", "Slice", "Unsqueeze"}
+    shapes = shapes_of(exported.graph)
+    free = {"batch"} if batch is None else set()
+    for node in exported.graph.node:
+        for tensor in node.output:
+            assert shapes[tensor][0] == (batch or "batch")
+            assert {size for size in shapes[tensor] if not isinstance(size, int)} == free
+    again = export_onnx(model, tmp_path / "again.onnx", {"note": "kept"}, batch=batch)
     assert path.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize("build", [branched, sequential, series])
+def test_what_is_folded_has_the_bits_that_the_hardware_is_made_of(build, tmp_path):
+    model = randomise(build())
+    graph = onnx.load(str(export_onnx(model, tmp_path / "model.onnx"))).graph
+    stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    folded = fold(model)
+    for path, variable in named_weights(folded).items():
+        kernel, found = variable.numpy(), stored[path]
+        orders = (
+            [kernel]
+            if kernel.ndim < 2
+            else [np.moveaxis(kernel, (-1, -2), (0, 1)), np.moveaxis(kernel, (-2, -1), (0, 1)), kernel]
+        )
+        assert any(order.shape == found.shape and order.tobytes() == found.tobytes() for order in orders), path
+
+
+def test_one_dimensional_layers_are_written_as_such(tmp_path):
+    graph = onnx.load(str(export_onnx(randomise(series()), tmp_path / "model.onnx"))).graph
+    kinds = [node.op_type for node in graph.node if node.op_type != "Transpose"]
+    assert kinds == [
+        *("Pad", "Conv", "Relu", "MaxPool", "Conv", "Conv", "AveragePool"),
+        *("MatMul", "Add", "Relu", "ReduceMax", "Gemm"),
+    ]
+    kernels = {tensor.name: list(tensor.dims) for tensor in graph.initializer if tensor.name.endswith("kernel")}
+    convolutions = {"first/kernel": [4, 2, 3], "second/kernel": [6, 4, 3], "third/kernel": [6, 1, 2]}
+    assert kernels == convolutions | {"mixed/kernel": [6, 4], "head/kernel": [4, 3]}
+
+
+def test_a_model_of_two_inputs_keeps_their_order(tmp_path):
+    left, right = keras.Input((4,), name="left"), keras.Input((4,), name="right")
+    out = layers.Subtract()([layers.Dense(3, name="a")(left), layers.Dense(3, name="b")(right)])
+    model = randomise(keras.Model([left, right], out))
+    x = [np.random.default_rng(i).normal(size=(5, 4)).astype("float32") for i in range(2)]
+    path = export_onnx(model, tmp_path / "model.onnx")
+    assert np.abs(run_onnx(path, x) - model.predict(x, verbose=0)).max() <= 1e-5
+    assert np.abs(run_onnx(path, x[::-1]) - model.predict(x, verbose=0)).max() > 1e-2
+
+
+@pytest.mark.parametrize("opset", [13, 15, 18])
+def test_other_opsets_compute_the_same(opset, tmp_path):
+    model = randomise(branched())
+    path = export_onnx(model, tmp_path / "model.onnx", opset=opset)
+    assert [entry.version for entry in onnx.load(str(path)).opset_import if entry.domain == ""] == [opset]
+    x = np.random.default_rng(1).normal(size=(5, 8, 8, 2)).astype("float32")
+    wanted = model.predict(x, verbose=0)
+    assert np.abs(run_onnx(path, x) - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+def test_the_export_leaves_the_model_as_it_was(tmp_path):
+    model = randomise(branched())
+    before = {path: variable.numpy().copy() for path, variable in named_weights(model).items()}
+    nodes = {layer.name: len(layer._inbound_nodes) for layer in model.layers}
+    export_onnx(model, tmp_path / "model.onnx")
+    assert {layer.name: len(layer._inbound_nodes) for layer in model.layers} == nodes
+    for path, variable in named_weights(model).items():
+        assert variable.numpy().tobytes() == before[path].tobytes()
+
+
+def of(layer):
+    image = keras.Input((6, 6, 4), name="image")
+    return randomise(keras.Model(image, layer(layers.Conv2D(4, 1, name="front")(image)), name="model"))
+
+
+@pytest.mark.parametrize(
+    ("build", "settings", "message"),
+    [
+        (sequential, {"opset": 12}, "opset is 12; tf2onnx writes 13 to 18 here: take the default 17"),
+        (sequential, {"opset": 19}, "opset is 19; tf2onnx writes 13 to 18 here: take the default 17"),
+        (sequential, {"batch": 0}, "batch is 0; wanted a whole number of samples, or None for any"),
+        (sequential, {"batch": True}, "batch is True; wanted a whole number of samples, or None for any"),
+        (sequential, {"batch": 2.0}, "batch is 2.0; wanted a whole number of samples, or None for any"),
+        (
+            lambda: of(layers.Conv2D(4, 3, groups=2, name="grouped")),
+            {},
+            "layer 'grouped' (Conv2D) of model 'model' needs an operation 'StatefulPartitionedCall', which ONNX "
+            "does not have in opset 17: split it with fp.split_groups",
+        ),
+        (
+            lambda: of(layers.Activation("gelu", name="smooth")),
+            {},
+            "layer 'smooth' (Activation) of model 'model' needs an operation 'Erfc', which ONNX does not have in opset "
+            "17: use another layer or activation",
+        ),
+        (
+            lambda: keras.Sequential([layers.Dense(3)], name="unbuilt"),
+            {},
+            "model 'unbuilt' has no inputs of known shape: make it Sequential or functional",
+        ),
+    ],
+)
+def test_what_cannot_be_written_is_refused_and_nothing_is(build, settings, message, tmp_path):
+    with pytest.raises(ExportError) as error:
+        export_onnx(build(), tmp_path / "model.onnx", **settings)
+    assert str(error.value) == message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fixed_batch_needs_every_axis(tmp_path):
+    image = keras.Input((None, None, 2), name="image")
+    model = randomise(keras.Model(image, layers.Conv2D(3, 3, name="conv")(image), name="open"))
+    x = np.random.default_rng(1).normal(size=(2, 7, 5, 2)).astype("float32")
+    path = export_onnx(model, tmp_path / "model.onnx")
+    assert np.abs(run_onnx(path, x) - model.predict(x, verbose=0)).max() <= 1e-5
+    with pytest.raises(ExportError, match="is not known although the batch is fixed: give every axis"):
+        export_onnx(model, tmp_path / "fixed.onnx", batch=1)
 
 
 def test_a_scaled_kernel_is_told_from_another():
@@ -80,17 +248,17 @@ def test_a_scaled_kernel_is_told_from_another():
     kernel = rng.normal(size=(3, 3, 4, 5)).astype("float32")
     kernel[:, :, 1, 2] = 0
     scale = np.array([1.0, -2.0, 3.5, 1e-3, -1.0], dtype="float32")
-    assert _scaled(kernel, kernel * scale)
-    assert not _scaled(
+    assert is_scaled(kernel, kernel * scale)
+    assert not is_scaled(
         kernel, kernel * scale[:, None, None, None][:4].reshape(1, 1, 4, 1)[..., :1] * np.ones(5, "float32") + 1
     )
     changed = kernel * scale
     changed[0, 0, 0, 0] *= np.float32(1.0001)
-    assert not _scaled(kernel, changed)
+    assert not is_scaled(kernel, changed)
     freed = kernel * scale
     freed[0, 0, 1, 2] = 1e-30
-    assert not _scaled(kernel, freed)
-    assert not _scaled(kernel, rng.normal(size=kernel.shape).astype("float32"))
+    assert not is_scaled(kernel, freed)
+    assert not is_scaled(kernel, rng.normal(size=kernel.shape).astype("float32"))
 
 
 def test_a_file_of_another_exporter_is_refused(tmp_path):

@@ -1,0 +1,29 @@
+"""A Dense layer on several axes multiplies the last one; it needs no reshaping around it."""
+
+from __future__ import annotations
+
+from fpgaprune.onnx_graph import Graph
+
+
+def multiply_last_axis(graph: Graph) -> bool:
+    """`Reshape`, `MatMul`, `Reshape` that merge the leading axes and part them again are the `MatMul` alone.
+
+    ONNX multiplies the last axis whatever stands before it (operator MatMul, as numpy.matmul).
+    """
+    for node in graph.proto.node:
+        before = graph.producers.get(node.input[0]) if node.op_type == "MatMul" else None
+        if before is None or before.op_type != "Reshape" or graph.constant(node.input[1]) is None:
+            continue
+        after = graph.only_reader(node.output[0])
+        if after is None or after.op_type != "Reshape" or graph.only_reader(before.output[0]) is None:
+            continue
+        whole, merged, product, parted = (
+            graph.shape(name) for name in (before.input[0], before.output[0], node.output[0], after.output[0])
+        )
+        if whole is None or merged is None or product is None or parted is None:
+            continue
+        if len(merged) == 2 and merged[-1] == whole[-1] and parted == (*whole[:-1], product[-1]):
+            graph.drop(before)
+            graph.drop(after)
+            return True
+    return False

@@ -1,0 +1,123 @@
+"""One-dimensional layers are written as such, not as images of height one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.onnx_graph import Graph, attributes, set_attribute
+
+_ELEMENTWISE = frozenset(
+    {"Relu", "LeakyRelu", "Elu", "Selu", "Tanh", "Sigmoid", "Softplus", "Softsign", "Clip", "HardSigmoid", "Neg", "Abs"}
+)
+_ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div", "Max", "Min"})
+_WINDOWS = frozenset({"Conv", "MaxPool", "AveragePool"})
+# Of these attributes a window has one number for each axis; of its padding two.
+_PER_AXIS = ("kernel_shape", "strides", "dilations")
+
+
+def drop_dummy_axis(graph: Graph) -> bool:
+    """One axis of size 1, from the `Unsqueeze` that makes it to every `Squeeze` that ends it, is gone.
+
+    Kernels of height 1 lose that axis: each number is computed from the same numbers; exact over the reals.
+    Where something else reads a tensor with the axis, it stays.
+    """
+    for node in graph.proto.node:
+        region = _region(graph, node) if node.op_type == "Unsqueeze" else None
+        if region is not None:
+            _collapse(graph, node, *region)
+            return True
+    return False
+
+
+def _region(graph: Graph, start: Any) -> tuple[dict[str, int], list[Any], list[Any]] | None:
+    """Where the axis that `start` makes stands in each tensor, the nodes in between, and those that end it."""
+    axis, shape = _one_axis(graph, start), graph.shape(start.output[0])
+    if axis is None or shape is None:
+        return None
+    places = {start.output[0]: axis % len(shape)}
+    inner: list[Any] = []
+    ends: list[Any] = []
+    waiting = [start.output[0]]
+    while waiting:
+        tensor = waiting.pop()
+        if tensor in graph.outputs:
+            return None
+        for node in graph.readers(tensor):
+            if any(node is known for known in (*inner, *ends)):
+                continue
+            if _ends(graph, node, places[tensor]):
+                ends.append(node)
+                continue
+            place = _passes(graph, node, tensor, places[tensor])
+            if place is None:
+                return None
+            inner.append(node)
+            places[node.output[0]] = place
+            waiting.append(node.output[0])
+    return (places, inner, ends) if ends else None
+
+
+def _one_axis(graph: Graph, node: Any) -> int | None:
+    axes = graph.constant(node.input[1]) if len(node.input) > 1 else None
+    return int(axes.ravel()[0]) if axes is not None and axes.size == 1 else None
+
+
+def _ends(graph: Graph, node: Any, place: int) -> bool:
+    axis, shape = _one_axis(graph, node) if node.op_type == "Squeeze" else None, graph.shape(node.input[0])
+    return axis is not None and shape is not None and axis % len(shape) == place
+
+
+def _passes(graph: Graph, node: Any, tensor: str, place: int) -> int | None:
+    """Where the axis stands after `node`; None where `node` does more with it than to hand it on."""
+    others = [name for name in node.input if name != tensor]
+    if node.op_type in _ELEMENTWISE:
+        return place
+    if node.op_type == "Transpose":
+        return list(attributes(node)["perm"]).index(place)
+    if node.op_type in _ARITHMETIC and len(others) == 1:
+        constant, shape = graph.constant(others[0]), graph.shape(tensor)
+        if constant is None or shape is None:
+            return None
+        return place if constant.size == 1 or (constant.ndim == len(shape) and constant.shape[place] == 1) else None
+    if node.op_type in _WINDOWS and place == 2 and node.input[0] == tensor:
+        found = attributes(node)
+        pads = list(found.get("pads", (0, 0, 0, 0)))
+        kernel = graph.constant(node.input[1]) if node.op_type == "Conv" else None
+        window = list(found.get("kernel_shape", ()))
+        is_flat = len(window) == 2 and window[0] == 1 and pads[0] == pads[2] == 0
+        return place if is_flat and (node.op_type != "Conv" or kernel is not None) else None
+    return None
+
+
+def _collapse(graph: Graph, start: Any, places: dict[str, int], inner: list[Any], ends: list[Any]) -> None:
+    for node in inner:
+        place = next(places[name] for name in node.input if name in places)
+        if node.op_type == "Transpose":
+            kept = [axis for axis in attributes(node)["perm"] if axis != place]
+            set_attribute(node, "perm", [int(np.sum(np.array(kept) < axis)) for axis in kept])
+        elif node.op_type in _WINDOWS:
+            _flatten_window(graph, node)
+        elif node.op_type in _ARITHMETIC:
+            for number, name in enumerate(node.input):
+                constant = graph.constant(name)
+                if constant is not None and constant.size > 1:
+                    node.input[number] = graph.add_constant(f"{name}_flat", np.squeeze(constant, place))
+                elif constant is not None:
+                    node.input[number] = graph.add_constant(f"{name}_flat", constant.reshape(()))
+    for node in (start, *ends):
+        graph.drop(node)
+
+
+def _flatten_window(graph: Graph, node: Any) -> None:
+    found = attributes(node)
+    for name in _PER_AXIS:
+        if name in found:
+            set_attribute(node, name, list(found[name])[1:])
+    if "pads" in found:
+        set_attribute(node, "pads", [found["pads"][1], found["pads"][3]])
+    if node.op_type == "Conv":
+        kernel = graph.constant(node.input[1])
+        if kernel is not None:
+            node.input[1] = graph.add_constant(f"{node.input[1]}_flat", np.squeeze(kernel, 2))

@@ -1,0 +1,101 @@
+"""`Graph`: who makes and who reads each tensor of an ONNX graph, and the few changes that rules make.
+
+What writes such files and what reads them stand on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Graph:
+    """A view of `proto` as it was when the view was made; after a change make a new one."""
+
+    def __init__(self, proto: Any) -> None:
+        self.proto = proto
+        self.producers = {tensor: node for node in proto.node for tensor in node.output}
+        self.outputs = {value.name for value in proto.output}
+        self._readers: dict[str, list[Any]] = {}
+        for node in proto.node:
+            for tensor in dict.fromkeys(node.input):
+                self._readers.setdefault(tensor, []).append(node)
+        self._constants = {tensor.name: tensor for tensor in proto.initializer}
+        self._values = {value.name: value for value in (*proto.input, *proto.output, *proto.value_info)}
+
+    def readers(self, tensor: str) -> list[Any]:
+        """The nodes that read `tensor`."""
+        return self._readers.get(tensor, [])
+
+    def only_reader(self, tensor: str) -> Any | None:
+        """The one node that reads `tensor`, where there is just one and the tensor does not leave the graph."""
+        readers = self.readers(tensor)
+        return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
+
+    def constant(self, tensor: str) -> NDArray[Any] | None:
+        """The values of `tensor`; None where it is computed."""
+        from onnx import numpy_helper
+
+        return numpy_helper.to_array(self._constants[tensor]) if tensor in self._constants else None
+
+    def shape(self, tensor: str) -> tuple[int, ...] | None:
+        """The sizes of all axes of `tensor`; None where one is not known."""
+        if tensor in self._constants:
+            return tuple(self._constants[tensor].dims)
+        kind = self._values[tensor].type.tensor_type if tensor in self._values else None
+        if kind is None or not kind.HasField("shape"):
+            return None
+        if not all(axis.HasField("dim_value") for axis in kind.shape.dim):
+            return None
+        return tuple(axis.dim_value for axis in kind.shape.dim)
+
+    def add_constant(self, name: str, values: NDArray[Any]) -> str:
+        """The name of a new constant, `name` with a number where that is taken."""
+        from onnx import numpy_helper
+
+        taken = self._constants.keys() | self._values.keys() | self.producers.keys()
+        free = (
+            name
+            if name not in taken
+            else next(n for n in (f"{name}_{i}" for i in range(len(taken) + 1)) if n not in taken)
+        )
+        tensor = numpy_helper.from_array(np.ascontiguousarray(values), free)
+        self.proto.initializer.append(tensor)
+        self._constants[free] = tensor
+        return free
+
+    def drop(self, node: Any) -> None:
+        """`node`, which hands its first input on as its output, is gone."""
+        source, tensor = node.input[0], node.output[0]
+        self.proto.node.remove(node)
+        # A tensor that leaves the graph keeps its name.
+        old, new = (source, tensor) if tensor in self.outputs else (tensor, source)
+        for other in self.proto.node:
+            other.input[:] = [new if name == old else name for name in other.input]
+            other.output[:] = [new if name == old else name for name in other.output]
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Constants that nothing reads are gone."""
+        read = {tensor for node in self.proto.node for tensor in node.input} | self.outputs
+        kept = [type(t).FromString(t.SerializeToString()) for t in self.proto.initializer if t.name in read]
+        del self.proto.initializer[:]
+        self.proto.initializer.extend(kept)
+
+
+def attributes(node: Any) -> dict[str, Any]:
+    """The attributes of `node` by name."""
+    from onnx import helper
+
+    return {entry.name: helper.get_attribute_value(entry) for entry in node.attribute}
+
+
+def set_attribute(node: Any, name: str, value: Any) -> None:
+    """Attribute `name` of `node` is `value`; None takes it away."""
+    from onnx import helper
+
+    kept = [type(entry).FromString(entry.SerializeToString()) for entry in node.attribute if entry.name != name]
+    del node.attribute[:]
+    node.attribute.extend(kept if value is None else [*kept, helper.make_attribute(name, value)])
