@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from rich.console import Console
@@ -19,17 +20,19 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: st
     """The rows stand under `headers`; figures to the right, as 1,303,680 or, where the window is narrow, as 1.30M.
 
     Args:
-        headers: one for each column.
+        headers: one for each column; a line break makes a header of two lines.
         rows: text, or figures; None is a dash. A row whose first cell is `total` stands out.
         title: above the table.
     """
     console = Console()
-    natural = sum(max(len(_whole(cell)) for cell in column) + 2 for column in zip(headers, *rows, strict=True)) - 2
+    titles = [max(map(len, header.splitlines())) for header in headers]
+    cells = [max((len(_whole(cell)) for cell in column), default=0) for column in zip(*rows, strict=True)]
+    natural = sum(max(pair) + 2 for pair in zip_longest(titles, cells, fillvalue=0)) - 2
     text = _whole if natural <= console.width else _short
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for header, column in zip(headers, zip(*rows, strict=True), strict=False):
+    for header, title_width, column in zip(headers, titles, zip(*rows, strict=True), strict=False):
         if any(isinstance(cell, int | float) for cell in column):
-            widest = max(len(header), *(len(text(cell)) for cell in column))
+            widest = max(title_width, *(len(text(cell)) for cell in column))
             table.add_column(header, justify="right", no_wrap=True, min_width=widest)
         else:
             table.add_column(header, overflow="fold")

@@ -90,13 +90,14 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Put estimates beside vendor reports, stage by stage, with ratios predicted to actual."""
-    from fpgaprune.flow.comparing import compare_folders, comparison_table
+    from fpgaprune.flow.comparing import compare_folders, comparison_tables
 
     found = compare_folders(source)
     if as_json:
         print_json(found.to_json())
         return
-    show_table(*comparison_table(found))
+    for title, headers, rows in comparison_tables(found):
+        show_table(headers, rows, title=title)
     for note in found.notes:
         Console().print(note, highlight=False, markup=False)
 

@@ -13,7 +13,16 @@ from fpgaprune.estimate import estimate
 from fpgaprune.flow.measuring import open_reports
 from fpgaprune.flow.pricing import load_designs, target_of
 from fpgaprune.vendor import VendorReport, read_reports
-from fpgaprune.vendor.compare import Comparison, compare
+from fpgaprune.vendor.compare import COLUMNS, RATIOS, CompareRow, Comparison, compare
+
+# Figures by the names that fit a terminal.
+_SHORT = {
+    "latency_min_cycles": "latency min",
+    "latency_max_cycles": "latency",
+    "interval_min_cycles": "interval min",
+    "interval_max_cycles": "interval",
+    "est_clock_ns": "clock ns",
+}
 
 
 def compare_folders(folders: Iterable[Path]) -> Comparison:
@@ -59,21 +68,46 @@ def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Desig
     return found
 
 
-def comparison_table(found: Comparison) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Headers and rows for a terminal: figures that an estimate or a report states, stages in columns of their own."""
-    columns = [column for column in found.columns if any(row.values.get(column) is not None for row in found.rows)]
-    headers = ("design", "layer", "figure", *columns, "ratio csynth", "ratio synth")
-    rows = [
-        (
-            row.design,
-            row.layer or "whole",
-            row.figure,
-            *(row.values.get(column) for column in columns),
-            *(_ratio(row.ratios.get(stage)) for stage in ("csynth", "synth")),
-        )
-        for row in found.rows
+def comparison_tables(found: Comparison) -> list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
+    """Title, headers and rows for a terminal: whole designs beside one another, then the layers of each.
+
+    Stages have columns of their own, and a stage or ratio that nobody states has none; nor has a figure that is 0
+    in every column.
+    """
+    wholes = [row for row in found.rows if row.layer is None]
+    layers = {
+        name: [row for row in found.rows if row.layer and row.design == name]
+        for name in dict.fromkeys(row.design for row in found.rows)
+    }
+    tables = [("whole designs", *_table("design", [(row.design, row) for row in wholes]))]
+    tables += [
+        (f"layers of {name}", *_table("layer", [(str(row.layer), row) for row in rows]))
+        for name, rows in layers.items()
+        if rows
     ]
-    return headers, rows
+    return tables
+
+
+def _table(what: str, rows: list[tuple[str, CompareRow]]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    told = [(name, row) for name, row in rows if any(row.values.values())]
+    columns = [c for c in COLUMNS if any(row.values.get(c) is not None for _, row in told)]
+    stages = [stage for stage in RATIOS if any(row.ratios.get(stage) is not None for _, row in told)]
+    headers = (
+        what,
+        "figure",
+        *(column.replace("_", "\n").replace("(", "\n(") for column in columns),
+        *(f"ratio\n{stage}" for stage in stages),
+    )
+    names = [name if i == 0 or told[i - 1][0] != name else "" for i, (name, _) in enumerate(told)]
+    return headers, [
+        (
+            name,
+            _SHORT.get(row.figure, row.figure),
+            *(row.values.get(column) for column in columns),
+            *(_ratio(row.ratios.get(stage)) for stage in stages),
+        )
+        for name, (_, row) in zip(names, told, strict=True)
+    ]
 
 
 def _ratio(value: float | None) -> str | None:

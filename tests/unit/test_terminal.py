@@ -25,3 +25,13 @@ def test_no_figure_is_cut(width, monkeypatch, capsys):
 def test_square_brackets_are_text(capsys):
     show_table(("path",), [("conv2/kernel[:, :, 29, 13]",)])
     assert "conv2/kernel[:, :, 29, 13]" in capsys.readouterr().out
+
+
+def test_a_header_of_two_lines_is_as_wide_as_its_longer_line(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "24")
+    show_table(("design", "analytic\ncsynth", "synth\n(open)"), [("net", 5, 1234)])
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["analytic", "synth"],
+        ["design", "csynth", "(open)"],
+        ["net", "5", "1,234"],
+    ]

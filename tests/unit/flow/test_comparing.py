@@ -1,0 +1,31 @@
+"""The tables that `fpgaprune compare` shows."""
+
+from fpgaprune.flow.comparing import comparison_tables
+from fpgaprune.vendor.compare import COLUMNS, CompareRow, Comparison
+
+
+def row(design, layer, figure, ratio=None, **values):
+    stated = dict.fromkeys(COLUMNS) | {name.replace("open", "synth(open)"): value for name, value in values.items()}
+    return CompareRow(design, layer, None, None, figure, stated, {"csynth": ratio, "synth": None})
+
+
+def test_designs_stand_beside_one_another_and_each_has_its_layers():
+    rows = (
+        row("a", None, "lut", analytic_csynth=90, csynth=100, ratio=0.9),
+        row("a", None, "uram", analytic_csynth=0, csynth=0),
+        row("a", "conv", "lut", analytic_csynth=80, open=70),
+        row("a", "conv", "ff", analytic_csynth=8),
+        row("b", None, "latency_max_cycles", analytic_csynth=5),
+    )
+    whole, layers = comparison_tables(Comparison(COLUMNS, rows, ()))
+    assert whole == (
+        "whole designs",
+        ("design", "figure", "analytic\ncsynth", "csynth", "ratio\ncsynth"),
+        [("a", "lut", 90, 100, "0.90"), ("b", "latency", 5, None, None)],
+    )
+    # A stage that says nothing of a table's rows has no column in it; a name stands once.
+    assert layers == (
+        "layers of a",
+        ("layer", "figure", "analytic\ncsynth", "synth\n(open)"),
+        [("conv", "lut", 80, 70), ("", "ff", 8, None)],
+    )
