@@ -19,15 +19,17 @@ BACKENDS = (*AP_BACKENDS, *AC_BACKENDS)
 _AC_KINDS = frozenset(
     {
         *("Input", "Dense", "Conv1D", "Conv2D", "PointwiseConv1D", "PointwiseConv2D"),
-        *("Activation", "Pooling1D", "Pooling2D", "GlobalPooling1D", "GlobalPooling2D"),
-        *("Merge", "Reshape", "Repack", "Clone", "ZeroPadding1D", "ZeroPadding2D"),
+        *("Activation", "BatchNormalization", "LeakyReLU", "PReLU", "ParametrizedActivation"),
+        *("Pooling1D", "Pooling2D", "GlobalPooling1D", "GlobalPooling2D"),
+        *("Merge", "Concatenate", "Reshape", "Repack", "Clone", "Transpose", "Resize"),
+        *("ZeroPadding1D", "ZeroPadding2D"),
     }
 )
-_CATAPULT_KINDS = frozenset({"DepthwiseConv2D"})
+_KINDS = {"Quartus": _AC_KINDS | {"Softmax"}, "Catapult": _AC_KINDS | {"DepthwiseConv2D"}}
 _AC_ROUNDINGS = ("TRN", "RND")
 _AC_OVERFLOWS = ("WRAP", "SAT")
-_AC_ACTIVATIONS = ("linear", "relu")
-_AC_MERGES = ("add",)
+_AC_ACTIVATIONS = ("linear", "relu", "relu6", "leaky_relu", "leakyrelu", "prelu", "thresholded_relu", "thresholdedrelu")
+_AC_SOFTMAX = ("stable",)
 
 
 def check_backend(design: Design) -> None:
@@ -62,15 +64,17 @@ def is_streamed(design: Design) -> bool:
 
 
 def _reason(layer: LayerSpec, backend: str) -> str | None:
-    kinds = _AC_KINDS | (_CATAPULT_KINDS if backend == "Catapult" else frozenset())
-    if layer.kind not in kinds:
-        return f"emulated are {', '.join(sorted(kinds))}"
+    if layer.kind not in _KINDS[backend]:
+        return f"emulated are {', '.join(sorted(_KINDS[backend]))}"
     if "Pooling" in layer.kind and str(layer.attributes.get("pool_op", "")).lower() != "max":
         return "it adds up averages in the type of the data, which can overflow; use max pooling"
-    if layer.kind == "Activation" and str(layer.attributes.get("activation", "")).lower() not in _AC_ACTIVATIONS:
-        return f"its tables are not known here; emulated are {', '.join(_AC_ACTIVATIONS)}"
-    if layer.kind == "Merge" and str(layer.attributes.get("op", "")).lower() not in _AC_MERGES:
-        return f"of merges only {', '.join(_AC_MERGES)} was compared"
+    name = str(layer.attributes.get("activation", "")).lower()
+    if layer.kind in ("Activation", "ParametrizedActivation") and name not in _AC_ACTIVATIONS:
+        return f"its table is not known here; emulated are {', '.join(_AC_ACTIVATIONS)}"
+    if layer.kind == "Merge" and backend == "Catapult" and str(layer.attributes.get("op", "")).lower() == "average":
+        return "its template halves with a constant of a type that cannot hold one half"
+    if layer.kind == "Softmax" and layer.attributes.get("implementation", "stable") not in _AC_SOFTMAX:
+        return f"of its variants only {', '.join(_AC_SOFTMAX)} was compared"
     kind = layer.types["result"]
     if kind.rounding not in _AC_ROUNDINGS or kind.overflow not in _AC_OVERFLOWS:
         return f"rounding {kind.rounding} with overflow {kind.overflow} was not compared with ac_fixed"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.emulate.exact import Exact, raw_of_real
+from fpgaprune.emulate.softmax_quartus import quartus_stable
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import summed
 from fpgaprune.emulate.tables import single_exp
@@ -52,6 +53,8 @@ def rule(step: Step) -> Callable[[Step, Exact], Exact]:
         raise UnsupportedLayerError(
             f"softmax implementation {name!r} has no emulation; those that have: {', '.join(_VARIANTS)}"
         )
+    if step.backend == "Quartus" and name == "stable":
+        return quartus_stable
     return _VARIANTS[name]
 
 

@@ -25,6 +25,7 @@ class Step:
         layer: what the design says of it.
         sources: the layers that it reads.
         streamed: True where `io_type` is `io_stream`; some templates then add in another order.
+        backend: whose templates compute it.
         exact_sums: True where the order of addition of the backend's templates is not known here.
         kept: what does not depend on the data (tables, weight matrices), made on first use.
     """
@@ -32,6 +33,7 @@ class Step:
     layer: LayerSpec
     sources: tuple[LayerSpec, ...]
     streamed: bool
+    backend: str = "Vitis"
     exact_sums: bool = False
     kept: dict[str, Any] = field(default_factory=dict)
 

@@ -22,6 +22,7 @@ class Backend:
         compiles: whether g++ alone compiles its C simulation.
         kinds: the kinds of layers that it has templates for; None where nearly all.
         wrong: kinds of layers that it converts without a word to something else, with what goes wrong.
+        unstreamed: kinds of layers whose templates for io_stream do not compile.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Backend:
     compiles: bool = True
     kinds: frozenset[str] | None = None
     wrong: Mapping[str, str] = field(default_factory=dict)
+    unstreamed: frozenset[str] = frozenset()
 
 
 _AVERAGES = dict.fromkeys(
@@ -39,6 +41,8 @@ _AVERAGES = dict.fromkeys(
 _DEPTHWISE = dict.fromkeys(
     ("DepthwiseConv1D", "DepthwiseConv2D"), "builds a whole convolution, which reads past the end of the weights"
 )
+_CROPPING = dict.fromkeys(("Cropping1D", "Cropping2D"), "leaves the output unset, for lack of a template")
+_HALVES = {"Average": "halves with a constant of a type that cannot hold one half"}
 # Measured on hls4ml 1.3.0. Quartus and oneAPI take any strategy and build 'resource'; the code generators of
 # 'resource_unrolled' and 'distributed_arithmetic' refuse every backend but Vitis and Vivado.
 BACKENDS: Mapping[str, Backend] = {
@@ -47,9 +51,14 @@ BACKENDS: Mapping[str, Backend] = {
         Backend("Vitis"),
         Backend("Vivado"),
         Backend("VivadoAccelerator", ("latency", "resource")),
-        Backend("Quartus", ("resource",), wrong=_AVERAGES | _DEPTHWISE),
-        Backend("oneAPI", ("resource",), compiles=False, wrong=_AVERAGES),
-        Backend("Catapult", ("latency", "resource"), wrong=_AVERAGES),
+        Backend("Quartus", ("resource",), wrong=_AVERAGES | _DEPTHWISE | _CROPPING),
+        Backend("oneAPI", ("resource",), compiles=False, wrong=_AVERAGES | _CROPPING),
+        Backend(
+            "Catapult",
+            ("latency", "resource"),
+            wrong=_AVERAGES | _CROPPING | _HALVES,
+            unstreamed=frozenset({"Maximum", "Minimum", "Permute"}),
+        ),
         Backend(
             "Libero",
             ("latency", "resource"),

@@ -105,6 +105,11 @@ def check_kinds(functional: Any, backend: Backend, io_type: str, strategy: str) 
                 f"layer {name!r} is a {kind}, with which backend {backend.name} {backend.wrong[kind]}; another backend "
                 "('Vitis') builds it"
             )
+        if io_type == "io_stream" and kind in backend.unstreamed:
+            raise UnsupportedLayerError(
+                f"layer {name!r} is a {kind}, whose io_stream template of backend {backend.name} does not compile: "
+                "choose io_parallel"
+            )
         depthwise = kind.startswith("Depthwise") and strategy == "resource"
         if depthwise and (io_type == "io_parallel" or backend.name == "Catapult"):
             raise UnsupportedLayerError(

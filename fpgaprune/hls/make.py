@@ -22,6 +22,7 @@ from fpgaprune.hls.layout import settle_layouts
 from fpgaprune.hls.options import LayerOptions, read_options
 from fpgaprune.hls.precision import Precision, Types, choose_types
 from fpgaprune.hls.prepare import allowed_name, fold, quantise_weights
+from fpgaprune.hls.quartus_tables import check_softmax
 from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
 from fpgaprune.hls.search import AutoPrecision, Found, Search
 from fpgaprune.hls.split import depthwise_name
@@ -160,6 +161,8 @@ def _free_locks(
 
 def _require_sound(design: Design) -> None:
     """hls4ml's templates compute what `design` says, as far as that is known for its backend."""
+    if design.backend == "Quartus":
+        check_softmax(design)
     if design.backend not in EMULATED:
         return
     entries = [np.zeros((0, *layer.output_shape), np.float32) for layer in design.layers if layer.kind == "Input"]

@@ -22,8 +22,8 @@ def chain(shape: tuple[int, ...], *layers: Any) -> Branch:
     return shape, build
 
 
-def all_branches(rng: np.random.Generator, io_type: str, strategy: str) -> dict[str, Branch]:
-    """One branch of each kind, of random size, by name."""
+def all_branches(rng: np.random.Generator, io_type: str, strategy: str, second: str = "tanh") -> dict[str, Branch]:
+    """One branch of each kind, of random size, by name; merges read a ReLU and the activation `second`."""
     parallel, latency = io_type == "io_parallel", strategy == "latency"
     c, f = int(rng.integers(1, 4)), int(rng.integers(2, 4))
     h, w = (int(v) for v in rng.integers(4, 7, 2))
@@ -82,10 +82,10 @@ def all_branches(rng: np.random.Generator, io_type: str, strategy: str) -> dict[
         "crop1d": chain(row, kl.Cropping1D((1, 2))),
     }
     for name in ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"):
-        found[name.lower()] = (image, _merged(getattr(kl, name)()))
+        found[name.lower()] = (image, _merged(getattr(kl, name)(), second))
     for axis in (1, 2, 3):
-        found[f"concatenate{axis}"] = (image, _merged(kl.Concatenate(axis=axis)))
-    found["concatenate_flat"] = ((n,), _merged(kl.Concatenate()))
+        found[f"concatenate{axis}"] = (image, _merged(kl.Concatenate(axis=axis), second))
+    found["concatenate_flat"] = ((n,), _merged(kl.Concatenate(), second))
     # In io_parallel the headers of the two share an include guard, so that one project cannot hold both.
     flat = rng.random() < 0.5
     if not parallel or (latency and not flat):
@@ -102,8 +102,8 @@ def all_branches(rng: np.random.Generator, io_type: str, strategy: str) -> dict[
     return found
 
 
-def _merged(layer: Any) -> Callable[[Any], Any]:
+def _merged(layer: Any, second: str) -> Callable[[Any], Any]:
     def build(x: Any) -> Any:
-        return layer([kl.Activation("relu")(x), kl.Activation("tanh")(x)])
+        return layer([kl.Activation("relu")(x), kl.Activation(second)(x)])
 
     return build

@@ -15,6 +15,7 @@ from fpgaprune.design import Design
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.hls.convert import convert, extract, quiet
 from fpgaprune.hls.prepare import quantise_weights
+from fpgaprune.hls.quartus_tables import write_tables
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.target import Target
 
@@ -105,6 +106,8 @@ def written(
     design = extract(graph, raws, {}, target)
     with quiet():
         graph.write()
+    if target.backend == "Quartus":
+        write_tables(folder, design)
     inputs = [
         _samples(rng, design[f"in{place}"].types["result"], (samples, *shape))
         for place, (shape, _) in enumerate(branches)

@@ -7,16 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from keras import layers as kl
 
 from fpgaprune.emulate import emulate, products
 from fpgaprune.emulate.exact import Exact
+from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
 
 pytest.importorskip("hls4ml")
 if shutil.which("g++") is None:
     pytest.skip("g++ is not on PATH: the C simulation cannot be compiled", allow_module_level=True)
 
-from .emulate_branches import all_branches
+from . import emulate_networks
+from .emulate_branches import all_branches, chain
 from .emulate_networks import written
 
 # Few enough that their project compiles in seconds.
@@ -42,6 +45,16 @@ MATRIX = [
     ("Vivado", "io_stream", "latency", 1, 5),
     ("Vivado", "io_parallel", "latency", 1, 6),
 ]
+
+# Backends whose numbers are ac_fixed, with the cases that their templates cannot compute or that are not emulated.
+AC_MATRIX = [
+    ("Quartus", "io_parallel", "resource", 31),
+    ("Quartus", "io_stream", "resource", 32),
+    ("Catapult", "io_parallel", "latency", 33),
+    ("Catapult", "io_stream", "latency", 34),
+]
+NOT_AC = ("average", "global_average", "crop", "depthwise", "elu", "selu", "sigmoid", "tanh", "soft", "hard")
+NOT_STREAMED = ("maximum", "minimum", "permute")
 
 
 def differing(names: list[str], wanted: tuple[np.ndarray, ...], got: tuple[np.ndarray, ...]) -> list[str]:
@@ -95,3 +108,38 @@ def test_every_kind_with_random_types_gives_the_bits_of_the_c_simulation(
     assert differing(list(branches), simulated, emulate(project.design, project.inputs)) == []
     telling = sum(len(np.unique(values)) > 1 for values in simulated)
     assert telling >= 45, f"only {telling} of {len(branches)} cases give more than one number"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("backend", "io_type", "strategy", "seed"), AC_MATRIX)
+def test_kinds_with_ac_fixed_types_give_the_bits_of_the_c_simulation(
+    backend, io_type, strategy, seed, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(emulate_networks, "ROUNDING_MODES", ("TRN", "RND"))
+    monkeypatch.setattr(emulate_networks, "OVERFLOW_MODES", ("WRAP", "SAT"))
+    plain = emulate_networks.role_type
+
+    def role_type(rng, role, kind):
+        # The order of addition of their templates is not known: sums must be exact. Softmax reads signed numbers.
+        if role == "accum":
+            return FixedType(40, 20)
+        if role in ("exp_table", "inv_table"):
+            return emulate_networks.centred_type(rng, (10, 18), (2, 8), signed=True)
+        if (role, kind) == ("result", "Dense"):
+            return emulate_networks.centred_type(rng, (5, 14), (1, 6), signed=True)
+        return plain(rng, role, kind)
+
+    monkeypatch.setattr(emulate_networks, "role_type", role_type)
+    rng = np.random.default_rng(seed)
+    available = all_branches(rng, io_type, strategy, second="leaky_relu")
+    left_out = (*NOT_AC, *NOT_STREAMED) if (backend, io_type) == ("Catapult", "io_stream") else NOT_AC
+    branches = {name: branch for name, branch in available.items() if not name.startswith(left_out)}
+    if backend == "Quartus":
+        softmax = chain((5,), kl.Dense(4), kl.Activation("softmax", name="scores"))
+        branches |= {"average": available["average"], "softmax": softmax}
+    assert len(branches) >= 30
+    project = written(list(branches.values()), rng, target(io_type, strategy, 1, backend), tmp_path / "hls")
+    simulated = project.compiled().predict(project.inputs)
+    assert differing(list(branches), simulated, emulate(project.design, project.inputs)) == []
+    telling = sum(len(np.unique(values)) > 1 for values in simulated)
+    assert telling >= 25, f"only {telling} of {len(branches)} cases give more than one number"

@@ -1,0 +1,65 @@
+"""The tables of a Quartus project's softmax, made for the types that the layer has.
+
+hls4ml 1.3.0 looks for a layer whose name is `softmax`, letter by letter, and makes the tables for its own defaults
+where there is none: the project then computes something else. All softmax layers of a project share one file.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.emulate.softmax_quartus import exponential_entries, inverse_entries
+from fpgaprune.errors import HlsError
+from fpgaprune.fixed import FixedType
+
+_FOLDER = Path("firmware", "nnet_utils", "activation_tables")
+
+
+def check_softmax(design: Design) -> None:
+    """One pair of tables serves every softmax of `design`.
+
+    Raises:
+        HlsError: two need different ones, or one reads numbers for which the writer makes no table.
+    """
+    wanted = {layer.name: _keys(design, layer) for layer in _softmax_layers(design)}
+    for name, (source, exp_type, _) in wanted.items():
+        for what, kind in (("reads numbers", source), ("adds exponentials", exp_type)):
+            if not kind.signed or kind.integer < 1:
+                raise HlsError(
+                    f"softmax {name!r} {what} of type {kind}; for Quartus they need a sign and an integer bit or more: "
+                    "give it, or the layer before it, such a type"
+                )
+    first, *others = wanted.items() or [("", ())]
+    for name, keys in others:
+        if keys != first[1]:
+            raise HlsError(
+                f"softmax {name!r} and {first[0]!r} need different tables, and a Quartus project has one pair: give "
+                "the layers before them one result type"
+            )
+
+
+def write_tables(folder: Path, design: Design) -> None:
+    """The tables in the project at `folder` are those that the softmax of `design` reads; nothing else changes."""
+    for layer in _softmax_layers(design)[:1]:
+        source, exp_type, size = _keys(design, layer)
+        for name, entries in (
+            ("exp_table", exponential_entries(source, size)),
+            ("invert_table", inverse_entries(exp_type, size)),
+        ):
+            path = folder / _FOLDER / f"{name}.tb"
+            text = re.sub(r"\[\d+\] = \{[^}]*\}", f"[{size}] = {{{', '.join(map(str, entries))}}}", path.read_text())
+            path.write_text(text)
+
+
+def _softmax_layers(design: Design) -> list[LayerSpec]:
+    return [
+        layer
+        for layer in design.layers
+        if layer.kind == "Softmax" and layer.attributes.get("implementation", "stable") == "stable"
+    ]
+
+
+def _keys(design: Design, layer: LayerSpec) -> tuple[FixedType, FixedType, int]:
+    return design[layer.inputs[0]].types["result"], layer.types["exp_table"], int(layer.attributes["table_size"])
