@@ -95,10 +95,13 @@ def _backend_options(target: Target, given: Mapping[str, Any]) -> dict[str, Any]
     unknown = [key for key in given if key not in allowed]
     if unknown:
         raise HlsError(f"backend {target.backend} has no option {unknown[0]!r}; wanted one of {', '.join(allowed)}")
-    if target.backend == "Libero":
-        # Else hls4ml looks for SmartHLS on PATH, and refuses to write a project where there is none.
-        return {"smarthls_path": "${SHLS_ROOT_DIR}", **given}
-    return dict(given)
+    return {**needed_options(target.backend), **given}
+
+
+def needed_options(backend: str) -> dict[str, Any]:
+    """The options without which `backend` makes no project."""
+    # Without it hls4ml looks for SmartHLS on PATH, and refuses to write a project where there is none.
+    return {"smarthls_path": "${SHLS_ROOT_DIR}"} if backend == "Libero" else {}
 
 
 def _require_all(types: Types, entries: Mapping[str, Any]) -> None:
@@ -131,11 +134,7 @@ def extract(
     Raises:
         HlsError: the graph's weights are not the ones that were quantised.
     """
-    # Inputs first, in the order of the top function's arguments; hls4ml's graph has them where they are used.
-    entries = [graph.graph[name] for name in graph.inputs]
-    others = [node for node in graph.get_layers() if node not in entries]
-    layers = tuple(_layer(node, raws, sources, types or {}) for node in (*entries, *others))
-    outputs = tuple(_producer(graph, variable.name) for variable in graph.get_output_variables())
+    layers, outputs = extract_layers(graph, raws, sources, types or {})
     return Design(
         name=graph.config.get_project_name(),
         layers=layers,
@@ -145,6 +144,23 @@ def extract(
         clock_ns=target.clock_ns,
         part=target.order_number,
     )
+
+
+def extract_layers(
+    graph: Any,
+    raws: Mapping[str, Mapping[str, NDArray[Any]]],
+    sources: Mapping[str, Mapping[str, str]],
+    types: Types,
+) -> tuple[tuple[LayerSpec, ...], tuple[str, ...]]:
+    """The layers of hls4ml's `graph`, inputs first, and the names of those whose results leave it.
+
+    Args, errors: as for `extract`.
+    """
+    # Inputs in the order of the top function's arguments; hls4ml's graph has them where they are used.
+    entries = [graph.graph[name] for name in graph.inputs]
+    others = [node for node in graph.get_layers() if node not in entries]
+    layers = tuple(_layer(node, raws, sources, types) for node in (*entries, *others))
+    return layers, tuple(_producer(graph, variable.name) for variable in graph.get_output_variables())
 
 
 def _layer(node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any], given: Types) -> LayerSpec:

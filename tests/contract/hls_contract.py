@@ -149,8 +149,8 @@ COMPILED = [
 ]
 
 
-def make(case: Case, folder: Path) -> tuple[HlsProject, fp.MaskSet, np.ndarray]:
-    """The project of `case` with locked weights, its locks, and samples."""
+def build(case: Case) -> tuple[Any, fp.MaskSet, fp.Target, np.ndarray]:
+    """The model of `case` with locked weights, its locks, its target, and samples."""
     keras.utils.set_random_seed(3)
     rng = np.random.default_rng(3)
     model = NETWORKS[case.network]()
@@ -165,9 +165,15 @@ def make(case: Case, folder: Path) -> tuple[HlsProject, fp.MaskSet, np.ndarray]:
     reuse = 2 if case.strategy in ("resource", "resource_unrolled") else 1
     target = fp.Target.of("xc7z020clg400-1", io_type=case.io_type, strategy=case.strategy, reuse_factor=reuse)
     x = rng.normal(size=(24, *model.input_shape[1:])).astype("float32")
+    return model, masks, replace(target, backend=case.backend), x
+
+
+def make(case: Case, folder: Path) -> tuple[HlsProject, fp.MaskSet, np.ndarray]:
+    """The project of `case`, its locks, and samples."""
+    model, masks, target, x = build(case)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StrategyWarning)
-        return fp.to_hls(model, replace(target, backend=case.backend), x, folder), masks, x
+        return fp.to_hls(model, target, x, folder), masks, x
 
 
 def check_written(case: Case, folder: Path) -> tuple[HlsProject, np.ndarray]:

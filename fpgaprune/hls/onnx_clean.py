@@ -1,0 +1,176 @@
+"""An ONNX file in the form that hls4ml's ONNX front end reads: one sample, channels last, by qonnx's clean-up.
+
+Only what qonnx 1.0.0 leaves undone is done besides, by what ONNX itself states of its operators: padding in numbers,
+defaults written out, and channels last for what qonnx passes over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.errors import HlsError, UnsupportedLayerError
+from fpgaprune.hls.onnx_layout import keep_channels_last
+from fpgaprune.onnx_graph import Graph, attributes, set_attribute
+
+# What hls4ml 1.3.0 reads from ONNX with the meaning that it has there, after the rules below.
+OPERATIONS = frozenset(
+    {
+        *("Conv", "Gemm", "MatMul", "Add", "Sub", "Mul", "Concat", "Transpose", "Reshape", "Flatten", "Squeeze", "Pad"),
+        *("Relu", "LeakyRelu", "Elu", "Tanh", "Sigmoid", "Softsign", "Softplus", "Selu", "Softmax"),
+        *("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "Max", "Min"),
+    }
+)
+_WINDOWS = frozenset({"Conv", "MaxPool", "AveragePool"})
+# The newest that onnxruntime reads, through which qonnx computes constants.
+_IR_VERSION = 10
+
+
+def read_clean(path: Path) -> Any:
+    """The file at `path` as a model of qonnx, with a batch of one, in the form that hls4ml reads.
+
+    Raises:
+        HlsError: qonnx is missing, or the file is missing, no ONNX, or fixed to another batch size.
+        UnsupportedLayerError: an operation does not go this way; the message names it.
+    """
+    try:
+        from qonnx.core.modelwrapper import ModelWrapper
+        from qonnx.transformation.channels_last import ConvertToChannelsLastAndClean
+        from qonnx.transformation.gemm_to_matmul import GemmToMatMul
+        from qonnx.util.cleanup import cleanup_model
+    except ImportError as error:
+        raise HlsError(
+            "qonnx, which cleans ONNX files for hls4ml, is not installed: install fpgaprune[second-opinion]"
+        ) from error
+    model = _one_sample(_read(path), path)
+    _require_operations(model.graph, path)
+    _say_paddings(model.graph)
+    _say_defaults(model.graph)
+    _turn_single_channels(model.graph)
+    with _readable_nodes():
+        try:
+            clean = cleanup_model(ModelWrapper(model))
+            clean = clean.transform(ConvertToChannelsLastAndClean()).transform(GemmToMatMul())
+            clean = cleanup_model(clean)
+        except Exception as error:
+            # qonnx asserts, and raises bare Exception.
+            raise HlsError(f"qonnx cannot clean {path.name}: {str(error) or type(error).__name__}") from error
+    keep_channels_last(clean)
+    return clean
+
+
+def _read(path: Path) -> Any:
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load(str(path))
+    except FileNotFoundError as error:
+        raise HlsError(f"{path} does not exist") from error
+    except (DecodeError, ValueError, OSError) as error:
+        raise HlsError(f"{path} is no ONNX file: {error}") from error
+    if not model.graph.node:
+        raise HlsError(f"{path} holds no network")
+    return model
+
+
+def _one_sample(model: Any, path: Path) -> Any:
+    import onnx
+
+    weights = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        batch = value.type.tensor_type.shape.dim[0]
+        if batch.dim_value > 1:
+            raise HlsError(f"{path} is fixed to {batch.dim_value} samples at a time; export it with batch=None or 1")
+        if value.name not in weights:
+            batch.dim_value = 1
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    del model.graph.value_info[:]
+    return onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+
+
+def _require_operations(graph: Any, path: Path) -> None:
+    view = Graph(graph)
+    for node in graph.node:
+        where = f"node {node.name or node.output[0]!r} of {path.name} is a {node.op_type}"
+        if node.op_type not in OPERATIONS:
+            known = ", ".join(sorted(OPERATIONS))
+            raise UnsupportedLayerError(f"{where}, which hls4ml does not read from ONNX; this route has {known}")
+        rank = len(view.shape(node.input[0]) or ())
+        if node.op_type == "MatMul" and rank > 2:
+            raise UnsupportedLayerError(f"{where} on several axes, for which hls4ml makes a bias of a wrong shape")
+        if node.op_type == "Softmax" and rank > 2:
+            raise UnsupportedLayerError(f"{where} on several axes, which hls4ml takes over all of them")
+        if node.op_type in ("Add", "Sub", "Mul", "Max", "Min"):
+            constants = [name for name in node.input if view.constant(name) is not None]
+            maker = view.producers.get(node.input[0])
+            is_bias = node.op_type == "Add" and maker is not None and maker.op_type == "MatMul"
+            if constants and not is_bias:
+                raise UnsupportedLayerError(
+                    f"{where} with a constant, as of a BatchNorm that no layer takes in; this route has no types for it"
+                )
+
+
+def _say_paddings(graph: Any) -> None:
+    """Every window says its padding in numbers."""
+    view = Graph(graph)
+    for node in graph.node:
+        if node.op_type not in _WINDOWS:
+            continue
+        found, shape = attributes(node), view.shape(node.input[0])
+        sizes = list(found["kernel_shape"])
+        pads = list(found.get("pads", [0] * 2 * len(sizes)))
+        if found.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER") and shape is not None:
+            strides = list(found.get("strides", [1] * len(sizes)))
+            totals = [
+                max((-(-given // stride) - 1) * stride + size - given, 0)
+                for given, stride, size in zip(shape[2:], strides, sizes, strict=True)
+            ]
+            upper = found["auto_pad"] == b"SAME_UPPER"
+            less, more = [total // 2 for total in totals], [total - total // 2 for total in totals]
+            pads = less + more if upper else more + less
+        set_attribute(node, "auto_pad", None)
+        set_attribute(node, "pads", pads)
+
+
+def _say_defaults(graph: Any) -> None:
+    """Every activation says its slope; hls4ml takes 0.01 for all that do not, and ONNX 1 for `Elu`."""
+    for node in graph.node:
+        if node.op_type == "Elu" and "alpha" not in attributes(node):
+            set_attribute(node, "alpha", 1.0)
+
+
+def _turn_single_channels(graph: Any) -> None:
+    """A `Reshape` that only moves an axis of size 1, to the front or back, is the `Transpose` that qonnx knows."""
+    view = Graph(graph)
+    for node in graph.node:
+        if node.op_type != "Reshape":
+            continue
+        before, after = view.shape(node.input[0]), view.shape(node.output[0])
+        if before is None or after is None or len(before) != len(after) or len(before) < 3:
+            continue
+        last = len(before) - 1
+        for perm in ((0, last, *range(1, last)), (0, *range(2, last + 1), 1)):
+            moved = before[last] if perm[1] == last else before[1]
+            if moved == 1 and after == tuple(before[axis] for axis in perm) and before != after:
+                del node.input[1:], node.attribute[:]
+                node.op_type = "Transpose"
+                set_attribute(node, "perm", list(perm))
+                break
+
+
+@contextlib.contextmanager
+def _readable_nodes() -> Iterator[None]:
+    """Models that are made in here have a format that onnxruntime reads."""
+    # qonnx runs single nodes to fold constants, in onnx's newest format.
+    import onnx
+
+    newest = onnx.IR_VERSION
+    onnx.IR_VERSION = min(newest, _IR_VERSION)
+    try:
+        yield
+    finally:
+        onnx.IR_VERSION = newest

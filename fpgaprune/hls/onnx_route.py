@@ -1,0 +1,239 @@
+"""The second route to a `Design`: from an ONNX file, past everything that reads Keras.
+
+ONNX holds no fixed-point types, strategies or reuse factors; these are those of another design. Everything else comes
+from the file: which layers there are, in which order, their sizes and windows, and every weight.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.errors import HlsError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
+from fpgaprune.hls.convert import extract_layers, needed_options, quiet
+from fpgaprune.hls.onnx_clean import read_clean
+from fpgaprune.hls.onnx_pooling import sizes_channels_last
+from fpgaprune.hls.pairing import pair_layers, without_idle
+from fpgaprune.hls.precision import hls_precision
+
+# Kinds that hls4ml adds of its own; their types follow from those of the layers around them.
+_ADDED = frozenset({"ZeroPadding1D", "ZeroPadding2D", "Clone", "Repack"})
+# Settings that are no types, in the words of hls4ml's configuration and of the design's attributes.
+_WIDEST = "fixed<64,32>"
+_SETTINGS = {"TableSize": "table_size", "Implementation": "implementation", "Skip": "skip"}
+
+
+def design_from_onnx(path: str | os.PathLike[str], like: Design) -> Design:
+    """The `Design` that hls4ml's ONNX front end makes of the file, with the types and the layout of `like`.
+
+    Layers are called as their counterparts in `like`. Weights are those of the file, rounded to the types.
+
+    Args:
+        path: an ONNX file of `export_onnx`, with a free batch axis or a batch of 1.
+        like: the design of the same network, as of `to_hls`; read for types, strategies, reuse factors, table sizes,
+            backend, io type, part and clock.
+
+    Raises:
+        UnsupportedLayerError: an operation does not go this way; the message names it.
+        HlsError: qonnx is missing, the file cannot be read, hls4ml cannot convert it, or a layer of it has no
+            counterpart in `like`, from which it could have its types.
+    """
+    file = Path(path)
+    with quiet():
+        clean = read_clean(file)
+    _require_no_last_reshape(clean, file, like)
+    like = without_idle(like)
+    skeleton = _extracted(_converted(clean, file, like, {}), like, {}, {})
+    pairs = pair_layers(skeleton, like)
+    lone = [layer for layer in skeleton.layers if layer.name not in pairs]
+    if lone:
+        reads = ", ".join(pairs.get(name, name) for name in lone[0].inputs) or "nothing"
+        raise HlsError(
+            f"{file.name} has a {lone[0].kind} that reads {reads} and gives {lone[0].output_shape}; the design has no "
+            "such layer, from which it could have its types"
+        )
+    places = _places(clean, skeleton, {name: like[pairs[name]] for name in pairs})
+    _require_known_order(file, places)
+    _name_outputs(clean, places)
+    raws = _quantise(clean, places)
+    graph = _converted(clean, file, like, places)
+    _settle_types(graph, places)
+    types = {place.name: dict(place.like.types) for place in places.values()}
+    return _renamed(_extracted(graph, like, raws, types), pairs)
+
+
+def _require_no_last_reshape(clean: Any, file: Path, like: Design) -> None:
+    outputs = {value.name for value in clean.graph.output}
+    last = [node for node in clean.graph.node if node.op_type == "Reshape" and outputs & set(node.output)]
+    if last and like.io_type == "io_stream":
+        raise UnsupportedLayerError(
+            f"{file.name} ends in a {last[0].op_type}, which hls4ml loses when it reads ONNX for io_stream: choose "
+            "io_parallel"
+        )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a node of the ONNX graph is found again.
+
+    Attributes:
+        name: the layer that hls4ml makes of it.
+        like: that layer's counterpart.
+        bias: the node that adds its bias, where that is another one.
+    """
+
+    name: str
+    like: LayerSpec
+    bias: str | None = None
+
+
+def _converted(clean: Any, file: Path, like: Design, places: Mapping[str, _Place]) -> Any:
+    import hls4ml
+
+    with quiet(), sizes_channels_last(), tempfile.TemporaryDirectory() as folder:
+        try:
+            config = hls4ml.utils.config_from_onnx_model(clean, granularity="name", backend=like.backend)
+            # Where no type is given, it may not infer one wider than a type can be here.
+            config["Model"]["Precision"]["maximum"] = _WIDEST
+            config["Model"]["ReuseFactor"] = like.layers[0].reuse_factor
+            for node, place in places.items():
+                _configure(config["LayerName"], node, place)
+            return hls4ml.converters.convert_from_onnx_model(
+                clean,
+                hls_config=config,
+                output_dir=folder,
+                project_name=like.name,
+                backend=like.backend,
+                io_type=like.io_type,
+                part=like.part,
+                clock_period=like.clock_ns,
+                **needed_options(like.backend),
+            )
+        except Exception as error:
+            # hls4ml raises bare Exception, and asserts, for whatever it cannot convert.
+            what = str(error) or f"{type(error).__name__}, with no message"
+            raise HlsError(f"hls4ml cannot convert {file.name} for {like.backend}: {what}") from error
+
+
+def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:
+    entry = entries[node]
+    types = {role: place.like.types[role] for role in place.like.types if role != "index"}
+    if place.bias is not None:
+        # hls4ml takes a bias in only where the type of the sum is left open; it is settled afterwards.
+        del types["result"]
+    entry["Precision"].update(hls_precision(types))
+    if place.like.strategy is not None:
+        entry["Strategy"] = place.like.strategy
+    if "ReuseFactor" in entry:
+        entry["ReuseFactor"] = place.like.reuse_factor
+    entry.update(
+        {
+            key: place.like.attributes[name]
+            for key, name in _SETTINGS.items()
+            if key in entry and name in place.like.attributes
+        }
+    )
+
+
+def _places(clean: Any, skeleton: Design, likes: Mapping[str, LayerSpec]) -> dict[str, _Place]:
+    """Node of the ONNX graph, or its input, to where it is found again."""
+    made: dict[str, _Place] = {}
+    names = {layer.name: layer.kind for layer in skeleton.layers}
+    for entry in clean.graph.input:
+        if entry.name in names:
+            made[entry.name] = _Place(entry.name, likes[entry.name])
+    producers = {tensor: node for node in clean.graph.node for tensor in node.output}
+    for node in clean.graph.node:
+        found = [
+            name
+            for name, kind in names.items()
+            if name == node.name or (name.endswith(f"_{node.name}") and (kind not in _ADDED or node.op_type == "Pad"))
+        ]
+        if found:
+            made[node.name] = _Place(found[0], likes[found[0]])
+        elif node.op_type == "Add" and clean.get_initializer(node.input[1]) is not None:
+            product = producers[node.input[0]].name
+            made[product] = replace(made[product], bias=node.name)
+    return made
+
+
+def _require_known_order(file: Path, places: Mapping[str, _Place]) -> None:
+    for place in places.values():
+        if place.like.kind.startswith("Depthwise") and place.like.strategy == "resource":
+            raise UnsupportedLayerError(
+                f"layer {place.like.name!r} of {file.name} is a {place.like.kind} with strategy 'resource', whose "
+                "weights hls4ml stores in another order when it reads ONNX: choose strategy 'latency'"
+            )
+
+
+def _name_outputs(clean: Any, places: Mapping[str, _Place]) -> None:
+    """Every tensor is called as the layer that hls4ml makes of its node, which 'distributed_arithmetic' expects."""
+    names = {node.output[0]: places[node.name].name for node in clean.graph.node if node.name in places}
+    for value in clean.graph.output:
+        names.pop(value.name, None)
+    for node in clean.graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+    for value in clean.graph.value_info:
+        value.name = names.get(value.name, value.name)
+
+
+def _quantise(clean: Any, places: Mapping[str, _Place]) -> dict[str, dict[str, NDArray[np.int64]]]:
+    """The file's weights lie on the grids of their types; the raw integers by layer and role, axes as in Keras."""
+    raws: dict[str, dict[str, NDArray[np.int64]]] = {}
+    nodes = {node.name: node for node in clean.graph.node}
+    for name, place in places.items():
+        node = nodes.get(name)
+        if node is None or node.op_type not in ("Conv", "MatMul"):
+            continue
+        tensors = dict(zip(("weight", "bias"), node.input[1:], strict=False))
+        if place.bias is not None:
+            tensors["bias"] = nodes[place.bias].input[1]
+        raws[place.name] = {}
+        for role, tensor in tensors.items():
+            kind: FixedType = place.like.types[role]
+            raw = kind.to_raw(clean.get_initializer(tensor))
+            clean.set_initializer(tensor, kind.to_float(raw).astype(np.float32))
+            if role == "weight" and node.op_type == "Conv":
+                # Outputs come first in ONNX; a depthwise kernel has them where Keras has its channels.
+                depthwise = place.like.kind.startswith("Depthwise")
+                raw = np.moveaxis(raw, 0, -2 if depthwise else -1)
+            raws[place.name][role] = np.ascontiguousarray(raw)
+    return raws
+
+
+def _settle_types(graph: Any, places: Mapping[str, _Place]) -> None:
+    """What was left open for hls4ml's passes, or changed by them, is of its type."""
+    for place in places.values():
+        node = graph.graph[place.name]
+        if place.bias is not None:
+            node.get_output_variable().type.precision = _precision(graph, place.like.types["result"])
+        if "Pooling" in place.like.kind:
+            # Catapult has widened what it was given, as it widened what the counterpart was given.
+            node.get_attr("accum_t").precision = _precision(graph, place.like.types["accum"])
+
+
+def _precision(graph: Any, kind: FixedType) -> Any:
+    return graph.config.backend.convert_precision_string(hls_precision({"result": kind})["result"])
+
+
+def _extracted(graph: Any, like: Design, raws: Mapping[str, Any], types: dict[str, dict[str, FixedType]]) -> Design:
+    layers, outputs = extract_layers(graph, raws, {}, types)
+    return without_idle(replace(like, layers=layers, outputs=outputs))
+
+
+def _renamed(design: Design, names: Mapping[str, str]) -> Design:
+    layers = tuple(
+        replace(layer, name=names[layer.name], inputs=tuple(names[name] for name in layer.inputs))
+        for layer in design.layers
+    )
+    return replace(design, layers=layers, outputs=tuple(names[name] for name in design.outputs))

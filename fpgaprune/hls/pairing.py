@@ -1,0 +1,83 @@
+"""Which layer of one design is which of another that computes the same, whatever they are called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design, LayerSpec
+
+# The order of what they read does not matter: a + b = b + a, in fixed point too.
+_COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "average"})
+
+
+def without_idle(design: Design) -> Design:
+    """`design` without each `Reshape` whose output has the shape of its input: it hands every number on as it is."""
+    layers: list[LayerSpec] = []
+    hands_on: dict[str, str] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for layer in design.layers:
+        inputs = tuple(hands_on.get(name, name) for name in layer.inputs)
+        if layer.kind == "Reshape" and shapes[inputs[0]] == layer.output_shape:
+            hands_on[layer.name] = inputs[0]
+            continue
+        shapes[layer.name] = layer.output_shape
+        layers.append(replace(layer, inputs=inputs))
+    outputs = tuple(hands_on.get(name, name) for name in design.outputs)
+    return replace(design, layers=tuple(layers), outputs=outputs)
+
+
+def pair_layers(design: Design, like: Design) -> dict[str, str]:
+    """Name in `design` to name in `like`, for every layer that has a counterpart.
+
+    A counterpart is of the same kind and reads the counterparts of what the layer reads. Of several the one with the
+    same output shape and the nearest weights, of its own or below it, is taken, then the first.
+
+    Args:
+        design: a design without idle layers.
+        like: another.
+    """
+    pairs: dict[str, str] = {}
+    free = {layer.name: layer for layer in like.layers}
+    for layer in design.layers:
+        sources = [pairs.get(name) for name in layer.inputs]
+        fitting = [one for one in free.values() if one.kind == layer.kind and reads_the_same(one, sources)]
+        if fitting:
+            mine = _values(design, layer)
+            chosen = min(
+                fitting,
+                key=lambda one: (one.output_shape != layer.output_shape, _distance(mine, _values(like, one))),
+            )
+            pairs[layer.name] = chosen.name
+            del free[chosen.name]
+    return pairs
+
+
+def operation(layer: LayerSpec) -> str:
+    """What a merge does, in one case of letters; empty for other layers."""
+    return str(layer.attributes.get("op", "")).lower()
+
+
+def reads_the_same(layer: LayerSpec, sources: list[str | None]) -> bool:
+    """Whether `layer` reads `sources`, in their order where that matters."""
+    if operation(layer) in _COMMUTATIVE:
+        return sorted(layer.inputs) == sorted(str(name) for name in sources)
+    return list(layer.inputs) == sources
+
+
+def _distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    return float(np.abs(a - b).max()) if a.shape == b.shape and a.size else 0.0
+
+
+def _values(design: Design, layer: LayerSpec) -> NDArray[np.float64]:
+    """The weights of `layer`, or of the first layer below it that has some; none where there is none."""
+    below = {layer.name}
+    for other in (layer, *design.layers):
+        if other is not layer and not below & set(other.inputs):
+            continue
+        if "weight" in other.weights:
+            return other.types["weight"].to_float(other.weights["weight"]).ravel()
+        below.add(other.name)
+    return np.zeros(0)
