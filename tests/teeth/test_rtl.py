@@ -23,12 +23,12 @@ if shutil.which("g++") is None:
     pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
 
 
-def network():
-    """A residual block that rounds and saturates often."""
+def network(residual=True):
+    """A residual block that rounds and saturates often; without its residual, nothing stalls before its end does."""
     net = Net(np.random.default_rng(2))
     x = net.input(5, 4, 2)
     y = net.conv(x, 2, pads=(1, 1, 1, 1))
-    design = net.design(net.merge(x, y, "subtract"))
+    design = net.design(net.merge(x, y, "subtract") if residual else y)
     kinds = {
         "result": FixedType(7, 3, rounding="RND_CONV", overflow="SAT"),
         "accum": FixedType(9, 5, rounding="RND_ZERO", overflow="SAT"),
@@ -64,6 +64,13 @@ def test_one_addition_less_is_seen(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("residual", [True, False])
+def test_verilog_without_a_fault_agrees(residual, tmp_path):
+    design = network(residual)
+    assert agrees(design, to_verilog(design, tmp_path))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -80,7 +87,7 @@ def test_one_addition_less_is_seen(tmp_path):
     ],
 )
 def test_a_fault_in_a_module_is_seen(name, change, tmp_path):
-    design = network()
+    design = network(residual=name != "fp_register.v")
     project = to_verilog(design, tmp_path)
     mutated(project, name, change)
     assert not agrees(design, project)
