@@ -55,8 +55,7 @@ def to_verilog(
     """
     folder = Path(output_dir)
     chosen = replace(options or Options(), **changes)
-    if chosen.cache is None:
-        chosen = replace(chosen, cache=folder / "cache")
+    chosen = replace(chosen, cache=folder / "cache" if chosen.cache is None else Path(chosen.cache))
     unknown = set(chosen.fold) - {layer.name for layer in design.layers if layer.kind == "Dense"}
     if unknown:
         raise RtlError(f"fold names {', '.join(sorted(unknown))}, which is no Dense layer of design {design.name!r}")

@@ -29,16 +29,21 @@ class Schedule:
 def schedule(circuit: Circuit, levels: int) -> Schedule:
     """The stages of `circuit` with a register after every `levels` adder levels, each as early as it can be."""
     stage: dict[int, int] = {}
+    # From which stage on a value is read, and the levels that it takes of that one.
+    ready: dict[int, int] = {}
     used: dict[int, int] = {}
     alive = circuit.alive()
     for place in alive:
         node = circuit.nodes[place]
-        first = max((stage[arg] for arg in node.args), default=0)
-        before = max((used[arg] for arg in node.args if stage[arg] == first), default=0)
+        first = max((ready[arg] for arg in node.args), default=0)
+        before = max((used[arg] for arg in node.args if ready[arg] == first), default=0)
         cost = COSTS.get(node.op, 0)
         if before and before + cost > levels and cost:
             first, before = first + 1, 0
-        stage[place], used[place] = first, before + cost
+        stage[place], ready[place], used[place] = first, first, before + cost
+        if node.op == "rom":
+            # A block memory takes the first register in, and its output is late: it gets a second one.
+            ready[place], used[place] = first + 2, 0
     computes = any(circuit.nodes[place].op in COSTS for place in alive)
     last = max(stage.values(), default=0)
     depth = last + 1 if computes else 0

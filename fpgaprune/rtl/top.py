@@ -23,17 +23,18 @@ class Wire:
 
 @dataclass(frozen=True)
 class Placed:
-    """Something in the top module, as text."""
+    """Something in the top module, as text; `reset` names its own register of the reset, where it has one."""
 
     text: str
+    reset: str = ""
 
     @classmethod
     def entry(cls, port: RtlPort, wire: str) -> Placed:
         """An input port feeds `wire`."""
         p = port.prefix
         return cls(
-            f"    assign {wire}_data = {p}_tdata;\n    assign {wire}_valid = {p}_tvalid;\n"
-            f"    assign {p}_tready = {wire}_ready;\n    wire unused_{p}_tlast = {p}_tlast;\n"
+            f"    assign {wire}_data = {p}_tdata;\n    assign {wire}_valid = {p}_tvalid & ~starting;\n"
+            f"    assign {p}_tready = {wire}_ready & ~starting;\n    wire unused_{p}_tlast = {p}_tlast;\n"
         )
 
     @classmethod
@@ -41,36 +42,39 @@ class Placed:
         """An output port carries `wire`."""
         p = port.prefix
         return cls(
-            f"    assign {p}_tdata = {wire}_data;\n    assign {p}_tvalid = {wire}_valid;\n"
+            f"    assign {p}_tdata = {wire}_data;\n    assign {p}_tvalid = {wire}_valid & ~starting;\n"
             f"    assign {wire}_ready = {p}_tready;\n"
             f"    fp_last #(.BEATS({port.beats})) {p}_last (\n"
-            f"        .clk(clk), .rst(rst), .valid({p}_tvalid), .ready({p}_tready), .last({p}_tlast)\n    );\n"
+            f"        .clk(clk), .rst(reset_{p}), .valid({p}_tvalid), .ready({p}_tready), .last({p}_tlast)\n    );\n",
+            f"reset_{p}",
         )
 
     @classmethod
     def fork(cls, name: str, bits: int, source: str, one: str, two: str) -> Placed:
         """`source` goes to `one` and to `two`."""
         return cls(
-            f"    fp_fork #(.WIDTH({bits})) {name} (\n        .clk(clk), .rst(rst),\n{_stream('s', source)},\n"
-            f"{_stream('a', one)},\n{_stream('b', two)}\n    );\n"
+            f"    fp_fork #(.WIDTH({bits})) {name} (\n        .clk(clk), .rst(reset_{name}),\n"
+            f"{_stream('s', source)},\n{_stream('a', one)},\n{_stream('b', two)}\n    );\n",
+            f"reset_{name}",
         )
 
     @classmethod
     def fifo(cls, name: str, bits: int, depth: int, source: str, target: str) -> Placed:
         """Up to `depth` beats of `source` wait before `target`."""
         return cls(
-            f"    fp_fifo #(.WIDTH({bits}), .DEPTH({depth})) {name} (\n        .clk(clk), .rst(rst),\n"
-            f"{_stream('s', source)},\n{_stream('m', target)}\n    );\n"
+            f"    fp_fifo #(.WIDTH({bits}), .DEPTH({depth})) {name} (\n        .clk(clk), .rst(reset_{name}),\n"
+            f"{_stream('s', source)},\n{_stream('m', target)}\n    );\n",
+            f"reset_{name}",
         )
 
     @classmethod
     def layer(cls, module: str, clocked: bool, sources: Sequence[str], target: str) -> Placed:
         """The module of a layer between `sources` and `target`."""
         prefixes = ("a", "b") if len(sources) == 2 else ("s",)
-        rows = ["        .clk(clk), .rst(rst)"] if clocked else []
+        rows = [f"        .clk(clk), .rst(reset_{module})"] if clocked else []
         rows += [_stream(prefix, source) for prefix, source in zip(prefixes, sources, strict=True)]
         joined = ",\n".join([*rows, _stream("m", target)])
-        return cls(f"    {module} {module}_layer (\n{joined}\n    );\n")
+        return cls(f"    {module} {module}_layer (\n{joined}\n    );\n", f"reset_{module}" if clocked else "")
 
 
 def top_text(
@@ -86,8 +90,27 @@ def top_text(
     ports += [_port(port, "input", "output") for port in inputs]
     ports += [_port(port, "output", "input") for port in outputs]
     joined = ",\n".join(ports)
-    body = "".join(wire.text() for wire in wires) + "".join(part.text for part in placed)
+    body = _reset([part.reset for part in placed if part.reset])
+    body += "".join(wire.text() for wire in wires) + "".join(part.text for part in placed)
     return f"{head}module {module} (\n{joined}\n);\n{body}endmodule\n"
+
+
+def _reset(names: Sequence[str]) -> str:
+    """The reset walks through the parts in the order of the data, so that no net of it spans the device.
+
+    A part that was reset gets nothing old, for what feeds it was reset before; ports wait until all have been.
+    """
+    bits = len(names).bit_length()
+    chain = "".join(f"        {name} <= {before};\n" for before, name in zip(["rst", *names], names, strict=False))
+    return (
+        f"    // Each part is reset a clock after the one before it, and the ports wait for the last.\n"
+        f"    reg starting;\n    reg [{bits - 1}:0] resets_to_go;\n    reg {', '.join(names)};\n"
+        "    always @(posedge clk) begin\n"
+        f"        starting <= rst | (resets_to_go != {bits}'d0);\n"
+        f"        if (rst) resets_to_go <= {bits}'d{len(names)};\n"
+        f"        else if (resets_to_go != {bits}'d0) resets_to_go <= resets_to_go - {bits}'d1;\n"
+        f"{chain}    end\n"
+    )
 
 
 def _port(port: RtlPort, forward: str, backward: str) -> str:

@@ -38,11 +38,17 @@ module fp_pad #(
     reg [bits_of(LEFT + COLUMNS + RIGHT - 1)-1:0] column;
     wire last_column = column == LEFT + COLUMNS + RIGHT - 1;
     wire last_row = row == TOP + ROWS + BOTTOM - 1;
-    // One sum each, so that a side of 0 compares nothing with zero.
-    wire in_rows = (row + 1'b1 > TOP) & (row < TOP + ROWS);
-    wire in_columns = (column + 1'b1 > LEFT) & (column < LEFT + COLUMNS);
-    wire in_image = in_rows & in_columns;
-    wire begins = (row == 0) & (column == 0);
+    wire [bits_of(TOP + ROWS + BOTTOM - 1)-1:0] next_row;
+    wire [bits_of(LEFT + COLUMNS + RIGHT - 1)-1:0] next_column;
+    assign next_column = last_column ? 0 : column + 1'b1;
+    assign next_row = ~last_column ? row : last_row ? 0 : row + 1'b1;
+
+    // Known a clock before, for streams on both sides wait for it. One sum each, so that a side of 0 compares nothing
+    // with zero.
+    reg in_image;
+    reg begins;
+    wire next_in_rows = (next_row + 1'b1 > TOP) & (next_row < TOP + ROWS);
+    wire next_in_columns = (next_column + 1'b1 > LEFT) & (next_column < LEFT + COLUMNS);
 
     assign m_data = in_image ? s_data : FILL;
     assign m_valid = s_valid | (~in_image & ~begins);
@@ -52,11 +58,13 @@ module fp_pad #(
         if (rst) begin
             row <= 0;
             column <= 0;
+            in_image <= (TOP == 0) & (LEFT == 0);
+            begins <= 1'b1;
         end else if (m_valid & m_ready) begin
-            column <= last_column ? 0 : column + 1'b1;
-            if (last_column) begin
-                row <= last_row ? 0 : row + 1'b1;
-            end
+            row <= next_row;
+            column <= next_column;
+            in_image <= next_in_rows & next_in_columns;
+            begins <= last_column & last_row;
         end
     end
 endmodule

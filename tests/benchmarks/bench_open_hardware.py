@@ -5,8 +5,9 @@
 One network is trained on scikit-learn's digits; for each sparsity it is locked, fine-tuned and freed of dead channels
 as in the default flow, written as Verilog, simulated (latency, interval, and every held-out digit against the
 emulation), synthesised, and placed and routed on the smallest ECP5 that holds it. FOLDER keeps everything, so that a
-second call goes on where the first was stopped. A module that synthesis does not finish in time has no figure; a design
-that does not fit the largest ECP5 has no clock.
+second call goes on where the first was stopped. Where synthesis of a layer does not end in time, the bits of its adders
+stand in, times the LUTs that such a bit took in the layers that ended, and the sum is marked "about"; a design that
+does not fit the largest ECP5 has no clock.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 SPARSITIES = (0.9, 0.75, 0.5, 0.25, 0.0)
 EPOCHS, RATE, BATCH, SEED = 24, 0.002, 32, 7
+ADDER = re.compile(r"^    wire signed \[(\d+):0\] v\d+ = [^?]*? [+-] [^?]*;$", re.M)
 PART, CLOCK_NS = "xc7z020clg400-1", 10.0
 
 
@@ -82,6 +85,7 @@ def measure(
     row["generate_s"] = round(time.monotonic() - started, 1)
     row["kept"] = sum(layer.kept or 0 for layer in project.layers)
     row["dropped"] = sum(layer.dropped or 0 for layer in project.layers)
+    row["adder_bits"] = {layer.layer: adder_bits(project, layer) for layer in project.layers}
 
     def tell(done: int, total: int, note: str) -> None:
         print(f"  {sparsity:g} {done}/{total} {note}", flush=True)
@@ -106,6 +110,27 @@ def measure(
         except (LookupError, RuntimeError) as error:
             row["route_left_out"] = str(error)
     return row
+
+
+def adder_bits(project: Any, layer: Any) -> int:
+    """Bits of all sums and differences that the Verilog of `layer` makes, as the cost of da4ml counts them."""
+    texts = [(project.path / name).read_text() for name in layer.files if name.startswith(f"rtl/{layer.module}")]
+    return sum(int(high) + 1 for text in texts for high in ADDER.findall(text))
+
+
+def figures(row: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The total of `row` and what it is of; of LUTs an estimate where a layer's synthesis did not end."""
+    synthesis = row.get("synthesis") or {}
+    if synthesis.get("total") or not synthesis:
+        return synthesis.get("total") or {}, synthesis.get("total_of") or "–"
+    known = [layer for layer in synthesis["layers"] if layer["cells"]]
+    bits = {name: count for name, count in row["adder_bits"].items() if count}
+    rate = sum(layer["cells"]["lut"] for layer in known if layer["layer"] in bits) / sum(
+        bits[layer["layer"]] for layer in known if layer["layer"] in bits
+    )
+    missing = [layer["layer"] for layer in synthesis["layers"] if not layer["cells"]]
+    lut = sum(layer["cells"]["lut"] for layer in known) + rate * sum(bits[name] for name in missing)
+    return {"lut": round(lut, -2)}, f"about: {', '.join(missing)} by the bits of their adders, {rate:.2f} LUT each"
 
 
 def make_design_at(place: Path, folder: Path, sparsity: float, data: dict[str, Any]) -> None:
@@ -158,16 +183,16 @@ def table(rows: list[dict[str, Any]]) -> str:
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- | ---: | ---: |",
     ]
     for row in sorted(rows, key=lambda row: row["sparsity"]):
-        synthesis, route = row.get("synthesis") or {}, row.get("route") or {}
-        cells = synthesis.get("total") or {}
+        route = row.get("route") or {}
+        cells, total_of = figures(row)
         limits = route.get("fmax_range_mhz")
         speed = f"{route['fmax_mhz']:.1f} MHz ({limits[0]:.1f}–{limits[1]:.1f}) on {route['device']}" if limits else "–"
         counts = " | ".join(
-            "–" if cells.get(name) is None else f"{cells[name]:,}" for name in ("lut", "ff", "dsp", "bram18")
+            "–" if cells.get(name) is None else f"{cells[name]:,.0f}" for name in ("lut", "ff", "dsp", "bram18")
         )
         lines.append(
             f"| {row['sparsity']:.0%} | {row['accuracy']:.2%} | {row['accuracy_hardware']:.2%} | {row['kept']:,} | "
-            f"{counts} | {synthesis.get('total_of') or '–'} | {speed} | {row.get('latency_cycles', '–')} | "
+            f"{counts} | {total_of} | {speed} | {row.get('latency_cycles', '–')} | "
             f"{row.get('interval_cycles', '–')} |"
         )
     return "\n".join(lines)

@@ -337,7 +337,7 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
     sums = tmp_path / "run" / "rtl" / "rtl" / "conv2_sums.v"
     written = sums.read_text()
     # One more input in one sum: a product that the masks may have locked, or another weight than was certified.
-    sums.write_text(re.sub(r"= (v\d+) \+ (v\d+)", r"= \1 - \2", written, count=1))
+    sums.write_text(re.sub(r"= (v\w+) \+ (v\w+)", r"= \1 - \2", written, count=1))
     tampered = fpgaprune("verify", "run", folder=tmp_path)
     assert tampered.returncode == 1
     assert "rtl/verilog: 'conv2/kernel' has other bits than were certified" in tampered.stderr

@@ -153,7 +153,7 @@ def test_every_kind_of_layer_that_hls4ml_makes_gives_the_bits_of_the_emulator(io
 @pytest.mark.parametrize(
     ("module", "old", "new", "message"),
     [
-        ("fp_pipeline", "assign m_valid = valid[DEPTH-1]", "assign m_valid = 1'b0", r"no beat moved for \d+ clocks"),
+        ("fp_credit", "assign leaves = valid[DEPTH-1]", "assign leaves = 1'b0", r"no beat moved for \d+ clocks"),
         ("fp_last", "assign last = count", "assign last = 1'b0 & count", "tlast was not at the end of a sample"),
     ],
 )

@@ -23,12 +23,12 @@ if shutil.which("g++") is None:
     pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
 
 
-def network():
-    """A residual block that rounds and saturates often."""
+def network(residual=True):
+    """A residual block that rounds and saturates often; without its residual, nothing stalls before its end does."""
     net = Net(np.random.default_rng(2))
     x = net.input(5, 4, 2)
     y = net.conv(x, 2, pads=(1, 1, 1, 1))
-    design = net.design(net.merge(x, y, "subtract"))
+    design = net.design(net.merge(x, y, "subtract") if residual else y)
     kinds = {
         "result": FixedType(7, 3, rounding="RND_CONV", overflow="SAT"),
         "accum": FixedType(9, 5, rounding="RND_ZERO", overflow="SAT"),
@@ -40,7 +40,8 @@ def network():
 def agrees(design, project):
     x = samples(design, 6, 0)
     try:
-        found = [simulate(project, x, stalls=stalls, seed=1).output for stalls in (0.3, (0.0, 0.7))]
+        runs = [{"stalls": 0.3}, {"stalls": (0.0, 0.7)}, {"stalls": (0.0, 0.5), "reset_after": 27}]
+        found = [simulate(project, x, seed=1, **run).output for run in runs]
     except RtlError:
         return False
     return all((values.astype(np.float32) == emulate(design, x)).all() for values in found)
@@ -58,8 +59,15 @@ def test_one_addition_less_is_seen(tmp_path):
     project = to_verilog(design, tmp_path)
     conv = next(layer.name for layer in design.layers if layer.kind == "Conv2D")
     assert lint(project) == []
-    mutated(project, f"{conv}_sums.v", lambda text: re.sub(r"= (v\d+) \+ (v\d+)", r"= \1 - \2", text, count=1))
+    mutated(project, f"{conv}_sums.v", lambda text: re.sub(r"= (v\w+) \+ (v\w+)", r"= \1 - \2", text, count=1))
     assert not agrees(design, project)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("residual", [True, False])
+def test_verilog_without_a_fault_agrees(residual, tmp_path):
+    design = network(residual)
+    assert agrees(design, to_verilog(design, tmp_path))
 
 
 @pytest.mark.slow
@@ -67,17 +75,19 @@ def test_one_addition_less_is_seen(tmp_path):
     ("name", "change"),
     [
         ("fp_window.v", lambda text: text.replace("last_column ? KW - 1", "last_column ? KW")),
-        ("fp_pad.v", lambda text: text.replace("? s_data : FILL", "? s_data : ~FILL")),
+        ("fp_pad.v", lambda text: text.replace("? s_data : FILL", "? s_data : ~s_data")),
         ("fp_line_buffer.v", lambda text: text.replace("(read_at == DEPTH - 1)", "(read_at == DEPTH - 2)")),
         ("fp_fork.v", lambda text: text.replace("(a_done | a_ready) &", "")),
         ("fp_join.v", lambda text: text.replace("{b_data, a_data}", "{a_data, b_data}")),
         ("fp_register.v", lambda text: text.replace("second_full ? second : s_data", "s_data")),
         ("fp_fifo.v", lambda text: text.replace("leaving <= memory[read_at]", "leaving <= memory[0]")),
+        ("net.v", lambda text: text.replace(" & ~starting", "")),
+        ("fp_credit.v", lambda text: text.replace("= valid[DEPTH-1]", "= valid[0]")),
         ("fp_pipeline.v", lambda text: text.replace("assign ce = m_ready | ~valid[DEPTH-1]", "assign ce = 1'b1")),
     ],
 )
 def test_a_fault_in_a_module_is_seen(name, change, tmp_path):
-    design = network()
+    design = network(residual=name != "fp_register.v")
     project = to_verilog(design, tmp_path)
     mutated(project, name, change)
     assert not agrees(design, project)
