@@ -85,3 +85,16 @@ class Equivalence:
 
 def _number(value: float) -> float | str:
     return value if np.isfinite(value) else str(value)  # JSON has no infinity
+
+
+def share_lost(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> tuple[float, float]:
+    """How much smaller the share of True is after than before, and the standard error of that.
+
+    The same samples are judged twice, so that only those judged differently add to the error (McNemar 1947).
+
+    Args:
+        before: whether each sample was right, (N,).
+        after: whether it is.
+    """
+    change = before.astype(np.int8) - after.astype(np.int8)
+    return float(change.mean()), float(np.sqrt(np.count_nonzero(change))) / change.size

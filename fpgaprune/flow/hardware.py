@@ -16,7 +16,7 @@ from fpgaprune.hls.project import HlsProject, make_design, to_hls
 from fpgaprune.hls.search import AutoPrecision, Found
 from fpgaprune.target import Target
 
-# Samples that show the ranges, and on which the search of precision 'auto' measures its loss.
+# Samples that show the ranges; the search of precision 'auto' measures its loss on as many as it asks for.
 _SAMPLES = 512
 
 
@@ -43,11 +43,11 @@ class Hardware:
         return to_hls(
             model,
             self.target,
-            self.data.x_train[:_SAMPLES],
+            self.data.x_train[: self._samples],
             folder,
             self._precision(),
             self.name,
-            labels=self.data.y_train[:_SAMPLES],
+            labels=self.data.y_train[: self._samples],
             layers=self._layers(),
             backend_options=self.settings.backend_options,
         )
@@ -61,7 +61,7 @@ class Hardware:
             for role, widths in (("weight_bits", found.weight_bits), ("activation_bits", found.activation_bits)):
                 for layer, width in widths.items():
                     layers.setdefault(layer, {}).setdefault(role, width)
-        samples = self.data.x_train[:_SAMPLES]
+        samples = self.data.x_train[: self._samples]
         return make_design(model, self.target, samples, precision, self.name, layers=layers)
 
     def build(self, project: HlsProject, progress: Progress) -> dict[str, Any] | None:
@@ -92,10 +92,14 @@ class Hardware:
             "precision": None if project.search is None else asdict(project.search),
         }
 
+    @property
+    def _samples(self) -> int:
+        return AutoPrecision().samples if self.settings.precision == "auto" else _SAMPLES
+
     def _precision(self) -> Any:
         settings = self.settings
         if settings.precision == "auto":
-            return AutoPrecision(max_loss=settings.max_loss, samples=_SAMPLES, sum_bits=settings.sum_bits)
+            return AutoPrecision(max_loss=settings.max_loss, sum_bits=settings.sum_bits)
         if settings.precision == "widths":
             return Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
         return settings.precision

@@ -15,6 +15,7 @@ import numpy as np
 
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
+from fpgaprune.comparison import share_lost
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import EstimateError, ExportError, RtlError, TargetError, ToolError, UnsupportedLayerError
@@ -286,11 +287,14 @@ def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
 
 
 def _agreement(outputs: Any, wanted: Any, labels: Any) -> dict[str, Any]:
-    classes = outputs.argmax(axis=-1)
+    classes, keras_classes = outputs.argmax(axis=-1), wanted.argmax(axis=-1)
+    lost, error = share_lost(keras_classes == labels, classes == labels)
     return {
         "samples": len(outputs),
-        "agreement": float((classes == wanted.argmax(axis=-1)).mean()),
+        "agreement": float((classes == keras_classes).mean()),
         "accuracy": float((classes == labels).mean()),
+        "accuracy_lost": lost,
+        "accuracy_lost_error": error,
     }
 
 

@@ -17,6 +17,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.comparison import share_lost
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError
@@ -37,12 +38,14 @@ class AutoPrecision:
     Attributes:
         max_loss: accuracy that may be lost against Keras in floating point, as a fraction (0.005 is half a point).
         samples: of the data, the first so many measure the loss.
+        spare: standard errors of the loss that must still be within `max_loss`, so that other data lose no more either.
         narrowest, widest: bits of a weight or an activation.
         sum_bits: width of what a convolution or Dense layer hands on.
     """
 
     max_loss: float = 0.005
-    samples: int = 512
+    samples: int = 2000
+    spare: float = 1.0
     narrowest: int = 2
     widest: int = 16
     sum_bits: int = 16
@@ -54,6 +57,8 @@ class AutoPrecision:
             raise HlsError(f"widths from {self.narrowest} to {self.widest}; wanted 2 <= narrowest <= widest <= 24")
         if self.samples < 1:
             raise HlsError(f"samples is {self.samples}; wanted 1 or more")
+        if not self.spare >= 0:
+            raise HlsError(f"spare is {self.spare}; wanted a number of standard errors, 0 or more")
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class Found:
     Attributes:
         measure: what the loss is, in words.
         loss: of the widths found, on `samples` samples.
+        error: standard error of that loss; 0 where it is no share of samples.
         samples: that measured it.
         evaluations: emulations that it took.
         cost, uniform_cost: multiplications x bits x bits of the widths found, and of the best single width for all.
@@ -72,6 +78,7 @@ class Found:
 
     measure: str
     loss: float
+    error: float
     samples: int
     evaluations: int
     cost: int
@@ -125,21 +132,25 @@ class Search:
         widths = dict.fromkeys(places, uniform)
         cost = uniform_cost = self._cost(self._types(widths, auto))
         open_places = {place for place in places if uniform > auto.narrowest}
+        refused: set[tuple[str, str]] = set()
         while open_places:
             tries = {place: widths | {place: widths[place] - 1} for place in sorted(open_places)}
             costs = {place: self._cost(self._types(choice, auto)) for place, choice in tries.items()}
             best = min(costs, key=lambda place: (costs[place], place))
             tried = self._loss_of(self._types(tries[best], auto))
-            if tried > auto.max_loss:
-                open_places.discard(best)
+            open_places.discard(best)
+            if not tried.within(auto):
+                refused.add(best)
                 continue
             widths, cost, loss = tries[best], costs[best], tried
-            if widths[best] == auto.narrowest:
-                open_places.discard(best)
+            # What was refused beside a wider neighbour may do beside this one.
+            open_places |= {place for place in {best, *refused} if widths[place] > auto.narrowest}
+            refused.clear()
         bits = {role: {name: w for (r, name), w in sorted(widths.items()) if r == role} for role in _ROLES}
         return Found(
             self.measure,
-            loss,
+            loss.value,
+            loss.error,
             len(self.data[0] if isinstance(self.data, list | tuple) else self.data),
             self.evaluations,
             cost,
@@ -149,15 +160,15 @@ class Search:
             bits["activation"],
         )
 
-    def _uniform(self, places: list[tuple[str, str]], auto: AutoPrecision) -> tuple[int, float]:
+    def _uniform(self, places: list[tuple[str, str]], auto: AutoPrecision) -> tuple[int, _Loss]:
         """The narrowest width that all may have together, and its loss."""
         start = min(max(_USUAL_BITS, auto.narrowest), auto.widest)
-        found: tuple[int, float] | None = None
+        found: tuple[int, _Loss] | None = None
         for bits in (*range(start, auto.narrowest - 1, -1), *range(start + 1, auto.widest + 1)):
             if found and bits > found[0]:
                 break
             loss = self._loss_of(self._types(dict.fromkeys(places, bits), auto))
-            if loss <= auto.max_loss:
+            if loss.within(auto):
                 found = bits, loss
                 if bits > start:
                     break
@@ -165,7 +176,8 @@ class Search:
                 break
         if found is None:
             raise HlsError(
-                f"with {auto.widest} bits everywhere the loss is over {auto.max_loss:.2%} ({self.measure}): allow more "
+                f"with {auto.widest} bits everywhere the loss is {loss.value:.2%} with a standard error of "
+                f"{loss.error:.2%}, together over {auto.max_loss:.2%} ({self.measure}): give more samples, allow more "
                 "loss or wider types, or train with less extreme weights"
             )
         return found
@@ -190,7 +202,7 @@ class Search:
         precision = Precision(auto.widest, auto.widest, auto.sum_bits)
         return choose_types(self.folded, self.ranges, precision, options)
 
-    def _loss_of(self, types: Types) -> float:
+    def _loss_of(self, types: Types) -> _Loss:
         self.evaluations += 1
         return self._loss(emulate(retyped(self.skeleton, types, self.weights), self.data))
 
@@ -239,7 +251,19 @@ def retyped(design: Design, types: Types, weights: Mapping[str, Mapping[str, NDA
     return replace(design, layers=tuple(layers.values()))
 
 
-def _loss(wanted: Any, labels: NDArray[Any] | None) -> tuple[str, Callable[[Any], float]]:
+@dataclass(frozen=True)
+class _Loss:
+    """A loss and its standard error."""
+
+    value: float
+    error: float = 0.0
+
+    def within(self, auto: AutoPrecision) -> bool:
+        """Whether it is allowed, with what is to spare."""
+        return self.value + auto.spare * self.error <= auto.max_loss
+
+
+def _loss(wanted: Any, labels: NDArray[Any] | None) -> tuple[str, Callable[[Any], _Loss]]:
     """What the loss is, in words, and the function that gives it for what the hardware gives."""
     if isinstance(wanted, list | tuple) or wanted.shape[-1] == 1:
         references = [
@@ -247,20 +271,22 @@ def _loss(wanted: Any, labels: NDArray[Any] | None) -> tuple[str, Callable[[Any]
         ]
         scales = [float(np.sqrt(np.mean(reference**2))) or 1.0 for reference in references]
 
-        def error(outputs: Any) -> float:
+        def error(outputs: Any) -> _Loss:
             given = outputs if isinstance(outputs, tuple) else (outputs,)
             pairs = zip(given, references, scales, strict=True)
-            return max(float(np.sqrt(np.mean((a.reshape(b.shape) - b) ** 2))) / scale for a, b, scale in pairs)
+            return _Loss(max(float(np.sqrt(np.mean((a.reshape(b.shape) - b) ** 2))) / scale for a, b, scale in pairs))
 
         return "root mean square error of the outputs against Keras, over their own", error
     classes = wanted.argmax(axis=-1)
+    right = np.ones(classes.shape, dtype=bool)
+    truth = classes
+    if labels is not None:
+        truth = np.asarray(labels).reshape(classes.shape)
+        right = classes == truth
+
+    def lost(outputs: Any) -> _Loss:
+        return _Loss(*share_lost(right, outputs.reshape(wanted.shape).argmax(axis=-1) == truth))
+
     if labels is None:
-        return "share of samples with another class than Keras gives", lambda outputs: float(
-            (outputs.reshape(wanted.shape).argmax(axis=-1) != classes).mean()
-        )
-    truth = np.asarray(labels).reshape(classes.shape)
-    base = float((classes == truth).mean())
-    return (
-        f"accuracy lost against the {base:.2%} of Keras",
-        lambda outputs: base - float((outputs.reshape(wanted.shape).argmax(axis=-1) == truth).mean()),
-    )
+        return "share of samples with another class than Keras gives", lost
+    return f"accuracy lost against the {right.mean():.2%} of Keras", lost
