@@ -17,6 +17,7 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.flow.named_function import is_function_name
 from fpgaprune.flow.schedule_config import SCHEDULES, Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
 from fpgaprune.flow.section import Section as _Section
+from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.rtl.boards import find_board
 from fpgaprune.rtl.cells import find_family
 from fpgaprune.rtl.ecp5 import find_ecp5
@@ -261,7 +262,7 @@ class TargetConfig(_Section):
 class FlowConfig(_Section):
     """A whole flow."""
 
-    name: str = Field(default="flow", pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
+    name: str = "flow"
     seed: int = Field(default=0, ge=0, lt=2**31)
     data: DataConfig = DataConfig()
     train: TrainConfig = TrainConfig()
@@ -270,6 +271,13 @@ class FlowConfig(_Section):
     hls: HlsConfig = HlsConfig()
     measure: MeasureConfig = MeasureConfig()
     target: TargetConfig = TargetConfig()
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_function(cls, name: str) -> str:
+        if not is_project_name(name):
+            raise ValueError(PROJECT_NAMES)
+        return name
 
 
 def read_config(path: Path | None) -> FlowConfig:

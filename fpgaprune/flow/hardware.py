@@ -40,14 +40,15 @@ class Hardware:
 
     def project(self, model: Any, folder: Path) -> HlsProject:
         """`folder` is the project of `model`."""
+        x, y = self._samples
         return to_hls(
             model,
             self.target,
-            self.data.x_train[: self._samples],
+            x,
             folder,
             self._precision(),
             self.name,
-            labels=self.data.y_train[: self._samples],
+            labels=y,
             layers=self._layers(),
             backend_options=self.settings.backend_options,
         )
@@ -61,8 +62,7 @@ class Hardware:
             for role, widths in (("weight_bits", found.weight_bits), ("activation_bits", found.activation_bits)):
                 for layer, width in widths.items():
                     layers.setdefault(layer, {}).setdefault(role, width)
-        samples = self.data.x_train[: self._samples]
-        return make_design(model, self.target, samples, precision, self.name, layers=layers)
+        return make_design(model, self.target, self._samples[0], precision, self.name, layers=layers)
 
     def build(self, project: HlsProject, progress: Progress) -> dict[str, Any] | None:
         """What the vendor's tool did, or why it did nothing; None where nothing was asked of it."""
@@ -89,12 +89,24 @@ class Hardware:
             if advice is None
             else {"recommended": advice.recommended, "text": advice.text, "layers": [asdict(s) for s in advice.layers]},
             "free_locks": {} if free is None else {path: int(mask.size - mask.sum()) for path, mask in free.items()},
-            "precision": None if project.search is None else asdict(project.search),
+            "precision": None
+            if project.search is None
+            else {
+                **asdict(project.search),
+                "on": "training samples" if self.data.x_valid is None else "validation samples",
+            },
         }
 
     @property
-    def _samples(self) -> int:
-        return AutoPrecision().samples if self.settings.precision == "auto" else _SAMPLES
+    def _samples(self) -> tuple[Any, Any]:
+        if self.settings.precision != "auto":
+            return self.data.x_train[:_SAMPLES], self.data.y_train[:_SAMPLES]
+        x, y = self.data.choosing
+        return x[: AutoPrecision().samples], y[: AutoPrecision().samples]
+
+    @property
+    def _chosen_on(self) -> str:
+        return "training samples" if self.data.x_valid is None else "validation samples"
 
     def _precision(self) -> Any:
         settings = self.settings

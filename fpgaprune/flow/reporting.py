@@ -68,17 +68,16 @@ def _checks(results: dict[str, Any], hls: HlsConfig) -> list[Check]:
         Check(
             "ONNX against Keras", "largest difference", onnx["max_abs_error"], ONNX_TOLERANCE, samples=onnx["samples"]
         ),
-        *_hardware("emulation", results["hls"]["emulation"], hls),
-        *_hardware("C simulation", results["hls"]["simulation"], hls),
+        *_hardware("emulation", results["hls"]["emulation"], hls, results["hls"]["precision"]),
+        *_hardware("C simulation", results["hls"]["simulation"], hls, results["hls"]["precision"]),
     ]
 
 
-def _hardware(name: str, found: dict[str, Any], hls: HlsConfig) -> list[Check]:
+def _hardware(name: str, found: dict[str, Any], hls: HlsConfig, searched: dict[str, Any] | None) -> list[Check]:
     if "left_out" in found:
         return [Check(f"{name} against Keras", "same class", left_out=found["left_out"])]
     samples = found["samples"]
     # What was searched promises an accuracy, not the same class for every sample.
-    searched = hls.precision == "auto"
     same = None if searched else AGREEMENT
     checks = [
         Check(f"{name} against Keras", "same class", found["agreement"], same, at_least=True, samples=samples),
@@ -87,7 +86,8 @@ def _hardware(name: str, found: dict[str, Any], hls: HlsConfig) -> list[Check]:
     if searched:
         # These samples took no part in the search: their own standard error is allowed on top.
         limit = hls.max_loss + found["accuracy_lost_error"]
-        checks.append(Check(f"{name} against Keras", "accuracy lost", found["accuracy_lost"], limit, samples=samples))
+        quantity = f"accuracy lost, by widths searched on {searched['on']}"
+        checks.append(Check(f"{name} against Keras", quantity, found["accuracy_lost"], limit, samples=samples))
     if "outputs_unlike_emulation" in found:
         different = found["outputs_unlike_emulation"]
         checks.append(Check(f"{name} against emulation", "outputs with other bits", different, 0, samples=samples))

@@ -6,7 +6,6 @@ import contextlib
 import inspect
 import io
 import logging
-import re
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,9 +19,9 @@ from fpgaprune.errors import HlsError
 from fpgaprune.firmware import stored_forms
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.precision import Types, hls_precision
+from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.target import Target
 
-_C_IDENTIFIER = re.compile(r"^[A-Za-z][A-Za-z0-9_]*$")
 # hls4ml keeps the generated text and the float weights among the attributes; the Design has its own.
 _NOT_DATA = frozenset(
     {"name", "class_name", "module", "inputs", "outputs", "trace", "precision", "index", "strategy", "include_header"}
@@ -55,8 +54,8 @@ def convert(
     Raises:
         HlsError: `name` is no C identifier, hls4ml cannot convert the model, or knows no such option.
     """
-    if not _C_IDENTIFIER.match(name):
-        raise HlsError(f"project name {name!r} is no C identifier; wanted letters, digits and '_', a letter first")
+    if not is_project_name(name):
+        raise HlsError(f"project name {name!r} is no C identifier that is free; {PROJECT_NAMES}")
     import hls4ml
 
     with quiet():

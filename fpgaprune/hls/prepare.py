@@ -18,6 +18,7 @@ from fpgaprune.batch_norm import find_folds, folded_weights
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.layers import INFERENCE_NO_OPS, check_layers
+from fpgaprune.hls.reserved import RESERVED
 from fpgaprune.hls.split import split_separable
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
@@ -106,6 +107,6 @@ def quantise_weights(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) 
 
 
 def allowed_name(name: str) -> str:
-    """`name`, or `NAME_layer` where hls4ml would rename the layer."""
+    """`name`, or `NAME_layer` where hls4ml would rename the layer, or where C++ has no variable of that name."""
     # It keeps 'input' for itself, and by a slip each of its letters.
-    return f"{name}_layer" if name in ("input", *"input") else name
+    return f"{name}_layer" if name in ("input", *"input") or name in RESERVED else name

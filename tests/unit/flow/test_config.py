@@ -14,7 +14,7 @@ import pytest
 from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.flow.checking import check_flow
 from fpgaprune.flow.config import parse_config, read_config
-from fpgaprune.flow.data import load_data
+from fpgaprune.flow.data import check_data, load_data
 from fpgaprune.flow.schedule_config import PolynomialConfig, check_schedule
 
 
@@ -68,7 +68,7 @@ def test_the_default_is_whole():
         ("[hls]\nmax_loss = 5", ["hls.max_loss is 5", "less than or equal to 1"]),
         ("[hls.layers.conv1]\nweight = 'eight bits'", ["'eight bits' cannot be read"]),
         ("[hls.layers.conv1]\nstrategy = 'fast'", ["hls.layers.conv1.strategy is 'fast'", "latency"]),
-        ("name = 'a b'", ["name is 'a b'", "pattern"]),
+        ("name = 'a b'", ["name is 'a b'", "a letter first"]),
         ("seed = ", ["is no TOML"]),
     ],
 )
@@ -263,3 +263,27 @@ def test_a_part_of_ones_own_lies_beside_the_flow(tmp_path, monkeypatch):
     (tmp_path / "flow.toml").write_text('[target]\npart = "absent.toml"\n')
     with pytest.raises(ConfigError, match=r"flow\.toml: .*absent\.toml does not exist"):
         read_config(tmp_path / "flow.toml")
+
+
+@pytest.mark.parametrize("name", ["auto", "main", "2d", "my net"])
+def test_a_name_that_no_function_can_have_is_refused_before_anything_runs(name):
+    with pytest.raises(ConfigError, match=f"name is '{name}'; wanted letters, digits and '_'"):
+        parse_config({"name": name}, "flow.toml")
+
+
+def test_choices_are_made_on_validation_samples_where_there_are_any():
+    rng = np.random.default_rng(0)
+    arrays = {
+        f"{axis}_{part}": rng.random((4, 3)) if axis == "x" else np.arange(4)
+        for part in ("train", "test", "valid")
+        for axis in "xy"
+    }
+    data = check_data("mine", arrays)
+    assert np.array_equal(data.choosing[0], arrays["x_valid"].astype(np.float32))
+    without = check_data("mine", {key: array for key, array in arrays.items() if "valid" not in key})
+    assert without.choosing[0] is without.x_train
+    assert data.digest() != without.digest()
+    with pytest.raises(DataError, match="has one of x_valid and y_valid; wanted both or none"):
+        check_data("mine", {key: array for key, array in arrays.items() if key != "y_valid"})
+    with pytest.raises(DataError, match=r"of x_valid \(2,\); wanted equal ones"):
+        check_data("mine", arrays | {"x_valid": np.zeros((4, 2))})
