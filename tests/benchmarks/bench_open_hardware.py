@@ -25,7 +25,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 SPARSITIES = (0.9, 0.75, 0.5, 0.25, 0.0)
 EPOCHS, RATE, BATCH, SEED = 24, 0.002, 32, 7
-ADDER = re.compile(r"^    wire signed \[(\d+):0\] v\d+ = [^?]*? [+-] [^?]*;$", re.M)
+ADDER = re.compile(r"^    wire signed \[(\d+):0\] v\d+ = [^?;\n]* [+-] [^?;\n]*;$", re.M)
 PART, CLOCK_NS = "xc7z020clg400-1", 10.0
 
 
@@ -118,19 +118,29 @@ def adder_bits(project: Any, layer: Any) -> int:
     return sum(int(high) + 1 for text in texts for high in ADDER.findall(text))
 
 
-def figures(row: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def lut_per_bit(rows: list[dict[str, Any]]) -> float | None:
+    """LUTs for each bit of an adder, over all layers with adders whose synthesis ended."""
+    lut = bits = 0
+    for row in rows:
+        for layer in (row.get("synthesis") or {"layers": ()})["layers"]:
+            count = row["adder_bits"].get(layer["layer"], 0)
+            if layer["cells"] and count:
+                lut, bits = lut + layer["cells"]["lut"], bits + count
+    return lut / bits if bits else None
+
+
+def figures(row: dict[str, Any], rate: float | None) -> tuple[dict[str, Any], str]:
     """The total of `row` and what it is of; of LUTs an estimate where a layer's synthesis did not end."""
-    synthesis = row.get("synthesis") or {}
-    if synthesis.get("total") or not synthesis:
-        return synthesis.get("total") or {}, synthesis.get("total_of") or "–"
-    known = [layer for layer in synthesis["layers"] if layer["cells"]]
-    bits = {name: count for name, count in row["adder_bits"].items() if count}
-    rate = sum(layer["cells"]["lut"] for layer in known if layer["layer"] in bits) / sum(
-        bits[layer["layer"]] for layer in known if layer["layer"] in bits
-    )
-    missing = [layer["layer"] for layer in synthesis["layers"] if not layer["cells"]]
-    lut = sum(layer["cells"]["lut"] for layer in known) + rate * sum(bits[name] for name in missing)
-    return {"lut": round(lut, -2)}, f"about: {', '.join(missing)} by the bits of their adders, {rate:.2f} LUT each"
+    synthesis = row.get("synthesis") or {"layers": ()}
+    if synthesis.get("total"):
+        return synthesis["total"], synthesis["total_of"]
+    if rate is None:
+        return {}, "–"
+    known = {layer["layer"]: layer["cells"]["lut"] for layer in synthesis["layers"] if layer["cells"]}
+    missing = {name: bits for name, bits in row["adder_bits"].items() if name not in known}
+    lut = sum(known.values()) + rate * sum(missing.values())
+    named = ", ".join(name for name, bits in missing.items() if bits)
+    return {"lut": round(lut, -2)}, f"about: {named} by the bits of their adders, {rate:.2f} LUTs each"
 
 
 def make_design_at(place: Path, folder: Path, sparsity: float, data: dict[str, Any]) -> None:
@@ -182,9 +192,10 @@ def table(rows: list[dict[str, Any]]) -> str:
         "Fmax (median, range) | latency | interval |",
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- | ---: | ---: |",
     ]
+    rate = lut_per_bit(rows)
     for row in sorted(rows, key=lambda row: row["sparsity"]):
         route = row.get("route") or {}
-        cells, total_of = figures(row)
+        cells, total_of = figures(row, rate)
         limits = route.get("fmax_range_mhz")
         speed = f"{route['fmax_mhz']:.1f} MHz ({limits[0]:.1f}–{limits[1]:.1f}) on {route['device']}" if limits else "–"
         counts = " | ".join(
