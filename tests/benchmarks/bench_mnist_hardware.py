@@ -80,7 +80,7 @@ def names(plan: Plan, hgq_python: str) -> list[str]:
     """The ways, without HGQ2's where its interpreter does not have it."""
     found = [*(f"fpgaprune {name}" for name in plan.recipes), UNPRUNED, *(f"tfmot {name}" for name in plan.tfmot)]
     if subprocess.run([hgq_python, "-c", "import hgq"], capture_output=True, check=False).returncode == 0:
-        return [*found, *(f"hgq {number}" for number in plan.hgq["branches"])]
+        return [*found, *(f"hgq {number}" for number in range(plan.hgq["passes"]))]
     print(f"{hgq_python} has no hgq2: that way is left out", flush=True)
     return found
 
@@ -120,14 +120,14 @@ def make_design_at(
     import keras
     from mnist_designs import auto_design, hgq_design
     from mnist_network import keras_accuracy, network, set_weights
-    from mnist_ways import base, hgq_checkpoints, power_types, prune, tfmot
+    from mnist_ways import base, hgq_checkpoints, power_types, prune, tfmot, trained_on
 
     path.parent.mkdir(parents=True, exist_ok=True)
     weights = base(chosen.folder, data, plan)
     kind, _, which = name.partition(" ")
     if kind == "hgq":
         checkpoints = hgq_checkpoints(chosen.folder, data, weights, plan, chosen.hgq_python)
-        found = dict(np.load(checkpoints[plan.hgq["branches"].index(int(which))]))
+        found = dict(np.load(checkpoints[int(which)]))
         design = hgq_design(found, "hgq")
         given = fp.emulate(design, data["x_test"]).reshape(found["logits"].shape)
         design.save(path)
@@ -140,7 +140,8 @@ def make_design_at(
         settings = power_types(model) if recipe.powers else None
     else:
         model = network(keras)
-        set_weights(model, weights if kind == UNPRUNED else tfmot(chosen.folder, data, weights, plan, which))
+        arguments = chosen.folder, data, weights, plan
+        set_weights(model, trained_on(*arguments) if kind == UNPRUNED else tfmot(*arguments, which))
     auto_design(model, data, plan.loss, kind, settings).save(path)
     return {"accuracy": keras_accuracy(model, data)}
 

@@ -1,9 +1,9 @@
 """HGQ2's turn, in a process of its own: `python mnist_hgq.py FOLDER`, as `mnist_ways` prepares it.
 
-Reads `job.json`, `data.npz` and `weights.npz` (the trained float network). While the price of a bit rises from epoch
-to epoch the bits of every weight, and of what each layer reads, are trained; from chosen epochs on a branch goes on at
-that price while the rate falls to zero. Its end is written as `branch<epoch>.npz`: the values of its quantised weights,
-the types of what its layers read, its logits on the test images.
+Reads `job.json`, `data.npz` and `weights.npz` (the trained float network). The bits of every weight, and of what each
+layer reads, are trained while their price rises from pass to pass; then it stays, and the rate falls to zero. Each pass
+ends with `pass<number>.npz`: the values of the quantised weights, the types of what layers read, the logits on the test
+images.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hgq.config import QuantizerConfig
 from hgq.constraints import MinMax
 from hgq.layers import QConv2D, QDense
 from hgq.utils import trace_minmax
-from mnist_network import BATCH, SHAPES, keras_accuracy, saved
+from mnist_network import BATCH, SHAPES, saved
 
 READERS = ("conv1", "conv2", "out")
 # The Dense layer is folded in hardware: it has so many clocks for its products.
@@ -27,26 +27,47 @@ FOLDED = 400
 
 
 def main(folder: Path) -> None:
-    """Every branch that is not there yet is trained."""
+    """Every pass that is not there yet is trained."""
     job = json.loads((folder / "job.json").read_text())
     data = dict(np.load(folder / "data.npz"))
     keras.utils.set_random_seed(job["seed"])
     model = quantised_network()
     adopt(model, dict(np.load(folder / "weights.npz")))
-    for epoch, price in enumerate(np.geomspace(*job["prices"], job["epochs"])):
-        state = folder / f"ramp{epoch}.weights.h5"
-        if state.is_file():
+    steps = -(-len(data["x"]) // BATCH)
+    rising = job["rising"]
+    rate = Rate(job["rate"], rising * steps, job["passes"] * steps)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"], jit_compile=False)
+    prices = [*np.geomspace(*job["prices"], rising), *[job["prices"][1]] * (job["passes"] - rising)]
+    for number, price in enumerate(prices):
+        state, target = folder / f"pass{number}.weights.h5", folder / f"pass{number}.npz"
+        if target.is_file():
             model.load_weights(state)
-        else:
-            fit(model, data, float(price), [job["rate"]] * 2, 1)
-            model.save_weights(state)
-            print(epoch, f"{price:.2e}", bits(model), f"{keras_accuracy(model, data):.2f}", flush=True)
-        target = folder / f"branch{epoch}.npz"
-        if epoch in job["branches"] and not target.is_file():
-            fit(model, data, float(price), [job["rate"], 0.0], job["branch_epochs"])
-            found = saved(target, export(model, data))
-            print("branch", epoch, bits(model), float(found["accuracy"]), flush=True)
-            model.load_weights(state)
+            continue
+        for name in READERS:
+            model.get_layer(name)._beta.assign(price)
+        # After a stop the slots begin anew, the rate does not.
+        model.optimizer.iterations.assign(number * steps)
+        model.fit(data["x"], data["y"], batch_size=BATCH, verbose=0)
+        trace_minmax(model, data["x"][:16384], batch_size=1024)
+        model.save_weights(state)
+        found = saved(target, export(model, data))
+        print(number, f"{price:.1e}", bits(model), f"{found['accuracy']:.2f}", flush=True)
+
+
+@keras.saving.register_keras_serializable("fpgaprune_benchmark")
+class Rate(keras.optimizers.schedules.LearningRateSchedule):
+    """`rate` for `level` steps, then down to zero at `end` as a cosine."""
+
+    def __init__(self, rate: float, level: int, end: int) -> None:
+        self.rate, self.level, self.end = rate, level, end
+
+    def __call__(self, step: Any) -> Any:
+        done = (keras.ops.cast(step, "float32") - self.level) / max(self.end - self.level, 1)
+        return self.rate * 0.5 * (1 + keras.ops.cos(np.pi * keras.ops.clip(done, 0, 1)))
+
+    def get_config(self) -> dict[str, Any]:
+        return {"rate": self.rate, "level": self.level, "end": self.end}
 
 
 def quantised_network() -> Any:
@@ -83,18 +104,6 @@ def adopt(model: Any, weights: dict[str, Any]) -> None:
     for path in SHAPES:
         layer, role = path.split("/")
         getattr(model.get_layer(layer), role).assign(weights[path])
-
-
-def fit(model: Any, data: dict[str, Any], price: float, rates: list[float], epochs: int) -> None:
-    """`epochs` passes at `price` for a bit, the rate falling from the first to the second as a cosine."""
-    for name in READERS:
-        model.get_layer(name)._beta.assign(price)
-    steps = epochs * -(-len(data["x"]) // BATCH)
-    rate = keras.optimizers.schedules.CosineDecay(rates[0], steps, alpha=rates[1] / rates[0])
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"], jit_compile=False)
-    model.fit(data["x"], data["y"], batch_size=BATCH, epochs=epochs, verbose=0)
-    trace_minmax(model, data["x"][:16384], batch_size=1024)
 
 
 def bits(model: Any) -> dict[str, int]:

@@ -151,11 +151,11 @@ def test_hgq2_itself_gives_the_designs_logits(tmp_path: Path) -> None:
     weights = {path: (rng.normal(size=shape) * 0.1).astype(np.float32) for path, shape in SHAPES.items()}
     np.savez(tmp_path / "data.npz", **data)
     np.savez(tmp_path / "weights.npz", **weights)
-    job = {"seed": 1, "epochs": 1, "prices": [1e-5, 1e-5], "rate": 1e-3, "branches": [0], "branch_epochs": 1}
+    job = {"seed": 1, "prices": [1e-5, 1e-5], "rate": 1e-3, "rising": 1, "passes": 1}
     (tmp_path / "job.json").write_text(json.dumps(job))
     script = BENCHMARKS / "mnist_hgq.py"
     subprocess.run([python, str(script), str(tmp_path)], check=True, cwd=BENCHMARKS, env={**os.environ})
-    found = dict(np.load(tmp_path / "branch0.npz"))
+    found = dict(np.load(tmp_path / "pass0.npz"))
     design = hgq_design(found, "hgq")
     given = fp.emulate(design, data["x_test"]).reshape(found["logits"].shape)
     assert np.array_equal(given, found["logits"])
