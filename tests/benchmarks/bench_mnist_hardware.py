@@ -37,7 +37,8 @@ from select_network import MNIST
 
 import fpgaprune as fp
 
-UNPRUNED = "unpruned"
+UNPRUNED = "unpruned"  # trained on as long as TF-MOT's
+AS_TRAINED = "unpruned as-trained"  # what every way begins with
 WITHIN = 0.5  # points of accuracy that fpgaprune may lose against the unpruned network in hardware
 
 
@@ -47,7 +48,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="of everything that is kept")
     parser.add_argument("--small", action="store_true", help="as without a folder")
     parser.add_argument("--table", action="store_true")
-    parser.add_argument("--only", nargs="+", help="ways whose name begins with one of these")
+    parser.add_argument("--only", nargs="+", help="ways by name, as the table has them")
     parser.add_argument("--until", choices=("design", "measure"), default="measure")
     parser.add_argument("--family", default="xc7")
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds for the synthesis of one layer")
@@ -68,7 +69,7 @@ def run(chosen: argparse.Namespace, plan: Plan) -> None:
     """What is asked for is in the folder, and as a table on standard output."""
     if not chosen.table:
         for name in names(plan, chosen.hgq_python):
-            if chosen.only is None or name.startswith(tuple(chosen.only)):
+            if chosen.only is None or name in chosen.only:
                 row = _row(chosen, plan, name)
                 print(json.dumps({key: row[key] for key in row if key != "layers"}), flush=True)
     rows = [json.loads(path.read_text()) for path in sorted(chosen.folder.glob("rows/*.json"))]
@@ -78,7 +79,12 @@ def run(chosen: argparse.Namespace, plan: Plan) -> None:
 
 def names(plan: Plan, hgq_python: str) -> list[str]:
     """The ways, without HGQ2's where its interpreter does not have it."""
-    found = [*(f"fpgaprune {name}" for name in plan.recipes), UNPRUNED, *(f"tfmot {name}" for name in plan.tfmot)]
+    found = [
+        *(f"fpgaprune {name}" for name in plan.recipes),
+        AS_TRAINED,
+        UNPRUNED,
+        *(f"tfmot {name}" for name in plan.tfmot),
+    ]
     if subprocess.run([hgq_python, "-c", "import hgq"], capture_output=True, check=False).returncode == 0:
         return [*found, *(f"hgq {number}" for number in range(plan.hgq["passes"]))]
     print(f"{hgq_python} has no hgq2: that way is left out", flush=True)
@@ -140,8 +146,10 @@ def make_design_at(
         settings = power_types(model) if recipe.powers else None
     else:
         model = network(keras)
-        arguments = chosen.folder, data, weights, plan
-        set_weights(model, trained_on(*arguments) if kind == UNPRUNED else tfmot(*arguments, which))
+        if name != AS_TRAINED:
+            arguments = chosen.folder, data, weights, plan
+            weights = trained_on(*arguments) if name == UNPRUNED else tfmot(*arguments, which)
+        set_weights(model, weights)
     auto_design(model, data, plan.loss, kind, settings).save(path)
     return {"accuracy": keras_accuracy(model, data)}
 
@@ -194,7 +202,7 @@ def _cell(layers: Any, figure: str, factor: float | None) -> str:
 
 def goals(accuracies: dict[str, float], luts: dict[str, float]) -> list[str]:
     """A line for each comparison that the rows allow."""
-    unpruned = accuracies.get(UNPRUNED)
+    unpruned = max((accuracies[way] for way in (UNPRUNED, AS_TRAINED) if way in accuracies), default=None)
     ours = [
         way
         for way in luts

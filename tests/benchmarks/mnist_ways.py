@@ -81,7 +81,7 @@ FULL = Plan(
     },
     0.002,
     4,
-    {f"{round(100 * share)}": {"conv1": 0.5, "conv2": share} for share in (0.95, 0.97, 0.93, 0.9)},
+    {f"{round(100 * share)}": {"conv1": 0.5, "conv2": share} for share in (0.96, 0.9, 0.93, 0.97)},
     {"prices": [1e-6, 1e-5], "rate": 3e-3, "rising": 4, "passes": 6},
 )
 SMALL = Plan(
