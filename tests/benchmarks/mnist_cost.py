@@ -83,7 +83,10 @@ def luts_of_cost(rows: Iterable[dict[str, Any]]) -> tuple[float, float, float] |
 
 
 def total(rows: Iterable[dict[str, Any]], figure: str, ratio: float | None = None) -> tuple[float | None, bool]:
-    """The sum over the layers, and whether a layer's LUTs are its cost times `ratio`."""
+    """The sum over the layers, None if one is unknown, and whether a layer's LUTs are its cost times `ratio`."""
+    rows = list(rows)
+    if not rows:
+        return None, False
     found, stands_in = 0.0, False
     for row in rows:
         if row["cells"] is not None:

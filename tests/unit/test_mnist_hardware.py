@@ -72,6 +72,7 @@ def test_what_did_not_end_is_never_counted_as_nothing() -> None:
     assert total(rows, "ff", 1.1) == (None, False)
     assert total([rows[0], rows[2]], "lut", None) == (117, False)
     assert total([rows[0], layer("pool1", None, None)], "lut", 1.1) == (None, False)
+    assert total([], "lut", 1.1) == (None, False)
 
 
 def test_a_way_that_is_too_inaccurate_wins_nothing() -> None:
