@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="ways by name, as the table has them")
     parser.add_argument("--until", choices=("design", "measure"), default="measure")
     parser.add_argument("--family", default="xc7")
-    parser.add_argument("--timeout", type=float, default=900.0, help="seconds for the synthesis of one layer")
+    parser.add_argument("--timeout", type=float, help="seconds for the synthesis of one layer: 900, or 60 where small")
     parser.add_argument("--adders", default="shared")
     parser.add_argument("--hgq-python", default=sys.executable)
     chosen = parser.parse_args()
@@ -67,6 +67,7 @@ def main() -> None:
 
 def run(chosen: argparse.Namespace, plan: Plan) -> None:
     """What is asked for is in the folder, and as a table on standard output."""
+    chosen.timeout = chosen.timeout or (60.0 if plan is SMALL else 900.0)
     if not chosen.table:
         for name in names(plan, chosen.hgq_python):
             if chosen.only is None or name in chosen.only:
