@@ -1,0 +1,230 @@
+"""The ways of the hardware benchmark: what each makes of the same trained network, kept in files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mnist_designs import highest_power, power_of_two
+from mnist_network import (
+    BATCH,
+    CONVS,
+    RATE,
+    SEED,
+    Arrays,
+    compiled,
+    get_weights,
+    initial_weights,
+    keras_accuracy,
+    network,
+    saved,
+    set_weights,
+)
+
+HERE = Path(__file__).parent
+# Exponents that a layer may use: from its largest weight down.
+POWERS = 5
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How far fpgaprune goes: each entry is a round with one pass of fine-tuning; dead channels leave after each kind.
+
+    Attributes:
+        filters, kernels, weights: share of those of both convolutions that is locked after each round, of what the
+            rounds before have left of the network.
+        powers: share of the kept weights held at powers of two after each round.
+    """
+
+    filters: tuple[float, ...] = ()
+    kernels: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()
+    powers: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long everything is trained, and on how much.
+
+    Attributes:
+        samples: training images. base_epochs: of the network that every way begins with.
+        recipes: of fpgaprune, by name. loss: accuracy that precision `auto` may lose, a fraction.
+        more_epochs: of training after that, for TF-MOT and for the network that is not pruned.
+        tfmot: name to what TF-MOT prunes of each convolution.
+        hgq: what `mnist_hgq` reads as its job, but the seed.
+    """
+
+    samples: int
+    base_epochs: int
+    recipes: dict[str, Recipe]
+    loss: float
+    more_epochs: int
+    tfmot: dict[str, dict[str, float]]
+    hgq: dict[str, Any]
+
+
+FULL = Plan(
+    60_000,
+    6,
+    {
+        "slim": Recipe((0.5,), (0.5,), (0.8,), (0.6, 1.0)),
+        # The same shares with three times the passes, which a network of 16 + 16 channels gives for little.
+        "slim-long": Recipe((0.5,), (0.5,), (0.6, 0.7, 0.8, 0.8, 0.8), (0.5, 0.75, 0.9, 1.0, 1.0)),
+        "kernels": Recipe(kernels=(0.6, 0.8, 0.9, 0.9, 0.9)),
+    },
+    0.002,
+    4,
+    {f"{round(100 * share)}": {"conv1": 0.5, "conv2": share} for share in (0.96, 0.9, 0.93, 0.97)},
+    {"prices": [1e-6, 1e-5], "rate": 3e-3, "rising": 4, "passes": 6},
+)
+SMALL = Plan(
+    2_000,
+    2,
+    {"slim": Recipe((0.5,), (0.5,), (0.8,), (0.5, 1.0)), "kernels": Recipe(kernels=(0.9,))},
+    0.02,
+    2,
+    {"90": {"conv1": 0.5, "conv2": 0.9}},
+    {"prices": [1e-6, 1e-5], "rate": 3e-3, "rising": 1, "passes": 2},
+)
+
+
+def base(folder: Path, data: Arrays, plan: Plan) -> Arrays:
+    """Weights of the trained network, by path."""
+    return _trained(folder / "base.npz", data, initial_weights(SEED), plan.base_epochs)
+
+
+def trained_on(folder: Path, data: Arrays, weights: Arrays, plan: Plan) -> Arrays:
+    """Weights of the same network trained on as long as the others, nothing locked."""
+    return _trained(folder / "longer.npz", data, weights, plan.more_epochs)
+
+
+def _trained(place: Path, data: Arrays, begin: Arrays, epochs: int) -> Arrays:
+    if place.is_file():
+        return dict(np.load(place))
+    import keras
+
+    keras.utils.set_random_seed(SEED)
+    model = network(keras)
+    set_weights(model, begin)
+    compiled(keras, model, len(data["x"]), epochs)
+    model.fit(data["x"], data["y"], batch_size=BATCH, epochs=epochs, verbose=0)
+    return saved(place, get_weights(model))
+
+
+def prune(folder: Path, data: Arrays, weights: Arrays, recipe: Recipe, name: str) -> Path:
+    """The Keras file of what fpgaprune makes of the network: public functions only, one pass a round."""
+    place = folder / f"{name}.keras"
+    if place.is_file():
+        return place
+    import keras
+
+    import fpgaprune as fp
+
+    keras.utils.set_random_seed(SEED)
+    model = network(keras)
+    set_weights(model, weights)
+
+    def begin(rounds: Sequence[float], rate: float) -> None:
+        compiled(keras, model, len(data["x"]), len(rounds), rate)
+
+    def train(trained: Any, masks: Any, values: Any = "zero") -> None:
+        fp.finetune(trained, masks, data["x"], data["y"], batch_size=BATCH, values=values)
+
+    def closed(trained: Any, masks: Any) -> None:
+        train(trained, fp.close(masks, trained).masks)
+
+    for granularity, shares in (("filter", recipe.filters), ("kernel", recipe.kernels), ("weight", recipe.weights)):
+        if shares:
+            begin(shares, RATE)
+            scope = "layer" if granularity == "filter" else "network"
+            fp.prune_rounds(model, shares, closed, granularity=granularity, scope=scope)
+            model = fp.apply_removal(model, fp.plan_removal(model))
+    if recipe.powers:
+        begin(recipe.powers, RATE / 2)
+        _hold_powers(model, recipe.powers, train)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    model.save(place)
+    print(name, f"{keras_accuracy(model, data):.2f}", kept(model), flush=True)
+    return place
+
+
+def _hold_powers(model: Any, shares: Sequence[float], train: Callable[..., None]) -> None:
+    """The kept weights of the convolutions are powers of two, the largest first, while the others make up for them.
+
+    Source: Zhou et al., "Incremental Network Quantization", 2017; the lock holds any value.
+    """
+    import fpgaprune as fp
+
+    for share in shares:
+        arrays = fp.weight_arrays(model)
+        values, masks = {}, {}
+        for path in CONVS:
+            array = arrays[path]
+            highest = highest_power(array)
+            sizes = np.abs(array)
+            count = round(share * np.count_nonzero(array))
+            # Powers of two of an earlier round stay what they are: they are the largest.
+            order = np.argsort(-sizes, axis=None, kind="stable")[:count]
+            held = np.zeros(array.size, bool)
+            held[order] = True
+            held = held.reshape(array.shape)
+            values[path] = np.where(held, power_of_two(array, highest - POWERS + 1, highest), array)
+            masks[path] = ~held & (array != 0)
+        train(model, fp.MaskSet(masks), values)
+
+
+def kept(model: Any) -> dict[str, int]:
+    """Weights that are not zero, by convolution."""
+    import fpgaprune as fp
+
+    return {path: int(np.count_nonzero(fp.weight_arrays(model)[path])) for path in CONVS}
+
+
+def power_types(model: Any) -> dict[str, dict[str, str]]:
+    """For each convolution of powers of two the type that holds them, as `make_design` takes it."""
+    import fpgaprune as fp
+
+    found = {}
+    for path in CONVS:
+        sizes = np.abs(fp.weight_arrays(model)[path])
+        exponents = np.log2(sizes[sizes > 0])
+        lowest, highest = int(exponents.min()), int(exponents.max())
+        found[path.split("/")[0]] = {"weight": f"fixed<{highest - lowest + 2},{highest + 2}>"}
+    return found
+
+
+def tfmot(folder: Path, data: Arrays, weights: Arrays, plan: Plan, name: str) -> Arrays:
+    """Weights that TF-MOT pruned in a process of its own, by path."""
+    place = folder / f"tfmot-{name}"
+    if not (place / "pruned.npz").is_file():
+        _prepare(place, {"seed": SEED, "epochs": plan.more_epochs, "sparsities": plan.tfmot[name]}, data, weights)
+        _run([sys.executable, str(HERE / "mnist_tfmot.py"), str(place)], TF_USE_LEGACY_KERAS="1")
+    return dict(np.load(place / "pruned.npz"))
+
+
+def hgq_checkpoints(folder: Path, data: Arrays, weights: Arrays, plan: Plan, python: str) -> list[Path]:
+    """What HGQ2 had trained after each pass; `python` is the interpreter that has it."""
+    place = folder / "hgq"
+    job = {"seed": SEED, **plan.hgq}
+    _prepare(place, job, data, weights)
+    _run([python, str(HERE / "mnist_hgq.py"), str(place)])
+    return [place / f"pass{number}.npz" for number in range(job["passes"])]
+
+
+def _prepare(place: Path, job: dict[str, Any], data: Arrays, weights: Arrays) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    if not (place / "weights.npz").is_file():
+        saved(place / "data.npz", data)
+        saved(place / "weights.npz", weights)
+    (place / "job.json").write_text(json.dumps(job))
+
+
+def _run(command: list[str], **environment: str) -> None:
+    subprocess.run(command, check=True, env={**os.environ, **environment}, cwd=HERE)
