@@ -75,11 +75,23 @@ def export_onnx(
 
 
 def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]]) -> NDArray[np.float32]:
-    """What onnxruntime computes for `x` (N, ...), or one such array for each input, from the file at `path`."""
+    """What onnxruntime computes for `x` (N, ...), or one such array for each input, from the file at `path`.
+
+    A file for a fixed number of samples gets that many at a time.
+    """
     import onnxruntime
 
     session = onnxruntime.InferenceSession(os.fspath(path), providers=["CPUExecutionProvider"])
     arrays = [x] if isinstance(x, np.ndarray) else list(x)
     names = [entry.name for entry in session.get_inputs()]
-    result: NDArray[np.float32] = session.run(None, dict(zip(names, arrays, strict=True)))[0]
+    fixed = session.get_inputs()[0].shape[0]
+    count = len(arrays[0])
+    step = fixed if isinstance(fixed, int) else max(count, 1)
+    # The last ones are filled up with samples that are not asked for.
+    padded = [np.concatenate([array, np.repeat(array[:1], -count % step, axis=0)]) for array in arrays]
+    parts = [
+        session.run(None, {name: array[start : start + step] for name, array in zip(names, padded, strict=True)})[0]
+        for start in range(0, max(count, 1), step)
+    ]
+    result: NDArray[np.float32] = np.concatenate(parts)[:count]
     return result

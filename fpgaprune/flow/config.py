@@ -141,6 +141,18 @@ class FinetuneConfig(_Section):
         return self.schedule.rewind_to if rewinds else None  # type: ignore[union-attr, return-value]
 
 
+class ExportConfig(_Section):
+    """How `model.onnx` is written, and whether it goes to hls4ml too.
+
+    `batch` is the size of the first axis; left out, it is free. With `second_opinion`, the file goes to hls4ml past
+    Keras, and must give the design that Keras gave; that takes a batch that is free or 1.
+    """
+
+    batch: int | None = Field(default=None, ge=1)
+    opset: int = Field(default=17, ge=13, le=18)
+    second_opinion: bool = False
+
+
 class LayerHlsConfig(_Section):
     """What one layer (or those that a glob fits) has instead: its layout, its widths, its types."""
 
@@ -268,6 +280,7 @@ class FlowConfig(_Section):
     train: TrainConfig = TrainConfig()
     select: SelectConfig = SelectConfig()
     finetune: FinetuneConfig = FinetuneConfig()
+    export: ExportConfig = ExportConfig()
     hls: HlsConfig = HlsConfig()
     measure: MeasureConfig = MeasureConfig()
     target: TargetConfig = TargetConfig()

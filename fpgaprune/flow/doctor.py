@@ -15,6 +15,7 @@ _PACKAGES = {
     "tf2onnx": "export",
     "onnxruntime": "export: the check against Keras",
     "hls4ml": "hls",
+    "qonnx": "opinion: hls4ml from the ONNX file (pip install 'fpgaprune[second-opinion]')",
     "tensorflow-model-optimization": "select: import of models pruned with it",
     "da4ml": "hls: the strategy distributed_arithmetic (pip install 'fpgaprune[distributed-arithmetic]')",
 }

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,13 @@ STAGES = (
         ("removed.keras", "removed_masks.npz", "removal.json"),
         _no_settings,
     ),
-    Stage("export", stages.export, ("removed.keras", "removed_masks.npz"), ("model.onnx",), _no_settings),
+    Stage(
+        "export",
+        stages.export,
+        ("removed.keras", "removed_masks.npz"),
+        ("model.onnx",),
+        lambda c: [c.export.batch, c.export.opset],
+    ),
     Stage(
         "hls",
         stages.hls,
@@ -113,6 +120,15 @@ STAGES = (
             *(c.name, _section(c.hls), _section(c.target), shutil.which("g++") is not None),
             sorted(find_tools()) if c.hls.build else [],
         ],
+    ),
+    Stage(
+        "opinion",
+        stages.opinion,
+        ("model.onnx", "design.json", "design.npz"),
+        (),
+        # With qonnx installed since, what was left out can be done.
+        lambda c: [_section(c.export), find_spec("qonnx") is not None],
+        needs_keras=False,
     ),
     Stage(
         "measure",
@@ -145,7 +161,7 @@ STAGES = (
         ),
         ("report.html", "report.md", "report.json"),
         lambda c: [c.name, _section(c.target), c.data.source],
-        reads=("train", "select", "finetune", "certify", "remove", "export", "hls", "measure"),
+        reads=("train", "select", "finetune", "certify", "remove", "export", "hls", "opinion", "measure"),
         needs_keras=False,
     ),
 )

@@ -176,8 +176,8 @@ def export(context: Context) -> dict[str, Any]:
 
     model = context.model("removed.keras")
     masks = context.masks("removed_masks.npz")
-    path = context.run.file("model.onnx")
-    export_onnx(model, path, {"fpgaprune.masks": masks.digest()})
+    path, settings = context.run.file("model.onnx"), context.config.export
+    export_onnx(model, path, {"fpgaprune.masks": masks.digest()}, settings.opset, settings.batch)
     error = float(np.abs(run_onnx(path, context.data.x_test) - predict(model, context.data.x_test)).max())
     if not error <= ONNX_TOLERANCE:
         raise ExportError(f"{path.name} differs from Keras by {error:.3g}; wanted {ONNX_TOLERANCE} at most")
@@ -203,6 +203,23 @@ def hls(context: Context) -> dict[str, Any]:
         "build": hardware.build(project, context.progress),
         **_links(check),
     }
+
+
+def opinion(context: Context) -> dict[str, Any]:
+    """What hls4ml makes of `model.onnx` is the design in `design.json`, where the flow asks for this."""
+    settings = context.config.export
+    if not settings.second_opinion:
+        return {}
+    if settings.batch not in (None, 1):
+        return {"left_out": f"model.onnx takes {settings.batch} samples at a time; hardware takes one"}
+    from fpgaprune.hls.opinion import second_opinion
+
+    design = Design.load(context.run.file("design.json"))
+    try:
+        found = second_opinion(context.run.file("model.onnx"), design, seed=context.config.seed).require()
+    except (ToolError, UnsupportedLayerError) as error:
+        return {"left_out": str(error)}
+    return {"differences": len(found.differences), "samples": found.samples, "unlike": found.unlike}
 
 
 def measure(context: Context) -> dict[str, Any]:

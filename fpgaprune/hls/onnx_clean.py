@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.errors import HlsError, UnsupportedLayerError
+from fpgaprune.errors import HlsError, ToolError, UnsupportedLayerError
 from fpgaprune.hls.onnx_layout import keep_channels_last
 from fpgaprune.onnx_graph import Graph, attributes, set_attribute
 
@@ -32,7 +32,8 @@ def read_clean(path: Path) -> Any:
     """The file at `path` as a model of qonnx, with a batch of one, in the form that hls4ml reads.
 
     Raises:
-        HlsError: qonnx is missing, or the file is missing, no ONNX, or fixed to another batch size.
+        ToolError: qonnx is not installed.
+        HlsError: the file is missing, no ONNX, or fixed to another batch size, or qonnx cannot clean it.
         UnsupportedLayerError: an operation does not go this way; the message names it.
     """
     try:
@@ -41,8 +42,8 @@ def read_clean(path: Path) -> Any:
         from qonnx.transformation.gemm_to_matmul import GemmToMatMul
         from qonnx.util.cleanup import cleanup_model
     except ImportError as error:
-        raise HlsError(
-            "qonnx, which cleans ONNX files for hls4ml, is not installed: install fpgaprune[second-opinion]"
+        raise ToolError(
+            "qonnx, which cleans ONNX files for hls4ml, was not found: pip install 'fpgaprune[second-opinion]'"
         ) from error
     model = _one_sample(_read(path), path)
     _require_operations(model.graph, path)

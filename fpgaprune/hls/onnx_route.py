@@ -44,13 +44,14 @@ def design_from_onnx(path: str | os.PathLike[str], like: Design) -> Design:
 
     Raises:
         UnsupportedLayerError: an operation does not go this way; the message names it.
-        HlsError: qonnx is missing, the file cannot be read, hls4ml cannot convert it, or a layer of it has no
+        ToolError: qonnx is not installed.
+        HlsError: the file cannot be read, qonnx cannot clean or hls4ml cannot convert it, or a layer of it has no
             counterpart in `like`, from which it could have its types.
     """
     file = Path(path)
     with quiet():
         clean = read_clean(file)
-    _require_no_last_reshape(clean, file, like)
+    _name_outputs(clean, {node.name: node.name for node in clean.graph.node})
     like = without_idle(like)
     skeleton = _extracted(_converted(clean, file, like, {}), like, {}, {})
     pairs = pair_layers(skeleton, like)
@@ -63,22 +64,12 @@ def design_from_onnx(path: str | os.PathLike[str], like: Design) -> Design:
         )
     places = _places(clean, skeleton, {name: like[pairs[name]] for name in pairs})
     _require_known_order(file, places)
-    _name_outputs(clean, places)
+    _name_outputs(clean, {node: place.name for node, place in places.items()})
     raws = _quantise(clean, places)
     graph = _converted(clean, file, like, places)
     _settle_types(graph, places)
     types = {place.name: dict(place.like.types) for place in places.values()}
     return _renamed(_extracted(graph, like, raws, types), pairs)
-
-
-def _require_no_last_reshape(clean: Any, file: Path, like: Design) -> None:
-    outputs = {value.name for value in clean.graph.output}
-    last = [node for node in clean.graph.node if node.op_type == "Reshape" and outputs & set(node.output)]
-    if last and like.io_type == "io_stream":
-        raise UnsupportedLayerError(
-            f"{file.name} ends in a {last[0].op_type}, which hls4ml loses when it reads ONNX for io_stream: choose "
-            "io_parallel"
-        )
 
 
 @dataclass(frozen=True)
@@ -175,15 +166,16 @@ def _require_known_order(file: Path, places: Mapping[str, _Place]) -> None:
             )
 
 
-def _name_outputs(clean: Any, places: Mapping[str, _Place]) -> None:
-    """Every tensor is called as the layer that hls4ml makes of its node, which 'distributed_arithmetic' expects."""
-    names = {node.output[0]: places[node.name].name for node in clean.graph.node if node.name in places}
-    for value in clean.graph.output:
-        names.pop(value.name, None)
+def _name_outputs(clean: Any, makers: Mapping[str, str]) -> None:
+    """The first output of each node in `makers` is called as given there.
+
+    hls4ml looks for tensors under the names of its layers where it adds a `Repack` or lays out adders.
+    """
+    names = {node.output[0]: makers[node.name] for node in clean.graph.node if node.name in makers}
     for node in clean.graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]
         node.output[:] = [names.get(name, name) for name in node.output]
-    for value in clean.graph.value_info:
+    for value in (*clean.graph.value_info, *clean.graph.output):
         value.name = names.get(value.name, value.name)
 
 

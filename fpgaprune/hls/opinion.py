@@ -68,7 +68,7 @@ def second_opinion(
         seed: of these.
 
     Raises:
-        UnsupportedLayerError, HlsError: the file does not go this way; as for `design_from_onnx`.
+        UnsupportedLayerError, ToolError, HlsError: the file does not go this way; as for `design_from_onnx`.
     """
     first = project if isinstance(project, Design) else project.design
     second = design_from_onnx(path, first)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 MADE = [case for case in CASES if case.refusal is None]
 QUICK = [
-    *(Case("Vitis", io_type, "latency", network) for network in NETWORKS for io_type in ("io_parallel", "io_stream")),
+    *(Case("Vitis", "io_parallel", "latency", network) for network in NETWORKS),
     Case("Vivado", "io_stream", "resource_unrolled", "residual"),
     Case("VivadoAccelerator", "io_parallel", "resource", "conv1d"),
     Case("Quartus", "io_stream", "resource", "mlp"),

@@ -92,8 +92,10 @@ def shapes_of(graph):
     return {v.name: [d.dim_value or d.dim_param for d in v.type.tensor_type.shape.dim] for v in values}
 
 
-@pytest.mark.parametrize("batch", [None, 1, 3])
-@pytest.mark.parametrize("build", [branched, sequential, nested, series])
+@pytest.mark.parametrize(
+    ("build", "batch"),
+    [(branched, None), (sequential, None), (nested, None), (series, None), (series, 1), (nested, 1), (branched, 3)],
+)
 def test_an_export_is_the_model_with_every_kernel_named(build, batch, tmp_path):
     model = randomise(build())
     kernel = next(
@@ -111,7 +113,7 @@ def test_an_export_is_the_model_with_every_kernel_named(build, batch, tmp_path):
         variable.assign(np.where(mask, variable.numpy(), np.float32(0)))
     path = export_onnx(model, tmp_path / "model.onnx", {"note": "kept"}, batch=batch)
     x = np.random.default_rng(1).normal(size=(5, *model.input_shape[1:])).astype("float32")
-    for count in (1, 5) if batch is None else (batch,):
+    for count in (1, 5):
         wanted = model.predict(x[:count], verbose=0)
         assert np.abs(run_onnx(path, x[:count]) - wanted).max() <= 1e-5 * np.abs(wanted).max()
     found = read_onnx_weights(path)
@@ -136,7 +138,7 @@ def test_an_export_is_the_model_with_every_kernel_named(build, batch, tmp_path):
     assert path.read_bytes() == again.read_bytes()
 
 
-@pytest.mark.parametrize("build", [branched, sequential, series])
+@pytest.mark.parametrize("build", [branched, series])
 def test_what_is_folded_has_the_bits_that_the_hardware_is_made_of(build, tmp_path):
     model = randomise(build())
     graph = onnx.load(str(export_onnx(model, tmp_path / "model.onnx"))).graph
@@ -174,7 +176,7 @@ def test_a_model_of_two_inputs_keeps_their_order(tmp_path):
     assert np.abs(run_onnx(path, x[::-1]) - model.predict(x, verbose=0)).max() > 1e-2
 
 
-@pytest.mark.parametrize("opset", [13, 15, 18])
+@pytest.mark.parametrize("opset", [13, 18])
 def test_other_opsets_compute_the_same(opset, tmp_path):
     model = randomise(branched())
     path = export_onnx(model, tmp_path / "model.onnx", opset=opset)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module", params=["io_parallel", "io_stream"])
+@pytest.fixture(scope="module", params=["io_parallel", pytest.param("io_stream", marks=pytest.mark.slow)])
 def residual(request, tmp_path_factory):
     """The design of the residual network, and its ONNX file."""
     model, _, target, x = build(Case("Vitis", request.param, "latency", "residual"))

@@ -65,6 +65,8 @@ def test_the_default_is_whole():
         ("[hls]\nweight_bits = 64", ["hls.weight_bits is 64", "32"]),
         ("[hls]\nbackend = 'Vitus'", ["hls.backend is 'Vitus'", "wanted one of vitis, vivado"]),
         ("[hls]\nprecision = 'fixd<6,1>'", ["fixed-point type 'fixd<6,1>' cannot be read"]),
+        ("[export]\nopset = 19", ["export.opset is 19", "less than or equal to 18"]),
+        ("[export]\nbatch = 0", ["export.batch is 0", "greater than or equal to 1"]),
         ("[hls]\nmax_loss = 5", ["hls.max_loss is 5", "less than or equal to 1"]),
         ("[hls.layers.conv1]\nweight = 'eight bits'", ["'eight bits' cannot be read"]),
         ("[hls.layers.conv1]\nstrategy = 'fast'", ["hls.layers.conv1.strategy is 'fast'", "latency"]),
