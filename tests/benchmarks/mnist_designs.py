@@ -28,7 +28,7 @@ def target() -> Any:
 
 def auto_design(model: Any, data: Arrays, loss: float, name: str, layers: Mapping[str, Any] | None = None) -> fp.Design:
     """`model` with the fewest bits that precision `auto` finds for a loss of `loss` (fraction) on training images."""
-    precision = fp.AutoPrecision(max_loss=loss, samples=CALIBRATION)
+    precision = fp.AutoPrecision(max_loss=loss, samples=CALIBRATION, spare=0)
     x, y = data["x"][:CALIBRATION], data["y"][:CALIBRATION]
     return fp.make_design(model, target(), x, precision, name, labels=y, layers=layers)
 
