@@ -7,6 +7,7 @@ from typing import Any
 
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.flow.config import HlsConfig
+from fpgaprune.flow.opinion import opinion_checks
 from fpgaprune.flow.stages import ONNX_TOLERANCE, Context
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.remove.plan import read_plan
@@ -25,7 +26,7 @@ _CHECKED = ("certify", "remove", "export", "hls", "measure")
 def write_run_report(context: Context) -> dict[str, Any]:
     """`report.html`, `report.md` and `report.json` show the whole run."""
     run, config = context.run, context.config
-    results = {name: run.results(name) for name in ("train", "opinion", *_CHECKED)}
+    results = {name: run.results(name) for name in ("train", *_CHECKED)}
     figures = json.loads(run.file("estimate.json").read_text()) or {"before": None, "after": None}
     links = [LinkCheck.from_json(link) for name in _CHECKED for link in results[name].get("links", ())]
     summaries = [LinkSummary.of(link) for link in links]
@@ -48,7 +49,7 @@ def write_run_report(context: Context) -> dict[str, Any]:
         measured=json.loads(run.file("measure.json").read_text()),
         left_out=_left_out(measure=results["measure"] if config.measure.asks else {}, estimate=run.results("estimate")),
         certificate=summaries,
-        checks=_checks(results, config.hls),
+        checks=[*_checks(results, config.hls), *opinion_checks(run.results("opinion"))],
         versions=run.manifest["versions"],
         seed=config.seed,
     )
@@ -68,22 +69,8 @@ def _checks(results: dict[str, Any], hls: HlsConfig) -> list[Check]:
         Check(
             "ONNX against Keras", "largest difference", onnx["max_abs_error"], ONNX_TOLERANCE, samples=onnx["samples"]
         ),
-        *_second_opinion(results["opinion"]),
         *_hardware("emulation", results["hls"]["emulation"], hls, results["hls"]["precision"]),
         *_hardware("C simulation", results["hls"]["simulation"], hls, results["hls"]["precision"]),
-    ]
-
-
-def _second_opinion(found: dict[str, Any]) -> list[Check]:
-    """What the ONNX route said; nothing where nobody asked."""
-    if not found:
-        return []
-    name, quantity = "hls4ml from ONNX against hls4ml from Keras", "differences of the two designs"
-    if "left_out" in found:
-        return [Check(name, quantity, left_out=found["left_out"])]
-    return [
-        Check(name, quantity, found["differences"], 0),
-        Check(name, "random samples with other bits", found["unlike"], 0, samples=found["samples"]),
     ]
 
 

@@ -21,6 +21,7 @@ from fpgaprune.flow import stages
 from fpgaprune.flow.checking import check_flow
 from fpgaprune.flow.config import MULTIPLIER, FlowConfig, MeasureConfig, parse_config
 from fpgaprune.flow.data import load_data
+from fpgaprune.flow.opinion import opinion
 from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.reporting import write_run_report
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory, digest_tree
@@ -123,7 +124,7 @@ STAGES = (
     ),
     Stage(
         "opinion",
-        stages.opinion,
+        opinion,
         ("model.onnx", "design.json", "design.npz"),
         (),
         # With qonnx installed since, what was left out can be done.

@@ -205,23 +205,6 @@ def hls(context: Context) -> dict[str, Any]:
     }
 
 
-def opinion(context: Context) -> dict[str, Any]:
-    """What hls4ml makes of `model.onnx` is the design in `design.json`, where the flow asks for this."""
-    settings = context.config.export
-    if not settings.second_opinion:
-        return {}
-    if settings.batch not in (None, 1):
-        return {"left_out": f"model.onnx takes {settings.batch} samples at a time; hardware takes one"}
-    from fpgaprune.hls.opinion import second_opinion
-
-    design = Design.load(context.run.file("design.json"))
-    try:
-        found = second_opinion(context.run.file("model.onnx"), design, seed=context.config.seed).require()
-    except (ToolError, UnsupportedLayerError) as error:
-        return {"left_out": str(error)}
-    return {"differences": len(found.differences), "samples": found.samples, "unlike": found.unlike}
-
-
 def measure(context: Context) -> dict[str, Any]:
     """`measure.json` says what open tools made of the network as Verilog, where the flow asks for it.
 

@@ -27,8 +27,9 @@ from fpgaprune.hls.precision import hls_precision
 
 # Kinds that hls4ml adds of its own; their types follow from those of the layers around them.
 _ADDED = frozenset({"ZeroPadding1D", "ZeroPadding2D", "Clone", "Repack"})
-# Settings that are no types, in the words of hls4ml's configuration and of the design's attributes.
+# A type in a design has 64 bits at most.
 _WIDEST = "fixed<64,32>"
+# Settings that are no types, in the words of hls4ml's configuration and of the design's attributes.
 _SETTINGS = {"TableSize": "table_size", "Implementation": "implementation", "Skip": "skip"}
 
 

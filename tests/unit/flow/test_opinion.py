@@ -9,8 +9,7 @@ import pytest
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.reporting import _second_opinion
-from fpgaprune.flow.stages import opinion
+from fpgaprune.flow.opinion import opinion, opinion_checks
 
 
 def context(folder, **export):
@@ -26,13 +25,13 @@ def context(folder, **export):
 
 def test_nothing_is_done_where_nobody_asks(tmp_path):
     assert opinion(context(tmp_path)) == {}
-    assert _second_opinion({}) == []
+    assert opinion_checks({}) == []
 
 
 def test_a_file_for_several_samples_is_left_out(tmp_path):
     said = opinion(context(tmp_path, second_opinion=True, batch=3))
     assert said == {"left_out": "model.onnx takes 3 samples at a time; hardware takes one"}
-    (check,) = _second_opinion(said)
+    (check,) = opinion_checks(said)
     assert check.left_out == said["left_out"]
     assert check.holds is None
 
@@ -46,5 +45,5 @@ def test_without_qonnx_it_is_left_out_and_said(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("differences", "unlike", "holds"), [(0, 0, True), (2, 0, False), (0, 3, False)])
 def test_the_report_says_what_was_found(differences, unlike, holds):
-    checks = _second_opinion({"differences": differences, "samples": 32, "unlike": unlike})
+    checks = opinion_checks({"differences": differences, "samples": 32, "unlike": unlike})
     assert all(check.holds for check in checks) == holds
