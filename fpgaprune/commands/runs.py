@@ -21,7 +21,7 @@ def run(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a flow: train, select, finetune, certify, remove, export, hls, measure, estimate, report.
+    """Run a flow: train, select, finetune, certify, remove, export, hls, opinion, measure, estimate, report.
 
     Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
     """
