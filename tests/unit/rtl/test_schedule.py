@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import to_verilog
 from fpgaprune.rtl.circuit import COSTS, Circuit
 from fpgaprune.rtl.schedule import schedule
@@ -78,3 +80,20 @@ def test_each_part_is_reset_a_clock_after_the_one_that_feeds_it(tmp_path):
     assert ".rst(rst)" not in text
     assert names.index("reset_input0_fork0") < names.index("reset_conv2d2") < names.index("reset_merge3_fifo1")
     assert names[-1] == "reset_m_axis"
+
+
+def test_a_long_chain_of_saturating_sums_has_an_addition_and_its_clipping_in_one_clock(tmp_path):
+    net = Net(np.random.default_rng(5))
+    x = net.flatten(net.input(60, 2))
+    design = net.design(net.dense(x, 1))
+    narrow = FixedType(9, 5, overflow="SAT")
+    layers = tuple(
+        replace(layer, types={**layer.types, **({"accum": narrow} if "accum" in layer.types else {})})
+        for layer in design.layers
+    )
+
+    def written(levels):
+        project = to_verilog(replace(design, layers=layers), tmp_path / str(levels), levels=levels)
+        return {name: (project.path / name).read_bytes() for name in project.files}
+
+    assert written(1) == written(2) != written(3)
