@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,7 @@ def simulate(
     stalls: float | tuple[float, float] = 0.0,
     seed: int = 0,
     reset_after: int = 0,
+    processes: int = 1,
     timeout_s: float = 600.0,
     folder: str | os.PathLike[str] | None = None,
 ) -> Simulation:
@@ -82,6 +84,8 @@ def simulate(
         stalls: in which share of the clocks the inputs offer and the outputs take nothing, 0 to below 1; one or both.
         seed: of the stalls.
         reset_after: after so many input beats the design is reset once, and all samples are sent from the beginning.
+        processes: simulators that share the samples, each from its own reset; the clocks of one go on where those of
+            the one before ended.
         timeout_s: most wall-clock seconds for building and for running, each.
         folder: in which the simulator is built.
 
@@ -94,16 +98,37 @@ def simulate(
     shares = (stalls, stalls) if isinstance(stalls, float | int) else stalls
     if not all(0 <= share < 1 for share in shares):
         raise DataError(f"stalls are {stalls}; wanted shares of the clocks from 0 to below 1")
+    if processes < 1:
+        raise DataError(f"processes is {processes}; wanted 1 or more")
     place = Path(folder) if folder is not None else project.path / "sim"
     program = build(project, place, timeout_s)
+    per_mille = [str(round(1024 * share)) for share in shares]
+
+    def run(number: int, part: NDArray[np.int64]) -> Simulation:
+        arguments = [*per_mille, str(seed + number), str(reset_after)]
+        return _run(project, program, place, [array[part] for array in samples], arguments, timeout_s)
+
+    parts = np.array_split(np.arange(len(samples[0])), min(processes, len(samples[0])))
+    with ThreadPoolExecutor(max_workers=len(parts)) as pool:
+        return _joined(list(pool.map(run, range(len(parts)), parts)))
+
+
+def _run(
+    project: RtlProject,
+    program: Path,
+    place: Path,
+    samples: list[NDArray[np.int64]],
+    options: list[str],
+    timeout_s: float,
+) -> Simulation:
+    """What one simulator gives for `samples`."""
     count = len(samples[0])
     sent = b"".join(_packed(port, array) for port, array in zip(project.inputs, samples, strict=True))
-    run = f"run_{hashlib.sha256(sent + repr((shares, seed, reset_after)).encode()).hexdigest()[:16]}"
+    run = f"run_{hashlib.sha256(sent + repr(options).encode()).hexdigest()[:16]}"
     write_bytes(place / f"{run}.in", sent)
     # Enough for any design that moves at all: everything between two beats takes fewer clocks than these.
     patience = 10_000 + 64 * sum(port.beats for port in project.inputs)
-    per_mille = [str(round(1024 * share)) for share in shares]
-    arguments = [f"{run}.in", f"{run}.out", str(count), *per_mille, str(seed), str(reset_after), str(patience)]
+    arguments = [f"{run}.in", f"{run}.out", str(count), *options, str(patience)]
     try:
         run_tool([str(program.resolve()), *arguments], place, timeout_s, log_name=f"{run}.log")
         received = (place / f"{run}.out").read_bytes()
@@ -116,6 +141,25 @@ def simulate(
         for ending in ("in", "out", "log"):
             (place / f"{run}.{ending}").unlink(missing_ok=True)
     return _unpacked(project, count, received)
+
+
+def _joined(parts: list[Simulation]) -> Simulation:
+    """The samples of all `parts`, one part's clocks after another's."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([0, *(max(int(row[-1]) for row in part.last_out) for part in parts[:-1])])
+
+    def clocks(name: str) -> tuple[NDArray[np.int64], ...]:
+        shifted = [[row + end for row in getattr(part, name)] for part, end in zip(parts, ends, strict=True)]
+        return tuple(np.concatenate(rows) for rows in zip(*shifted, strict=True))
+
+    return Simulation(
+        tuple(np.concatenate(rows) for rows in zip(*(part.outputs for part in parts), strict=True)),
+        tuple(np.concatenate(rows) for rows in zip(*(part.raw for part in parts), strict=True)),
+        clocks("first_in"),
+        clocks("first_out"),
+        clocks("last_out"),
+    )
 
 
 def _checked(project: RtlProject, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:

@@ -6,6 +6,7 @@ Run with `python tests/benchmarks/bench_rtl.py [SHARE_OF_KERNELS_KEPT] [IMAGES]`
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import tempfile
@@ -88,7 +89,7 @@ def main(kept: float = 0.1, images: int = 1000) -> None:
         simulate(project, x[:1])
         built = time.perf_counter() - start
         start = time.perf_counter()
-        found = simulate(project, x)
+        found = simulate(project, x, processes=os.cpu_count() or 1)
         ran = time.perf_counter() - start
         largest = max((Path(folder) / name).stat().st_size for name in project.files)
     exact = bool((found.output.astype(np.float32) == fp.emulate(design, x)).all())

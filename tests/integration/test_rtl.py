@@ -103,6 +103,20 @@ def test_the_same_simulation_gives_the_same_clocks(small):
     assert (one.last_out[0] != simulate(project, x, stalls=0.4, seed=6).last_out[0]).any()
 
 
+def test_processes_share_the_samples(small):
+    design, project = small
+    x = samples(design, 7, 0)
+    alone, shared = simulate(project, x), simulate(project, x, processes=3)
+    assert np.array_equal(shared.raw[0], alone.raw[0])
+    assert differing(design, shared.outputs, emulate(design, x)) == []
+    assert (shared.latency_cycles, shared.interval_cycles) == (alone.latency_cycles, alone.interval_cycles)
+    # Each part starts anew, after the part before it has ended.
+    assert (np.diff(shared.first_in[0]) > 0).all()
+    assert shared.first_in[0][3] >= shared.last_out[0][2]
+    with pytest.raises(DataError, match="processes is 0; wanted 1 or more"):
+        simulate(project, x, processes=0)
+
+
 @pytest.mark.parametrize(
     ("x", "message"),
     [
