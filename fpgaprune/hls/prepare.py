@@ -76,7 +76,7 @@ def fold(model: Any) -> Any:
         return keras.layers.Activation(activation, name=f"{layer.name}_{activation.__name__}")(output)
 
     inputs = [
-        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=allowed_name(tensor.name))
+        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=input_name(tensor.name))
         for tensor in functional.inputs
     ]
     copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
@@ -107,6 +107,11 @@ def quantise_weights(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) 
 
 
 def allowed_name(name: str) -> str:
-    """`name`, or `NAME_layer` where hls4ml would rename the layer, or where C++ has no variable of that name."""
+    """`name`, or `NAME_layer` where hls4ml would rename the layer."""
     # It keeps 'input' for itself, and by a slip each of its letters.
-    return f"{name}_layer" if name in ("input", *"input") or name in RESERVED else name
+    return f"{name}_layer" if name in ("input", *"input") else name
+
+
+def input_name(name: str) -> str:
+    """As `allowed_name` for an input, which is a variable of C++ as well."""
+    return f"{name}_layer" if name in RESERVED else allowed_name(name)
