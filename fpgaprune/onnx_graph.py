@@ -5,10 +5,30 @@ What writes such files and what reads them stand on it.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fpgaprune.errors import FpgaPruneError
+
+
+def read_onnx(path: Path, problem: type[FpgaPruneError]) -> Any:
+    """The model in the ONNX file at `path`.
+
+    Raises:
+        problem: the file is missing, or no ONNX.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        return onnx.load(str(path))
+    except FileNotFoundError as error:
+        raise problem(f"{path} does not exist") from error
+    except (DecodeError, ValueError, OSError) as error:
+        raise problem(f"{path} is no ONNX file: {error}") from error
 
 
 class Graph:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
+from fpgaprune.onnx_graph import read_onnx
 
 LAYOUT_KEY = "fpgaprune.layout"
 
@@ -23,19 +24,13 @@ def read_onnx_weights(path: Path) -> dict[str, NDArray[Any]]:
     Raises:
         CertificateError: the file is missing, no ONNX, or was not written by `export_onnx`.
     """
-    import onnx
-    from google.protobuf.message import DecodeError
+    from onnx import numpy_helper
 
-    try:
-        model = onnx.load(str(path))
-    except FileNotFoundError as error:
-        raise CertificateError(f"{path} does not exist") from error
-    except (DecodeError, ValueError, OSError) as error:
-        raise CertificateError(f"{path} is no ONNX file: {error}") from error
+    model = read_onnx(path, CertificateError)
     metadata = {entry.key: entry.value for entry in model.metadata_props}
     if LAYOUT_KEY not in metadata:
         raise CertificateError(f"{path} has no metadata {LAYOUT_KEY!r}; write it with fpgaprune's export_onnx")
-    stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     weights = {}
     for weight, place in json.loads(metadata[LAYOUT_KEY]).items():
         if place["initializer"] not in stored:

@@ -53,11 +53,6 @@ def check_backend(design: Design) -> None:
             )
 
 
-def sums_must_be_exact(design: Design) -> bool:
-    """Whether the order of addition of the backend's templates is not known here."""
-    return design.backend in AC_BACKENDS
-
-
 def is_streamed(design: Design) -> bool:
     """Whether the templates for `io_stream` differ from the others; Quartus pads within them, as in `io_parallel`."""
     return design.io_type == "io_stream" and design.backend != "Quartus"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from fpgaprune.design import Design
 from fpgaprune.emulate import activations, elementwise, moves, pooling, products, softmax, tables
-from fpgaprune.emulate.backends import check_backend, is_streamed, sums_must_be_exact
+from fpgaprune.emulate.backends import check_backend, is_streamed
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import UnsupportedLayerError
@@ -65,12 +65,11 @@ def steps_of(design: Design) -> tuple[Step, ...]:
     """
     check_backend(design)
     by_name = {layer.name: layer for layer in design.layers}
-    exact = sums_must_be_exact(design)
     steps = []
     for layer in design.layers:
         if layer.kind == "Input":
             continue
-        step = Step(layer, tuple(by_name[name] for name in layer.inputs), is_streamed(design), design.backend, exact)
+        step = Step(layer, tuple(by_name[name] for name in layer.inputs), is_streamed(design), design.backend)
         if layer.kind not in RULES:
             raise UnsupportedLayerError(
                 f"layer {layer.name!r} is a {layer.kind}, which has no emulation; those that have: {', '.join(RULES)}"

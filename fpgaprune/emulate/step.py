@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import LayerSpec
+from fpgaprune.emulate.backends import AC_BACKENDS
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
@@ -26,7 +27,6 @@ class Step:
         sources: the layers that it reads.
         streamed: True where `io_type` is `io_stream`; some templates then add in another order.
         backend: whose templates compute it.
-        exact_sums: True where the order of addition of the backend's templates is not known here.
         kept: what does not depend on the data (tables, weight matrices), made on first use.
     """
 
@@ -34,8 +34,12 @@ class Step:
     sources: tuple[LayerSpec, ...]
     streamed: bool
     backend: str = "Vitis"
-    exact_sums: bool = False
     kept: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def exact_sums(self) -> bool:
+        """Whether sums must be exact, for the order of addition of the backend's templates is not known here."""
+        return self.backend in AC_BACKENDS
 
     @property
     def result(self) -> FixedType:

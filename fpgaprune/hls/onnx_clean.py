@@ -13,7 +13,7 @@ from typing import Any
 
 from fpgaprune.errors import HlsError, ToolError, UnsupportedLayerError
 from fpgaprune.hls.onnx_layout import keep_channels_last
-from fpgaprune.onnx_graph import Graph, attributes, set_attribute
+from fpgaprune.onnx_graph import Graph, attributes, read_onnx, set_attribute
 
 # What hls4ml 1.3.0 reads from ONNX with the meaning that it has there, after the rules below.
 OPERATIONS = frozenset(
@@ -63,15 +63,7 @@ def read_clean(path: Path) -> Any:
 
 
 def _read(path: Path) -> Any:
-    import onnx
-    from google.protobuf.message import DecodeError
-
-    try:
-        model = onnx.load(str(path))
-    except FileNotFoundError as error:
-        raise HlsError(f"{path} does not exist") from error
-    except (DecodeError, ValueError, OSError) as error:
-        raise HlsError(f"{path} is no ONNX file: {error}") from error
+    model = read_onnx(path, HlsError)
     if not model.graph.node:
         raise HlsError(f"{path} holds no network")
     return model
