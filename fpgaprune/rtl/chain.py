@@ -135,7 +135,7 @@ class Chain:
         ends = self.need.reshape(rows, columns)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
         numbers = (rows, columns, *size, *stride)
         parameters = tuple(zip(("ROWS", "COLUMNS", "KH", "KW", "SH", "SW"), numbers, strict=True))
-        self._module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 1)
+        self._module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 2)
 
     def accumulate(self) -> None:
         """One beat is left of each sample: the sum of all, lane by lane; exact."""

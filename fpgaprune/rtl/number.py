@@ -89,6 +89,11 @@ class Number:
         """The entry of `table`, raw integers of `fraction`, at this number's raw value."""
         return Number(self.circuit, self.circuit.rom(self.place, table), fraction)
 
+    def part(self, lowest: int, bits: int) -> Number:
+        """The signed number in `bits` bits from `lowest` on."""
+        c = self.circuit
+        return self.on(c.wrap(c.shr(self.place, lowest), bits, signed=True))
+
     def quotient(self, divisor: int) -> Number:
         """Divided by a positive integer, the raw quotient cut towards zero."""
         c = self.circuit

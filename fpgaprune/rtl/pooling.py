@@ -27,7 +27,6 @@ def pooling(context: Context, chain: Chain) -> None:
     kind = source.types["result"]
     lowest = -(1 << (kind.width - 1)) if kind.signed else 1 << (kind.width - 1)
     chain.pad(windows.pad, lowest if largest else 0)
-    chain.register()
     chain.window(windows.size, windows.stride)
     taps = windows.size[0] * windows.size[1]
     accum, result = step.type("accum"), step.result

@@ -1,5 +1,7 @@
 // Every KH x KW window of an image that arrives pixel by pixel, row by row, at strides SH and SW.
 // Tap (r, c) of a window lies at bits [(r * KW + c) * WIDTH +: WIDTH]. Windows do not cross the image's edges.
+// It never waits: a pixel comes in at every clock with `s_valid`, and two clocks later either its window leaves or, a
+// clock before, the pixel is reported as `skipped`. So all taps move by a register that does nothing else.
 // Counters have the bits that their limits need, and limits are integers: the widths differ on purpose.
 /* verilator lint_off WIDTHEXPAND */
 /* verilator lint_off WIDTHTRUNC */
@@ -16,10 +18,9 @@ module fp_window #(
     input wire rst,
     input wire [WIDTH-1:0] s_data,
     input wire s_valid,
-    output wire s_ready,
     output wire [KH*KW*WIDTH-1:0] m_data,
     output reg m_valid,
-    input wire m_ready
+    output wire skipped
 );
     // Bits that hold `value`, at least one.
     function integer bits_of;
@@ -33,12 +34,14 @@ module fp_window #(
         end
     endfunction
 
-    wire accept = s_valid & s_ready;
-    assign s_ready = m_ready | ~m_valid;
+    reg [WIDTH-1:0] pixel;
+    reg moves;
+    reg whole;
+    assign skipped = moves & ~whole;
 
     // What arrives now in the lowest row of the window, and above it what arrived whole lines ago.
     wire [KH*WIDTH-1:0] arriving;
-    assign arriving[(KH-1)*WIDTH +: WIDTH] = s_data;
+    assign arriving[(KH-1)*WIDTH +: WIDTH] = pixel;
 
     genvar row;
     generate
@@ -47,7 +50,7 @@ module fp_window #(
                 fp_line_buffer #(.WIDTH(WIDTH), .DEPTH(COLUMNS)) line_buffer (
                     .clk(clk),
                     .rst(rst),
-                    .ce(accept),
+                    .ce(moves),
                     .in_data(arriving[(row+1)*WIDTH +: WIDTH]),
                     .out_data(arriving[row*WIDTH +: WIDTH])
                 );
@@ -56,13 +59,13 @@ module fp_window #(
             assign m_data[row*KW*WIDTH +: KW*WIDTH] = taps;
             if (KW == 1) begin : narrow
                 always @(posedge clk) begin
-                    if (accept) begin
+                    if (moves) begin
                         taps <= arriving[row*WIDTH +: WIDTH];
                     end
                 end
             end else begin : wide
                 always @(posedge clk) begin
-                    if (accept) begin
+                    if (moves) begin
                         taps <= {arriving[row*WIDTH +: WIDTH], taps[KW*WIDTH-1:WIDTH]};
                     end
                 end
@@ -79,19 +82,16 @@ module fp_window #(
     wire last_row = line_number == ROWS - 1;
 
     always @(posedge clk) begin
-        if (rst) begin
-            m_valid <= 1'b0;
-        end else if (accept) begin
-            m_valid <= (columns_to_go == 0) & (rows_to_go == 0);
-        end else if (m_ready) begin
-            m_valid <= 1'b0;
-        end
+        pixel <= s_data;
+        moves <= s_valid & ~rst;
+        whole <= (columns_to_go == 0) & (rows_to_go == 0);
+        m_valid <= moves & whole & ~rst;
         if (rst) begin
             column <= 0;
             line_number <= 0;
             columns_to_go <= KW - 1;
             rows_to_go <= KH - 1;
-        end else if (accept) begin
+        end else if (s_valid) begin
             column <= last_column ? 0 : column + 1'b1;
             columns_to_go <= last_column ? KW - 1 : (columns_to_go == 0) ? SW - 1 : columns_to_go - 1'b1;
             if (last_column) begin

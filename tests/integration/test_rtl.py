@@ -167,7 +167,7 @@ def test_every_kind_of_layer_that_hls4ml_makes_gives_the_bits_of_the_emulator(io
 @pytest.mark.parametrize(
     ("module", "old", "new", "message"),
     [
-        ("fp_credit", "assign leaves = valid[DEPTH-1]", "assign leaves = 1'b0", r"no beat moved for \d+ clocks"),
+        ("fp_delay", "assign out = row[DEPTH-1]", "assign out = 1'b0", r"no beat moved for \d+ clocks"),
         ("fp_last", "assign last = count", "assign last = 1'b0 & count", "tlast was not at the end of a sample"),
     ],
 )

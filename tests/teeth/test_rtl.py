@@ -82,7 +82,9 @@ def test_verilog_without_a_fault_agrees(residual, tmp_path):
         ("fp_register.v", lambda text: text.replace("second_full ? second : s_data", "s_data")),
         ("fp_fifo.v", lambda text: text.replace("leaving <= memory[read_at]", "leaving <= memory[0]")),
         ("net.v", lambda text: text.replace(" & ~starting", "")),
-        ("fp_credit.v", lambda text: text.replace("= valid[DEPTH-1]", "= valid[0]")),
+        ("fp_delay.v", lambda text: text.replace("= row[DEPTH-1]", "= row[0]")),
+        ("fp_credit.v", lambda text: text.replace("freed | skipped | (room", "freed | skipped | 1'b1 | (room")),
+        ("fp_window.v", lambda text: text.replace("moves & ~whole", "1'b0")),
         ("fp_pipeline.v", lambda text: text.replace("assign ce = m_ready | ~valid[DEPTH-1]", "assign ce = 1'b1")),
     ],
 )

@@ -1,5 +1,6 @@
 """Weights read back from the text of the Verilog."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from fpgaprune.errors import CertificateError
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.masks import MaskSet
 from fpgaprune.rtl import emit, to_verilog
+from fpgaprune.rtl.folded import Memory
 from fpgaprune.rtl.read_back import check_verilog, read_weights
 
 from .networks import Net
@@ -103,19 +105,70 @@ def test_a_product_that_crept_in_is_found(tmp_path):
     assert check.weights[0].first_violation.startswith("[1, 1, 0, 1]")
 
 
-def test_weights_in_memory_are_no_certificate(tmp_path):
-    net = Net(np.random.default_rng(1))
-    design = with_accum(net.design(net.dense(net.input(6), 2)), FixedType(30, 15))
+def folded(seed, inputs, outputs, clocks, folder):
+    """A Dense layer with zeros, its weights in memory."""
+    rng = np.random.default_rng(seed)
+    net = Net(rng)
+    name = net.dense(net.input(inputs), outputs)
+    design = with_accum(net.design(name), FixedType(40, 20))
     layer = weighted(design)
-    design = replace(
-        design,
-        layers=tuple(
-            replace(la, sources={"weight": "d/kernel"}) if la.name == layer.name else la for la in design.layers
-        ),
+    kept = rng.random((inputs, outputs)) < 0.6
+    layer = replace(
+        layer, weights={**layer.weights, "weight": layer.weights["weight"] * kept}, sources={"weight": "d/kernel"}
     )
-    project = to_verilog(design, tmp_path, fold={layer.name: 3})
-    masks = MaskSet({"d/kernel": np.zeros((6, 2), bool)})
-    with pytest.raises(
-        CertificateError, match=r"weight 'd/kernel' is locked, and layer .* keeps its weights in memory"
-    ):
-        check_verilog(project, design, masks)
+    design = replace(design, layers=tuple(layer if la.name == name else la for la in design.layers))
+    return design, layer, to_verilog(design, folder, fold={name: clocks})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_a_memory_holds_is_read_back(seed, tmp_path, monkeypatch):
+    if seed % 2:
+        monkeypatch.setattr(emit, "_PART_CHARACTERS", 1_000)
+    inputs, outputs, clocks = [(6, 2, 3), (12, 4, 12), (12, 3, 4), (9, 5, 9), (8, 1, 2), (30, 7, 10)][seed]
+    _, layer, project = folded(seed, inputs, outputs, clocks, tmp_path)
+    assert project.layers[-1].note.startswith("folded: ")
+    found, wanted = read_weights(project, layer), layer.weights["weight"]
+    same_up_to_powers_of_two(found, wanted)
+
+
+def test_a_locked_weight_in_memory_must_be_zero(tmp_path):
+    design, layer, project = folded(1, 12, 4, 12, tmp_path)
+    wanted = layer.weights["weight"]
+    masks = MaskSet({"d/kernel": wanted != 0})
+    assert check_verilog(project, design, masks).violations == 0
+    # One bit of one word: of the weight of an input and an output that are locked.
+    row, column = (int(place) for place in np.argwhere(wanted == 0)[0])
+    memory = next(tmp_path.glob("rtl/*_rom0.v"))
+    places = Memory.of(wanted.reshape(12, 1, 4)).places
+    lowest, _ = places[0, column]
+    change = re.compile(rf"('d{row}: data = \d+'h)([0-9a-f]+);")
+    memory.write_text(change.sub(lambda m: f"{m[1]}{int(m[2], 16) ^ 1 << lowest:x};", memory.read_text()))
+    check = check_verilog(project, design, masks)
+    assert [(weight.path, weight.violations) for weight in check.weights] == [("d/kernel", 1)]
+    assert check.weights[0].first_violation.startswith(f"[{row}, {column}]")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("_products.v", r"(lookup\d+ \(.address\()v\d+", r"\1v0", "not addressed by the number of the beat"),
+        ("_rom0.v", r"\n *\d+'d3: .*", "", "has 11 words; wanted 12"),
+        ("_products.v", r"(v\d+ = )(\S+) \* (\S+);", r"\1\2 & \3;", "is no product of an input and a weight"),
+        ("_products.v", r"= \S+ \* ", "= v9 * ", r"reads v\d+, which nothing drives"),
+    ],
+)
+def test_a_memory_of_another_form_is_refused(file, old, new, message, tmp_path):
+    _, layer, project = folded(1, 12, 4, 12, tmp_path)
+    path = next(tmp_path.glob(f"rtl/*{file}"))
+    changed = re.sub(old, new, path.read_text(), count=1)
+    assert changed != path.read_text()
+    path.write_text(changed)
+    with pytest.raises(CertificateError, match=message):
+        read_weights(project, layer)
+
+
+def test_a_memory_that_is_gone_is_named(tmp_path):
+    _, layer, project = folded(1, 12, 4, 12, tmp_path)
+    next(tmp_path.glob("rtl/*_rom0.v")).unlink()
+    with pytest.raises(CertificateError, match="_rom0 is gone; write the Verilog again"):
+        read_weights(project, layer)

@@ -1,0 +1,119 @@
+"""A Dense layer in many clocks: a few inputs each clock, times weights from one memory, are added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import RtlError
+from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.context import Context
+from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.sums import Weights, balanced
+
+# Beats that wait before a folded layer, for a pooled image comes row by row in bursts.
+_QUEUE = 32
+# Products for each multiplier from which on folding is smaller: a product with a constant takes two adders or less,
+# a multiplier with its share of memory and sum as much as a dozen of them where it is no DSP block.
+_WORTH = 8
+
+
+def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
+    """Inputs that the layer takes each clock; None where all its products are made at once.
+
+    A layer is folded as the options or its strategy say; where they say nothing, if that costs no time, for the image
+    takes as many clocks to arrive, and is smaller.
+
+    Raises:
+        RtlError: the options want it in less than one clock, or in more clocks than it has inputs.
+    """
+    layer = context.step.layer
+    inputs, outputs = weights.matrix.shape
+    wanted = context.options.fold.get(layer.name)
+    if wanted is None and layer.strategy == "resource" and layer.reuse_factor > 1:
+        wanted = min(layer.reuse_factor, inputs)
+    if wanted is None:
+        wanted = min(context.beats, inputs)
+        if weights.kept > context.options.parallel_products:
+            wanted = max(wanted, 2)
+        elif weights.kept < _WORTH * _lanes(chain, inputs, wanted) * outputs:
+            wanted = 1
+    if not 1 <= wanted <= inputs:
+        raise RtlError(f"layer {layer.name!r} is folded {wanted} times; wanted 1 to its {inputs} inputs")
+    if wanted == 1:
+        return None
+    if not weights.any_order(chain.stream.low, chain.stream.high, chain.stream.fraction).all():
+        chain.notes.append("not folded: the accumulator rounds or saturates, so the order of additions counts")
+        return None
+    return _lanes(chain, inputs, wanted)
+
+
+def fold(context: Context, chain: Chain, weights: Weights, lanes: int) -> None:
+    """Each clock `lanes` inputs are multiplied by the weights that the memory holds for them."""
+    outputs = weights.matrix.shape[1]
+    chain.queue(min(chain.stream.beats, _QUEUE))
+    chain.scatter(chain.stream.lanes // lanes)
+    beats = chain.stream.beats
+    memory = Memory.of(weights.matrix.reshape(beats, lanes, outputs))
+
+    def partial(values: list[Number], number: Number) -> list[Number]:
+        word = number.looked_up(memory.words, weights.kind.fraction)
+        found = []
+        for output in range(outputs):
+            products = [
+                values[lane] * word.part(*place) for (lane, other), place in memory.places.items() if other == output
+            ]
+            zero = Number.constant(word.circuit, 0, values[0].fraction + weights.kind.fraction)
+            found.append(balanced(products) if products else zero)
+        return found
+
+    def finished(totals: list[Number]) -> list[Number]:
+        starts = weights.starts()
+        return [
+            (Number.constant(total.circuit, begin, weights.accum.fraction) + total)
+            .into(weights.accum)
+            .into(context.step.result)
+            for total, begin in zip(totals, starts, strict=True)
+        ]
+
+    chain.compute_numbered("products", partial)
+    chain.accumulate()
+    chain.renamed(context.step.layer.output_shape)
+    chain.compute("finish", finished, context.step.result)
+    chain.kept, chain.dropped = weights.matrix.size, 0
+    chain.notes.append(
+        f"folded: {len(memory.places)} multipliers in {beats} clocks, weights in memory, so that zeros save nothing"
+    )
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Weights as words, one for each beat.
+
+    Attributes:
+        words: unsigned integers. places: for each (lane, output) that has a weight other than zero, the lowest bit and
+            the number of bits of its weights in every word, in two's complement.
+    """
+
+    words: list[int]
+    places: dict[tuple[int, int], tuple[int, int]]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.int64]) -> Memory:
+        """The memory of raw weights (beats, lanes, outputs)."""
+        words, places, lowest = [0] * len(rows), {}, 0
+        for lane, output in np.argwhere(rows.any(axis=0)).tolist():
+            column = rows[:, lane, output].tolist()
+            bits = max((-w - 1 if w < 0 else w).bit_length() for w in column) + 1
+            places[lane, output] = (lowest, bits)
+            words = [word | (w & ((1 << bits) - 1)) << lowest for word, w in zip(words, column, strict=True)]
+            lowest += bits
+        return cls(words, places)
+
+
+def _lanes(chain: Chain, inputs: int, clocks: int) -> int:
+    """The fewest inputs at a time that divide a beat evenly and take at most `clocks` clocks for a sample."""
+    beat = chain.stream.lanes
+    return next(n for n in range(1, beat + 1) if beat % n == 0 and (inputs // n <= clocks or n == beat))

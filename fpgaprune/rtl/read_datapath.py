@@ -1,0 +1,145 @@
+"""`Datapath`: a circuit read back from the text of its Verilog, value by value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import CertificateError
+from fpgaprune.rtl.project import RtlLayer, RtlProject
+
+_WIRE = re.compile(r"^ *wire (?:signed )?\[\d+:0\] ([vy]\d+) = (.*);$", re.M)
+_REGISTER = re.compile(r"^ *(v\d+_d\d+) <= (\w+);$", re.M)
+_BUS = re.compile(r"input wire \[(\d+):0\] in_data")
+_INPUT = re.compile(r"^(?:\$signed\(|\{1'b0, )in_data\[(?:\d+):(\d+)\][)}]$")
+_NAME = re.compile(r"\bv\d+(?:_d\d+)?\b")
+_TERM = r"\(?(?:\$signed\([^()]*\)|-?\d+'s[dh]?-?\w+|v\d+(?:_d\d+)?)(?: <<< \d+\))?"
+_SUM = re.compile(rf"^({_TERM})(?: ([+-]) ({_TERM}))?$")
+_PART = re.compile(r"^\(?(?:\$signed\()?(v\d+(?:_d\d+)?)(?:\[\d+:(\d+)\]\))?(?: <<< (\d+)\))?$")
+
+# A sum: coefficients of inputs (by place) and of values behind a cut (by name).
+Form = dict[int | str, int]
+
+
+def has_datapath(layer: RtlLayer, role: str) -> bool:
+    """Whether a layer has a datapath `role`."""
+    return any(name.endswith(f"/{layer.module}_{role}.v") for name in layer.files)
+
+
+@dataclass
+class Datapath:
+    """The lines of a datapath, from all of its files.
+
+    Attributes:
+        bits: of its input bus. text: of all files.
+        wires: the expression of each value, and for each register the value that goes into it.
+        forms: the sums found so far.
+    """
+
+    bits: int
+    text: str
+    wires: Mapping[str, str]
+    forms: dict[str, Form] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, project: RtlProject, layer: RtlLayer, role: str) -> Datapath:
+        """The datapath `role` of a layer.
+
+        Raises:
+            CertificateError: a file of it is gone, or is none of ours.
+        """
+        module = f"{layer.module}_{role}"
+        own = f"/{module}"
+        names = [name for name in layer.files if name.endswith(f"{own}.v") or f"{own}_part" in name]
+        try:
+            texts = [(project.path / name).read_text() for name in names]
+        except FileNotFoundError as error:
+            raise CertificateError(f"{project.path}: {error.filename} is gone; write the Verilog again") from error
+        bus = next((found for text in texts if f"module {module} " in text for found in _BUS.findall(text)), None)
+        if bus is None:
+            raise CertificateError(f"{project.path}: the datapath of layer {layer.layer!r} has no input bus")
+        wires: dict[str, str] = {}
+        for text in texts:
+            wires.update(_WIRE.findall(text))
+            wires.update(_REGISTER.findall(text))
+        return cls(int(bus) + 1, "\n".join(texts), wires)
+
+    def matrix(self, inputs: int, outputs: int) -> NDArray[np.int64]:
+        """The coefficient of each input in each output, (inputs, outputs)."""
+        if self.bits % inputs:
+            raise CertificateError(f"a bus of {self.bits} bits does not carry {inputs} values")
+        width = self.bits // inputs
+        found = np.zeros((inputs, outputs), np.int64)
+        for output in range(outputs):
+            for form in self._cone(f"y{output}", width):
+                for place, coefficient in form.items():
+                    if isinstance(place, int) and coefficient:
+                        found[place, output] = coefficient
+        return found
+
+    def _cone(self, output: str, width: int) -> Iterator[Form]:
+        """Every sum that `output` depends on, followed to its inputs or to the cuts before it."""
+        if output not in self.wires:
+            raise CertificateError(f"the Verilog has no output {output}")
+        stack = _NAME.findall(self.wires[output])
+        seen: set[str] = set()
+        while stack:
+            name = stack.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            form = self.form(name, width)
+            yield form
+            for part in form:
+                if isinstance(part, str):
+                    stack.extend(_NAME.findall(self.wires[part]))
+
+    def form(self, name: str, width: int) -> Form:
+        """The sum that `name` is; operands come first, so that no recursion goes deep."""
+        stack = [name]
+        while stack:
+            top = stack[-1]
+            text = self.wires.get(top)
+            if text is None:
+                raise CertificateError(f"the Verilog reads {top}, which nothing drives")
+            terms = None if _INPUT.match(text) else _terms(text)
+            waiting = [operand for operand, _ in terms or [] if operand not in self.forms]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            self.forms[top] = self._made(top, text, terms, width)
+            stack.pop()
+        return self.forms[name]
+
+    def _made(self, name: str, text: str, terms: list[tuple[str, int]] | None, width: int) -> Form:
+        entry = _INPUT.match(text)
+        if entry:
+            return {int(entry[1]) // width: 1}
+        if terms is None:
+            return {name: 1}
+        form: Form = {}
+        for operand, factor in terms:
+            for part, coefficient in self.forms[operand].items():
+                form[part] = form.get(part, 0) + factor * coefficient
+        return form
+
+
+def _terms(text: str) -> list[tuple[str, int]] | None:
+    """The values that `text` adds up, each with its factor; None where it is no sum."""
+    found = _SUM.match(text)
+    if not found:
+        return None
+    terms = []
+    for part, sign in ((found[1], 1), (found[3], -1 if found[2] == "-" else 1)):
+        if part is None or not _NAME.search(part):
+            continue
+        value = _PART.match(part)
+        # Bits that are cut off below are no part of a sum.
+        if not value or (value[2] or "0") != "0":
+            return None
+        terms.append((value[1], sign << int(value[3] or 0)))
+    return terms

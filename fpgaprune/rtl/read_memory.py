@@ -1,0 +1,137 @@
+"""The weights of a folded layer, read back from the text of its memory and of the multipliers that it feeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import CertificateError
+from fpgaprune.rtl.project import RtlLayer, RtlProject
+from fpgaprune.rtl.read_datapath import Datapath
+
+_SEQUENCE = re.compile(r"fp_sequence #\(\.WIDTH\((\d+)\), \.BEATS\((\d+)\), \.BITS\(\d+\)\)")
+_LOOKUP = re.compile(r"^ *(\w+_rom\d+) lookup\d+ \(\.address\((.*)\), \.data\((v\d+)\)\);$", re.M)
+_ENTRY = re.compile(r"^ *\d+'d(\d+): data = (\d+)'h([0-9a-f]+);$", re.M)
+_PRODUCT = re.compile(r"^(\S+) \* (\S+)$")
+_TAKEN = re.compile(r"^(?:\$signed\()?(v\d+(?:_d\d+)?)(?:\[(\d+):(\d+)\])?\)?$")
+_CONSTANT = re.compile(r"^(-?)\d+'sd(\d+)$")
+
+
+def read_memory(project: RtlProject, layer: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
+    """The raw weights (inputs, outputs) that a folded layer multiplies by, each output's times a power of two.
+
+    Raises:
+        CertificateError: files are gone, or not of this form.
+    """
+    datapath = Datapath.read(project, layer, "products")
+    found = _SEQUENCE.search(
+        (project.path / next(n for n in layer.files if n.endswith(f"/{layer.module}.v"))).read_text()
+    )
+    if found is None or inputs % int(found[2]):
+        raise CertificateError(f"layer {layer.layer!r}: its Verilog does not number {inputs} inputs")
+    beats = int(found[2])
+    lanes = inputs // beats
+    reader = _Reader(datapath, lanes, int(found[1]) // lanes, _memories(project, layer, datapath))
+    weights = np.zeros((beats, lanes, outputs), np.int64)
+    for output in range(outputs):
+        for lane, row in reader.rows(f"y{output}", beats):
+            weights[:, lane, output] += row
+    return weights.reshape(inputs, outputs)
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """Words by address, and the value that the address is."""
+
+    address: str
+    words: Mapping[int, int]
+
+
+def _memories(project: RtlProject, layer: RtlLayer, datapath: Datapath) -> dict[str, _Memory]:
+    """The memories of a layer, by the value that they give."""
+    found = {}
+    for module, address, value in _LOOKUP.findall(datapath.text):
+        path = project.path / next((name for name in layer.files if name.endswith(f"/{module}.v")), module)
+        if not path.is_file():
+            raise CertificateError(f"{project.path}: the memory {module} is gone; write the Verilog again")
+        words = {int(place): int(word, 16) for place, _, word in _ENTRY.findall(path.read_text())}
+        found[value] = _Memory(address, words)
+    return found
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """What each output of a datapath multiplies its inputs by, beat by beat."""
+
+    datapath: Datapath
+    lanes: int
+    width: int
+    memories: Mapping[str, _Memory]
+
+    def rows(self, output: str, beats: int) -> list[tuple[int, NDArray[np.int64]]]:
+        """(lane, its weight in each beat) for every product of `output`."""
+        wires = self.datapath.wires
+        source = _TAKEN.match(wires.get(output, ""))
+        if source is None:
+            if _is_zero(wires.get(output, "")):
+                return []
+            raise CertificateError(f"the Verilog has no output {output} of this form")
+        found = []
+        for part, factor in self.datapath.form(source[1], self.width).items():
+            if isinstance(part, int):
+                # The same weight in every beat needs no memory.
+                found.append((part, np.full(beats, factor, np.int64)))
+                continue
+            product = _PRODUCT.match(wires[part])
+            if product is None:
+                raise CertificateError(f"{part} of the Verilog is no product of an input and a weight")
+            lane, weights = self._factors(part, product[1], product[2], beats)
+            found.append((lane, factor * weights))
+        if any(not 0 <= lane < self.lanes for lane, _ in found):
+            raise CertificateError(f"output {output} of the Verilog reads what is no input")
+        return found
+
+    def _factors(self, name: str, one: str, two: str, beats: int) -> tuple[int, NDArray[np.int64]]:
+        for value, weight in ((one, two), (two, one)):
+            source = _TAKEN.match(value)
+            form = self.datapath.form(source[1], self.width) if source else {}
+            if source and len(form) == 1 and isinstance(lane := next(iter(form)), int) and form[lane] == 1:
+                return lane, self._weights(weight, beats)
+        raise CertificateError(f"{name} of the Verilog multiplies no input")
+
+    def _weights(self, text: str, beats: int) -> NDArray[np.int64]:
+        constant = _CONSTANT.match(text)
+        if constant:
+            return np.full(beats, int(f"{constant[1]}{constant[2]}"), np.int64)
+        low, high, top = 0, None, text
+        while top not in self.memories:
+            taken = _TAKEN.match(top)
+            if taken is None:
+                raise CertificateError(f"{text} of the Verilog does not come from a memory")
+            if taken[2] is not None:
+                # Bits of bits: the outer ones count from where the inner ones begin.
+                high = int(taken[3]) + (int(taken[2]) - int(taken[3]) if high is None else high)
+                low += int(taken[3])
+            top = taken[1] if taken[1] in self.memories else self.datapath.wires.get(taken[1], "")
+        return self._column(self.memories[top], low, high, beats)
+
+    def _column(self, memory: _Memory, low: int, high: int | None, beats: int) -> NDArray[np.int64]:
+        names = re.findall(r"v\d+(?:_d\d+)?", memory.address)
+        if len(names) != 1 or self.datapath.form(names[0], self.width) != {self.lanes: 1}:
+            raise CertificateError("a memory of the Verilog is not addressed by the number of the beat")
+        if set(memory.words) != set(range(beats)):
+            raise CertificateError(f"a memory of the Verilog has {len(memory.words)} words; wanted {beats}")
+        words = [memory.words[beat] >> low for beat in range(beats)]
+        if high is None:
+            return np.array(words, np.int64)
+        bits = high - low + 1
+        signed = [word & ((1 << bits) - 1) for word in words]
+        return np.array([w - (1 << bits) if w >> (bits - 1) else w for w in signed], np.int64)
+
+
+def _is_zero(text: str) -> bool:
+    return re.fullmatch(r"\d+'h0+", text) is not None
