@@ -14,9 +14,6 @@ from fpgaprune.rtl.schedule import schedule
 # A pipeline that has more than so many registers for each bit that leaves it runs freely into a queue, so that no
 # enable must reach them all. Below, the queue would take more than the enable does.
 _FREE_RUNNING = 8
-# So many stages come from an accumulator that saturates, where addend after addend waits for its turn. An addition and
-# its clipping then share a clock: half the stages make a quarter to a half of the registers.
-_LONG = 64
 # Modules of hw/rtl that others of them need.
 _NEEDED = {"fp_window": ("fp_line_buffer",), "fp_upsample": ("fp_line_buffer",)}
 
@@ -151,8 +148,6 @@ class _Writer:
             name += "_again"
         self._names.add(name)
         plan = schedule(link.circuit, self.levels)
-        if plan.depth > _LONG:
-            plan = schedule(link.circuit, max(self.levels, 2))
         self.files.update(datapath(name, link.circuit, plan, self.head))
         clock, leaving = "", f"{after}_data"
         if plan.depth == 0:

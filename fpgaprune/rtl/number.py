@@ -85,6 +85,12 @@ class Number:
         """Raw value brought between `low` and `high`."""
         return self.on(self.circuit.clip(self.place, low, high))
 
+    def between(self, low: Number, high: Number) -> Number:
+        """Raw value brought between those of `low` and `high`, which has the same fraction and is never below `low`."""
+        if low.low == low.high and high.low == high.high:
+            return self.clipped(low.low, high.low)
+        return self.on(self.circuit.smaller(self.circuit.larger(self.place, low.place), high.place))
+
     def looked_up(self, table: Sequence[int], fraction: int) -> Number:
         """The entry of `table`, raw integers of `fraction`, at this number's raw value."""
         return Number(self.circuit, self.circuit.rom(self.place, table), fraction)
