@@ -113,20 +113,10 @@ class Number:
 
     def into(self, kind: FixedType) -> Number:
         """Assigned to a variable of type `kind`: rounded, then brought into range."""
-        return self._rounded(kind)._overflowed(kind)
+        return self.rounded(kind)._overflowed(kind)
 
-    def fits(self, kind: FixedType) -> bool:
-        """True if assigning to `kind` can change no number."""
-        if self.fraction > kind.fraction:
-            return False
-        shift = kind.fraction - self.fraction
-        return kind.raw_min <= self.low << shift and self.high << shift <= kind.raw_max
-
-    def _aligned(self, other: Number) -> tuple[int, int, int]:
-        fraction = max(self.fraction, other.fraction)
-        return fraction, fraction - self.fraction, fraction - other.fraction
-
-    def _rounded(self, kind: FixedType) -> Number:
+    def rounded(self, kind: FixedType) -> Number:
+        """With the fraction of `kind` and rounded as it says; beyond its range as well."""
         drop = self.fraction - kind.fraction
         if drop <= 0:
             return self.at_fraction(kind.fraction)
@@ -149,6 +139,17 @@ class Number:
             odd = c.wrap(c.shr(place, drop), 1, signed=False)
             place = c.add(place, c.add(c.const(half - 1), odd))
         return Number(c, c.shr(place, drop), kind.fraction)
+
+    def fits(self, kind: FixedType) -> bool:
+        """True if assigning to `kind` can change no number."""
+        if self.fraction > kind.fraction:
+            return False
+        shift = kind.fraction - self.fraction
+        return kind.raw_min <= self.low << shift and self.high << shift <= kind.raw_max
+
+    def _aligned(self, other: Number) -> tuple[int, int, int]:
+        fraction = max(self.fraction, other.fraction)
+        return fraction, fraction - self.fraction, fraction - other.fraction
 
     def _overflowed(self, kind: FixedType) -> Number:
         c, low, high = self.circuit, kind.raw_min, kind.raw_max

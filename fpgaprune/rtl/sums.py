@@ -21,8 +21,10 @@ from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.saturating import saturated
 
-# Products that are added one after another; each takes a clock or more.
-_LONGEST_CHAIN = 4096
+# Numbers that are added one after another: they wait in registers, a bit for each pair of them and more.
+_LONGEST_CHAIN = 512
+# They round towards a side, so that a whole number added before or after changes nothing.
+_TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")
 
 Solver = Callable[[NDArray[np.int64], int, int], AdderGraph]
 
@@ -95,6 +97,8 @@ def summed(addends: Sequence[Number], accum: FixedType, tree: bool) -> Number:
     """The sum in `accum`: balanced, as `nnet::reduce` adds, if `tree`, else one after another from zero."""
     if tree:
         addends = [addend.into(accum) for addend in addends]
+    elif accum.rounding in _TOWARDS_A_SIDE:
+        addends = [addend.rounded(accum) for addend in addends]
     shifts = [accum.fraction - addend.fraction for addend in addends]
     if min(shifts) >= 0:
         low = sum(min(a.low, 0) << s for a, s in zip(addends, shifts, strict=True))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
-from fpgaprune.fixed import FixedType
-from fpgaprune.rtl import saturating, to_verilog
+from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.rtl import saturating, sums, to_verilog
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.saturating import Run, saturated
@@ -37,12 +37,12 @@ def totals(kind, start, columns):
     return total
 
 
-def tree(kind, start, widths, sums=1):
+def tree(kind, start, widths, sharing=1):
     circuit = Circuit()
     addends = [
         Number(circuit, circuit.input(w, True, -(1 << (w - 1)), (1 << (w - 1)) - 1), kind.fraction) for w in widths
     ]
-    total = saturated(Number.constant(circuit, start, kind.fraction), addends, kind, sums)
+    total = saturated(Number.constant(circuit, start, kind.fraction), addends, kind, sharing)
     assert kind.raw_min <= total.low
     assert total.high <= kind.raw_max
     circuit.output(total.place, kind.width)
@@ -55,13 +55,13 @@ DRAWN = (KINDS, st.lists(st.integers(1, 10), min_size=1, max_size=40), st.intege
 
 @FIXED
 @given(*DRAWN)
-def test_a_tree_gives_the_bits_of_one_after_another(kind, widths, sums, seed):
+def test_a_tree_gives_the_bits_of_one_after_another(kind, widths, sharing, seed):
     rng = np.random.default_rng(seed)
     start = int(rng.integers(kind.raw_min, kind.raw_max + 1))
     columns = [rng.integers(-(1 << (w - 1)), 1 << (w - 1), 64) for w in widths]
     # Runs of one sign push a total against its bounds and back.
     columns = [np.abs(c) - 1 if rng.random() < 0.2 else c for c in columns]
-    found = tree(kind, start, widths, sums).evaluate(columns)[0]
+    found = tree(kind, start, widths, sharing).evaluate(columns)[0]
     assert (found == totals(kind, start, columns)).all()
 
 
@@ -103,19 +103,19 @@ def test_depth_and_registers_grow_with_the_additions_and_not_with_their_square()
 def test_the_more_sums_read_the_same_inputs_the_more_follow_one_another():
     kind = FixedType(12, 12, overflow="SAT")
 
-    def adders(sums):
-        circuit = tree(kind, 0, [8] * 200, sums)
+    def adders(sharing):
+        circuit = tree(kind, 0, [8] * 200, sharing)
         return sum(circuit.nodes[place].op in ("add", "min", "max") for place in circuit.alive())
 
     assert adders(1) > adders(4) > adders(16) == adders(100)
     assert schedule(tree(kind, 0, [8] * 200, 100), 1).depth < 2 * saturating._LONGEST_ROW + 10
 
 
-@pytest.mark.parametrize("overflow", ["SAT", "SAT_SYM", "SAT_ZERO"])
-@pytest.mark.parametrize("rounding", ["TRN", "RND_CONV", "RND_ZERO"])
-@pytest.mark.parametrize("fraction", [0, 2])
+@pytest.mark.parametrize("overflow", OVERFLOW_MODES)
+@pytest.mark.parametrize("rounding", ROUNDING_MODES)
+@pytest.mark.parametrize("fraction", [0, 3])
 def test_sums_of_other_fractions_give_the_bits_of_the_accumulator(overflow, rounding, fraction):
-    """Where each sum is rounded or set to zero, no tree is made of them."""
+    """Whether they are rounded first and joined in a tree, or one after another."""
     kind = FixedType(8, 7, rounding=rounding, overflow=overflow)
     circuit = Circuit()
     addends = [Number(circuit, circuit.input(7, True, -64, 63), fraction) for _ in range(24)]
@@ -128,6 +128,20 @@ def test_sums_of_other_fractions_give_the_bits_of_the_accumulator(overflow, roun
         real = wanted * kind.lsb + column * 2.0**-fraction
         wanted = kind.to_raw(real)
     assert (circuit.evaluate(columns)[0] == wanted).all()
+
+
+@pytest.mark.parametrize("rounding", [mode for mode in ROUNDING_MODES if mode not in sums._TOWARDS_A_SIDE])
+def test_rounding_by_the_sign_before_the_sum_is_seen(rounding, monkeypatch):
+    monkeypatch.setattr(sums, "_TOWARDS_A_SIDE", ROUNDING_MODES)
+    with pytest.raises(AssertionError):
+        test_sums_of_other_fractions_give_the_bits_of_the_accumulator("SAT", rounding, 3)
+
+
+def test_an_average_of_many_pixels_is_a_tree_though_it_is_rounded():
+    circuit = Circuit()
+    addends = [Number(circuit, circuit.input(8, True, -128, 127), 6) for _ in range(600)]
+    circuit.output(summed(addends, FixedType(16, 12), tree=False).place, 16)
+    assert schedule(circuit, 1).depth == 10
 
 
 def saturating_dense(inputs, outputs, overflow):
