@@ -12,6 +12,9 @@ from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.links import Computation, Link, Module, Need, Stream
 from fpgaprune.rtl.number import Number
 
+# A window of more bits has readers all over the device, and gets a register that is near neither them nor the taps.
+_NEAR_BITS = 512
+
 
 @dataclass
 class Chain:
@@ -124,8 +127,8 @@ class Chain:
         parameters = (("COLUMNS", columns), ("FY", factors[0]), ("FX", factors[1]))
         self._module("fp_upsample", after, parameters, need, 0)
 
-    def window(self, size: tuple[int, int], stride: tuple[int, int]) -> None:
-        """Each beat is a window of the image, tap by tap, row by row."""
+    def window(self, size: tuple[int, int], stride: tuple[int, int], many_readers: bool = False) -> None:
+        """Each beat is a window of the image, tap by tap, row by row; each tap has one reader or `many_readers`."""
         rows, columns = self.image()
         if size == (1, 1) and stride == (1, 1):
             return
@@ -133,9 +136,9 @@ class Chain:
         high, wide = (rows - size[0]) // stride[0] + 1, (columns - size[1]) // stride[1] + 1
         after = self._reshaped(high, wide, s.lanes * size[0] * size[1])
         ends = self.need.reshape(rows, columns)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
-        numbers = (rows, columns, *size, *stride)
-        parameters = tuple(zip(("ROWS", "COLUMNS", "KH", "KW", "SH", "SW"), numbers, strict=True))
-        self._module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 2)
+        numbers = (rows, columns, *size, *stride, int(many_readers and after.bits > _NEAR_BITS))
+        parameters = tuple(zip(("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "SPREAD"), numbers, strict=True))
+        self._module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 3)
 
     def accumulate(self) -> None:
         """One beat is left of each sample: the sum of all, lane by lane; exact."""

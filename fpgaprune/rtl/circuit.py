@@ -17,6 +17,7 @@ COSTS = {
     "add": 1,
     "sub": 1,
     "max": 1,
+    "min": 1,
     "clip": 1,
     "inside": 1,
     "less": 1,
@@ -183,6 +184,15 @@ class Circuit:
             return b
         return self._add("max", (a, b), (), max(x.low, y.low), max(x.high, y.high))
 
+    def smaller(self, a: int, b: int) -> int:
+        """The smaller of `a` and `b`."""
+        x, y = self.nodes[a], self.nodes[b]
+        if a == b or x.high <= y.low:
+            return a
+        if y.high <= x.low:
+            return b
+        return self._add("min", (a, b), (), min(x.low, y.low), min(x.high, y.high))
+
     def select(self, condition: int, a: int, b: int) -> int:
         """`a` where `condition` (0 or 1) is 1, else `b`."""
         c, x, y = (self.nodes[i] for i in (condition, a, b))
@@ -253,6 +263,8 @@ class Circuit:
                 result = np.where(args[0] < args[1], 1, 0)
             case "max":
                 result = np.maximum(args[0], args[1])
+            case "min":
+                result = np.minimum(args[0], args[1])
             case "select":
                 result = np.where(args[0].astype(bool), args[1], args[2])
             case _:

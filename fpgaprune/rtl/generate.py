@@ -18,9 +18,9 @@ from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
 from fpgaprune.files import write_bytes
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
-from fpgaprune.rtl.kinds import PAIRED, RULES
+from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, RULES
 from fpgaprune.rtl.layer_text import LayerText, header, layer_text
-from fpgaprune.rtl.links import Need, Stream
+from fpgaprune.rtl.links import Computation, Need, Stream
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.options import Options
 from fpgaprune.rtl.pairing import Pair, pair
@@ -110,18 +110,21 @@ class _Network:
         for name in [source for layer in design.layers for source in layer.inputs] + list(design.outputs):
             self.readers[name] += 1
         self.branches: dict[str, list[_Edge]] = {}
+        self.contexts: dict[str, Context] = {}
 
     def write(self, folder: Path) -> RtlProject:
         entries = [layer for layer in self.design.layers if layer.kind == "Input"]
         beats = max(math.prod(entry.output_shape[:-1]) for entry in entries)
-        steps = {step.layer.name: step for step in steps_of(self.design)}
+        self.contexts = {
+            step.layer.name: Context(step, self.options, self.solver, beats) for step in steps_of(self.design)
+        }
         inputs: list[RtlPort] = []
         outputs: list[RtlPort] = []
         for layer in self.design.layers:
             if layer.kind == "Input":
                 inputs.append(self._entry(layer, len(inputs)))
-            else:
-                self._layer(layer, Context(steps[layer.name], self.options, self.solver, beats))
+            elif layer.name not in self.edges:
+                self._layer(layer)
             self._fork(layer.name)
         for name in self.design.outputs:
             outputs.append(self._exit(name, len(outputs)))
@@ -172,7 +175,8 @@ class _Network:
         self.wires.append(Wire(f"n_{name}", stream.bits))
         return f"n_{name}"
 
-    def _layer(self, layer: LayerSpec, context: Context) -> None:
+    def _layer(self, layer: LayerSpec) -> None:
+        context = self.contexts[layer.name]
         sources = [self._take(name) for name in layer.inputs]
         self.solver.notes.clear()
         met: Pair | None = None
@@ -191,8 +195,26 @@ class _Network:
             head = f"layer {layer.name!r} ({layer.kind}): "
             raise type(error)(message if message.startswith("layer ") else head + message) from error
         chain.renamed(layer.output_shape)
+        names = [layer.name]
+        while (follower := self._follower(names[-1], chain)) is not None:
+            names.append(follower[0])
+            chain = follower[1]
         chain.notes += self.solver.notes
-        self._hand_on(layer, sources, met, chain, {name: need[chain.need - 1] for name, need in needs.items()})
+        edge = self._handed_on(layer, sources, met, chain, {name: need[chain.need - 1] for name, need in needs.items()})
+        self.edges.update(dict.fromkeys(names, edge))
+
+    def _follower(self, name: str, chain: Chain) -> tuple[str, Chain] | None:
+        """The layer behind `name` that is computed with it, and the chain of both; None where there is none."""
+        found = next((layer for layer in self.design.layers if name in layer.inputs), None)
+        follows = self.design[name].kind in FOLLOWED | FOLLOWING and self.readers[name] == 1 and chain.links
+        if found is None or found.kind not in FOLLOWING or not follows:
+            return None
+        both = replace(chain, links=list(chain.links), notes=list(chain.notes))
+        RULES[found.kind](self.contexts[found.name], both)
+        if not all(isinstance(link, Computation) for link in both.links[len(chain.links) - 1 :]):
+            return None
+        both.notes.append(f"{found.name} ({found.kind}) is computed here too, result {found.types['result']}")
+        return found.name, both
 
     def _with_room(
         self, layer: LayerSpec, sources: list[_Edge], met: Pair, together: Mapping[str, Need]
@@ -212,19 +234,18 @@ class _Network:
         self.placed.append(Placed.fifo(name, edge.stream.bits, depth, edge.wire, wire))
         return replace(edge, wire=wire)
 
-    def _hand_on(
+    def _handed_on(
         self, layer: LayerSpec, sources: list[_Edge], met: Pair | None, chain: Chain, needs: dict[str, Need]
-    ) -> None:
+    ) -> _Edge:
         text = self._text(layer, sources, met, chain)
         held = max(edge.held for edge in sources) + chain.held + (text.depth if text else 0)
         if text is None:
             # Nothing is done to the beats: the stream goes on under another name.
-            self.edges[layer.name] = _Edge(sources[0].wire, chain.stream, needs, held)
-            return
+            return _Edge(sources[0].wire, chain.stream, needs, held)
         wire = self._wire(self.names[layer.name], chain.stream)
-        self.edges[layer.name] = _Edge(wire, chain.stream, needs, held)
         name = self.names[layer.name]
         self.placed.append(Placed.layer(name, text.clocked, [edge.wire for edge in sources], wire))
+        return _Edge(wire, chain.stream, needs, held)
 
     def _text(self, layer: LayerSpec, sources: list[_Edge], met: Pair | None, chain: Chain) -> LayerText | None:
         if met is None and not chain.links:

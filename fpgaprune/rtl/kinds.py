@@ -41,5 +41,11 @@ RULES: Mapping[str, Rule] = {
     "ZeroPadding2D": moves.zero_padding,
 }
 
+# Kinds whose work on each value can be done in the pipeline of the products before it, which then needs one queue.
+FOLLOWING = frozenset(
+    {"Activation", "ELU", "HardActivation", "LeakyReLU", "ParametrizedActivation", "PReLU", "ThresholdedReLU"}
+)
+FOLLOWED = frozenset(kind for kind, rule in RULES.items() if rule.__module__ == products.__name__)
+
 # Kinds that read two streams at once.
 PAIRED = ("Concatenate", "Merge")

@@ -14,13 +14,11 @@ from fpgaprune.rtl.schedule import Schedule, schedule
 # A pipeline that has more than so many registers for each bit that leaves it runs freely into a queue, so that no
 # enable must reach them all. Below, the queue would take more than the enable does.
 _FREE_RUNNING = 8
-# So many stages come from an accumulator that saturates, where addend after addend waits for its turn. An addition and
-# its clipping then share a clock: half the stages make a quarter to a half of the registers.
-_LONG = 64
-# Registers between a pixel that comes into a window and the window that leaves.
-_WINDOW_CLOCKS = 2
+_WINDOW = "fp_window"
+# Registers between a pixel that comes into a window and the window that leaves, at most.
+_WINDOW_CLOCKS = 3
 # Modules of hw/rtl that others of them need.
-_NEEDED = {"fp_window": ("fp_line_buffer",), "fp_upsample": ("fp_line_buffer",)}
+_NEEDED = {_WINDOW: ("fp_line_buffer", "fp_taps"), "fp_upsample": ("fp_line_buffer",)}
 
 
 @dataclass(frozen=True)
@@ -90,20 +88,6 @@ def _ports(prefix: str, bits: int, forward: str, backward: str) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class _Made:
-    """A computation and its pipeline."""
-
-    link: Computation
-    plan: Schedule
-
-    @property
-    def runs_freely(self) -> bool:
-        """Whether a queue behind it takes less than an enable of all its registers."""
-        bits = self.plan.register_bits(self.link.circuit) * self.link.copies
-        return self.plan.depth > 0 and bits > _FREE_RUNNING * self.link.after
-
-
 class _Writer:
     """The body of a layer's module as it grows."""
 
@@ -118,6 +102,7 @@ class _Writer:
         self.depth = 0
         self.count = 0
         self._names: set[str] = set()
+        self._plans: dict[int, Schedule] = {}
 
     def row(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
         """`links` one after another behind the stream `start`; the name and bits of the last stream."""
@@ -125,13 +110,19 @@ class _Writer:
         rest = list(links)
         while rest:
             run = [rest.pop(0)]
-            if _is_window(run[0]) and rest and isinstance(rest[0], Computation):
+            freely = self._runs_freely(run[0])
+            while freely and rest and isinstance(rest[0], Computation):
                 run.append(rest.pop(0))
             self.count += 1
             after = f"t{self.count}"
             bits = run[-1].after
             self.body += f"    wire [{bits - 1}:0] {after}_data;\n    wire {after}_valid;\n    wire {after}_ready;\n"
-            self._run(run, name, after)
+            if freely:
+                self._freely(run, name, after)
+            elif isinstance(run[0], Module):
+                self._module(run[0], name, after)
+            else:
+                self._stopping(run[0], name, after)
             name = after
         return name, bits
 
@@ -150,22 +141,17 @@ class _Writer:
             "        .m_data(pair_data), .m_valid(pair_valid), .m_ready(pair_ready)\n    );\n"
         )
 
-    def _run(self, run: Sequence[Link], before: str, after: str) -> None:
-        """One module, one computation, or a window with the computation behind it."""
-        window = run[0] if isinstance(run[0], Module) and _is_window(run[0]) else None
-        if isinstance(run[0], Module) and window is None:
-            self._module(run[0], before, after)
-            return
-        made = _Made(run[-1], self._planned(run[-1])) if isinstance(run[-1], Computation) else None
-        self.clocked = self.clocked or window is not None or (made is not None and made.plan.depth > 0)
-        if window is not None or (made is not None and made.runs_freely):
-            self._freely(window, made, before, after)
-        elif made is not None and made.plan.depth:
-            self._stopping(made.plan.depth, before, after)
-            self._computed(made, f"{after}_ce", f"{before}_data", f"{after}_data")
-        elif made is not None:
-            self.body += f"    assign {after}_valid = {before}_valid;\n    assign {before}_ready = {after}_ready;\n"
-            self._computed(made, "", f"{before}_data", f"{after}_data")
+    def _runs_freely(self, link: Link) -> bool:
+        """Whether `link` never waits, and so nothing behind it either, as far as no module comes."""
+        if isinstance(link, Module):
+            return link.name == _WINDOW
+        plan = self._plan(link)
+        return plan.depth > 0 and plan.register_bits(link.circuit) * link.copies > _FREE_RUNNING * link.after
+
+    def _plan(self, link: Computation) -> Schedule:
+        if id(link) not in self._plans:
+            self._plans[id(link)] = schedule(link.circuit, self.levels)
+        return self._plans[id(link)]
 
     def _module(self, link: Module, before: str, after: str) -> None:
         self.clocked = True
@@ -177,50 +163,57 @@ class _Writer:
             f"        .m_data({after}_data), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
         )
 
-    def _planned(self, link: Computation) -> Schedule:
-        plan = schedule(link.circuit, self.levels)
-        return schedule(link.circuit, max(self.levels, 2)) if plan.depth > _LONG else plan
-
-    def _computed(self, made: _Made, enable: str, arriving: str, leaving: str) -> None:
+    def _computed(self, link: Computation, plan: Schedule, enable: str, arriving: str, leaving: str) -> None:
         """A datapath between two buses; it has a clock where it has an `enable`."""
-        link = made.link
         name = f"{self.module}_{link.role}"
         while name in self._names:
             name += "_again"
         self._names.add(name)
-        self.files.update(datapath(name, link.circuit, made.plan, self.head))
-        clock = f".clk(clk), .ce({enable}), " if enable else ""
+        label = name[len(self.module) + 1 :]
+        self.clocked = self.clocked or plan.depth > 0
+        self.files.update(datapath(name, link.circuit, plan, self.head))
+        clock = f".clk(clk), .ce({enable}), " if plan.depth else ""
         if link.copies == 1:
-            self.body += f"    {name} compute{self.count} ({clock}.in_data({arriving}), .out_data({leaving}));\n"
+            self.body += f"    {name} {label}_i ({clock}.in_data({arriving}), .out_data({leaving}));\n"
             return
         a, b = link.before // link.copies, link.after // link.copies
-        lane = f"lane{self.count}"
+        lane = f"lane_{label}"
         self.body += (
             f"    genvar {lane};\n    generate\n"
-            f"        for ({lane} = 0; {lane} < {link.copies}; {lane} = {lane} + 1) begin : lanes{self.count}\n"
+            f"        for ({lane} = 0; {lane} < {link.copies}; {lane} = {lane} + 1) begin : lanes_{label}\n"
             f"            {name} compute (\n"
             f"                {clock}.in_data({arriving}[{lane}*{a} +: {a}]),\n"
             f"                .out_data({leaving}[{lane}*{b} +: {b}])\n"
             "            );\n        end\n    endgenerate\n"
         )
 
-    def _stopping(self, depth: int, before: str, after: str) -> None:
-        """The control of a pipeline whose registers all wait together while a beat cannot leave."""
-        self.depth += depth
-        self.library.add("fp_pipeline")
-        self.body += (
-            f"    wire {after}_ce;\n    fp_pipeline #(.DEPTH({depth})) control{self.count} (\n"
-            f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
-            f"        .ce({after}_ce), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
-        )
+    def _stopping(self, link: Computation, before: str, after: str) -> None:
+        """A pipeline whose registers all wait together while a beat cannot leave."""
+        plan = self._plan(link)
+        if plan.depth == 0:
+            self.body += f"    assign {after}_valid = {before}_valid;\n    assign {before}_ready = {after}_ready;\n"
+        else:
+            self.depth += plan.depth
+            self.library.add("fp_pipeline")
+            self.body += (
+                f"    wire {after}_ce;\n    fp_pipeline #(.DEPTH({plan.depth})) control{self.count} (\n"
+                f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
+                f"        .ce({after}_ce), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
+            )
+        self._computed(link, plan, f"{after}_ce", f"{before}_data", f"{after}_data")
 
-    def _freely(self, window: Module | None, made: _Made | None, before: str, after: str) -> None:
-        """A window, a computation, or both, which never wait, and the queue in which beats do."""
-        n, depth = self.count, made.plan.depth if made else 0
+    def _freely(self, run: Sequence[Link], before: str, after: str) -> None:
+        """A window and computations, or computations alone, that never wait, and the queue in which beats do."""
+        n = self.count
+        computations = [link for link in run if isinstance(link, Computation)]
+        plans = [self._plan(link) for link in computations]
+        window = run[0] if isinstance(run[0], Module) else None
+        depth = sum(plan.depth for plan in plans)
         through = depth + (_WINDOW_CLOCKS if window else 0)
         # What a beat takes through all of it, and its leave until that is known; a power of two fills memory.
         room = 1 << (through + 2).bit_length()
         self.depth += through + 2
+        self.clocked = True
         self.library.update(("fp_credit", "fp_fifo"))
         self.body += (
             f"    wire {after}_enters;\n    wire {after}_skipped;\n    wire unused_{after}_taken;\n"
@@ -241,10 +234,11 @@ class _Writer:
                 f"        .m_data({after}_window), .m_valid({after}_whole), .skipped({after}_skipped)\n    );\n"
             )
             data, valid = f"{after}_window", f"{after}_whole"
-        if made is not None:
-            self.body += f"    wire [{made.link.after - 1}:0] {after}_made;\n"
-            self._computed(made, "1'b1" if depth else "", data, f"{after}_made")
-            data = f"{after}_made"
+        for number, (link, plan) in enumerate(zip(computations, plans, strict=True)):
+            made = f"{after}_made{number or ''}"
+            self.body += f"    wire [{link.after - 1}:0] {made};\n"
+            self._computed(link, plan, "1'b1", data, made)
+            data = made
         if depth:
             self.library.add("fp_delay")
             self.body += (
@@ -253,17 +247,12 @@ class _Writer:
                 f"        .clk(clk), .rst(rst), .in({valid}), .out({after}_leaves)\n    );\n"
             )
             valid = f"{after}_leaves"
-        bits = made.link.after if made else window.after if window else 0
         self.body += (
-            f"    fp_fifo #(.WIDTH({bits}), .DEPTH({room})) queue{n} (\n"
+            f"    fp_fifo #(.WIDTH({run[-1].after}), .DEPTH({room})) queue{n} (\n"
             f"        .clk(clk), .rst(rst),\n"
             f"        .s_data({data}), .s_valid({valid}), .s_ready(unused_{after}_taken),\n"
             f"        .m_data({after}_data), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
         )
-
-
-def _is_window(link: Link) -> bool:
-    return isinstance(link, Module) and link.name == "fp_window"
 
 
 def _parameters(link: Module) -> str:

@@ -63,9 +63,10 @@ def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
             expression = _inside(args[0], circuit.nodes[node.args[0]], width, *node.params)
         case "less":
             expression = f"{{1'b0, {args[0]} < {args[1]}}}"
-        case "max":
-            expression = f"({args[0]} < {args[1]}) ? {_fitted(args[1], circuit, node.args[1], width)} : "
-            expression += _fitted(args[0], circuit, node.args[0], width)
+        case "max" | "min":
+            fitted = [_fitted(text, circuit, arg, width) for text, arg in zip(args, node.args, strict=True)]
+            smaller, larger = fitted if node.op == "min" else fitted[::-1]
+            expression = f"({args[0]} < {args[1]}) ? {smaller} : {larger}"
         case "select":
             expression = f"{args[0]}[0] ? {args[1]} : {args[2]}"
         case _:

@@ -85,6 +85,12 @@ class Number:
         """Raw value brought between `low` and `high`."""
         return self.on(self.circuit.clip(self.place, low, high))
 
+    def between(self, low: Number, high: Number) -> Number:
+        """Raw value brought between those of `low` and `high`, which has the same fraction and is never below `low`."""
+        if low.low == low.high and high.low == high.high:
+            return self.clipped(low.low, high.low)
+        return self.on(self.circuit.smaller(self.circuit.larger(self.place, low.place), high.place))
+
     def looked_up(self, table: Sequence[int], fraction: int) -> Number:
         """The entry of `table`, raw integers of `fraction`, at this number's raw value."""
         return Number(self.circuit, self.circuit.rom(self.place, table), fraction)
@@ -112,20 +118,10 @@ class Number:
 
     def into(self, kind: FixedType) -> Number:
         """Assigned to a variable of type `kind`: rounded, then brought into range."""
-        return self._rounded(kind)._overflowed(kind)
+        return self.rounded(kind)._overflowed(kind)
 
-    def fits(self, kind: FixedType) -> bool:
-        """True if assigning to `kind` can change no number."""
-        if self.fraction > kind.fraction:
-            return False
-        shift = kind.fraction - self.fraction
-        return kind.raw_min <= self.low << shift and self.high << shift <= kind.raw_max
-
-    def _aligned(self, other: Number) -> tuple[int, int, int]:
-        fraction = max(self.fraction, other.fraction)
-        return fraction, fraction - self.fraction, fraction - other.fraction
-
-    def _rounded(self, kind: FixedType) -> Number:
+    def rounded(self, kind: FixedType) -> Number:
+        """With the fraction of `kind` and rounded as it says; beyond its range as well."""
         drop = self.fraction - kind.fraction
         if drop <= 0:
             return self.at_fraction(kind.fraction)
@@ -148,6 +144,17 @@ class Number:
             odd = c.wrap(c.shr(place, drop), 1, signed=False)
             place = c.add(place, c.add(c.const(half - 1), odd))
         return Number(c, c.shr(place, drop), kind.fraction)
+
+    def fits(self, kind: FixedType) -> bool:
+        """True if assigning to `kind` can change no number."""
+        if self.fraction > kind.fraction:
+            return False
+        shift = kind.fraction - self.fraction
+        return kind.raw_min <= self.low << shift and self.high << shift <= kind.raw_max
+
+    def _aligned(self, other: Number) -> tuple[int, int, int]:
+        fraction = max(self.fraction, other.fraction)
+        return fraction, fraction - self.fraction, fraction - other.fraction
 
     def _overflowed(self, kind: FixedType) -> Number:
         c, low, high = self.circuit, kind.raw_min, kind.raw_max

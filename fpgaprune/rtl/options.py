@@ -19,7 +19,7 @@ class Options:
         adders: how products with constants become adders: `shared` (common pairs of digits are added once), `plain`
             (a tree for each output), `da4ml` (its solver; needs the package and minutes on its first use).
         levels: adder levels between two registers. One gives the highest clock, and on an ECP5 the fewest LUTs; more
-            give fewer registers and a shorter latency. A chain of more than 64 stages has at least two.
+            give fewer registers and a shorter latency.
         fold: for a Dense layer by name, in how many clocks its products are made, weights in memory; 1 is at once.
         parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded.
         cache: folder in which solved adders are kept by content; none unless given.

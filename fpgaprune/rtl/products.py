@@ -58,7 +58,7 @@ def depthwise(context: Context, chain: Chain) -> None:
 def _window(context: Context, chain: Chain) -> None:
     windows = Windows.of(context.step, "filt")
     chain.pad(windows.pad, 0)
-    chain.window(windows.size, windows.stride)
+    chain.window(windows.size, windows.stride, many_readers=True)
 
 
 def _weights(context: Context, matrix: NDArray[np.int64]) -> Weights:

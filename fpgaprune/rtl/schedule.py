@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fpgaprune.rtl.circuit import COSTS, Circuit
+from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.retime import fewest_registers
+from fpgaprune.rtl.timing import Timing
 
 
 @dataclass(frozen=True)
@@ -21,41 +23,32 @@ class Schedule:
     depth: int
     delays: dict[int, int]
 
+    @classmethod
+    def of(cls, circuit: Circuit, stage: dict[int, int], depth: int) -> Schedule:
+        """The schedule with these stages; constants are read in any."""
+        stage = {place: stage.get(place, 0) for place in circuit.alive()}
+        delays: dict[int, int] = {}
+
+        def read(place: int, when: int) -> None:
+            if circuit.nodes[place].op != "const":
+                delays[place] = max(delays.get(place, 0), when - stage[place])
+
+        for place, when in stage.items():
+            for arg in circuit.nodes[place].args:
+                read(arg, when)
+        for place, _ in circuit.outputs:
+            read(place, depth)
+        return cls(stage, depth, delays)
+
     def register_bits(self, circuit: Circuit) -> int:
         """Bits of all registers of `circuit`."""
         return sum(delay * circuit.nodes[place].width for place, delay in self.delays.items())
 
 
 def schedule(circuit: Circuit, levels: int) -> Schedule:
-    """The stages of `circuit` with a register after every `levels` adder levels, each as early as it can be."""
-    stage: dict[int, int] = {}
-    # From which stage on a value is read, and the levels that it takes of that one.
-    ready: dict[int, int] = {}
-    used: dict[int, int] = {}
-    alive = circuit.alive()
-    for place in alive:
-        node = circuit.nodes[place]
-        first = max((ready[arg] for arg in node.args), default=0)
-        before = max((used[arg] for arg in node.args if ready[arg] == first), default=0)
-        cost = COSTS.get(node.op, 0)
-        if before and before + cost > levels and cost:
-            first, before = first + 1, 0
-        stage[place], ready[place], used[place] = first, first, before + cost
-        if node.op == "rom":
-            # A block memory takes the first register in, and its output is late: it gets a second one.
-            ready[place], used[place] = first + 2, 0
-    computes = any(circuit.nodes[place].op in COSTS for place in alive)
-    last = max(stage.values(), default=0)
-    depth = last + 1 if computes else 0
-    delays: dict[int, int] = {}
+    """The stages of `circuit` with a register after every `levels` adder levels.
 
-    def read(place: int, when: int) -> None:
-        if circuit.nodes[place].op != "const":
-            delays[place] = max(delays.get(place, 0), when - stage[place])
-
-    for place in alive:
-        for arg in circuit.nodes[place].args:
-            read(arg, stage[place])
-    for place, _ in circuit.outputs:
-        read(place, depth)
-    return Schedule(stage, depth, delays)
+    As few stages as can be, and as few register bits as so many stages can have.
+    """
+    timing = Timing.of(circuit, levels)
+    return Schedule.of(circuit, fewest_registers(circuit, timing), timing.depth)

@@ -2,7 +2,8 @@
 
 Where the accumulator keeps every bit of an addend and either cannot overflow or wraps, any order gives the same
 bits, so shared adders and balanced trees may be used. Where it rounds each product but wraps, the products are
-rounded one by one and added in a tree. Where it saturates, each addition is done in the template's order.
+rounded one by one and added in a tree. Where it saturates, each addition is done in the template's order, or gives the
+bits of that.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ from fpgaprune.errors import RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.saturating import saturated
 
-# Products that are added one after another; each takes a clock or more.
-_LONGEST_CHAIN = 4096
+# Numbers that are added one after another: they wait in registers, a bit for each pair of them and more.
+_LONGEST_CHAIN = 512
+# They round towards a side, so that a whole number added before or after changes nothing.
+_TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")
 
 Solver = Callable[[NDArray[np.int64], int, int], AdderGraph]
 
@@ -93,6 +97,8 @@ def summed(addends: Sequence[Number], accum: FixedType, tree: bool) -> Number:
     """The sum in `accum`: balanced, as `nnet::reduce` adds, if `tree`, else one after another from zero."""
     if tree:
         addends = [addend.into(accum) for addend in addends]
+    elif accum.rounding in _TOWARDS_A_SIDE:
+        addends = [addend.rounded(accum) for addend in addends]
     shifts = [accum.fraction - addend.fraction for addend in addends]
     if min(shifts) >= 0:
         low = sum(min(a.low, 0) << s for a, s in zip(addends, shifts, strict=True))
@@ -101,12 +107,7 @@ def summed(addends: Sequence[Number], accum: FixedType, tree: bool) -> Number:
             return balanced(addends).into(accum)
     if tree:
         return _cast_tree(addends, accum)
-    if len(addends) > _LONGEST_CHAIN:
-        raise RtlError(_too_long(len(addends), accum))
-    total = Number.constant(addends[0].circuit, 0, accum.fraction)
-    for addend in addends:
-        total = (total + addend).into(accum)
-    return total
+    return _one_after_another(Number.constant(addends[0].circuit, 0, accum.fraction), addends, accum, sums=1)
 
 
 def balanced(addends: Sequence[Number]) -> Number:
@@ -156,19 +157,22 @@ def _in_order(values: Sequence[Number], weights: Weights, outputs: list[int], so
         if accum.overflow == "WRAP" or (accum.raw_min <= low and high <= accum.raw_max):
             found[output] = balanced([total, *addends]).into(accum)
             continue
-        if len(addends) > _LONGEST_CHAIN:
-            raise RtlError(_too_long(len(addends), accum))
-        for addend in addends:
-            total = (total + addend).into(accum)
-        found[output] = total
+        found[output] = _one_after_another(total, addends, accum, len(outputs))
     return found
 
 
-def _too_long(count: int, accum: FixedType) -> str:
-    return (
-        f"{count} products are added one after another, for the accumulator {accum} saturates; the Verilog adds at "
-        f"most {_LONGEST_CHAIN} so: widen the accumulator"
-    )
+def _one_after_another(total: Number, addends: Sequence[Number], accum: FixedType, sums: int) -> Number:
+    """`total` after each of `addends` was added and assigned to `accum`, in order; one of `sums` of the same inputs."""
+    if accum.overflow != "SAT_ZERO" and all(addend.fraction <= accum.fraction for addend in addends):
+        return saturated(total, addends, accum, sums)
+    if len(addends) > _LONGEST_CHAIN:
+        raise RtlError(
+            f"{len(addends)} numbers are added one after another, for the accumulator {accum} rounds or is set to zero "
+            f"after each; the Verilog adds at most {_LONGEST_CHAIN} so: widen the accumulator"
+        )
+    for addend in addends:
+        total = (total + addend).into(accum)
+    return total
 
 
 def _products(values: Sequence[Number], pairs: Sequence[tuple[int, int]], solve: Solver) -> list[Number]:

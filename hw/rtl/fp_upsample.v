@@ -43,12 +43,14 @@ module fp_upsample #(
     assign m_valid = s_valid | ~fresh;
     assign s_ready = fresh & last_copy & m_ready;
 
+    wire unused_inside;
     fp_line_buffer #(.WIDTH(WIDTH), .DEPTH(COLUMNS)) row (
         .clk(clk),
         .rst(rst),
         .ce(leave & last_copy),
         .in_data(m_data),
-        .out_data(again)
+        .out_data(again),
+        .inside(unused_inside)
     );
 
     always @(posedge clk) begin

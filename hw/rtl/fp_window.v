@@ -1,7 +1,8 @@
 // Every KH x KW window of an image that arrives pixel by pixel, row by row, at strides SH and SW.
 // Tap (r, c) of a window lies at bits [(r * KW + c) * WIDTH +: WIDTH]. Windows do not cross the image's edges.
-// It never waits: a pixel comes in at every clock with `s_valid`, and two clocks later either its window leaves or, a
-// clock before, the pixel is reported as `skipped`. So all taps move by a register that does nothing else.
+// It never waits: a pixel comes in at any clock with `s_valid`; two clocks later its window leaves, or a clock after it
+// came it is reported as `skipped`. With SPREAD windows leave a clock later, from registers that need be near nothing but
+// their readers. SLICE bits of a pixel each have their own line buffers; 36 fill a block memory, and distributed ones.
 // Counters have the bits that their limits need, and limits are integers: the widths differ on purpose.
 /* verilator lint_off WIDTHEXPAND */
 /* verilator lint_off WIDTHTRUNC */
@@ -12,14 +13,16 @@ module fp_window #(
     parameter KH = 3,
     parameter KW = 3,
     parameter SH = 1,
-    parameter SW = 1
+    parameter SW = 1,
+    parameter SPREAD = 0,
+    parameter SLICE = 36
 ) (
     input wire clk,
     input wire rst,
     input wire [WIDTH-1:0] s_data,
     input wire s_valid,
     output wire [KH*KW*WIDTH-1:0] m_data,
-    output reg m_valid,
+    output wire m_valid,
     output wire skipped
 );
     // Bits that hold `value`, at least one.
@@ -34,41 +37,50 @@ module fp_window #(
         end
     endfunction
 
-    reg [WIDTH-1:0] pixel;
+    wire [KH*KW*WIDTH-1:0] window;
     reg moves;
     reg whole;
+    reg leaves;
     assign skipped = moves & ~whole;
 
-    // What arrives now in the lowest row of the window, and above it what arrived whole lines ago.
-    wire [KH*WIDTH-1:0] arriving;
-    assign arriving[(KH-1)*WIDTH +: WIDTH] = pixel;
-
-    genvar row;
     generate
-        for (row = 0; row < KH; row = row + 1) begin : rows
-            if (row < KH - 1) begin : line
-                fp_line_buffer #(.WIDTH(WIDTH), .DEPTH(COLUMNS)) line_buffer (
-                    .clk(clk),
-                    .rst(rst),
-                    .ce(moves),
-                    .in_data(arriving[(row+1)*WIDTH +: WIDTH]),
-                    .out_data(arriving[row*WIDTH +: WIDTH])
-                );
+        if (SPREAD != 0) begin : spread
+            reg [KH*KW*WIDTH-1:0] again;
+            reg later;
+            assign m_data = again;
+            assign m_valid = later;
+            always @(posedge clk) begin
+                again <= window;
+                later <= leaves & ~rst;
             end
-            reg [KW*WIDTH-1:0] taps;
-            assign m_data[row*KW*WIDTH +: KW*WIDTH] = taps;
-            if (KW == 1) begin : narrow
-                always @(posedge clk) begin
-                    if (moves) begin
-                        taps <= arriving[row*WIDTH +: WIDTH];
-                    end
-                end
-            end else begin : wide
-                always @(posedge clk) begin
-                    if (moves) begin
-                        taps <= {arriving[row*WIDTH +: WIDTH], taps[KW*WIDTH-1:WIDTH]};
-                    end
-                end
+        end else begin : direct
+            assign m_data = window;
+            assign m_valid = leaves;
+        end
+    endgenerate
+
+    genvar slice;
+    genvar tap;
+    generate
+        for (slice = 0; slice < WIDTH; slice = slice + SLICE) begin : slices
+            wire [KH*KW*((slice + SLICE < WIDTH) ? SLICE : WIDTH - slice)-1:0] taps;
+            fp_taps #(
+                .WIDTH((slice + SLICE < WIDTH) ? SLICE : WIDTH - slice),
+                .COLUMNS(COLUMNS),
+                .KH(KH),
+                .KW(KW),
+                .PHASE(slice / SLICE)
+            ) part (
+                .clk(clk),
+                .rst(rst),
+                .in_data(s_data[slice +: (slice + SLICE < WIDTH) ? SLICE : WIDTH - slice]),
+                .in_valid(s_valid),
+                .out_data(taps)
+            );
+            for (tap = 0; tap < KH * KW; tap = tap + 1) begin : each
+                assign window[tap*WIDTH+slice +: (slice + SLICE < WIDTH) ? SLICE : WIDTH - slice] =
+                    taps[tap*((slice + SLICE < WIDTH) ? SLICE : WIDTH - slice)
+                        +: (slice + SLICE < WIDTH) ? SLICE : WIDTH - slice];
             end
         end
     endgenerate
@@ -82,10 +94,9 @@ module fp_window #(
     wire last_row = line_number == ROWS - 1;
 
     always @(posedge clk) begin
-        pixel <= s_data;
         moves <= s_valid & ~rst;
         whole <= (columns_to_go == 0) & (rows_to_go == 0);
-        m_valid <= moves & whole & ~rst;
+        leaves <= moves & whole & ~rst;
         if (rst) begin
             column <= 0;
             line_number <= 0;

@@ -55,10 +55,10 @@ def windows(x, rows, columns, size, stride):
     return np.array(found)
 
 
-def window_bench(rows, columns, lanes, size, stride):
+def window_bench(rows, columns, lanes, size, stride, extra=""):
     parameters = (
         f".WIDTH({6 * lanes}), .ROWS({rows}), .COLUMNS({columns}), .KH({size[0]}), .KW({size[1]}), "
-        f".SH({stride[0]}), .SW({stride[1]})"
+        f".SH({stride[0]}), .SW({stride[1]}){extra}"
     )
     count = ((rows - size[0]) // stride[0] + 1) * ((columns - size[1]) // stride[1] + 1)
     text = f"""\
@@ -131,10 +131,11 @@ def credit_bench(depth, room):
 # Each beat leaves together with what the line buffer holds then.
 LINE = """\
     wire {name}_ce = {0}_valid & {0}_ready;
+    wire {name}_inside;
     reg {name}_full;
     reg [5:0] {name}_now;
     fp_line_buffer #(.WIDTH(6), .DEPTH(DEPTH_HERE)) {name} (.clk(clk), .rst(rst), .ce({name}_ce), .in_data({0}_data),
-        .out_data({1}_data[11:6]));
+        .out_data({1}_data[11:6]), .inside({name}_inside));
     assign {1}_data[5:0] = {name}_now;
     assign {0}_ready = {1}_ready | ~{name}_full;
     assign {1}_valid = {name}_full;
@@ -179,6 +180,8 @@ BENCHES = {
     "fp_line_buffer_2": Bench(LINE.replace("DEPTH_HERE", "2"), [(6, 1)], [(6, 2)], None),
     "fp_window": window_bench(5, 4, 2, (3, 2), (1, 1)),
     "fp_window_strided": window_bench(7, 6, 1, (2, 3), (3, 2)),
+    "fp_window_spread": window_bench(5, 4, 2, (3, 2), (1, 1), ", .SPREAD(1), .SLICE(5)"),
+    "fp_window_sliced": window_bench(6, 2, 2, (3, 2), (1, 1), ", .SLICE(3)"),
     "fp_window_row": window_bench(1, 7, 1, (1, 3), (1, 2)),
     "fp_window_column": window_bench(5, 1, 2, (3, 1), (2, 1)),
     "fp_window_sparse": window_bench(5, 5, 1, (1, 1), (2, 3)),
@@ -269,8 +272,8 @@ def bench(tmp_path_factory):
 
 def test_every_module_has_a_bench():
     modules = {path.stem for path in hardware_path("rtl").glob("*.v")}
-    # The delay stands in the bench of what it belongs to.
-    assert modules - {"fp_delay"} <= set(BENCHES)
+    # These stand in the benches of what they belong to.
+    assert modules - {"fp_delay", "fp_taps"} <= set(BENCHES)
 
 
 @pytest.mark.parametrize(

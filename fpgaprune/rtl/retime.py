@@ -1,0 +1,100 @@
+"""`fewest_registers`: the stages of a circuit that need the fewest register bits at the same depth.
+
+A value lives from its own stage to that of its last reader, and takes its width in registers for each stage. The sum
+of that over all values is an L-natural-convex function of the stages, which has a strict way down as long as it is not
+at its minimum: a set of values that all move one stage later (K. Murota, Discrete Convex Analysis, 2003, chapter 10).
+The best such set is a minimum cut, and the smallest of the best is unique, so the same circuit has the same stages
+everywhere. That a register which several readers share is counted once is as in C. Leiserson and J. Saxe, Retiming
+Synchronous Circuitry, 1991.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.timing import Timing
+
+Ints = NDArray[np.int64]
+
+
+def fewest_registers(circuit: Circuit, timing: Timing) -> dict[int, int]:
+    """A stage for each value, within `timing`; no other choice takes fewer register bits."""
+    lives = _Lives(circuit, timing)
+    stage = np.array(list(timing.first.values()), np.int64)
+    while timing.depth:
+        later = lives.best_to_move(stage)
+        if not later.any():
+            break
+        stage[later] += lives.stages_alike(stage, later)
+    return dict(zip(timing.first, stage.tolist(), strict=True))
+
+
+class _Lives:
+    """How long the values of a circuit are kept, as arrays; a value is its place among those of the timing.
+
+    Attributes:
+        width: of each value. last: its latest stage. leaves: whether it is read at the end of the pipeline.
+        gaps: rows earlier value, later value, stages between them at least.
+        reads: rows value, reader.
+    """
+
+    def __init__(self, circuit: Circuit, timing: Timing) -> None:
+        number = {place: n for n, place in enumerate(timing.first)}
+        leaving = {place for place, _ in circuit.outputs}
+        pairs = {(number[arg], number[p]) for p in number for arg in circuit.nodes[p].args if arg in number}
+        self.width = np.array([circuit.nodes[place].width for place in number], np.int64)
+        self.last = np.array([timing.last[place] for place in number], np.int64)
+        self.leaves = np.array([place in leaving for place in number], np.bool_)
+        self.depth = timing.depth
+        self.gaps = np.array([(number[a], number[b], gap) for (a, b), gap in timing.gaps.items()], np.int64)
+        self.gaps = self.gaps.reshape(-1, 3).T
+        self.reads = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
+
+    def ends(self, stage: Ints) -> Ints:
+        """The stage in which each value is read last."""
+        found = np.where(self.leaves, self.depth, stage)
+        np.maximum.at(found, self.reads[0], stage[self.reads[1]])
+        return found
+
+    def best_to_move(self, stage: Ints) -> NDArray[np.bool_]:
+        """The smallest set of values that saves the most bits by moving one stage later; none where none saves any.
+
+        Values on the source's side of the cut move, and so do the ends of lives on that side. A value that stays costs
+        its width, and so does an end that moves; what must move along is tied by more than everything costs.
+        """
+        # Loading it takes longer than most circuits do.
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+        count = len(stage)
+        value, end, source, sink = np.arange(count), np.arange(count, 2 * count), 2 * count, 2 * count + 1
+        behind, ahead, gap = self.gaps
+        tight = stage[ahead] - stage[behind] == gap
+        read, reader = self.reads[:, (stage[self.reads[1]] == self.ends(stage)[self.reads[0]])]
+        reader = reader[~self.leaves[read]]
+        read = read[~self.leaves[read]]
+        stuck = np.flatnonzero(stage == self.last)
+        starts = np.concatenate([np.full(count, source), end, behind[tight], reader, stuck])
+        stops = np.concatenate([value, np.full(count, sink), ahead[tight], end[read], np.full(len(stuck), sink)])
+        tied = np.full(len(starts) - 2 * count, self.width.sum() + 1)
+        bits = np.concatenate([self.width, self.width, tied]).astype(np.int32)
+        network = csr_matrix((bits, (starts, stops)), shape=(2 * count + 2, 2 * count + 2))
+        room = network - maximum_flow(network, source, sink).flow
+        room.eliminate_zeros()
+        reached = breadth_first_order(room, source, return_predecessors=False)
+        moved = np.zeros(2 * count + 2, np.bool_)
+        moved[reached] = True
+        return moved[:count]
+
+    def stages_alike(self, stage: Ints, later: NDArray[np.bool_]) -> int:
+        """By how many stages `later` can move so that each of them saves as much as the first."""
+        behind, ahead, gap = self.gaps
+        apart = (stage[ahead] - stage[behind] - gap)[later[behind] & ~later[ahead]]
+        read, reader = self.reads
+        ends = self.ends(stage)
+        moving = np.zeros(len(stage), np.bool_)
+        moving[read[later[reader] & (stage[reader] == ends[read])]] = True
+        until_last = (ends[read] - stage[reader])[later[reader] & ~moving[read]]
+        return int(min(part.min(initial=self.depth) for part in (self.last[later] - stage[later], apart, until_last)))

@@ -1,0 +1,70 @@
+"""`Timing`: the earliest stage of each value of a circuit, and what every other choice of stages must keep to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fpgaprune.rtl.circuit import COSTS, Circuit
+
+# A block memory takes the first register in, and its output is late: it gets a second one.
+_MEMORY_STAGES = 2
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Which stages the values of a circuit can be computed in; constants have none.
+
+    Stages that keep to `last` and `gaps` have at most as many adder levels between two registers as the earliest ones:
+    an operation comes a stage later than an operand in whose stage it has no room at the earliest.
+
+    Attributes:
+        first: the earliest stage of each value that is needed, operands before users; inputs arrive in stage 0.
+        last: the latest stage in which what leaves still does so behind `depth` registers.
+        depth: registers between input and output; 0 where nothing is computed.
+        gaps: for an earlier and a later value, how many stages lie between them at least.
+    """
+
+    first: Mapping[int, int]
+    last: Mapping[int, int]
+    depth: int
+    gaps: Mapping[tuple[int, int], int]
+
+    @classmethod
+    def of(cls, circuit: Circuit, levels: int) -> Timing:
+        """The timing of `circuit` with a register after every `levels` adder levels."""
+        nodes = circuit.nodes
+        places = [place for place in circuit.alive() if nodes[place].op != "const"]
+        first: dict[int, int] = {}
+        # Levels of its stage that a value takes, with those of its operands there; a memory's end with its stage.
+        used: dict[int, int] = {}
+        # What a value is behind all wiring: that is what takes levels.
+        origin: dict[int, int] = {}
+        gaps: dict[tuple[int, int], int] = {}
+        for place in places:
+            node = nodes[place]
+            args = [arg for arg in node.args if nodes[arg].op != "const"]
+            ready = {arg: first[arg] + (_MEMORY_STAGES if nodes[arg].op == "rom" else 0) for arg in args}
+            first[place] = max(ready.values(), default=0)
+            before = max((used[arg] for arg in args if ready[arg] == first[place]), default=0)
+            cost = COSTS.get(node.op, 0)
+            if cost and before and before + cost > levels:
+                first[place] += 1
+                before = 0
+            used[place] = 0 if node.op == "rom" else before + cost
+            origin[place] = origin[args[0]] if args and not cost else place
+            for arg in args:
+                gaps[arg, place] = ready[arg] - first[arg]
+            for source in {origin[arg] for arg in args if cost}:
+                if used[source] and used[source] + cost > before + cost:
+                    gaps[source, place] = max(1, gaps.get((source, place), 0))
+        computes = any(nodes[place].op in COSTS for place in places)
+        depth = max(first.values(), default=0) + 1 if computes else 0
+        leaving = {place for place, _ in circuit.outputs}
+        last = {}
+        for place in places:
+            op = nodes[place].op
+            last[place] = 0 if op == "input" else depth - 1 if op in COSTS else depth
+            if op == "rom" and place in leaving:
+                last[place] = max(first[place], depth - _MEMORY_STAGES)
+        return cls(first, last, depth, gaps)
