@@ -200,7 +200,9 @@ class _Network:
             names.append(follower[0])
             chain = follower[1]
         chain.notes += self.solver.notes
-        edge = self._handed_on(layer, sources, met, chain, {name: need[chain.need - 1] for name, need in needs.items()})
+        edge = self._handed_on(
+            layer, names[-1], sources, met, chain, {name: need[chain.need - 1] for name, need in needs.items()}
+        )
         self.edges.update(dict.fromkeys(names, edge))
 
     def _follower(self, name: str, chain: Chain) -> tuple[str, Chain] | None:
@@ -235,9 +237,9 @@ class _Network:
         return replace(edge, wire=wire)
 
     def _handed_on(
-        self, layer: LayerSpec, sources: list[_Edge], met: Pair | None, chain: Chain, needs: dict[str, Need]
+        self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain, needs: dict[str, Need]
     ) -> _Edge:
-        text = self._text(layer, sources, met, chain)
+        text = self._text(layer, last, sources, met, chain)
         held = max(edge.held for edge in sources) + chain.held + (text.depth if text else 0)
         if text is None:
             # Nothing is done to the beats: the stream goes on under another name.
@@ -247,7 +249,10 @@ class _Network:
         self.placed.append(Placed.layer(name, text.clocked, [edge.wire for edge in sources], wire))
         return _Edge(wire, chain.stream, needs, held)
 
-    def _text(self, layer: LayerSpec, sources: list[_Edge], met: Pair | None, chain: Chain) -> LayerText | None:
+    def _text(
+        self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain
+    ) -> LayerText | None:
+        """The module of `layer` and of those up to `last` that are computed with it; None where it does nothing."""
         if met is None and not chain.links:
             return None
         rows = [before.links for before in met.befores] if met else [[]]
@@ -258,7 +263,15 @@ class _Network:
         shapes = f"{' and '.join(_shape(edge.stream.shape) for edge in sources)} -> {_shape(layer.output_shape)}"
         types = {role: str(kind) for role, kind in layer.types.items()}
         head = header(_head(self.design, layer, shapes, types, chain))
-        text = layer_text(self.names[layer.name], ports, met.module if met else None, chain, self.options.levels, head)
+        text = layer_text(
+            self.names[layer.name],
+            ports,
+            met.module if met else None,
+            chain,
+            self.options.levels,
+            any(_pads(reader) for reader in self.design.layers if last in reader.inputs),
+            head,
+        )
         files = sorted(f"{FOLDER}/{name}" for name in (*text.files, *(f"{module}.v" for module in text.library)))
         self.layers.append(
             RtlLayer(
@@ -307,6 +320,11 @@ class _Network:
                 stale.unlink()
         project.save()
         return project
+
+
+def _pads(layer: LayerSpec) -> bool:
+    sides = ("pad_top", "pad_bottom", "pad_left", "pad_right")
+    return layer.kind.startswith("ZeroPadding") or any(layer.attributes.get(side) for side in sides)
 
 
 def _shape(shape: tuple[int, ...]) -> str:

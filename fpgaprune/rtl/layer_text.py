@@ -17,6 +17,8 @@ _FREE_RUNNING = 8
 _WINDOW = "fp_window"
 # Registers between a pixel that comes into a window and the window that leaves, at most.
 _WINDOW_CLOCKS = 3
+# Beats that wait while padding puts its values between them, so that the pixels behind keep coming.
+_PAUSE = 8
 # Modules of hw/rtl that others of them need.
 _NEEDED = {_WINDOW: ("fp_line_buffer", "fp_taps"), "fp_upsample": ("fp_line_buffer",)}
 
@@ -50,6 +52,7 @@ def layer_text(
     meeting: Module | None,
     chain: Chain,
     levels: int,
+    reader_pauses: bool,
     head: str,
 ) -> LayerText:
     """The module of a layer.
@@ -60,9 +63,10 @@ def layer_text(
         meeting: the module in which two streams meet.
         chain: the modules behind that.
         levels: adder levels between two registers.
+        reader_pauses: whether what reads the layer stops now and then, as padding does.
         head: the comment at the top of each file.
     """
-    writer = _Writer(module, levels, head)
+    writer = _Writer(module, levels, _PAUSE if reader_pauses else 0, head)
     ends = [writer.row(links, prefix, bits) for prefix, bits, links in ports]
     if meeting is not None:
         writer.meet(meeting, ends[0][0], ends[1][0])
@@ -91,9 +95,10 @@ def _ports(prefix: str, bits: int, forward: str, backward: str) -> list[str]:
 class _Writer:
     """The body of a layer's module as it grows."""
 
-    def __init__(self, module: str, levels: int, head: str) -> None:
+    def __init__(self, module: str, levels: int, slack: int, head: str) -> None:
         self.module = module
         self.levels = levels
+        self.slack = slack
         self.head = head
         self.body = ""
         self.files: dict[str, str] = {}
@@ -210,14 +215,13 @@ class _Writer:
         window = run[0] if isinstance(run[0], Module) else None
         depth = sum(plan.depth for plan in plans)
         through = depth + (_WINDOW_CLOCKS if window else 0)
-        # What a beat takes through all of it, and its leave until that is known; a power of two fills memory.
-        room = 1 << (through + 2).bit_length()
+        waiting = _queue_depth(through, window, self.slack)
         self.depth += through + 2
         self.clocked = True
         self.library.update(("fp_credit", "fp_fifo"))
         self.body += (
             f"    wire {after}_enters;\n    wire {after}_skipped;\n    wire unused_{after}_taken;\n"
-            f"    fp_credit #(.ROOM({room})) control{n} (\n"
+            f"    fp_credit #(.ROOM({waiting + 1})) control{n} (\n"
             f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
             f"        .enters({after}_enters), .freed({after}_valid & {after}_ready),\n"
             f"        .skipped({after}_skipped)\n    );\n"
@@ -248,11 +252,25 @@ class _Writer:
             )
             valid = f"{after}_leaves"
         self.body += (
-            f"    fp_fifo #(.WIDTH({run[-1].after}), .DEPTH({room})) queue{n} (\n"
+            f"    fp_fifo #(.WIDTH({run[-1].after}), .DEPTH({waiting})) queue{n} (\n"
             f"        .clk(clk), .rst(rst),\n"
             f"        .s_data({data}), .s_valid({valid}), .s_ready(unused_{after}_taken),\n"
             f"        .m_data({after}_data), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
         )
+
+
+def _queue_depth(through: int, window: Module | None, slack: int) -> int:
+    """Beats that wait behind what takes `through` clocks, so that one may enter every clock; the exit holds one more.
+
+    A beat has its place from when it enters until three clocks after it has gone through; of a row of pixels, those
+    that complete no window give theirs back at once. `slack` more wait for a reader that pauses. A power of two fills
+    memory.
+    """
+    places = through + 3
+    if window is not None:
+        of = {name: int(value) for name, value in window.parameters}
+        places = -(-places * ((of["COLUMNS"] - of["KW"]) // of["SW"] + 1) // of["COLUMNS"])
+    return 1 << max(places + slack - 2, 1).bit_length()
 
 
 def _parameters(link: Module) -> str:

@@ -35,7 +35,10 @@ module fp_fifo #(
     reg full;
 
     wire take = s_valid & s_ready;
-    wire move = (waiting != 0) & (m_ready | ~full);
+    // The exit takes what the memory shows whenever it may: where nothing waits, that is not valid. So the wide register
+    // moves by readiness alone.
+    wire open = m_ready | ~full;
+    wire move = (waiting != 0) & open;
 
     assign s_ready = waiting != DEPTH;
     assign m_data = leaving;
@@ -45,7 +48,7 @@ module fp_fifo #(
         if (take) begin
             memory[write_at] <= s_data;
         end
-        if (move) begin
+        if (open) begin
             leaving <= memory[read_at];
         end
         if (rst) begin
@@ -63,7 +66,7 @@ module fp_fifo #(
             if (take != move) begin
                 waiting <= take ? waiting + 1'b1 : waiting - 1'b1;
             end
-            if (m_ready | ~full) begin
+            if (open) begin
                 full <= move;
             end
         end
