@@ -25,8 +25,8 @@ SITES: Mapping[str, str] = {"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "M
 WHOLE = "whole.json"
 _AROUND = "around_cells.json"
 _DEVICES = ("lfe5u-25f", "lfe5u-45f", "lfe5u-85f")
-# Beyond this share of a device, place and route takes long and reaches little.
-_COMFORTABLE = 0.9
+# Beyond these shares of a device, place and route takes long and reaches little; nextpnr adds a quarter to the LUTs.
+_COMFORTABLE = {"lut": 0.6, "ff": 0.9, "dsp": 0.9, "bram18": 0.9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,10 @@ def find_ecp5(device: str) -> Part:
 
 
 def smallest_ecp5(cells: Cells) -> Part:
-    """The smallest LFE5U that holds `cells` with a tenth to spare; the largest where none does."""
+    """The smallest LFE5U that holds `cells` with room to spare; the largest where none does."""
     parts = [find_part(name) for name in _DEVICES]
     return next(
-        (p for p in parts if all((getattr(cells, n) or 0) <= _COMFORTABLE * (getattr(p, n) or 0) for n in SITES)),
+        (p for p in parts if all((getattr(cells, n) or 0) <= _COMFORTABLE[n] * (getattr(p, n) or 0) for n in SITES)),
         parts[-1],
     )
 

@@ -15,11 +15,11 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate.kinds import steps_of
 from fpgaprune.emulate.run import emulate
 from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
-from fpgaprune.files import write_bytes
+from fpgaprune.rtl import heading
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, RULES
-from fpgaprune.rtl.layer_text import LayerText, header, layer_text
+from fpgaprune.rtl.layer_text import LayerText, layer_text
 from fpgaprune.rtl.links import Computation, Need, Stream
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.options import Options
@@ -260,9 +260,9 @@ class _Network:
             (prefix, edge.stream.bits, row)
             for prefix, edge, row in zip("ab" if met else "s", sources, rows, strict=True)
         ]
-        shapes = f"{' and '.join(_shape(edge.stream.shape) for edge in sources)} -> {_shape(layer.output_shape)}"
+        shapes = heading.shapes_of([edge.stream.shape for edge in sources], layer.output_shape)
         types = {role: str(kind) for role, kind in layer.types.items()}
-        head = header(_head(self.design, layer, shapes, types, chain))
+        head = heading.of_layer(self.design, layer, shapes, types, chain)
         text = layer_text(
             self.names[layer.name],
             ports,
@@ -290,16 +290,10 @@ class _Network:
         return text
 
     def _written(self, folder: Path, inputs: list[RtlPort], outputs: list[RtlPort]) -> RtlProject:
-        head = header(
-            [
-                f"Design {self.design.name}, {len(self.design.layers)} layers, as AXI4-Stream. Each beat holds one "
-                "pixel of all channels, channel 0 in the lowest bits, as raw integers of the type named at the port.",
-                "Beats are counted from reset; tlast going in is not needed, tlast coming out marks the last beat of "
-                "a sample.",
-            ]
-        )
         texts = dict(self.texts)
-        texts[f"{self.top}.v"] = top_text(self.top, head, inputs, outputs, self.wires, self.placed)
+        texts[f"{self.top}.v"] = top_text(
+            self.top, heading.of_design(self.design), inputs, outputs, self.wires, self.placed
+        )
         for name in self.library:
             texts[f"{name}.v"] = hardware_path("rtl", f"{name}.v").read_text()
         project = RtlProject(
@@ -312,31 +306,10 @@ class _Network:
             inputs=tuple(inputs),
             outputs=tuple(outputs),
         )
-        for name, text in sorted(texts.items()):
-            write_bytes(folder / FOLDER / name, text.encode())
-        # What an earlier design left here would be read by tools that take the whole folder.
-        for stale in (folder / FOLDER).glob("*.v"):
-            if stale.name not in texts:
-                stale.unlink()
-        project.save()
+        project.write({f"{FOLDER}/{name}": text for name, text in texts.items()})
         return project
 
 
 def _pads(layer: LayerSpec) -> bool:
     sides = ("pad_top", "pad_bottom", "pad_left", "pad_right")
     return layer.kind.startswith("ZeroPadding") or any(layer.attributes.get(side) for side in sides)
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape))
-
-
-def _head(design: Design, layer: LayerSpec, shapes: str, types: Mapping[str, str], chain: Chain) -> list[str]:
-    lines = [
-        f"Layer {layer.name} ({layer.kind}) of design {design.name}.",
-        f"Shapes: {shapes}.",
-        f"Types: {', '.join(f'{role} {kind}' for role, kind in sorted(types.items()))}.",
-    ]
-    if chain.kept is not None:
-        lines.append(f"Multiplications by constants: {chain.kept} kept, {chain.dropped} dropped.")
-    return lines + [f"Note: {note}." for note in chain.notes]

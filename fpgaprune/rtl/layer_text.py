@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,12 +37,6 @@ class LayerText:
     library: frozenset[str]
     clocked: bool
     depth: int
-
-
-def header(lines: Sequence[str]) -> str:
-    """A comment of `lines`, folded."""
-    folded = [part for line in lines for part in textwrap.wrap(line, 110, subsequent_indent="  ") or [""]]
-    return "".join(f"// {line}".rstrip() + "\n" for line in folded)
 
 
 def layer_text(

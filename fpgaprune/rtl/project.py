@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,6 +134,17 @@ class RtlProject:
         from fpgaprune.rtl.simulate import simulate
 
         return simulate(self, x, **options)
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """The project's folder holds `texts`, its Verilog by path, no Verilog of an earlier design, and its list."""
+        for name, text in sorted(texts.items()):
+            write_bytes(self.path / name, text.encode())
+        # Tools that take the whole folder would read what is left.
+        for folder in {(self.path / name).parent for name in texts}:
+            for stale in folder.glob("*.v"):
+                if stale.relative_to(self.path).as_posix() not in texts:
+                    stale.unlink()
+        self.save()
 
     def save(self) -> Path:
         """`project.json` in the project's folder lists the project; equal projects give equal bytes."""
