@@ -64,7 +64,7 @@ def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
         case "less":
             expression = f"{{1'b0, {args[0]} < {args[1]}}}"
         case "max" | "min":
-            fitted = [_fitted(text, circuit, arg, width) for text, arg in zip(args, node.args, strict=True)]
+            fitted = [_modulo(text, circuit.nodes[arg], width) for text, arg in zip(args, node.args, strict=True)]
             smaller, larger = fitted if node.op == "min" else fitted[::-1]
             expression = f"({args[0]} < {args[1]}) ? {smaller} : {larger}"
         case "select":
@@ -168,13 +168,6 @@ def _inside(text: str, source: Node, width: int, low: int, high: int) -> str:
     tests = [f"{text} > {literal(high)}"] if have_high > high else []
     tests += [f"{text} < {literal(low)}"] if have_low < low else []
     return f"({' || '.join(tests)}) ? {_signed(0, width)} : {inner}"
-
-
-def _fitted(text: str, circuit: Circuit, place: int, width: int) -> str:
-    node = circuit.nodes[place]
-    if node.op == "const" or node.width <= width:
-        return text
-    return f"$signed({text}[{width - 1}:0])"
 
 
 def _modulo(text: str, node: Node, width: int) -> str:

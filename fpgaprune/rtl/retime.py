@@ -21,12 +21,11 @@ Ints = NDArray[np.int64]
 
 def fewest_registers(circuit: Circuit, timing: Timing) -> dict[int, int]:
     """A stage for each value, within `timing`; no other choice takes fewer register bits."""
+    if timing.depth == 0:
+        return dict(timing.first)
     lives = _Lives(circuit, timing)
     stage = np.array(list(timing.first.values()), np.int64)
-    while timing.depth:
-        later = lives.best_to_move(stage)
-        if not later.any():
-            break
+    while (later := lives.best_to_move(stage)).any():
         stage[later] += lives.stages_alike(stage, later)
     return dict(zip(timing.first, stage.tolist(), strict=True))
 

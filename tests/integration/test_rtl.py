@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,6 +54,24 @@ def test_a_dozen_random_networks_give_the_bits_of_the_emulator(seed, io_type, tm
     design = random_design(seed, 12, io_type)
     options = {"adders": "plain"} if seed % 3 == 0 else {"levels": 1 + seed % 4}
     check(design, samples(design, 4, seed), tmp_path, **options)
+
+
+def test_saturating_sums_in_a_tree_give_the_bits_of_the_emulator(tmp_path):
+    """Totals reach both bounds."""
+    net = Net(np.random.default_rng(4))
+    x = net.flatten(net.add("Input", (), (24, 1, 1), {"result": FixedType(6, 3)}))
+    design = net.design(net.dense(x, 1))
+    narrow = FixedType(8, 4, overflow="SAT")
+    layers = [
+        replace(la, types={**la.types, "result": narrow, **({"accum": narrow} if "accum" in la.types else {})})
+        for la in design.layers
+    ]
+    design = replace(design, layers=tuple(layers))
+    x = samples(design, 60, 0)
+    bounds = emulate(design, x)
+    assert (bounds.min(), bounds.max()) == (narrow.raw_min * narrow.lsb, narrow.raw_max * narrow.lsb)
+    project = check(design, x, tmp_path)
+    assert re.search(r"\(v\w+ < v\w+\) \?", (tmp_path / "rtl" / f"{project.layers[-1].module}_sums.v").read_text())
 
 
 @pytest.fixture(scope="module")
