@@ -23,12 +23,17 @@ if shutil.which("g++") is None:
     pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
 
 
-def network(residual=True):
-    """A residual block that rounds and saturates often; without its residual, nothing stalls before its end does."""
+def network(ending="residual"):
+    """A convolution that rounds and saturates often, alone (nothing stalls before its end does) or before `ending`."""
     net = Net(np.random.default_rng(2))
     x = net.input(5, 4, 2)
     y = net.conv(x, 2, pads=(1, 1, 1, 1))
-    design = net.design(net.merge(x, y, "subtract") if residual else y)
+    ends = {
+        "none": lambda: y,
+        "residual": lambda: net.merge(x, y, "subtract"),
+        "dense": lambda: net.dense(net.flatten(y), 2),
+    }
+    design = net.design(ends[ending]())
     kinds = {
         "result": FixedType(7, 3, rounding="RND_CONV", overflow="SAT"),
         "accum": FixedType(9, 5, rounding="RND_ZERO", overflow="SAT"),
@@ -64,9 +69,9 @@ def test_one_addition_less_is_seen(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("residual", [True, False])
-def test_verilog_without_a_fault_agrees(residual, tmp_path):
-    design = network(residual)
+@pytest.mark.parametrize("ending", ["none", "residual", "dense"])
+def test_verilog_without_a_fault_agrees(ending, tmp_path):
+    design = network(ending)
     assert agrees(design, to_verilog(design, tmp_path))
 
 
@@ -85,11 +90,12 @@ def test_verilog_without_a_fault_agrees(residual, tmp_path):
         ("fp_delay.v", lambda text: text.replace("= row[DEPTH-1]", "= row[0]")),
         ("fp_credit.v", lambda text: text.replace("freed | skipped | (room", "freed | skipped | 1'b1 | (room")),
         ("fp_window.v", lambda text: text.replace("moves & ~whole", "1'b0")),
+        ("fp_taps.v", lambda text: text.replace("in_valid & inside & ~rst", "inside & ~rst")),
         ("fp_pipeline.v", lambda text: text.replace("assign ce = m_ready | ~valid[DEPTH-1]", "assign ce = 1'b1")),
     ],
 )
 def test_a_fault_in_a_module_is_seen(name, change, tmp_path):
-    design = network(residual=name != "fp_register.v")
+    design = network({"fp_register.v": "dense", "fp_credit.v": "none"}.get(name, "residual"))
     project = to_verilog(design, tmp_path)
     mutated(project, name, change)
     assert not agrees(design, project)

@@ -195,6 +195,58 @@ def test_options_that_cannot_be_met_are_refused(tmp_path):
     assert not (tmp_path / "rtl").exists()
 
 
+def behind_an_image(beats, outputs, zeros=0, accum=FixedType(40, 20)):
+    """A Dense layer of six inputs for each of `beats` pixels; its first `zeros` weights are zero, the others one."""
+    net = Net(np.random.default_rng(0))
+    shape = (beats, 1, 6) if beats > 1 else (6,)
+    source = net.input(*shape)
+    name = net.dense(net.flatten(source) if beats > 1 else source, outputs)
+    design = net.design(name)
+    weight = np.ones(6 * beats * outputs, np.int64)
+    weight[:zeros] = 0
+    layers = [
+        replace(la, weights={**la.weights, "weight": weight.reshape(-1, outputs)}, types={**la.types, "accum": accum})
+        if la.name == name
+        else la
+        for la in design.layers
+    ]
+    return replace(design, layers=tuple(layers))
+
+
+@pytest.mark.parametrize(
+    ("design", "multipliers"),
+    [
+        (behind_an_image(16, 3), 18),  # 96 inputs in 16 clocks, six at a time
+        (behind_an_image(16, 3, zeros=288 - 8 * 18), 18),  # eight products for each multiplier
+        (behind_an_image(16, 3, zeros=288 - 8 * 18 + 1), None),
+        (behind_an_image(1, 3), None),  # no image to wait for
+        (behind_an_image(16, 3, accum=FixedType(8, 8, overflow="SAT")), None),  # the order of additions counts
+    ],
+)
+def test_a_layer_is_folded_where_that_costs_no_time_and_is_smaller(design, multipliers, tmp_path):
+    layer = to_verilog(design, tmp_path).layers[-1]
+    assert layer.note.startswith(f"folded: {multipliers} multipliers in 16 clocks") == (multipliers is not None)
+
+
+def test_weights_that_are_one_in_every_beat_need_no_memory(tmp_path):
+    # All weights are one, so nothing is looked up; the multipliers are wires.
+    design = behind_an_image(16, 3)
+    assert not any("_rom" in name for name in to_verilog(design, tmp_path).layers[-1].files)
+
+
+@pytest.mark.parametrize("readers", [1, 2])
+def test_an_activation_is_computed_with_the_products_it_alone_reads(readers, tmp_path):
+    net = Net(np.random.default_rng(3))
+    conv = net.conv(net.input(5, 5, 2), 3)
+    relu = net.activation(conv, "relu")
+    design = net.design(net.merge(conv, relu, "add") if readers == 2 else relu)
+    project = to_verilog(design, tmp_path)
+    layers = {layer.layer: layer for layer in project.layers}
+    assert (relu in layers) == (readers == 2)
+    assert (f"{relu} (Activation) is computed here too" in layers[conv].note) == (readers == 1)
+    assert (tmp_path / "rtl" / f"{conv}_relu.v").is_file() == (readers == 1)
+
+
 def test_a_folded_layer_says_that_zeros_save_nothing(tmp_path):
     design = small()
     dense = named(design, "Dense")
