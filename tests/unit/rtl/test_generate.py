@@ -195,13 +195,14 @@ def test_options_that_cannot_be_met_are_refused(tmp_path):
     assert not (tmp_path / "rtl").exists()
 
 
-def behind_an_image(beats, outputs, zeros=0, accum=FixedType(40, 20)):
+def behind_an_image(beats, outputs, zeros=0, saturates=False):
     """A Dense layer of six inputs for each of `beats` pixels; its first `zeros` weights are zero, the others one."""
     net = Net(np.random.default_rng(0))
     shape = (beats, 1, 6) if beats > 1 else (6,)
     source = net.input(*shape)
     name = net.dense(net.flatten(source) if beats > 1 else source, outputs)
     design = net.design(name)
+    accum = FixedType(8, 8, overflow="SAT") if saturates else FixedType(40, 20)
     weight = np.ones(6 * beats * outputs, np.int64)
     weight[:zeros] = 0
     layers = [
@@ -220,7 +221,7 @@ def behind_an_image(beats, outputs, zeros=0, accum=FixedType(40, 20)):
         (behind_an_image(16, 3, zeros=288 - 8 * 18), 18),  # eight products for each multiplier
         (behind_an_image(16, 3, zeros=288 - 8 * 18 + 1), None),
         (behind_an_image(1, 3), None),  # no image to wait for
-        (behind_an_image(16, 3, accum=FixedType(8, 8, overflow="SAT")), None),  # the order of additions counts
+        (behind_an_image(16, 3, saturates=True), None),  # the order of additions counts
     ],
 )
 def test_a_layer_is_folded_where_that_costs_no_time_and_is_smaller(design, multipliers, tmp_path):
