@@ -61,7 +61,7 @@ def measure(
         str | None, typer.Option(help="The ECP5; the smallest that holds the network if left out.")
     ] = None,
     board: Annotated[str | None, typer.Option(help="Write a bitstream: ulx3s, or a TOML file like hw/boards.")] = None,
-    timeout: Annotated[float, typer.Option(help="Most seconds for each run of a tool.")] = 900.0,
+    timeout: Annotated[float, typer.Option(help="Most seconds for each run of a tool.")] = 3600.0,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:

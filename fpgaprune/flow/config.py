@@ -221,7 +221,7 @@ class MeasureConfig(_Section):
     seeds: int = Field(default=0, ge=0, le=100)
     device: str | None = None
     board: str | None = None
-    timeout_s: float = Field(default=900.0, gt=0)
+    timeout_s: float = Field(default=3600.0, gt=0)
 
     @field_validator("families")
     @classmethod

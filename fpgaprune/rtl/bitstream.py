@@ -52,7 +52,7 @@ def make_bitstream(
     *,
     device: str | None = None,
     seed: int = 1,
-    timeout_s: float = 900.0,
+    timeout_s: float = 3600.0,
     cache: str | os.PathLike[str] | None = None,
 ) -> Bitstream:
     """`output` configures the board to take samples and give results over its serial line, at the board's clock.

@@ -48,7 +48,7 @@ def ecp5_netlist(
     verilog: str,
     *,
     cache: str | os.PathLike[str] | None = None,
-    timeout_s: float = 900.0,
+    timeout_s: float = 3600.0,
 ) -> Ecp5Netlist:
     """The project's own netlist, unchanged, within module `top` of `verilog`, flattened for nextpnr.
 

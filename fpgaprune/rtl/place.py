@@ -114,7 +114,7 @@ def place_and_route(
     package: str = PACKAGE,
     speed: int = SPEED,
     target_mhz: float | None = None,
-    timeout_s: float = 900.0,
+    timeout_s: float = 3600.0,
     cache: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     on_step: Told | None = None,
