@@ -33,10 +33,12 @@ module fp_fifo #(
     reg [bits_of(DEPTH)-1:0] waiting;
     reg [WIDTH-1:0] leaving;
     reg full;
+    reg vacant;
 
     wire take = s_valid & s_ready;
-    // The exit takes what the memory shows whenever it may: where nothing waits, that is not valid. So the wide register
-    // moves by readiness alone.
+    // The exit takes what the memory shows whenever it may; where nothing waits, that is not valid. So the wide register
+    // moves by readiness alone, and by a flag of its own, so that no wire of the narrow control reaches as far.
+    wire opens = m_ready | vacant;
     wire open = m_ready | ~full;
     wire move = (waiting != 0) & open;
 
@@ -48,7 +50,7 @@ module fp_fifo #(
         if (take) begin
             memory[write_at] <= s_data;
         end
-        if (open) begin
+        if (opens) begin
             leaving <= memory[read_at];
         end
         if (rst) begin
@@ -56,6 +58,7 @@ module fp_fifo #(
             read_at <= 0;
             waiting <= 0;
             full <= 1'b0;
+            vacant <= 1'b1;
         end else begin
             if (take) begin
                 write_at <= (write_at == DEPTH - 1) ? 0 : write_at + 1'b1;
@@ -68,6 +71,7 @@ module fp_fifo #(
             end
             if (open) begin
                 full <= move;
+                vacant <= ~move;
             end
         end
     end
