@@ -1,9 +1,9 @@
 """HGQ2's turn, in a process of its own: `python mnist_hgq.py FOLDER`, as `mnist_ways` prepares it.
 
-Reads `job.json`, `data.npz` and `weights.npz` (the trained float network). The bits of every weight, and of what each
-layer reads, are trained while their price rises from pass to pass; then it stays, and the rate falls to zero. Each pass
-ends with `pass<number>.npz`: the values of the quantised weights, the types of what layers read, the logits on the test
-images.
+Reads `job.json`, `weights.npz` (the trained float network) and, beside the folder, `data.npz`. The bits of every
+weight, and of what each layer reads, are trained against their price, one for each pass; the rate stays for the first
+passes, as many as the job's `level`, then it falls to zero. Each pass ends with `pass<number>.npz`: the values of the
+quantised weights, the types of what layers read, the logits on the test images.
 """
 
 from __future__ import annotations
@@ -29,17 +29,15 @@ FOLDED = 400
 def main(folder: Path) -> None:
     """Every pass that is not there yet is trained."""
     job = json.loads((folder / "job.json").read_text())
-    data = dict(np.load(folder / "data.npz"))
+    data = dict(np.load(folder.parent / "data.npz"))
     keras.utils.set_random_seed(job["seed"])
     model = quantised_network()
     adopt(model, dict(np.load(folder / "weights.npz")))
     steps = -(-len(data["x"]) // BATCH)
-    rising = job["rising"]
-    rate = Rate(job["rate"], rising * steps, job["passes"] * steps)
+    rate = Rate(job["rate"], job["level"] * steps, len(job["prices"]) * steps)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"], jit_compile=False)
-    prices = [*np.geomspace(*job["prices"], rising), *[job["prices"][1]] * (job["passes"] - rising)]
-    for number, price in enumerate(prices):
+    for number, price in enumerate(job["prices"]):
         state, target = folder / f"pass{number}.weights.h5", folder / f"pass{number}.npz"
         if target.is_file():
             model.load_weights(state)
