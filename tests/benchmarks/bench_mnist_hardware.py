@@ -204,10 +204,11 @@ def table(rows: list[dict[str, Any]]) -> str:
         if found:
             luts[row["way"]] = found
         kept = row["kept"]
+        held_out = f"{row['accuracy_valid']:.2f} %" if "accuracy_valid" in row else "–"
         channels = " + ".join(str(row["shapes"][conv][-1]) for conv in ("conv1", "conv2"))
         lines.append(
             f"| {row['way']} | {row['accuracy']:.2f} % | {row['accuracy_hardware']:.2f} % | "
-            f"{row['accuracy_valid']:.2f} % | {channels} | {kept['conv1']:,} + {kept['conv2']:,} | "
+            f"{held_out} | {channels} | {kept['conv1']:,} + {kept['conv2']:,} | "
             f"{' | '.join(cells)} |"
         )
     if ratio:

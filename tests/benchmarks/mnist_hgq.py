@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
     job = json.loads((folder / "job.json").read_text())
     data = dict(np.load(folder.parent / "data.npz"))
     keras.utils.set_random_seed(job["seed"])
-    model = quantised_network()
+    model = quantised_network(job.get("least", {}))
     adopt(model, dict(np.load(folder / "weights.npz")))
     steps = -(-len(data["x"]) // BATCH)
     rate = Rate(job["rate"], job["level"] * steps, len(job["prices"]) * steps)
@@ -68,14 +68,18 @@ class Rate(keras.optimizers.schedules.LearningRateSchedule):
         return {"rate": self.rate, "level": self.level, "end": self.end}
 
 
-def quantised_network() -> Any:
+def quantised_network(least: dict[str, int]) -> Any:
     """The benchmark's network of HGQ2's layers: bits for each weight, and one type for all that a layer reads.
 
     A stream has one type for all its channels in this hardware, in all ways alike.
+
+    Args:
+        least: fraction bits that what a layer reads keeps at least, by layer; what is not named may lose all.
     """
 
-    def reads(axes: int) -> Any:
-        return QuantizerConfig("kif", "datalane", f0=5, homogeneous_axis=tuple(range(axes)))
+    def reads(name: str, axes: int) -> Any:
+        options = {"fc": MinMax(least[name], 12)} if name in least else {}
+        return QuantizerConfig("kif", "datalane", f0=5, homogeneous_axis=tuple(range(axes)), **options)
 
     # HGQ2 0.2 asks the price of a bias for every pixel, but one adder adds it: here its bits are free, 8 or more.
     biases = QuantizerConfig("kbi", "bias", bc=MinMax(8, 24))
@@ -85,7 +89,7 @@ def quantised_network() -> Any:
     for number in (1, 2):
         # The price is that of one window, which moves over the image.
         options = {
-            "iq_conf": reads(4),
+            "iq_conf": reads(f"conv{number}", 4),
             "bq_conf": biases,
             "kq_conf": weights,
             "activation": "relu",
@@ -94,7 +98,8 @@ def quantised_network() -> Any:
         x = QConv2D(32, 3, name=f"conv{number}", **options)(x)
         x = keras.layers.MaxPooling2D(2, name=f"pool{number}")(x)
     x = keras.layers.Flatten(name="flat")(x)
-    return keras.Model(entry, QDense(10, name="out", iq_conf=reads(2), kq_conf=weights, ebops_factor=1 / FOLDED)(x))
+    options = {"iq_conf": reads("out", 2), "kq_conf": weights, "ebops_factor": 1 / FOLDED}
+    return keras.Model(entry, QDense(10, name="out", **options)(x))
 
 
 def adopt(model: Any, weights: dict[str, Any]) -> None:

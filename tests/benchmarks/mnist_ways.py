@@ -83,8 +83,9 @@ LONG = Recipe((0.5,), (0.5,), (0.6, 0.7, 0.8, 0.8, 0.8), (0.5, 0.75, 0.9, 1.0, 1
 BITS = Recipe(
     *((0.5,), (0.5,), (0.6, 0.7, 0.8, 0.8), (0.3, 0.6, 0.8, 0.95, 1.0, 1.0)), {"image": 3, "relu1": 3, "relu2": 4}
 )
-# Of HGQ2's bits, pass by pass.
-RISING = np.geomspace(1e-7, 1e-5, 12).tolist()
+# Fraction bits that HGQ2 leaves in what a layer reads. One number stands for all values there, so its price is soon
+# above that of any weight: left alone it is at one bit before the weights are.
+LEAST = {"conv1": 1, "conv2": 0, "out": 0}
 FULL = Plan(
     60_000,
     5_000,
@@ -101,10 +102,10 @@ FULL = Plan(
     4,
     {f"{round(100 * share)}": {"conv1": 0.5, "conv2": share} for share in (0.96, 0.9, 0.93, 0.97)},
     {
-        "low": {"prices": RISING + [1e-5] * 4, "rate": 3e-3, "level": 12},
-        "high": {"prices": RISING + [2e-5, 5e-5] + [1e-4] * 4, "rate": 3e-3, "level": 15},
+        "slow": {"prices": np.geomspace(1e-7, 1e-5, 12).tolist() + [1e-5] * 4, "rate": 3e-3, "level": 12},
+        "fast": {"prices": np.geomspace(1e-6, 1e-5, 4).tolist() + [1e-5] * 4, "rate": 3e-3, "level": 4, "least": LEAST},
     },
-    {"low": (15,), "high": (17,)},
+    {"slow": (15,), "fast": (7,)},
 )
 SMALL = Plan(
     2_000,
