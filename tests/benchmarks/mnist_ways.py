@@ -91,8 +91,6 @@ FULL = Plan(
     5_000,
     6,
     {
-        "slim": Recipe((0.5,), (0.5,), (0.8,), (0.6, 1.0)),
-        # The same shares with three times the passes, which a network of 16 + 16 channels gives for little.
         "slim-long": LONG,
         "bits": BITS,
         "bits-few": replace(BITS, weights=(0.4, 0.5, 0.6, 0.6), bits={"image": 2, "relu1": 2, "relu2": 4}),
@@ -100,7 +98,7 @@ FULL = Plan(
     },
     0.002,
     4,
-    {f"{round(100 * share)}": {"conv1": 0.5, "conv2": share} for share in (0.96, 0.9, 0.93, 0.97)},
+    {"96": {"conv1": 0.5, "conv2": 0.96}},
     {
         "slow": {"prices": np.geomspace(1e-7, 1e-5, 12).tolist() + [1e-5] * 4, "rate": 3e-3, "level": 12},
         "fast": {"prices": np.geomspace(1e-6, 1e-5, 4).tolist() + [1e-5] * 4, "rate": 3e-3, "level": 4, "least": LEAST},
