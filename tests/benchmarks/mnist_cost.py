@@ -7,7 +7,7 @@ operands stand. Layers whose synthesis ended say how many LUTs go with it.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,14 @@ FIGURES = ("lut", "ff", "dsp", "bram18")
 
 
 def measure(
-    design: fp.Design, place: Path, family: str, timeout_s: float, cache: Path, adders: str = "shared"
+    design: fp.Design, place: Path, family: str, timeout_s: float, cache: Path, given: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """A row for each layer with a module: products kept, cost of its adders, cells (None where synthesis did not end).
 
-    The Dense layer is folded over the clocks that an image takes, in every design alike.
+    The Dense layer is folded over the clocks that an image takes, in every design alike; `given` are further `Options`.
     """
     inputs = int(design["out"].weights["weight"].shape[0])
-    options = Options(adders=adders, fold={"out": min(28 * 28, inputs)}, cache=cache / "adders")
+    options = Options(**given, fold={"out": min(28 * 28, inputs)}, cache=cache / "adders")
     project = fp.to_verilog(design, place, options=options)
     found = synthesize(project, family, whole=False, timeout_s=timeout_s, cache=cache / "synth", workers=1)
     solver = AdderSolver(options)

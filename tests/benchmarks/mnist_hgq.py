@@ -1,9 +1,9 @@
 """HGQ2's turn, in a process of its own: `python mnist_hgq.py FOLDER`, as `mnist_ways` prepares it.
 
-Reads `job.json`, `data.npz` and `weights.npz` (the trained float network). The bits of every weight, and of what each
-layer reads, are trained while their price rises from pass to pass; then it stays, and the rate falls to zero. Each pass
-ends with `pass<number>.npz`: the values of the quantised weights, the types of what layers read, the logits on the test
-images.
+Reads `job.json`, `weights.npz` (the trained float network) and, beside the folder, `data.npz`. The bits of every
+weight, and of what each layer reads, are trained against their price, one for each pass; the rate stays for the first
+passes, as many as the job's `level`, then it falls to zero. Each pass ends with `pass<number>.npz`: the values of the
+quantised weights, the types of what layers read, the logits on the test images.
 """
 
 from __future__ import annotations
@@ -29,17 +29,15 @@ FOLDED = 400
 def main(folder: Path) -> None:
     """Every pass that is not there yet is trained."""
     job = json.loads((folder / "job.json").read_text())
-    data = dict(np.load(folder / "data.npz"))
+    data = dict(np.load(folder.parent / "data.npz"))
     keras.utils.set_random_seed(job["seed"])
-    model = quantised_network()
+    model = quantised_network(job.get("least", {}))
     adopt(model, dict(np.load(folder / "weights.npz")))
     steps = -(-len(data["x"]) // BATCH)
-    rising = job["rising"]
-    rate = Rate(job["rate"], rising * steps, job["passes"] * steps)
+    rate = Rate(job["rate"], job["level"] * steps, len(job["prices"]) * steps)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(rate), loss, metrics=["accuracy"], jit_compile=False)
-    prices = [*np.geomspace(*job["prices"], rising), *[job["prices"][1]] * (job["passes"] - rising)]
-    for number, price in enumerate(prices):
+    for number, price in enumerate(job["prices"]):
         state, target = folder / f"pass{number}.weights.h5", folder / f"pass{number}.npz"
         if target.is_file():
             model.load_weights(state)
@@ -70,14 +68,18 @@ class Rate(keras.optimizers.schedules.LearningRateSchedule):
         return {"rate": self.rate, "level": self.level, "end": self.end}
 
 
-def quantised_network() -> Any:
+def quantised_network(least: dict[str, int]) -> Any:
     """The benchmark's network of HGQ2's layers: bits for each weight, and one type for all that a layer reads.
 
     A stream has one type for all its channels in this hardware, in all ways alike.
+
+    Args:
+        least: fraction bits that what a layer reads keeps at least, by layer; what is not named may lose all.
     """
 
-    def reads(axes: int) -> Any:
-        return QuantizerConfig("kif", "datalane", f0=5, homogeneous_axis=tuple(range(axes)))
+    def reads(name: str, axes: int) -> Any:
+        options = {"fc": MinMax(least[name], 12)} if name in least else {}
+        return QuantizerConfig("kif", "datalane", f0=5, homogeneous_axis=tuple(range(axes)), **options)
 
     # HGQ2 0.2 asks the price of a bias for every pixel, but one adder adds it: here its bits are free, 8 or more.
     biases = QuantizerConfig("kbi", "bias", bc=MinMax(8, 24))
@@ -87,7 +89,7 @@ def quantised_network() -> Any:
     for number in (1, 2):
         # The price is that of one window, which moves over the image.
         options = {
-            "iq_conf": reads(4),
+            "iq_conf": reads(f"conv{number}", 4),
             "bq_conf": biases,
             "kq_conf": weights,
             "activation": "relu",
@@ -96,7 +98,8 @@ def quantised_network() -> Any:
         x = QConv2D(32, 3, name=f"conv{number}", **options)(x)
         x = keras.layers.MaxPooling2D(2, name=f"pool{number}")(x)
     x = keras.layers.Flatten(name="flat")(x)
-    return keras.Model(entry, QDense(10, name="out", iq_conf=reads(2), kq_conf=weights, ebops_factor=1 / FOLDED)(x))
+    options = {"iq_conf": reads("out", 2), "kq_conf": weights, "ebops_factor": 1 / FOLDED}
+    return keras.Model(entry, QDense(10, name="out", **options)(x))
 
 
 def adopt(model: Any, weights: dict[str, Any]) -> None:

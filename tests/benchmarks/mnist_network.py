@@ -50,12 +50,20 @@ def compiled(keras: Any, model: Any, samples: int, epochs: float, rate: float = 
     return model
 
 
-def read_data(samples: int) -> Arrays:
-    """MNIST with values that 8 bits hold exactly, from 0 to 255/256; `samples` of the 60,000 training images."""
+def read_data(samples: int, held_out: int) -> Arrays:
+    """MNIST with values that 8 bits hold exactly, from 0 to 255/256.
+
+    Args:
+        samples: of the 60,000 training images, the first so many.
+        held_out: the last so many of them, which no training sees: they choose types, and what is compared with what.
+    """
     found = read_mnist(samples)
     for name in ("x", "x_test"):
         # What a camera gives the hardware: the byte itself, its point moved.
         found[name] = np.round(found[name] * 255).astype(np.float32) / np.float32(256)
+    seen = samples - held_out
+    for name in ("x", "y"):
+        found[f"{name}_valid"], found[name] = found[name][seen:], found[name][:seen]
     return found
 
 

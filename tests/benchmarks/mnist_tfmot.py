@@ -1,6 +1,6 @@
 """TF-MOT's turn, in a process with tf_keras: `python mnist_tfmot.py FOLDER`, as `mnist_ways` prepares it.
 
-Reads `job.json`, `data.npz` and `weights.npz`; writes `pruned.npz`, the stripped weights.
+Reads `job.json`, `weights.npz` and, beside the folder, `data.npz`; writes `pruned.npz`, the stripped weights.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHANGES = 12
 def main(folder: Path) -> None:
     """Prunes single weights of each convolution to its own share with TF-MOT's `PolynomialDecay` while it trains."""
     job = json.loads((folder / "job.json").read_text())
-    data = dict(np.load(folder / "data.npz"))
+    data = dict(np.load(folder.parent / "data.npz"))
     weights = dict(np.load(folder / "weights.npz"))
     tf_keras.utils.set_random_seed(job["seed"])
     end = int(PRUNED_BY * job["epochs"] * -(-len(data["x"]) // BATCH))
