@@ -61,6 +61,9 @@ def measure(
         str | None, typer.Option(help="The ECP5; the smallest that holds the network if left out.")
     ] = None,
     board: Annotated[str | None, typer.Option(help="Write a bitstream: ulx3s, or a TOML file like hw/boards.")] = None,
+    target_mhz: Annotated[
+        float | None, typer.Option(help="Clock that place and route aims at; the network's own if left out.")
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Most seconds for each run of a tool.")] = 3600.0,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -72,7 +75,7 @@ def measure(
     from fpgaprune.flow.measuring import measured_tables, settings_of
     from fpgaprune.flow.runner import measure_run
 
-    settings = settings_of(run_dir, tuple(family or ()), seeds, device, board, timeout)
+    settings = settings_of(run_dir, tuple(family or ()), seeds, device, board, timeout, target_mhz)
     with Watcher(quiet=quiet or as_json) as watcher:
         run = measure_run(run_dir, settings, watcher)
     found = json.loads(run.file("measure.json").read_text())

@@ -63,7 +63,8 @@ def measure_project(
 
         found[SYNTHESIS][family] = synthesize(project, family, on_step=tell, **limits).to_json()
     if settings.seeds:
-        routed = place_and_route(project, "ecp5", settings.device, seeds=settings.seeds, on_step=on_step, **limits)
+        asked: dict[str, Any] = {"seeds": settings.seeds, "target_mhz": settings.target_mhz, "on_step": on_step}
+        routed = place_and_route(project, "ecp5", settings.device, **asked, **limits)
         found[ROUTE] = routed.to_json()
     if settings.board is not None:
         output = folder / f"{project.name}.bit"
@@ -73,10 +74,7 @@ def measure_project(
 
 
 def check_measured(project: RtlProject, design: Design, masks: MaskSet) -> LinkCheck | str:
-    """The certificate's link of the Verilog, or why its products cannot be read back.
-
-    A layer whose weights lie in memory multiplies zeros too: that is no violation, but nothing can be claimed of it.
-    """
+    """The certificate's link of the Verilog, or why its products cannot be read back and nothing can be claimed."""
     try:
         return check_verilog(project, design, masks)
     except CertificateError as error:
@@ -84,7 +82,13 @@ def check_measured(project: RtlProject, design: Design, masks: MaskSet) -> LinkC
 
 
 def settings_of(
-    run_dir: Path, families: tuple[str, ...], seeds: int, device: str | None, board: str | None, timeout_s: float
+    run_dir: Path,
+    families: tuple[str, ...],
+    seeds: int,
+    device: str | None,
+    board: str | None,
+    timeout_s: float,
+    target_mhz: float | None = None,
 ) -> MeasureConfig:
     """The settings that a command line gives; where it names nothing, the family of the run's own part.
 
@@ -98,7 +102,14 @@ def settings_of(
         if own is None:
             raise ConfigError(f"part {part!r} is of no family that open synthesis knows; give one with --family")
         families = (own,)
-    section = {"families": families, "seeds": seeds, "device": device, "board": board, "timeout_s": timeout_s}
+    section = {
+        "families": families,
+        "seeds": seeds,
+        "device": device,
+        "board": board,
+        "timeout_s": timeout_s,
+        "target_mhz": target_mhz,
+    }
     return parse_config({"measure": section}, "measure").measure
 
 
@@ -122,7 +133,7 @@ def measured_tables(found: dict[str, Any]) -> list[TerminalTable]:
             for run in route["runs"]
         ]
         rows.append(("median", _mhz(route["fmax_mhz"]), *(None for _ in sites)))
-        title = f"{ROUTE} on {route['device']}, {route['tool']}"
+        title = f"{ROUTE} on {route['device']}, {route['tool']}, aimed at {route['target_mhz']:g} MHz"
         tables.append((title, ("seed", "MHz", "LUT", "FF", "DSP", "BRAM18"), rows))
     return tables
 

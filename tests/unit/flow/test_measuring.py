@@ -53,7 +53,7 @@ def measured(tmp_path, monkeypatch):
         tiny_project(tmp_path / "run" / "rtl"),
         convolution(),
         find_part("lfe5u-45f"),
-        MeasureConfig(families=("ecp5",), seeds=3, device="lfe5u-45f", board="ulx3s"),
+        MeasureConfig(families=("ecp5",), seeds=3, device="lfe5u-45f", target_mhz=60, board="ulx3s"),
         tmp_path / "run",
         lambda *step: told.append(step),
     )
@@ -81,6 +81,7 @@ def test_terminal_tables_hold_one_stage_each(measured):
         ("total", None, 46, 4, 3, 0, 0, 0),
     ]
     assert route[0].startswith("route(ecp5) on lfe5u-45f")
+    assert route[0].endswith(", aimed at 60 MHz")
     assert route[2][-1][:2] == ("median", "102.0")
 
 
@@ -109,6 +110,7 @@ def test_by_default_a_flow_measures_nothing():
         ({"device": "xc7z020"}, "device 'xc7z020' is no ECP5"),
         ({"board": "arty"}, "board 'arty' is unknown"),
         ({"seeds": -1}, "measure.seeds is -1"),
+        ({"target_mhz": 0}, "measure.target_mhz is 0"),
         ({"families": ["xc7"], "seed": 3}, "measure.seed is no known key; did you mean 'seeds'?"),
     ],
 )
@@ -128,6 +130,7 @@ def test_a_command_without_options_takes_the_parts_own_family(tmp_path):
     run = run_with(tmp_path, "xc7z020clg400-1")
     assert settings_of(run, (), 0, None, None, 60).families == ("xc7",)
     assert settings_of(run, (), 2, None, None, 60).families == ()
+    assert settings_of(run, (), 2, None, None, 60, 90.0).target_mhz == 90.0
 
 
 def test_a_part_without_family_asks_for_one(tmp_path):
