@@ -6,9 +6,10 @@ Fixed-Point Data Types", quantization and overflow modes.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,14 @@ class FixedType:
                 raise
             raise DesignError(f"fixed-point type {text!r} cannot be read; {wanted}") from error
 
+    @classmethod
+    def holding(cls, magnitude: float, width: int, signed: bool = True) -> FixedType:
+        """The `width`-bit type with the fewest integer bits that holds numbers that large; rounds and saturates."""
+        kind = cls(width, integer_bits(magnitude) + (1 if signed else 0), signed, "RND", "SAT")
+        # A value just below a power of two may round up to it; one more bit then keeps it.
+        overshoot = np.round(magnitude / kind.lsb) > kind.raw_max
+        return replace(kind, integer=kind.integer + 1) if overshoot else kind
+
     def __str__(self) -> str:
         head = f"{'' if self.signed else 'u'}fixed<{self.width},{self.integer}"
         modes = "" if (self.rounding, self.overflow) == ("TRN", "WRAP") else f",{self.rounding},{self.overflow}"
@@ -142,6 +151,11 @@ class FixedType:
     def to_float(self, raw: ArrayLike) -> NDArray[np.float64]:
         """The real values of `raw`; exact while `width` is at most 53."""
         return np.ldexp(np.asarray(raw, dtype=np.float64), -self.fraction)
+
+
+def integer_bits(magnitude: float) -> int:
+    """Bits left of the point of an unsigned number that large."""
+    return math.floor(math.log2(magnitude)) + 1 if magnitude > 0 else 0
 
 
 def _ties_to_even(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[Any]:

@@ -1,8 +1,8 @@
 """How many multiplications of which kind a set of raw integer weights needs.
 
-A constant multiplication costs by the nonzero digits of the constant in canonical signed-digit form
-(Avizienis 1961): none for zero, wiring for one digit (a power of two), one adder for two digits, and for
-three or more either a DSP slice or a multiplier in look-up tables.
+A constant multiplication costs by the nonzero digits of the constant in canonical signed-digit form: none for zero,
+wiring for one digit (a power of two), one adder for two digits, and for three or more either a DSP slice or a
+multiplier in look-up tables.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fpgaprune.signed_digits import count_digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +47,10 @@ class Products:
         return self.zero / self.total if self.total else 0.0
 
 
-def signed_digits(raw: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Nonzero digits of each integer in canonical signed-digit form; exact below 2**61 in magnitude."""
-    magnitude = np.abs(raw)
-    # The digits of x are the bits in which x/2 and 3x/2 differ.
-    digits: NDArray[np.int64] = np.bitwise_count(magnitude ^ (3 * magnitude)).astype(np.int64)
-    return digits
-
-
 def count_products(raw: NDArray[np.int64]) -> Products:
     """The multiplications by `raw`, shaped (products per output, outputs): every row is one input's constants."""
     matrix = np.asarray(raw, dtype=np.int64).reshape(-1, raw.shape[-1] if raw.ndim else 1)
-    digits = signed_digits(matrix)
+    digits = count_digits(matrix)
     kinds = np.bincount(np.minimum(digits, 3).ravel(), minlength=4)
     largest = int(np.abs(matrix).max(initial=0))
     return Products(
@@ -111,7 +105,7 @@ def _expected_distinct(count: float, inputs: int, values: float) -> float:
 def _spread() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     shares, two, three = [], [], []
     for bits in range(3, 14):
-        digits = signed_digits(np.arange(1, 1 << bits))
+        digits = count_digits(np.arange(1, 1 << bits))
         n_two, n_three = int(np.count_nonzero(digits == 2)), int(np.count_nonzero(digits >= 3))
         shares.append(n_three / max(n_two + n_three, 1))
         two.append(2.0 * n_two)

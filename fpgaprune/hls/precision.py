@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.batch_norm import scale_and_shift
 from fpgaprune.errors import HlsError
-from fpgaprune.fixed import MAX_WIDTH, FixedType
+from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
 from fpgaprune.hls.options import LayerOptions
 from fpgaprune.hls.prepare import FOLDABLE
 from fpgaprune.hls.ranges import Range
@@ -234,16 +234,7 @@ def exact_accumulator(
 def fitting(values: Range, width: int, signed: bool | None = None) -> FixedType:
     """The `width`-bit type with the fewest integer bits that holds `values`; rounds and saturates."""
     has_sign = values.low < 0 if signed is None else signed
-    integer = integer_bits(values.magnitude)
-    kind = FixedType(width, integer + (1 if has_sign else 0), has_sign, "RND", "SAT")
-    # A value just below a power of two may round up to it; one more bit then keeps it.
-    overshoot = np.round(values.magnitude / kind.lsb) > kind.raw_max
-    return replace(kind, integer=kind.integer + 1) if overshoot else kind
-
-
-def integer_bits(magnitude: float) -> int:
-    """Bits left of the point of an unsigned number that large."""
-    return math.floor(math.log2(magnitude)) + 1 if magnitude > 0 else 0
+    return FixedType.holding(values.magnitude, width, has_sign)
 
 
 def hls_precision(types: Mapping[str, FixedType]) -> dict[str, str]:

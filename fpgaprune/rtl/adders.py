@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.signed_digits import count_digits, signed_digits
+
 # Digits of one output that are searched for pairs together; the search grows with their square.
 _BLOCK_DIGITS = 128
 
@@ -85,19 +87,6 @@ class AdderGraph:
         return cls(inputs, sums, tuple(Exit(node, shift, bool(n)) for node, shift, n in document["exits"]))
 
 
-def signed_digits(value: int) -> list[tuple[int, int]]:
-    """`value` as (shift, sign) with no two neighbouring shifts, lowest first."""
-    digits, shift = [], 0
-    while value:
-        if value & 1:
-            sign = 2 - (value & 3)
-            digits.append((shift, sign))
-            value -= sign
-        value >>= 1
-        shift += 1
-    return digits
-
-
 def share(weights: NDArray[np.int64], search: bool = True) -> AdderGraph:
     """Adders for `weights` (inputs, outputs), pairs shared if `search`; zeros take part in nothing."""
     builder = _Builder(weights.shape[0])
@@ -117,7 +106,7 @@ def share(weights: NDArray[np.int64], search: bool = True) -> AdderGraph:
 
 def _blocks(weights: NDArray[np.int64]) -> Iterable[range]:
     """Runs of inputs such that no output has many more than `_BLOCK_DIGITS` digits in one."""
-    counts = np.array([[len(signed_digits(int(w))) for w in row] for row in weights], np.int64).reshape(weights.shape)
+    counts = count_digits(weights)
     start, total = 0, np.zeros(weights.shape[1], np.int64)
     for place, row in enumerate(counts):
         if place > start and (total + row).max(initial=0) > _BLOCK_DIGITS:

@@ -1,7 +1,6 @@
 """Adders of constant matrices."""
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from fpgaprune.errors import RtlError, ToolError
 from fpgaprune.rtl import da4ml_solver, solve
-from fpgaprune.rtl.adders import AdderGraph, share, signed_digits
+from fpgaprune.rtl.adders import AdderGraph, share
 from fpgaprune.rtl.options import Options
 from fpgaprune.rtl.solve import AdderSolver
 
@@ -24,14 +23,6 @@ matrices = st.tuples(st.integers(1, 7), st.integers(1, 6)).flatmap(
 @given(matrices, st.booleans())
 def test_adders_multiply_by_their_matrix(matrix, search):
     assert (share(matrix, search).matrix() == matrix).all()
-
-
-@given(st.integers(-(1 << 40), 1 << 40))
-@settings(derandomize=True, deadline=None)
-def test_signed_digits_have_no_neighbours(value):
-    digits = signed_digits(value)
-    assert sum(sign << shift for shift, sign in digits) == value
-    assert all(b - a > 1 for (a, _), (b, _) in pairwise(digits))
 
 
 def test_sharing_saves_adders():
