@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.emit import datapath
 from fpgaprune.rtl.links import Computation, Link, Module
+from fpgaprune.rtl.room import queue_depth
 from fpgaprune.rtl.schedule import Schedule, schedule
 
 # A pipeline that has more than so many registers for each bit that leaves it runs freely into a queue, so that no
@@ -208,7 +209,7 @@ class _Writer:
         window = run[0] if isinstance(run[0], Module) else None
         depth = sum(plan.depth for plan in plans)
         through = depth + (_WINDOW_CLOCKS if window else 0)
-        waiting = _queue_depth(through, window, self.slack)
+        waiting = queue_depth(through, window, self.slack)
         self.depth += through + 2
         self.clocked = True
         self.library.update(("fp_credit", "fp_fifo"))
@@ -250,20 +251,6 @@ class _Writer:
             f"        .s_data({data}), .s_valid({valid}), .s_ready(unused_{after}_taken),\n"
             f"        .m_data({after}_data), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
         )
-
-
-def _queue_depth(through: int, window: Module | None, slack: int) -> int:
-    """Beats that wait behind what takes `through` clocks, so that one may enter every clock; the exit holds one more.
-
-    A beat has its place from when it enters until three clocks after it has gone through; of a row of pixels, those
-    that complete no window give theirs back at once. `slack` more wait for a reader that pauses. A power of two fills
-    memory.
-    """
-    places = through + 3
-    if window is not None:
-        of = {name: int(value) for name, value in window.parameters}
-        places = -(-places * ((of["COLUMNS"] - of["KW"]) // of["SW"] + 1) // of["COLUMNS"])
-    return 1 << max(places + slack - 2, 1).bit_length()
 
 
 def _parameters(link: Module) -> str:

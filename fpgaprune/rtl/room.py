@@ -1,0 +1,41 @@
+"""How deep a queue is behind a pipeline that never stops, so that a beat can enter at every clock."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.rtl.links import Module
+
+
+def queue_depth(through: int, window: Module | None, slack: int) -> int:
+    """Beats that wait behind what takes `through` clocks, so that one may enter every clock; the exit holds one more.
+
+    `slack` more wait for a reader that pauses. A power of two fills memory.
+    """
+    return 1 << max(places(through, window) + slack - 2, 1).bit_length()
+
+
+def places(through: int, window: Module | None) -> int:
+    """Beats that have a place at one time where one enters every clock, image after image.
+
+    A beat has its place from when it enters until three clocks after it has gone through; a pixel that completes no
+    window gives its place back at the second clock.
+    """
+    if window is None:
+        return through + 3
+    of = {name: int(value) for name, value in window.parameters}
+    rows, columns = (
+        (np.arange(size) >= of[side] - 1) & ((np.arange(size) - of[side] + 1) % of[step] == 0)
+        for size, side, step in ((of["ROWS"], "KH", "SH"), (of["COLUMNS"], "KW", "SW"))
+    )
+    completes = np.outer(rows, columns).ravel()
+    return int((_latest(completes, through + 3) + _latest(~completes, 2)).max())
+
+
+def _latest(flags: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
+    """At each place of a row of `flags` that repeats without end, how many of the `count` up to it are set."""
+    whole, rest = divmod(count, len(flags))
+    sums = np.concatenate(([0], np.cumsum(np.concatenate((flags, flags)), dtype=np.int64)))
+    ends = np.arange(len(flags), 2 * len(flags)) + 1
+    return whole * int(flags.sum()) + sums[ends] - sums[ends - rest]

@@ -1,0 +1,60 @@
+"""Room behind what never stops, against a count of beats clock by clock."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fpgaprune.rtl.links import Module
+from fpgaprune.rtl.room import places, queue_depth
+
+SIDES = st.tuples(*(st.integers(1, 9) for _ in range(2)), *(st.integers(1, 4) for _ in range(4)))
+
+
+def window(rows, columns, kh, kw, sh, sw):
+    names = ("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "SPREAD")
+    numbers = map(str, (rows, columns, kh, kw, sh, sw, 0))
+    return Module("fp_window", tuple(zip(names, numbers, strict=True)), 8, 72)
+
+
+def ever_waits(room, through, sides):
+    """Whether `fp_credit` with that room keeps a beat waiting, were one there at every clock."""
+    rows, columns, kh, kw, sh, sw = sides
+    images = 3 + through // (rows * columns)
+    back = {}
+    for clock in range(images * rows * columns):
+        row, column = divmod(clock % (rows * columns), columns)
+        # Room given back at a clock lets a beat in at the next.
+        room += back.pop(clock, 0)
+        if room == 0:
+            return True
+        room -= 1
+        whole = row >= kh - 1 and column >= kw - 1 and (row - kh + 1) % sh == 0 and (column - kw + 1) % sw == 0
+        at = clock + (through + 3 if whole else 2)
+        back[at] = back.get(at, 0) + 1
+    return False
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.integers(1, 40), SIDES)
+def test_nothing_waits_with_so_many_places_and_something_with_one_less(through, sides):
+    rows, columns, kh, kw, _, _ = sides
+    if kh > rows or kw > columns:
+        return
+    needed = places(through, window(*sides))
+    assert not ever_waits(needed, through, sides)
+    assert ever_waits(needed - 1, through, sides)
+
+
+@pytest.mark.parametrize(("through", "depth"), [(1, 4), (2, 4), (3, 8), (6, 8), (7, 16)])
+def test_without_a_window_every_beat_has_a_place(through, depth):
+    assert places(through, None) == through + 3
+    assert queue_depth(through, None, 0) == depth
+
+
+def test_the_queue_and_its_exit_hold_all_and_the_slack():
+    sides = (10, 10, 3, 3, 1, 1)
+    for through in range(1, 60):
+        for slack in (0, 8):
+            depth = queue_depth(through, window(*sides), slack)
+            assert depth + 1 >= places(through, window(*sides)) + slack
+            assert depth == 2 or depth // 2 + 1 < places(through, window(*sides)) + slack
