@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Accuracy": "fpgaprune.report",
+    "Adders": "fpgaprune.select.cost",
     "AutoPrecision": "fpgaprune.hls.search",
     "Block": "fpgaprune.select.units",
     "Check": "fpgaprune.report",

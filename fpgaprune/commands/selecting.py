@@ -23,6 +23,9 @@ Granularity = Annotated[
 Criterion = Annotated[
     str, typer.Option(help="l1, l2, taylor, fisher, ... or package.module:function; an unknown one lists all.")
 ]
+Cost = Annotated[
+    str, typer.Option(help="none, or adders(6): scores are divided by the adders that weights of 6 bits take.")
+]
 Lock = Annotated[list[str] | None, typer.Option(help="A slice to lock, as 'conv2/kernel[:, :, 29, 13]'.")]
 Masks = Annotated[Path | None, typer.Option(help="A mask file whose locks are added.")]
 Zeros = Annotated[bool, typer.Option("--zeros", help="Lock what is zero already.")]
@@ -52,6 +55,7 @@ def select(
         "network"
     ),
     normalize: Annotated[str, typer.Option(help="none, mean, max, l2 or lamp: scores across layers.")] = "none",
+    cost: Cost = "none",
     lock: Lock = None,
     masks: Masks = None,
     zeros: Zeros = False,
@@ -87,6 +91,7 @@ def select(
         batch_size=batch_size,
         scope=scope,
         normalize=normalize,
+        cost=cost,
         paths=path,
         protect=protect,
         min_free=min_free,
@@ -121,6 +126,7 @@ def sensitivity(
     ] = None,
     granularity: Granularity = "kernel",
     criterion: Criterion = "l1",
+    cost: Cost = "none",
     lock: Lock = None,
     masks: Masks = None,
     path: Paths = None,
@@ -141,6 +147,7 @@ def sensitivity(
         masks=masks,
         granularity=granularity,
         criterion=criterion,
+        cost=cost,
         samples=samples,
         batch_size=batch_size,
         paths=path,

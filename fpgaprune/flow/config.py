@@ -21,6 +21,7 @@ from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.rtl.boards import find_board
 from fpgaprune.rtl.cells import find_family
 from fpgaprune.rtl.ecp5 import find_ecp5
+from fpgaprune.select.cost import parse_cost
 from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.normalize import NORMALIZATIONS
@@ -56,8 +57,9 @@ class SelectConfig(_Section):
     `sparsity` is one fraction, or a table of globs of weight paths to fractions. `fixed` is a type as `fixed<8,1>`, or
     a table of globs to types: what it would round to zero is locked. `granularity` is `weight`, `kernel`, `filter`,
     `input_channel`, `n:m`, `block(4, 4)`, `multiplier(resource_unrolled, 9)`, or `multiplier` for that of `[target]`.
-    `criterion` is a name or `package.module:function`; of the training data it sees the first `samples`. With `close`,
-    locks that follow from others are added: by every rule, or by those named besides the one for unread channels.
+    `criterion` is a name or `package.module:function`; of the training data it sees the first `samples`. `cost` is
+    `none`, or `adders(6)` for scores by the adders that weights of 6 bits take. With `close`, locks that follow from
+    others are added: by every rule, or by those named besides the one for unread channels.
     """
 
     locks: tuple[str, ...] = ()
@@ -71,6 +73,7 @@ class SelectConfig(_Section):
     batch_size: int = Field(default=32, ge=1)
     scope: Literal["network", "layer"] = "network"
     normalize: str = "none"
+    cost: str = "none"
     paths: tuple[str, ...] = ()
     protect: tuple[str, ...] = ()
     min_free: int = Field(default=1, ge=0)
@@ -105,6 +108,12 @@ class SelectConfig(_Section):
         if name not in CRITERIA and not is_function_name(name):
             raise ValueError(f"wanted one of {', '.join(CRITERIA)}, or 'package.module:function'")
         return name
+
+    @field_validator("cost")
+    @classmethod
+    def _costs(cls, cost: str) -> str:
+        parse_cost(cost)
+        return cost
 
     @field_validator("normalize")
     @classmethod

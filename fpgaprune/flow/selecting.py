@@ -100,6 +100,7 @@ def score_options(
         "batch_size": settings.batch_size,
         "seed": seed,
         "normalize": settings.normalize,
+        "cost": settings.cost,
         "protect": Protection(
             settings.protect, settings.min_free, settings.min_free_per_output, coupled=settings.coupled
         ),

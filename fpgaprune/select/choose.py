@@ -13,6 +13,7 @@ from fpgaprune.errors import MaskError
 from fpgaprune.masks import Mask, MaskSet
 from fpgaprune.select.allot import lock_lowest, merge_units
 from fpgaprune.select.batches import Progress
+from fpgaprune.select.cost import Adders, parse_cost
 from fpgaprune.select.coupling import coupled_outputs
 from fpgaprune.select.criteria import CRITERIA, Criterion
 from fpgaprune.select.granularity import parse_granularity
@@ -35,6 +36,7 @@ class _Choice:
     granularity: Granularity
     criterion: Criterion
     normalize: str
+    cost: Adders | None
     protection: Protection
 
 
@@ -51,6 +53,7 @@ def select(
     batch_size: int = 32,
     seed: int = 0,
     normalize: str = "none",
+    cost: str | Adders | None = None,
     protect: Protection | Sequence[str] = (),
     progress: Progress | None = None,
 ) -> MaskSet:
@@ -77,6 +80,8 @@ def select(
         seed: for the criterion `random`.
         normalize: `none`, or what the scores of each weight are divided by before they are compared across weights:
             `mean`, `max`, `l2`; or `lamp`.
+        cost: what the score of a unit is then divided by: an `Adders`, or as text `adders(6)`, the adders that weights
+            of 6 bits take; None or `none` for nothing.
         protect: a `Protection`, or globs of weight paths that are left as they are.
         progress: told `(done, total, note)` after each batch of data.
 
@@ -86,7 +91,9 @@ def select(
             sparsity cannot be reached (the message says the largest that can).
     """
     protection = protect if isinstance(protect, Protection) else Protection(_strings(protect, "protect"))
-    choice = _Choice(parse_granularity(granularity), _criterion(criterion, data), normalize, protection)
+    choice = _Choice(
+        parse_granularity(granularity), _criterion(criterion, data), normalize, parse_cost(cost), protection
+    )
     for name, value, allowed in (("scope", scope, SCOPES), ("normalize", normalize, tuple(NORMALIZATIONS))):
         if value not in allowed:
             raise MaskError(f"{name} {value!r} is unknown; wanted one of {', '.join(allowed)}")
@@ -96,7 +103,7 @@ def select(
     scores = _scores(choice.criterion, question, criterion)
     protected = protection.paths(variables)
     if isinstance(choice.granularity, NofM):
-        masks = _lock_pattern(choice.granularity, question, scores, base, protected)
+        masks = _lock_pattern(choice, choice.granularity, question, scores, base, protected)
     else:
         masks = _lock_units(choice, question, scores, base, protected, shares, scope)
     selected = MaskSet(masks)
@@ -198,6 +205,7 @@ def _scores(criterion: Criterion, question: Question, asked: Any) -> dict[str, N
 
 
 def _lock_pattern(
+    choice: _Choice,
     pattern: NofM,
     question: Question,
     scores: Mapping[str, NDArray[Any]],
@@ -211,6 +219,9 @@ def _lock_pattern(
             masks[path] = np.ones(weight.shape, dtype=bool)
             continue
         values = np.broadcast_to(scores[path], weight.shape).astype(np.float64)
+        if choice.cost:
+            single = Named("weight").partition(path, weight.shape, question.axes[path])
+            values = choice.cost.divided(values.ravel(), path, weight, single).reshape(weight.shape)
         if base is not None and path in base:
             values = np.where(base[path], values, -np.inf)
         masks[path] = pattern.lock(values, question.axes[path])
@@ -234,6 +245,8 @@ def _lock_units(
         pool = partition.mean if choice.criterion.pool == "mean" else partition.first
         partitions[path] = partition
         pooled[path] = NORMALIZATIONS[choice.normalize](pool(scores[path]))
+        if choice.cost:
+            pooled[path] = choice.cost.divided(pooled[path], path, weight, partition)
         known = base is not None and path in base
         already[path] = partition.all(~base[path]) if known and base is not None else np.zeros(partition.count, bool)
     coupled: Mapping[str, NDArray[np.intp]] = {}

@@ -63,6 +63,16 @@ def test_every_option_of_select_reaches_the_masks(folder):
     assert {addition["slice"].split("[")[0] for addition in said["additions"]} >= {"conv1/kernel", "conv1/bias"}
 
 
+def test_the_cost_reaches_the_masks_from_the_command_line(folder):
+    chosen = {}
+    for cost in ("none", "adders(6)", "adders(6, 0)"):
+        options = ["--sparsity", "0.5", "--cost", cost, "--out", "costed.npz", "--quiet"]
+        succeed("select", "model.keras", *options, folder=folder)
+        masks = MaskSet.load(folder / "costed.npz")
+        chosen[cost] = {path: mask.tobytes() for path, mask in masks.items()}
+    assert chosen["adders(6, 0)"] == chosen["none"] != chosen["adders(6)"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -74,6 +84,7 @@ def test_every_option_of_select_reaches_the_masks(folder):
         (["select", "model.keras", "--sparsity", "1.5"], "select.sparsity is 1.5"),
         (["select", "model.keras", "--sparsity", "half"], "--sparsity is 'half'; wanted a fraction"),
         (["select", "model.keras", "--sparsity", "0.5", "--sparsity", "a=0.5"], "wanted one value, or 'glob=value'"),
+        (["select", "model.keras", "--cost", "luts(6)"], "cost 'luts(6)' is unknown; wanted none, or adders"),
         (["select", "model.keras", "--granularity", "rows"], "granularity 'rows' is unknown"),
         (["select", "model.keras", "--sparsity", "0.5", "--granularity", "multiplier"], "multiplier(resource_unrolled"),
         (["select", "gone.keras", "--sparsity", "0.5"], "model file gone.keras does not exist"),

@@ -1,0 +1,83 @@
+"""What a unit costs in hardware, for its score to be divided by: importance for each adder."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import MaskError
+from fpgaprune.fixed import MAX_WIDTH, FixedType
+from fpgaprune.select.units import Partition
+from fpgaprune.signed_digits import count_digits
+
+FORMS = "none, or adders(weight_bits) as adders(6), or adders(weight_bits, power) as adders(6, 3)"
+_CALL = re.compile(r"^adders\(\s*(?P<bits>\d+)\s*(?:,\s*(?P<power>\d+(?:\.\d+)?)\s*)?\)$")
+# Digits a weight, added to a unit's: one that rounds to nothing costs its share of what joins the others.
+_LEAST = 0.1
+
+
+@dataclass(frozen=True)
+class Adders:
+    """Adders of products with constants: the signed digits of a unit's weights, a weight, as the fixed type has them.
+
+    A score is divided by that number to the `power`: among units that matter alike, the one with the most digits is
+    locked first. Large weights have more digits than small ones, so that a selection by size alone locks what costs
+    least. `taylor` is a square, so that `power=2` puts what the loss changes against adders; for `l1` that is 1.
+
+    Attributes:
+        weight_bits: bits of the weights in hardware. The type of each weight has as few integer bits as it needs.
+        power: how much cost counts; 0 not at all.
+
+    Source: the ratio of value to weight by which a knapsack is filled (Dantzig, "Discrete-Variable Extremum
+    Problems", 1957).
+    """
+
+    weight_bits: int = 8
+    power: float = 2.0
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.weight_bits, int) and not isinstance(self.weight_bits, bool)
+        if not whole or not 2 <= self.weight_bits <= MAX_WIDTH:
+            raise MaskError(f"cost counts adders of {self.weight_bits!r}-bit weights; wanted 2 to {MAX_WIDTH} bits")
+        if not 0 <= self.power < np.inf:
+            raise MaskError(f"cost has the power {self.power}; wanted a number from 0 on, as 2")
+
+    def divided(
+        self, scores: NDArray[np.float64], path: str, weight: NDArray[Any], partition: Partition
+    ) -> NDArray[np.float64]:
+        """The score of each unit of `partition`, for what it costs.
+
+        Raises:
+            MaskError: a score is below 0, where division would turn the order round.
+        """
+        if (scores < 0).any():
+            raise MaskError(
+                f"a score of {path!r} is {scores.min():.3g}; wanted none below 0 where they are divided by a cost: "
+                "use another criterion, or cost 'none'"
+            )
+        kind = FixedType.holding(float(np.abs(weight).max(initial=0.0)), self.weight_bits)
+        digits = partition.mean(count_digits(kind.to_raw(weight)))
+        # What is zero, as locked units are, has an unknown cost: that of the others.
+        known = ~partition.all(weight == 0)
+        digits[~known] = digits[known].mean() if known.any() else 0.0
+        return np.asarray(scores / (digits + _LEAST) ** self.power)
+
+
+def parse_cost(value: str | Adders | None) -> Adders | None:
+    """The cost that `value` writes: `none`, `adders(6)` or `adders(6, 3)`; an `Adders` is one already.
+
+    Raises:
+        MaskError: there is no such cost; the message lists the forms.
+    """
+    if value is None or isinstance(value, Adders):
+        return value
+    if value == "none":
+        return None
+    call = _CALL.match(value.strip()) if isinstance(value, str) else None
+    if call is None:
+        raise MaskError(f"cost {value!r} is unknown; wanted {FORMS}")
+    return Adders(int(call["bits"]), *([float(call["power"])] if call["power"] else []))
