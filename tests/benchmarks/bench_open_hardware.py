@@ -1,13 +1,13 @@
 """What kernel-level zeros are worth in measured hardware: the demo network from 0 to 90 % of its kernels locked.
 
-    python tests/benchmarks/bench_open_hardware.py FOLDER [--family ecp5] [--seeds 5] [--timeout 900]
+    python tests/benchmarks/bench_open_hardware.py FOLDER [--criterion taylor --cost 'adders(6)'] [--seeds 5]
 
-One network is trained on scikit-learn's digits; for each sparsity it is locked, fine-tuned and freed of dead channels
-as in the default flow, written as Verilog, simulated (latency, interval, and every held-out digit against the
-emulation), synthesised, and placed and routed on the smallest ECP5 that holds it. FOLDER keeps everything, so that a
-second call goes on where the first was stopped. Where synthesis of a layer does not end in time, the bits of its adders
-stand in, times the LUTs that such a bit took in the layers that ended, and the sum is marked "about"; a design that
-does not fit the largest ECP5 has no clock.
+One network is trained on scikit-learn's digits; for each sparsity it is locked (by l1 norm, or as `--criterion` and
+`--cost` say), fine-tuned and freed of dead channels, written as Verilog, simulated (latency, interval, and every
+held-out digit against the emulation), synthesised, and placed and routed on the smallest ECP5 that holds it. FOLDER
+keeps everything, so that a second call goes on where the first was stopped. Where synthesis of a layer does not end in
+time, the bits of its adders stand in, times the LUTs that such a bit took in the layers that ended, and the sum is
+marked "about"; a design that does not fit the largest ECP5 has no clock.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="left out: 90 % locked, simulated, to show that it runs")
     parser.add_argument("--family", default="ecp5")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--target-mhz", type=float, default=90.0)
     parser.add_argument("--timeout", type=float, default=900.0)
     parser.add_argument("--sparsities", type=float, nargs="+", default=SPARSITIES)
+    parser.add_argument("--criterion", default="l1")
+    parser.add_argument("--cost", default="none")
     parser.add_argument("--stop-after", choices=("design", "simulate", "synthesize", "route"), default="route")
     parser.add_argument("--layers-only", action="store_true", help="do not synthesise the whole design")
     parser.add_argument("--workers", type=int, default=None, help="processes at a time")
@@ -77,8 +80,10 @@ def measure(
     from fpgaprune.rtl.synthesis import synthesize
 
     if not (place / "design.json").is_file():
-        make_design_at(place, folder, sparsity, data)
+        make_design_at(place, folder, sparsity, data, chosen)
     row = json.loads((place / "accuracy.json").read_text())
+    if asked(chosen) != {name: row.get(name) for name in asked(chosen)}:
+        raise SystemExit(f"{place} holds a network of another selection; name an empty folder")
     design = Design.load(place / "design.json")
     outputs = emulate(design, data["x_test"])
     row["accuracy_hardware"] = float((outputs.argmax(axis=-1) == data["y_test"]).mean())
@@ -108,7 +113,9 @@ def measure(
         row["kernels"] = kernels(design)
     if "route" in steps:
         try:
-            row["route"] = place_and_route(project, seeds=chosen.seeds, **limits).to_json()
+            row["route"] = place_and_route(
+                project, seeds=chosen.seeds, target_mhz=chosen.target_mhz, **limits
+            ).to_json()
         except (LookupError, RuntimeError) as error:
             row["route_left_out"] = str(error)
     return row
@@ -145,7 +152,9 @@ def figures(row: dict[str, Any], rate: float | None) -> tuple[dict[str, Any], st
     return {"lut": round(lut, -2)}, f"about: {named} by the bits of their adders, {rate:.2f} LUTs each"
 
 
-def make_design_at(place: Path, folder: Path, sparsity: float, data: dict[str, Any]) -> None:
+def make_design_at(
+    place: Path, folder: Path, sparsity: float, data: dict[str, Any], chosen: argparse.Namespace
+) -> None:
     """`place` holds the design of the fine-tuned network, and its accuracy."""
     from fpgaprune.flow.session import start_session
 
@@ -164,7 +173,8 @@ def make_design_at(place: Path, folder: Path, sparsity: float, data: dict[str, A
         model.fit(data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, verbose=0)
         model.save(trained)
     model = keras.saving.load_model(trained)
-    masks = fp.select(model, sparsity=sparsity, granularity="kernel", criterion="l1")
+    read = (data["x_train"], data["y_train"])
+    masks = fp.select(model, sparsity, "kernel", chosen.criterion, data=read, cost=chosen.cost)
     compile_classifier(model, RATE, EPOCHS * per_epoch)
     fp.finetune(model, masks, data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, seed=SEED, verbose=0)
     small = fp.apply_removal(model, fp.plan_removal(model))
@@ -176,8 +186,13 @@ def make_design_at(place: Path, folder: Path, sparsity: float, data: dict[str, A
     design = fp.make_design(logits, target, data["x_train"][:512], precision, "digits")
     place.mkdir(parents=True, exist_ok=True)
     accuracy = float((predicted == data["y_test"]).mean())
-    (place / "accuracy.json").write_text(json.dumps({"sparsity": sparsity, "accuracy": accuracy}))
+    (place / "accuracy.json").write_text(json.dumps({"sparsity": sparsity, "accuracy": accuracy, **asked(chosen)}))
     design.save(place / "design.json")
+
+
+def asked(chosen: argparse.Namespace) -> dict[str, str]:
+    """What the selection was asked for."""
+    return {"criterion": chosen.criterion, "cost": chosen.cost}
 
 
 def kernels(design: Any) -> list[dict[str, Any]]:
