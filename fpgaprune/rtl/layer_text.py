@@ -203,54 +203,65 @@ class _Writer:
 
     def _freely(self, run: Sequence[Link], before: str, after: str) -> None:
         """A window and computations, or computations alone, that never wait, and the queue in which beats do."""
-        n = self.count
-        computations = [link for link in run if isinstance(link, Computation)]
-        plans = [self._plan(link) for link in computations]
         window = run[0] if isinstance(run[0], Module) else None
-        depth = sum(plan.depth for plan in plans)
+        computations = [link for link in run if isinstance(link, Computation)]
+        depth = sum(self._plan(link).depth for link in computations)
         through = depth + (_WINDOW_CLOCKS if window else 0)
         waiting = queue_depth(through, window, self.slack)
         self.depth += through + 2
         self.clocked = True
-        self.library.update(("fp_credit", "fp_fifo"))
-        self.body += (
-            f"    wire {after}_enters;\n    wire {after}_skipped;\n    wire unused_{after}_taken;\n"
-            f"    fp_credit #(.ROOM({waiting + 1})) control{n} (\n"
-            f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
-            f"        .enters({after}_enters), .freed({after}_valid & {after}_ready),\n"
-            f"        .skipped({after}_skipped)\n    );\n"
-        )
+        self._credit(waiting + 1, before, after)
         data, valid = f"{before}_data", f"{after}_enters"
         if window is None:
             self.body += f"    assign {after}_skipped = 1'b0;\n"
         else:
-            self.library.update((window.name, *_NEEDED[window.name]))
-            self.body += (
-                f"    wire [{window.after - 1}:0] {after}_window;\n    wire {after}_whole;\n"
-                f"    {window.name} #({_parameters(window)}) window{n} (\n        .clk(clk), .rst(rst),\n"
-                f"        .s_data({data}), .s_valid({valid}),\n"
-                f"        .m_data({after}_window), .m_valid({after}_whole), .skipped({after}_skipped)\n    );\n"
-            )
-            data, valid = f"{after}_window", f"{after}_whole"
-        for number, (link, plan) in enumerate(zip(computations, plans, strict=True)):
+            data, valid = self._window(window, data, valid, after)
+        for number, link in enumerate(computations):
             made = f"{after}_made{number or ''}"
             self.body += f"    wire [{link.after - 1}:0] {made};\n"
-            self._computed(link, plan, "1'b1", data, made)
+            self._computed(link, self._plan(link), "1'b1", data, made)
             data = made
         if depth:
-            self.library.add("fp_delay")
-            self.body += (
-                f"    wire {after}_leaves;\n"
-                f"    fp_delay #(.DEPTH({depth})) delay{n} (\n"
-                f"        .clk(clk), .rst(rst), .in({valid}), .out({after}_leaves)\n    );\n"
-            )
-            valid = f"{after}_leaves"
+            valid = self._later(depth, valid, after)
+        self.library.add("fp_fifo")
         self.body += (
-            f"    fp_fifo #(.WIDTH({run[-1].after}), .DEPTH({waiting})) queue{n} (\n"
+            f"    fp_fifo #(.WIDTH({run[-1].after}), .DEPTH({waiting})) queue{self.count} (\n"
             f"        .clk(clk), .rst(rst),\n"
             f"        .s_data({data}), .s_valid({valid}), .s_ready(unused_{after}_taken),\n"
             f"        .m_data({after}_data), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
         )
+
+    def _credit(self, room: int, before: str, after: str) -> None:
+        """Beats of `before` come in while there are places for them in what leads to `after`."""
+        self.library.add("fp_credit")
+        self.body += (
+            f"    wire {after}_enters;\n    wire {after}_skipped;\n    wire unused_{after}_taken;\n"
+            f"    fp_credit #(.ROOM({room})) control{self.count} (\n"
+            f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
+            f"        .enters({after}_enters), .freed({after}_valid & {after}_ready),\n"
+            f"        .skipped({after}_skipped)\n    );\n"
+        )
+
+    def _window(self, window: Module, data: str, valid: str, after: str) -> tuple[str, str]:
+        """The windows of what comes in; the names of their data and of the wire that says when."""
+        self.library.update((window.name, *_NEEDED[window.name]))
+        self.body += (
+            f"    wire [{window.after - 1}:0] {after}_window;\n    wire {after}_whole;\n"
+            f"    {window.name} #({_parameters(window)}) window{self.count} (\n        .clk(clk), .rst(rst),\n"
+            f"        .s_data({data}), .s_valid({valid}),\n"
+            f"        .m_data({after}_window), .m_valid({after}_whole), .skipped({after}_skipped)\n    );\n"
+        )
+        return f"{after}_window", f"{after}_whole"
+
+    def _later(self, depth: int, valid: str, after: str) -> str:
+        """The wire that says `depth` clocks later what `valid` says."""
+        self.library.add("fp_delay")
+        self.body += (
+            f"    wire {after}_leaves;\n"
+            f"    fp_delay #(.DEPTH({depth})) delay{self.count} (\n"
+            f"        .clk(clk), .rst(rst), .in({valid}), .out({after}_leaves)\n    );\n"
+        )
+        return f"{after}_leaves"
 
 
 def _parameters(link: Module) -> str:
