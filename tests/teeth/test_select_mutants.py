@@ -15,6 +15,7 @@ from fpgaprune.select import (
     channel_flow,
     choose,
     closure,
+    cost,
     criteria,
     data_criteria,
     explicit,
@@ -36,7 +37,7 @@ from tests.contract import (
     test_select_schedules,
 )
 from tests.property import test_select, test_select_units
-from tests.unit.select import test_choose, test_explicit, test_sensitivity, test_units
+from tests.unit.select import test_choose, test_cost, test_explicit, test_sensitivity, test_units
 from tests.unit.select.fakes import fake_model, random_arrays
 from tests.unit.select.networks import plain, residual, samples
 
@@ -166,6 +167,23 @@ def test_what_overflow_wraps_to_zero_counted_as_small(monkeypatch):
 
     monkeypatch.setattr(explicit, "_rounds_to_zero", rounds_to_zero)
     is_refused(test_explicit.test_what_wraps_to_zero_stays_free)
+
+
+def test_bits_counted_where_digits_are_the_cost(monkeypatch):
+    monkeypatch.setattr(cost, "count_digits", lambda raw: np.bitwise_count(np.abs(raw)))
+    is_refused(test_cost.test_a_score_is_divided_by_the_digits_of_its_unit.hypothesis.inner_test, 0, 6, 2.0)
+
+
+def test_a_type_with_a_bit_to_spare_for_the_cost(monkeypatch):
+    right = cost.FixedType.holding
+    monkeypatch.setattr(cost.FixedType, "holding", lambda size, bits: right(2 * size, bits))
+    is_refused(test_cost.test_a_score_is_divided_by_the_digits_of_its_unit.hypothesis.inner_test, 0, 6, 2.0)
+
+
+def test_a_cost_that_nothing_is_divided_by(monkeypatch):
+    monkeypatch.setattr(choose, "parse_cost", lambda _: None)
+    is_refused(test_cost.test_of_units_that_matter_alike_the_one_with_most_adders_is_locked)
+    is_refused(test_cost.test_what_is_left_takes_fewer_adders_than_a_selection_by_size_leaves)
 
 
 def test_a_base_that_is_not_kept(monkeypatch):
