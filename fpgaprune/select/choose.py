@@ -103,7 +103,7 @@ def select(
     scores = _scores(choice.criterion, question, criterion)
     protected = protection.paths(variables)
     if isinstance(choice.granularity, NofM):
-        masks = _lock_pattern(choice, choice.granularity, question, scores, base, protected)
+        masks = _lock_pattern(choice.granularity, choice.cost, question, scores, base, protected)
     else:
         masks = _lock_units(choice, question, scores, base, protected, shares, scope)
     selected = MaskSet(masks)
@@ -205,8 +205,8 @@ def _scores(criterion: Criterion, question: Question, asked: Any) -> dict[str, N
 
 
 def _lock_pattern(
-    choice: _Choice,
     pattern: NofM,
+    cost: Adders | None,
     question: Question,
     scores: Mapping[str, NDArray[Any]],
     base: MaskSet | None,
@@ -219,9 +219,9 @@ def _lock_pattern(
             masks[path] = np.ones(weight.shape, dtype=bool)
             continue
         values = np.broadcast_to(scores[path], weight.shape).astype(np.float64)
-        if choice.cost:
+        if cost is not None:
             single = Named("weight").partition(path, weight.shape, question.axes[path])
-            values = choice.cost.divided(values.ravel(), path, weight, single).reshape(weight.shape)
+            values = cost.divided(values.ravel(), path, weight, single).reshape(weight.shape)
         if base is not None and path in base:
             values = np.where(base[path], values, -np.inf)
         masks[path] = pattern.lock(values, question.axes[path])
@@ -245,7 +245,7 @@ def _lock_units(
         pool = partition.mean if choice.criterion.pool == "mean" else partition.first
         partitions[path] = partition
         pooled[path] = NORMALIZATIONS[choice.normalize](pool(scores[path]))
-        if choice.cost:
+        if choice.cost is not None:
             pooled[path] = choice.cost.divided(pooled[path], path, weight, partition)
         known = base is not None and path in base
         already[path] = partition.all(~base[path]) if known and base is not None else np.zeros(partition.count, bool)

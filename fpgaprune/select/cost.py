@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.fixed import MAX_WIDTH, FixedType
+from fpgaprune.fixed import FixedType
 from fpgaprune.select.units import Partition
 from fpgaprune.signed_digits import count_digits
 
 FORMS = "none, or adders(weight_bits) as adders(6), or adders(weight_bits, power) as adders(6, 3)"
 _CALL = re.compile(r"^adders\(\s*(?P<bits>\d+)\s*(?:,\s*(?P<power>\d+(?:\.\d+)?)\s*)?\)$")
+# As many bits as a flow gives a weight; what is wider than 60 has digits beyond an integer of 64 bits.
+_WIDEST = 32
 # Digits a weight, added to a unit's: one that rounds to nothing costs its share of what joins the others.
 _LEAST = 0.1
 
@@ -41,8 +43,8 @@ class Adders:
 
     def __post_init__(self) -> None:
         whole = isinstance(self.weight_bits, int) and not isinstance(self.weight_bits, bool)
-        if not whole or not 2 <= self.weight_bits <= MAX_WIDTH:
-            raise MaskError(f"cost counts adders of {self.weight_bits!r}-bit weights; wanted 2 to {MAX_WIDTH} bits")
+        if not whole or not 2 <= self.weight_bits <= _WIDEST:
+            raise MaskError(f"cost counts adders of {self.weight_bits!r}-bit weights; wanted 2 to {_WIDEST} bits")
         if not 0 <= self.power < np.inf:
             raise MaskError(f"cost has the power {self.power}; wanted a number from 0 on, as 2")
 

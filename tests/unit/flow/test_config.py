@@ -50,7 +50,7 @@ def test_the_default_is_whole():
         ("[select]\nclose = ['gamma']", ["select.close.0 is 'gamma'", "'bias', 'batch_norm' or 'dead_inputs'"]),
         ("[select]\nsamples = 0", ["select.samples is 0", "greater than or equal to 1"]),
         ("[select]\nnormalize = 'sum'", ["select.normalize is 'sum'", "wanted one of none, mean"]),
-        ("[select]\ncost = 'adders(1)'", ["select", "1-bit weights", "wanted 2 to 64 bits"]),
+        ("[select]\ncost = 'adders(1)'", ["select", "1-bit weights", "wanted 2 to 32 bits"]),
         ("[finetune.schedule]\nkind = 'linear'", ["finetune.schedule", "'one_shot', 'polynomial_decay'"]),
         (
             "[finetune.schedule]\nkind = 'polynomial_decay'\nend_stp = 4",
