@@ -367,7 +367,10 @@ def _first_problem(error: ValidationError) -> str:
         return f"{where} is no known key; {hint}allowed here: {', '.join(known)}"
     if problem["type"] == "missing":
         return f"{where} is missing"
-    return f"{where} is {got!r}; {problem['msg'].removeprefix('Value error, ').lower()}"
+    said = problem["msg"].removeprefix("Value error, ")
+    found, parsed, _ = said.partition("; wanted")
+    # What parses a value names it before it says what it wanted.
+    return f"{where}: {said}" if parsed and repr(got) in found else f"{where} is {got!r}; {said[:1].lower()}{said[1:]}"
 
 
 def _is_form(part: int | str) -> bool:

@@ -13,6 +13,7 @@ marked "about"; a design that does not fit the largest ECP5 has no clock.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -90,6 +91,12 @@ def measure(
     started = time.monotonic()
     project = to_verilog(design, place / "rtl")
     row["generate_s"] = round(time.monotonic() - started, 1)
+    row["verilog"] = digest(project)
+    earlier = place / "row.json"
+    if earlier.is_file():
+        known = json.loads(earlier.read_text())
+        # What an earlier call measured on the same Verilog stays, whatever this one leaves out.
+        row = {**known, **row} if known.get("verilog") == row["verilog"] else row
     row["kept"] = sum(layer.kept or 0 for layer in project.layers)
     row["dropped"] = sum(layer.dropped or 0 for layer in project.layers)
     row["adder_bits"] = {layer.layer: adder_bits(project, layer) for layer in project.layers}
@@ -119,6 +126,14 @@ def measure(
         except (LookupError, RuntimeError) as error:
             row["route_left_out"] = str(error)
     return row
+
+
+def digest(project: Any) -> str:
+    """Of every file of `project`'s Verilog."""
+    found = hashlib.sha256()
+    for name in sorted(project.files):
+        found.update(name.encode() + b"\0" + (project.path / name).read_bytes())
+    return found.hexdigest()
 
 
 def adder_bits(project: Any, layer: Any) -> int:

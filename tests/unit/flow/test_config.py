@@ -50,6 +50,7 @@ def test_the_default_is_whole():
         ("[select]\nclose = ['gamma']", ["select.close.0 is 'gamma'", "'bias', 'batch_norm' or 'dead_inputs'"]),
         ("[select]\nsamples = 0", ["select.samples is 0", "greater than or equal to 1"]),
         ("[select]\nnormalize = 'sum'", ["select.normalize is 'sum'", "wanted one of none, mean"]),
+        ("[select]\ncost = 'LUTs'", ["select.cost: cost 'LUTs' is unknown", "adders(6)"]),
         ("[select]\ncost = 'adders(1)'", ["select", "1-bit weights", "wanted 2 to 32 bits"]),
         ("[finetune.schedule]\nkind = 'linear'", ["finetune.schedule", "'one_shot', 'polynomial_decay'"]),
         (
@@ -64,7 +65,7 @@ def test_the_default_is_whole():
         ("[target]\npart = 'xc7z021'", ["part 'xc7z021' is unknown", "xc7z020"]),
         ("[target]\nio_type = 'io_wild'", ["target.io_type is 'io_wild'", "io_parallel"]),
         ("[hls]\nweight_bits = 64", ["hls.weight_bits is 64", "32"]),
-        ("[hls]\nbackend = 'Vitus'", ["hls.backend is 'Vitus'", "wanted one of vitis, vivado"]),
+        ("[hls]\nbackend = 'Vitus'", ["hls.backend is 'Vitus'", "wanted one of Vitis, Vivado"]),
         ("[hls]\nprecision = 'fixd<6,1>'", ["fixed-point type 'fixd<6,1>' cannot be read"]),
         ("[export]\nopset = 19", ["export.opset is 19", "less than or equal to 18"]),
         ("[export]\nbatch = 0", ["export.batch is 0", "greater than or equal to 1"]),
@@ -84,6 +85,14 @@ def test_one_line_says_what_is_wrong(tmp_path, text, parts):
     assert str(path) in message
     for part in parts:
         assert part in message
+
+
+@pytest.mark.parametrize("line", ["cost = 'adders 6'", "granularity = 'rows'", "fixed = 'int8'", "sparsity = 1.57"])
+def test_what_is_wrong_is_said_once(tmp_path, line):
+    wrong = line.split("= ")[1].strip("'")
+    with pytest.raises(ConfigError) as error:
+        read_config(flow(tmp_path, f"[select]\n{line}"))
+    assert str(error.value).count(wrong) == 1
 
 
 @pytest.mark.parametrize(
