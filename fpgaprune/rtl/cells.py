@@ -61,7 +61,7 @@ class Family:
 
     Attributes:
         family: as `xc7`. name: as its vendor says it. parts: families of `hw/parts` that it stands for.
-        synthesis: yosys's commands; `{top}` is the module.
+        synthesis: yosys's commands; `{top}` is the module. unnamed: those that leave the cells without readable names.
         takes: figure -> cell type -> how much of it one cell takes.
         own: cell types that count under their own name. free: cell types that take none of these.
         source, date: of the counts. note: what a figure counts.
@@ -71,6 +71,7 @@ class Family:
     name: str
     parts: tuple[str, ...]
     synthesis: tuple[str, ...]
+    unnamed: tuple[str, ...]
     takes: Mapping[str, Mapping[str, int]]
     own: frozenset[str]
     free: frozenset[str]
@@ -119,10 +120,12 @@ def find_family(family: str) -> Family:
     if family not in list_families():
         raise TargetError(f"family {family!r} is unknown to open synthesis; wanted one of {', '.join(list_families())}")
     document = tomllib.loads(hardware_path("synth", f"{family}.toml").read_text(encoding="utf-8"))
+    synthesis = tuple(document.pop("synthesis"))
     return Family(
         **{key: document.pop(key) for key in _TEXTS},
         parts=tuple(document.pop("parts")),
-        synthesis=tuple(document.pop("synthesis")),
+        synthesis=synthesis,
+        unnamed=tuple(document.pop("unnamed", synthesis)),
         own=frozenset(document.pop("own", ())),
         free=frozenset(document.pop("free", ())),
         takes=document,

@@ -165,7 +165,9 @@ def _synthesize(
     stop: Stop,
 ) -> ModuleSynthesis:
     try:
-        netlist = make_netlist(sources, blank.module, family, cache, yosys, timeout_s, stop)
+        # Of all these, place and route goes on with the whole design only.
+        named = blank.layer is None
+        netlist = make_netlist(sources, blank.module, family, cache, yosys, timeout_s, stop, named=named)
     except ToolTimeoutError:
         return replace(blank, left_out=f"synthesis did not end within {timeout_s:g} s")
     cells = family.count(netlist.types)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,8 @@ def make_netlist(
     yosys: Found,
     timeout_s: float,
     stop: Callable[[], bool] | None = None,
+    *,
+    named: bool = True,
 ) -> Netlist:
     """`cache` holds the flattened netlist of module `top` for `family`; an equal one made before is taken as it is.
 
@@ -55,13 +57,15 @@ def make_netlist(
         yosys: as `find_open_tool(YOSYS)` gives it.
         timeout_s: most wall-clock seconds.
         stop: as for `run_tool`.
+        named: whether its cells get readable names, as reports of place and route show them; for counting they need
+            none, and a large layer waits for them longer than for all the rest.
 
     Raises:
         ToolTimeoutError: yosys ran too long. Its log is kept.
         ToolError: yosys died, or was stopped. Its log is kept.
         RtlError: what it wrote is no netlist of hardware cells.
     """
-    script = _script(sources, top, family)
+    script = _script(sources, top, family.synthesis if named else family.unnamed)
     folder = cache / family.family / f"{top}-{_digest(sources, script, yosys)[:16]}"
     result = folder / RESULT
     if result.is_file():
@@ -107,12 +111,12 @@ def read_statistics(path: Path) -> dict[str, int]:
         raise RtlError(f"{path} holds no counts of cells: {error!r}; is that yosys 0.20 or newer?") from error
 
 
-def _script(sources: Mapping[str, bytes], top: str, family: Family) -> str:
+def _script(sources: Mapping[str, bytes], top: str, commands: Iterable[str]) -> str:
     # Deferred: a module is elaborated with the parameters it is used with, and one that is not used not at all.
     reads = [f'read_verilog -defer "{name}"' for name in sources if name.endswith(".v")]
     steps = [
         *reads,
-        *(command.format(top=top) for command in family.synthesis),
+        *(command.format(top=top) for command in commands),
         f"tee -q -o {_STATISTICS} stat -json",
         # Without the library's models, so that another netlist can take this one in.
         f"select {top}",

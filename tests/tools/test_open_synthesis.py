@@ -1,10 +1,14 @@
 """Open synthesis by the tool itself, on a project written by hand."""
 
+import json
+
 import pytest
 
 from fpgaprune.errors import ToolError
+from fpgaprune.rtl.cells import find_family
 from fpgaprune.rtl.open_tools import YOSYS, find_open_tool
-from fpgaprune.rtl.synthesis import FLATTENED, synthesize
+from fpgaprune.rtl.synthesis import FLATTENED, read_sources, synthesize
+from fpgaprune.rtl.yosys import NETLIST, make_netlist
 
 from ..unit.rtl.tiny import tiny_project
 
@@ -28,6 +32,20 @@ def test_a_small_project_maps_to_every_family(tmp_path, family):
     assert found.total.ff == 18  # 16 bits of data, valid and last
     assert found.layers[1].cells.ff == 0
     assert found.layers[1].cells.lut == 15  # one for each bit that relu may clear
+
+
+@pytest.mark.parametrize("family", ["ecp5", "ice40"])
+def test_cells_without_names_are_the_same_cells(tmp_path, family):
+    project = tiny_project(tmp_path)
+    sources, yosys = read_sources(project, project.files), find_open_tool(YOSYS)
+    asked = (sources, project.top, find_family(family), tmp_path / "synth", yosys, 600)
+    named, unnamed = (make_netlist(*asked, named=wanted) for wanted in (True, False))
+    assert unnamed.types == named.types
+    cells = [
+        json.loads((found.folder / NETLIST).read_text())["modules"][project.top]["cells"] for found in (named, unnamed)
+    ]
+    # What mapping made is called "$...", until it is named after the wires at its ends.
+    assert [any(name.startswith("$") for name in names) for names in cells] == [False, True]
 
 
 def test_equal_sources_give_equal_counts(tmp_path):
