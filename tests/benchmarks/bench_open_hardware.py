@@ -187,6 +187,8 @@ def make_design_at(
         compile_classifier(model, RATE, EPOCHS * per_epoch)
         model.fit(data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, verbose=0)
         model.save(trained)
+        # From here on as in a call that finds the file.
+        start_session(SEED)
     model = keras.saving.load_model(trained)
     read = (data["x_train"], data["y_train"])
     masks = fp.select(model, sparsity, "kernel", chosen.criterion, data=read, cost=chosen.cost)
