@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fpgaprune.errors import TargetError
 from fpgaprune.files import write_bytes
+from fpgaprune.rtl.carries import free_unread_carries
 from fpgaprune.rtl.cells import Cells, find_family
 from fpgaprune.rtl.harness import stub_of
 from fpgaprune.rtl.open_tools import YOSYS, find_open_tool
@@ -23,6 +24,7 @@ from fpgaprune.target import Part, find_part
 # What nextpnr calls the sites of each figure.
 SITES: Mapping[str, str] = {"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "MULT18X18D", "bram18": "DP16KD"}
 WHOLE = "whole.json"
+_JOINED = "joined.json"
 _AROUND = "around_cells.json"
 _DEVICES = ("lfe5u-25f", "lfe5u-45f", "lfe5u-85f")
 # Beyond these shares of a device, place and route takes long and reaches little; nextpnr adds a quarter to the LUTs.
@@ -58,15 +60,16 @@ def ecp5_netlist(
     family, yosys = find_family("ecp5"), find_open_tool(YOSYS)
     home = project.path / "synth" if cache is None else Path(cache)
     own = make_netlist(read_sources(project, project.files), project.top, family, home, yosys, timeout_s)
-    stub = stub_of(project)
-    folder = home / "ecp5" / f"{top}-{digest_of(own.folder.name, verilog, stub)}"
+    stub, script = stub_of(project), _joining_script(project.top, top)
+    folder = home / "ecp5" / f"{top}-{digest_of(own.folder.name, verilog, stub, script)}"
     if not (folder / WHOLE).is_file():
         write_bytes(folder / "around.v", verilog.encode())
         write_bytes(folder / "stub.v", stub.encode())
         write_bytes(folder / NETLIST, (own.folder / NETLIST).read_bytes())
-        write_bytes(folder / SCRIPT, _joining_script(project.top, top).encode())
+        write_bytes(folder / SCRIPT, script.encode())
         run_yosys(folder, yosys, timeout_s)
-        os.replace(folder / f"new_{WHOLE}", folder / WHOLE)
+        free_unread_carries(folder / _JOINED, folder / WHOLE)
+        (folder / _JOINED).unlink()
     counts = read_statistics(folder / _AROUND)
     around = family.count({cell: number for cell, number in counts.items() if cell != project.top})
     return Ecp5Netlist(folder, family.count(own.types), around)
@@ -129,7 +132,7 @@ read_json {NETLIST}
 hierarchy -top {top}
 flatten
 opt_clean
-write_json new_{WHOLE}
+write_json {_JOINED}
 """
 
 
