@@ -27,7 +27,7 @@ WHOLE = "whole.json"
 _JOINED = "joined.json"
 _AROUND = "around_cells.json"
 _DEVICES = ("lfe5u-25f", "lfe5u-45f", "lfe5u-85f")
-# Beyond these shares of a device, place and route takes long and reaches little; nextpnr adds a quarter to the LUTs.
+# Beyond these shares of a device, place and route takes long and reaches little; nextpnr adds a seventh to the LUTs.
 _COMFORTABLE = {"lut": 0.6, "ff": 0.9, "dsp": 0.9, "bram18": 0.9}
 
 
