@@ -16,7 +16,7 @@ def free_unread_carries(netlist: Path, freed: Path) -> int:
     """`freed` holds the netlist of the JSON file `netlist` without the carry outputs that nothing reads; how many.
 
     yosys leaves a wire at the last carry of every chain. nextpnr takes any wire there for one that is read, and adds a
-    CCU2C, two LUTs, that lets the carry out into the fabric: a quarter more than the adders of small sums take.
+    CCU2C, two LUTs, that lets the carry out into the fabric: a sixth of what the chains themselves took, where counted.
 
     Raises:
         RtlError: `netlist` holds none.

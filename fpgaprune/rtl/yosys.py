@@ -58,7 +58,7 @@ def make_netlist(
         timeout_s: most wall-clock seconds.
         stop: as for `run_tool`.
         named: whether its cells get readable names, as reports of place and route show them; for counting they need
-            none, and a large layer waits for them longer than for all the rest.
+            none.
 
     Raises:
         ToolTimeoutError: yosys ran too long. Its log is kept.
