@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -27,7 +28,8 @@ from fpgaprune.flow.reporting import write_run_report
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory, digest_tree
 from fpgaprune.flow.session import start_session
 from fpgaprune.masks import MaskSet
-from fpgaprune.rtl.open_tools import OPEN_TOOLS, find_open_tool
+from fpgaprune.rtl.floorplan import partitioner
+from fpgaprune.rtl.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
 from fpgaprune.vendor.tools import find_tools
 
 _PACKAGES = ("tensorflow", "keras", "numpy", "onnx", "tf2onnx", "onnxruntime", "hls4ml", "scikit-learn")
@@ -276,13 +278,18 @@ def _open_tools(config: FlowConfig) -> list[str]:
     """The tools that the stage `measure` would find, each as it is started; none where it asks for nothing."""
     if not config.measure.asks:
         return []
+    asked: list[Callable[[], str]] = [partial(_version_of, tool) for tool in OPEN_TOOLS]
     found = []
-    for tool in OPEN_TOOLS:
+    for ask in (*asked, partitioner):
         try:
-            found.append(find_open_tool(tool).version)
+            found.append(ask())
         except ToolError as error:
             found.append(str(error))
     return found
+
+
+def _version_of(tool: OpenTool) -> str:
+    return find_open_tool(tool).version
 
 
 def _digest(path: Path | None) -> str | None:

@@ -12,7 +12,8 @@ from fpgaprune.errors import RtlError, ToolError
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl.boards import BAUD, TOP, board_top, find_board
-from fpgaprune.rtl.ecp5 import WHOLE, check_fits, device_flag, digest_of, ecp5_netlist, find_ecp5
+from fpgaprune.rtl.ecp5 import PLACER, anchored_netlist, check_fits, device_flag, digest_of, ecp5_netlist, find_ecp5
+from fpgaprune.rtl.floorplan import partitioner
 from fpgaprune.rtl.open_tools import ECPPACK, NEXTPNR_ECP5, find_open_tool
 from fpgaprune.rtl.project import RtlProject
 from fpgaprune.target import hardware_path
@@ -76,15 +77,27 @@ def make_bitstream(
     place = find_board(board)
     part = find_ecp5(device or place.device)
     router, packer = find_open_tool(NEXTPNR_ECP5), find_open_tool(ECPPACK)
+    partitioner()  # Named before synthesis where it is missing.
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
     netlist = ecp5_netlist(project, TOP, board_top(project, place, uart), cache=cache, timeout_s=timeout_s)
     check_fits(project, netlist.cells, part)
     constraints = place.constraints()
-    options = (device_flag(part), "--package", place.package, "--speed", str(place.speed), "--seed", str(seed))
-    folder = netlist.folder / f"{part.name}-{digest_of(router.version, packer.version, constraints, *options)}"
+    options = (device_flag(part), "--package", place.package, "--speed", str(place.speed), "--seed", str(seed), *PLACER)
+    anchored = anchored_netlist(netlist, part, timeout_s)
+    made_by = (router.version, packer.version, anchored.name, constraints)
+    folder = netlist.folder / f"{part.name}-{digest_of(*made_by, *options)}"
     if not (folder / _RESULT).is_file():
         write_bytes(folder / "board.lpf", constraints.encode())
-        files = ("--json", f"../{WHOLE}", "--lpf", "board.lpf", "--textcfg", "board.config", "--report", "route.json")
+        files = (
+            "--json",
+            f"../{anchored.name}",
+            "--lpf",
+            "board.lpf",
+            "--textcfg",
+            "board.config",
+            "--report",
+            "route.json",
+        )
         for tool, command in (
             (NEXTPNR_ECP5, (*router.command, *options, "--timing-allow-fail", *files)),
             (ECPPACK, (*packer.command, "board.config", "board.bit")),

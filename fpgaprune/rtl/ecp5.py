@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from fpgaprune.errors import TargetError
 from fpgaprune.files import write_bytes
+from fpgaprune.rtl import anchors, carries, floorplan, macros
+from fpgaprune.rtl.anchors import anchor_registers
 from fpgaprune.rtl.carries import free_unread_carries
 from fpgaprune.rtl.cells import Cells, find_family
 from fpgaprune.rtl.harness import stub_of
@@ -23,9 +26,11 @@ from fpgaprune.target import Part, find_part
 
 # What nextpnr calls the sites of each figure.
 SITES: Mapping[str, str] = {"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "MULT18X18D", "bram18": "DP16KD"}
-WHOLE = "whole.json"
+_WHOLE = "whole.json"
 _JOINED = "joined.json"
 _AROUND = "around_cells.json"
+# However long a cell takes to place among tied ones: nextpnr's own limit wraps around to little for many cells.
+PLACER = ("--placer-heap-cell-placement-timeout", "0")
 _DEVICES = ("lfe5u-25f", "lfe5u-45f", "lfe5u-85f")
 # Beyond these shares of a device, place and route takes long and reaches little; nextpnr adds a seventh to the LUTs.
 _COMFORTABLE = {"lut": 0.6, "ff": 0.9, "dsp": 0.9, "bram18": 0.9}
@@ -36,10 +41,11 @@ class Ecp5Netlist:
     """A project's netlist inside a top module of other Verilog.
 
     Attributes:
-        folder: that holds it as `WHOLE`. cells: of the project alone. around: of what stands around it.
+        folder: that holds it. top: module. cells: of the project alone. around: of what stands around it.
     """
 
     folder: Path
+    top: str
     cells: Cells
     around: Cells
 
@@ -61,18 +67,31 @@ def ecp5_netlist(
     home = project.path / "synth" if cache is None else Path(cache)
     own = make_netlist(read_sources(project, project.files), project.top, family, home, yosys, timeout_s)
     stub, script = stub_of(project), _joining_script(project.top, top)
-    folder = home / "ecp5" / f"{top}-{digest_of(own.folder.name, verilog, stub, script)}"
-    if not (folder / WHOLE).is_file():
+    folder = home / "ecp5" / f"{top}-{digest_of(own.folder.name, verilog, stub, script, inspect.getsource(carries))}"
+    if not (folder / _WHOLE).is_file():
         write_bytes(folder / "around.v", verilog.encode())
         write_bytes(folder / "stub.v", stub.encode())
         write_bytes(folder / NETLIST, (own.folder / NETLIST).read_bytes())
         write_bytes(folder / SCRIPT, script.encode())
         run_yosys(folder, yosys, timeout_s)
-        free_unread_carries(folder / _JOINED, folder / WHOLE)
+        free_unread_carries(folder / _JOINED, folder / _WHOLE)
         (folder / _JOINED).unlink()
     counts = read_statistics(folder / _AROUND)
     around = family.count({cell: number for cell, number in counts.items() if cell != project.top})
-    return Ecp5Netlist(folder, family.count(own.types), around)
+    return Ecp5Netlist(folder, top, family.count(own.types), around)
+
+
+def anchored_netlist(netlist: Ecp5Netlist, part: Part, timeout_s: float) -> Path:
+    """The file in `netlist`'s folder that nextpnr places on `part`; its name tells what made it.
+
+    Raises:
+        RtlError, ToolError: as for `anchor_registers`.
+    """
+    rules = (inspect.getsource(module) for module in (anchors, floorplan, macros))
+    path = netlist.folder / f"{part.name}-{digest_of(floorplan.partitioner(), *rules)}.json"
+    if not path.is_file():
+        anchor_registers(netlist.folder / _WHOLE, path, netlist.top, part, timeout_s)
+    return path
 
 
 def device_flag(part: Part) -> str:

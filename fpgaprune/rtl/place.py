@@ -17,9 +17,9 @@ from fpgaprune.processes import run_tool
 from fpgaprune.rtl import harness
 from fpgaprune.rtl.cells import Cells
 from fpgaprune.rtl.ecp5 import (
+    PLACER,
     SITES,
-    WHOLE,
-    Ecp5Netlist,
+    anchored_netlist,
     check_fits,
     device_flag,
     digest_of,
@@ -27,6 +27,7 @@ from fpgaprune.rtl.ecp5 import (
     find_ecp5,
     smallest_ecp5,
 )
+from fpgaprune.rtl.floorplan import partitioner
 from fpgaprune.rtl.open_tools import NEXTPNR_ECP5, Found, find_open_tool
 from fpgaprune.rtl.project import RtlProject
 from fpgaprune.rtl.side_by_side import Stop, Told, run_side_by_side
@@ -122,7 +123,8 @@ def place_and_route(
     """Where `project` goes on an ECP5, and the clock frequency that it reaches there.
 
     Ports are wider than a package has pins, so a harness of shift registers stands around the design; what it takes is
-    known by itself and left out of the figures. Each seed runs in a process of its own and is kept by content, as for
+    known by itself and left out of the figures. Registers tied to tiles (`anchors`), the same for
+    every seed, show nextpnr a floorplan. Each seed runs in a process of its own and is kept by content, as for
     `synthesize`. A frequency of an ECP5 says nothing about another family.
 
     Args:
@@ -151,14 +153,18 @@ def place_and_route(
         raise TargetError(f"seeds {seeds!r} and speed grade {speed}; wanted one seed or more and a grade of 6 to 8")
     part = None if device is None else find_ecp5(device)
     router = find_open_tool(NEXTPNR_ECP5)
+    partitioner()  # Named before synthesis where it is missing.
     netlist = ecp5_netlist(project, harness.TOP, harness.harness_of(project), cache=cache, timeout_s=timeout_s)
     part = part or smallest_ecp5(netlist.cells)
     check_fits(project, netlist.cells, part)
     asked = target_mhz or 1e3 / project.clock_ns
-    options = (device_flag(part), "--package", package, "--speed", str(speed), "--freq", f"{asked:g}")
-    place = netlist.folder / f"{part.name}-{digest_of(router.version, *options)}"
+    options = (device_flag(part), "--package", package, "--speed", str(speed), "--freq", f"{asked:g}", *PLACER)
+    anchored = anchored_netlist(netlist, part, timeout_s)
+    place = netlist.folder / f"{part.name}-{digest_of(router.version, anchored.name, *options)}"
     place.mkdir(parents=True, exist_ok=True)
-    tasks = [partial(_route, place, netlist, router, options, seed, timeout_s) for seed in numbers]
+    tasks = [
+        partial(_route, place, anchored.name, netlist.around, router, options, seed, timeout_s) for seed in numbers
+    ]
     runs = tuple(run_side_by_side(tasks, workers, on_step, _tell))
     capacity = {name: getattr(part, name) for name in SITES}
     return PlaceAndRoute(part.name, package, speed, router.version, asked, runs, capacity)
@@ -166,7 +172,8 @@ def place_and_route(
 
 def _route(
     folder: Path,
-    netlist: Ecp5Netlist,
+    netlist: str,
+    around: Cells,
     router: Found,
     options: tuple[str, ...],
     seed: int,
@@ -177,7 +184,7 @@ def _route(
     if not result.is_file():
         written = folder / f"new_seed{seed}.json"
         # YoWASP's tools see /tmp as a folder of their own: every name is relative.
-        files = ("--json", f"../{WHOLE}", "--report", written.name)
+        files = ("--json", f"../{netlist}", "--report", written.name)
         command = (*router.command, *options, "--seed", str(seed), "--timing-allow-fail", *files)
         try:
             run = run_tool(
@@ -191,7 +198,7 @@ def _route(
             )
         except ToolTimeoutError:
             return Routed(seed, left_out=f"place and route did not end within {timeout_s:g} s")
-        report = _read_report(written, netlist.around)
+        report = _read_report(written, around)
         text = json.dumps({**report, "seconds": round(run.seconds, 2)}, indent=1, sort_keys=True) + "\n"
         write_bytes(result, text.encode())
         written.unlink()

@@ -1,5 +1,7 @@
 """Place and route and a bitstream by the tools themselves, on a project written by hand."""
 
+import re
+
 import pytest
 
 from fpgaprune.errors import ToolError
@@ -45,6 +47,30 @@ def test_equal_seeds_give_equal_results(project, tmp_path):
     second = place_and_route(project, seeds=[3], cache=tmp_path)
     assert first.runs[0].fmax_mhz == second.runs[0].fmax_mhz
     assert first.used == second.used
+
+
+def test_registers_are_tied_where_the_device_has_them(tmp_path):
+    """The whole of a pipeline of 15 x 100 registers, at a tenth of the tiles it takes."""
+    project = tiny_project(tmp_path)
+    relu = tmp_path / "rtl/relu.v"
+    text = relu.read_text()
+    pipeline = """    reg [14:0] held [0:99];
+    integer k;
+    always @(posedge clk) begin
+        held[0] <= s_axis_tdata[15] ? 15'd0 : s_axis_tdata[14:0];
+        for (k = 1; k < 100; k = k + 1) held[k] <= held[k - 1];
+    end
+    assign m_axis_tdata = held[99];"""
+    now = re.sub(r"    assign m_axis_tdata .*", pipeline, text)
+    assert now != text
+    relu.write_text(now)
+    for device in ("lfe5u-25f", "lfe5u-45f", "lfe5u-85f"):
+        found = place_and_route(project, device=device, seeds=1)
+        assert found.fmax_mhz > 80
+        (log,) = (tmp_path / "synth").glob(f"ecp5/*/{device}-*/seed1.log")
+        placed = int(re.search(r"Placed (\d+) cells based on constraints", log.read_text())[1])
+        (tied,) = (tmp_path / "synth").glob(f"ecp5/*/{device}-*.json")
+        assert placed == tied.read_text().count('"BEL"') > 15
 
 
 def test_a_bitstream_begins_like_one(project, tmp_path):

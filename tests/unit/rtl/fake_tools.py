@@ -20,7 +20,9 @@ cells = {{"LUT4": 10 * len(top), "TRELLIS_FF": len(top), "CCU2C": 3}}
 cells.update({extra!r})
 counts = json.dumps({{"design": {{"num_cells_by_type": cells}}}})
 pathlib.Path(re.search(r"-o (\\S+) stat", script)[1]).write_text(counts)
-pathlib.Path(re.search(r"write_json(?: -selected)? (\\S+)", script)[1]).write_text('{{"modules": {{}}}}')
+pathlib.Path(re.search(r"write_json(?: -selected)? (\\S+)", script)[1]).write_text(
+    json.dumps({{"modules": {{top: {{"cells": {{}}}}}}}})
+)
 """
 
 # Plays nextpnr-ecp5: its frequency is a hundred and the seed.
