@@ -31,7 +31,7 @@ from fpgaprune.target import Part
 _IN_TILE = 8
 _SQUARE = 6
 _FEWEST = 4
-# Share of a floorplan's slots that the netlist takes; the rest of the device stays empty.
+# nextpnr spreads cells until they take this share of what an ECP5 has there; tied further away, they stand alone.
 _FILLED = 0.75
 
 
@@ -96,7 +96,7 @@ def anchor_registers(netlist: Path, anchored: Path, top: str, part: Part, timeou
 
 def anchors(macros: Macros, grid: Grid, timeout_s: float) -> dict[str, str]:
     """Register -> where on the device it is tied to, as nextpnr's `X12/Y30/SLICEA.FF0`."""
-    wanted = sum(macros.slots) / _IN_TILE / _FILLED
+    wanted = macros.fewest / _IN_TILE / _FILLED
     there = grid.columns * len(grid.rows)
     if wanted < _FEWEST * _SQUARE**2 or wanted * _FILLED > there:
         return {}

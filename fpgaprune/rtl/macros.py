@@ -40,11 +40,13 @@ class Macros:
 
     Attributes:
         slots: (macro,) pairs of a LUT and a register that it takes. nets: macros in order -> wires that join just them.
+        fewest: slots that would hold all of it if any LUT could share one with any register.
         free: registers that are macros by themselves. blocks: macro -> type of a cell that takes no slot.
     """
 
     slots: tuple[int, ...]
     nets: Mapping[tuple[int, ...], int]
+    fewest: int
     free: tuple[FreeRegister, ...]
     blocks: Mapping[int, str]
 
@@ -88,7 +90,8 @@ def macros_of(module: Mapping[str, Any], family: Family) -> Macros:
     blocks = {place[name]: cell["type"] for name, cell in cells.items() if not slots[place[name]]}
     beside = _beside(set(blocks), nets)
     free = tuple(FreeRegister(name, place[name], _control(cells[name])) for name in alone if place[name] not in beside)
-    return Macros(slots, nets, free, blocks)
+    fewest = max(luts.total(), registers.total())
+    return Macros(slots, nets, fewest, free, blocks)
 
 
 def _beside(blocks: set[int], nets: Iterable[tuple[int, ...]]) -> set[int]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import count
 
 import numpy as np
@@ -125,6 +125,8 @@ def test_chains_and_the_registers_behind_logic_are_one_and_the_rest_is_free(made
         registers = sum(netlist.cells[name]["type"] == "TRELLIS_FF" for name in group)
         slots.append(max(luts, registers))
     assert sorted(found.slots) == sorted(slots)
+    kinds = Counter(cell["type"] for cell in netlist.cells.values())
+    assert found.fewest == max(2 * kinds["CCU2C"] + kinds["LUT4"], kinds["TRELLIS_FF"])
 
 
 def reads(cell):

