@@ -11,8 +11,8 @@ from fpgaprune.rtl.cells import Family
 
 REGISTER = "TRELLIS_FF"
 _CARRY = "CCU2C"
-# A register whose data comes from one of these is packed into the same slice.
-_LOGIC = frozenset({_CARRY, "LUT4", "PFUMX", "L6MUX21"})
+# A register whose data comes from one of these is packed into the same slice, and goes where that goes.
+_LOGIC = frozenset({_CARRY, "LUT4", "PFUMX", "L6MUX21", "TRELLIS_DPR16X4"})
 _CONTROLS = ("CLK", "CE", "LSR")
 _SETTINGS = ("CLKMUX", "CEMUX", "LSRMUX", "SRMODE", "GSR")
 # What reaches half a design is cut wherever a design is cut.

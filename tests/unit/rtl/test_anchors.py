@@ -18,9 +18,11 @@ from fpgaprune.rtl.macros import macros_of
 from fpgaprune.target import find_part
 
 ECP5 = find_family("ecp5")
+LUTS = {"CCU2C": 2, "LUT4": 1, "TRELLIS_DPR16X4": 6}
 DIRECTIONS = {
     "CCU2C": {"A0": "input", "CIN": "input", "COUT": "output", "S0": "output", "S1": "output"},
     "LUT4": {"A": "input", "Z": "output"},
+    "TRELLIS_DPR16X4": {"DI": "input", "DO": "output"},
     "TRELLIS_FF": {"CLK": "input", "CE": "input", "DI": "input", "Q": "output"},
     "MULT18X18D": {"A0": "input", "P0": "output"},
     "$scopeinfo": {},
@@ -70,7 +72,7 @@ def netlists(draw):
     """A netlist, what belongs together in it, registers that belong to nothing, and multipliers."""
     netlist, groups, free, blocks = Netlist(), [], [], set()
     wires = [3]
-    kinds = st.sampled_from(["chain", "lut", "register", "pipeline", "multiplier"])
+    kinds = st.sampled_from(["chain", "lut", "memory", "register", "pipeline", "multiplier"])
     for kind in draw(st.lists(kinds, min_size=1, max_size=12)):
         data = draw(st.sampled_from(wires))
         if kind == "chain":
@@ -81,6 +83,12 @@ def netlists(draw):
         elif kind == "lut":
             out = next(netlist.wires)
             name = netlist.add("LUT4", A=data, Z=out)
+            register, wire = netlist.register(out)
+            groups.append({name, register})
+            wires.append(wire)
+        elif kind == "memory":
+            out = next(netlist.wires)
+            name = netlist.add("TRELLIS_DPR16X4", DI=data, DO=out)
             register, wire = netlist.register(out)
             groups.append({name, register})
             wires.append(wire)
@@ -121,12 +129,12 @@ def test_chains_and_the_registers_behind_logic_are_one_and_the_rest_is_free(made
     assert len({register.macro for register in found.free}) == len(found.free)
     slots = []
     for group in groups:
-        luts = sum({"CCU2C": 2, "LUT4": 1}.get(netlist.cells[name]["type"], 0) for name in group)
+        luts = sum(LUTS.get(netlist.cells[name]["type"], 0) for name in group)
         registers = sum(netlist.cells[name]["type"] == "TRELLIS_FF" for name in group)
         slots.append(max(luts, registers))
     assert sorted(found.slots) == sorted(slots)
     kinds = Counter(cell["type"] for cell in netlist.cells.values())
-    assert found.fewest == max(2 * kinds["CCU2C"] + kinds["LUT4"], kinds["TRELLIS_FF"])
+    assert found.fewest == max(sum(LUTS[kind] * kinds[kind] for kind in LUTS), kinds["TRELLIS_FF"])
 
 
 def reads(cell):
