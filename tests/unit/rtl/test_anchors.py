@@ -72,7 +72,7 @@ def netlists(draw):
     """A netlist, what belongs together in it, registers that belong to nothing, and multipliers."""
     netlist, groups, free, blocks = Netlist(), [], [], set()
     wires = [3]
-    kinds = st.sampled_from(["chain", "lut", "memory", "register", "pipeline", "multiplier"])
+    kinds = st.sampled_from(["chain", "LUT4", "TRELLIS_DPR16X4", "register", "pipeline", "multiplier"])
     for kind in draw(st.lists(kinds, min_size=1, max_size=12)):
         data = draw(st.sampled_from(wires))
         if kind == "chain":
@@ -80,15 +80,9 @@ def netlists(draw):
             held = [netlist.register(wire) for wire in sums if draw(st.booleans())]
             groups.append({*names, *(name for name, _ in held)})
             wires += [wire for _, wire in held]
-        elif kind == "lut":
+        elif kind in ("LUT4", "TRELLIS_DPR16X4"):
             out = next(netlist.wires)
-            name = netlist.add("LUT4", A=data, Z=out)
-            register, wire = netlist.register(out)
-            groups.append({name, register})
-            wires.append(wire)
-        elif kind == "memory":
-            out = next(netlist.wires)
-            name = netlist.add("TRELLIS_DPR16X4", DI=data, DO=out)
+            name = netlist.add(kind, **dict(zip(DIRECTIONS[kind], (data, out), strict=True)))
             register, wire = netlist.register(out)
             groups.append({name, register})
             wires.append(wire)

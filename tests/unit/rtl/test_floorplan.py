@@ -30,9 +30,8 @@ def graphs(draw):
 
 @settings(deadline=None)
 @given(graphs(), st.randoms(use_true_random=False), st.sampled_from([(8.0, 8.0), (40.0, 12.0), (3.0, 90.0)]))
-def test_parts_stay_within_and_areas_follow_weights_however_it_is_cut(graph, random, size):
+def test_parts_stay_within_however_it_is_cut(graph, random, size):
     weights, nets = graph
-    shares = []
 
     def cut(inner, wires, own):
         assert own[-2:] == [0, 0]
@@ -40,20 +39,34 @@ def test_parts_stay_within_and_areas_follow_weights_however_it_is_cut(graph, ran
         assert len(inner) == len(wires)
         # Only what lies beyond one side, never beyond both, is told to the cutter.
         assert not any({len(own) - 2, len(own) - 1} <= set(ends) for ends in inner)
-        sides = [random.randint(0, 1) for _ in own]
-        first = sum(weight for weight, side in zip(own, sides[:-2], strict=False) if side == 0)
-        shares.append(first / max(1, sum(own)))
-        return sides
+        return [random.randint(0, 1) for _ in own]
 
     at = cut_again_and_again(weights, list(nets.items()), *size, cut)
     assert at.shape == (len(weights), 2)
     assert np.all(at >= 0)
     assert np.all(at <= size)
-    if shares:
-        # After the first cut a part of one side lies on that side of the border between them.
-        axis = int(size[1] > size[0])
-        beyond = at[:, axis] > shares[0] * size[axis]
-        assert set(weights[beyond & (at[:, axis] > size[axis])]) == set()
+
+
+@settings(deadline=None)
+@given(graphs(), st.randoms(use_true_random=False), st.sampled_from([0, 1]))
+def test_either_side_of_a_cut_gets_its_share_of_the_area(graph, random, axis):
+    weights, nets = graph
+    asked = []
+
+    def cut(inner, wires, own):
+        asked.append([random.randint(0, 1) for _ in own])
+        return asked[0]
+
+    # So small that it is cut once.
+    size = (8.0, 4.0) if axis == 0 else (4.0, 8.0)
+    at = cut_again_and_again(weights, list(nets.items()), *size, cut)
+    middles = np.full(len(weights), 4.0)
+    if asked:
+        sides = np.array(asked[0][:-2])
+        border = 8 * weights[sides == 0].sum() / max(1, weights.sum())
+        middles = np.where(sides == 0, border / 2, (border + 8) / 2)
+    assert np.allclose(at[:, axis], middles)
+    assert np.all(at[:, 1 - axis] == 2)
 
 
 def test_a_part_that_nothing_is_joined_to_stays_in_the_middle():
