@@ -200,11 +200,16 @@ def test_what_needs_a_multiplier_lies_on_their_side_of_the_device(low, monkeypat
     assert min(rows) > 24
 
 
-@pytest.mark.parametrize(("device", "tiles"), [("lfe5u-25f", 24288), ("lfe5u-45f", 43848), ("lfe5u-85f", 83640)])
-def test_a_grid_has_the_devices_luts(device, tiles):
-    part = find_part(device)
+@pytest.mark.parametrize(
+    ("device", "luts", "without"),
+    [("25f", 24288, [13, 25, 37]), ("45f", 43848, [*range(10, 60, 12)]), ("85f", 83640, [*range(10, 83, 12)])],
+)
+def test_a_grid_has_the_devices_luts_and_none_where_it_has_none(device, luts, without):
+    part = find_part(f"lfe5u-{device}")
     grid = grid_of(part)
-    assert grid.columns * len(grid.rows) * 8 == tiles == part.lut
+    assert grid.columns * len(grid.rows) * 8 == luts == part.lut
+    assert sorted({*range(2, max(grid.rows) + 1)}.difference(grid.rows)) == without
+    assert sorted({row for rows in grid.blocks.values() for row in rows}) == without
 
 
 @pytest.mark.parametrize("registers", [10, 800, 24288 + 8])
