@@ -1,4 +1,4 @@
-"""`fewest_registers`: the stages of a circuit that need the fewest register bits at the same depth.
+"""`fewest_registers`: the stages of a pipeline that need the fewest register bits at the same depth.
 
 A value lives from its own stage to that of its last reader, and takes its width in registers for each stage. The sum
 of that over all values is an L-natural-convex function of the stages, which has a strict way down as long as it is not
@@ -10,6 +10,8 @@ Synchronous Circuitry, 1991.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,42 +21,53 @@ from fpgaprune.rtl.timing import Timing
 Ints = NDArray[np.int64]
 
 
-def fewest_registers(circuit: Circuit, timing: Timing) -> dict[int, int]:
-    """A stage for each value, within `timing`; no other choice takes fewer register bits."""
-    if timing.depth == 0:
-        return dict(timing.first)
-    lives = _Lives(circuit, timing)
-    stage = np.array(list(timing.first.values()), np.int64)
-    while (later := lives.best_to_move(stage)).any():
-        stage[later] += lives.stages_alike(stage, later)
-    return dict(zip(timing.first, stage.tolist(), strict=True))
-
-
-class _Lives:
-    """How long the values of a circuit are kept, as arrays; a value is its place among those of the timing.
+@dataclass(frozen=True)
+class Lives:
+    """How long the values of a pipeline are kept, as arrays; a value is its place in them.
 
     Attributes:
-        width: of each value. last: its latest stage. leaves: whether it is read at the end of the pipeline.
+        first, last: the earliest and the latest stage of each value.
+        width: of each value, in bits. leaves: whether it is read at the end of the pipeline.
+        depth: the stage of that end.
         gaps: rows earlier value, later value, stages between them at least.
-        reads: rows value, reader.
+        reads: rows value, reader, stages after the reader's own in which it reads.
     """
 
-    def __init__(self, circuit: Circuit, timing: Timing) -> None:
+    first: Ints
+    last: Ints
+    width: Ints
+    leaves: NDArray[np.bool_]
+    depth: int
+    gaps: Ints
+    reads: Ints
+
+    @classmethod
+    def of(cls, circuit: Circuit, timing: Timing) -> Lives:
+        """Those of a circuit, values in the order of the timing."""
         number = {place: n for n, place in enumerate(timing.first)}
         leaving = {place for place, _ in circuit.outputs}
         pairs = {(number[arg], number[p]) for p in number for arg in circuit.nodes[p].args if arg in number}
-        self.width = np.array([circuit.nodes[place].width for place in number], np.int64)
-        self.last = np.array([timing.last[place] for place in number], np.int64)
-        self.leaves = np.array([place in leaving for place in number], np.bool_)
-        self.depth = timing.depth
-        self.gaps = np.array([(number[a], number[b], gap) for (a, b), gap in timing.gaps.items()], np.int64)
-        self.gaps = self.gaps.reshape(-1, 3).T
-        self.reads = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
+        gaps = [(number[a], number[b], gap) for (a, b), gap in timing.gaps.items()]
+        return cls(
+            np.array(list(timing.first.values()), np.int64),
+            np.array([timing.last[place] for place in number], np.int64),
+            np.array([circuit.nodes[place].width for place in number], np.int64),
+            np.array([place in leaving for place in number], np.bool_),
+            timing.depth,
+            np.array(gaps, np.int64).reshape(-1, 3).T,
+            np.array([(*pair, 0) for pair in sorted(pairs)], np.int64).reshape(-1, 3).T,
+        )
+
+    def read_at(self, stage: Ints) -> Ints:
+        """The stage of each of `reads`."""
+        _, reader, after = self.reads
+        found: Ints = stage[reader] + after
+        return found
 
     def ends(self, stage: Ints) -> Ints:
         """The stage in which each value is read last."""
         found = np.where(self.leaves, self.depth, stage)
-        np.maximum.at(found, self.reads[0], stage[self.reads[1]])
+        np.maximum.at(found, self.reads[0], self.read_at(stage))
         return found
 
     def best_to_move(self, stage: Ints) -> NDArray[np.bool_]:
@@ -71,7 +84,7 @@ class _Lives:
         value, end, source, sink = np.arange(count), np.arange(count, 2 * count), 2 * count, 2 * count + 1
         behind, ahead, gap = self.gaps
         tight = stage[ahead] - stage[behind] == gap
-        read, reader = self.reads[:, (stage[self.reads[1]] == self.ends(stage)[self.reads[0]])]
+        read, reader, _ = self.reads[:, self.read_at(stage) == self.ends(stage)[self.reads[0]]]
         reader = reader[~self.leaves[read]]
         read = read[~self.leaves[read]]
         stuck = np.flatnonzero(stage == self.last)
@@ -91,9 +104,17 @@ class _Lives:
         """By how many stages `later` can move so that each of them saves as much as the first."""
         behind, ahead, gap = self.gaps
         apart = (stage[ahead] - stage[behind] - gap)[later[behind] & ~later[ahead]]
-        read, reader = self.reads
-        ends = self.ends(stage)
+        read, reader, _ = self.reads
+        left = self.ends(stage)[read] - self.read_at(stage)
         moving = np.zeros(len(stage), np.bool_)
-        moving[read[later[reader] & (stage[reader] == ends[read])]] = True
-        until_last = (ends[read] - stage[reader])[later[reader] & ~moving[read]]
+        moving[read[later[reader] & (left == 0)]] = True
+        until_last = left[later[reader] & ~moving[read]]
         return int(min(part.min(initial=self.depth) for part in (self.last[later] - stage[later], apart, until_last)))
+
+
+def fewest_registers(lives: Lives) -> Ints:
+    """A stage for each value, from the earliest on; no other choice takes fewer register bits."""
+    stage = lives.first.copy()
+    while (later := lives.best_to_move(stage)).any():
+        stage[later] += lives.stages_alike(stage, later)
+    return stage

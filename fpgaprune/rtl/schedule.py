@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fpgaprune.rtl.circuit import Circuit
-from fpgaprune.rtl.retime import fewest_registers
+from fpgaprune.rtl.retime import Lives, fewest_registers
 from fpgaprune.rtl.timing import Timing
 
 
@@ -51,4 +51,7 @@ def schedule(circuit: Circuit, levels: int) -> Schedule:
     As few stages as can be, and as few register bits as so many stages can have.
     """
     timing = Timing.of(circuit, levels)
-    return Schedule.of(circuit, fewest_registers(circuit, timing), timing.depth)
+    if timing.depth == 0:
+        return Schedule.of(circuit, dict(timing.first), 0)
+    stages = fewest_registers(Lives.of(circuit, timing)).tolist()
+    return Schedule.of(circuit, dict(zip(timing.first, stages, strict=True)), timing.depth)

@@ -99,7 +99,7 @@ def alone(self, stage):
     return whole if whole.sum() == 1 else np.zeros(len(stage), np.bool_)
 
 
-best_to_move = retime._Lives.best_to_move
+best_to_move = retime.Lives.best_to_move
 
 
 def test_values_move_together_where_that_alone_pays():
@@ -118,7 +118,7 @@ def test_values_move_together_where_that_alone_pays():
 
 @pytest.mark.parametrize("mutant", [nothing, alone])
 def test_a_search_that_ends_too_early_is_seen(mutant, monkeypatch):
-    monkeypatch.setattr(retime._Lives, "best_to_move", mutant)
+    monkeypatch.setattr(retime.Lives, "best_to_move", mutant)
     with pytest.raises(AssertionError):
         test_values_move_together_where_that_alone_pays()
 
@@ -137,8 +137,8 @@ def test_stages_that_keep_to_no_gap_or_end_are_seen(mutant, monkeypatch):
 
 
 def test_steps_that_are_too_long_are_seen(monkeypatch):
-    alike = retime._Lives.stages_alike
-    monkeypatch.setattr(retime._Lives, "stages_alike", lambda self, stage, later: alike(self, stage, later) + 1)
+    alike = retime.Lives.stages_alike
+    monkeypatch.setattr(retime.Lives, "stages_alike", lambda self, stage, later: alike(self, stage, later) + 1)
     refuted(test_every_value_is_there_when_it_is_read_and_no_stage_is_longer_than_asked, circuits(), LEVELS)
 
 
