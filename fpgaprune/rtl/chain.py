@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fpgaprune.fixed import FixedType
-from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.circuit import Circuit, width_of
 from fpgaprune.rtl.links import Computation, Link, Module, Need, Stream
 from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.serial import SerialSums
 
 # A window of more bits has readers all over the device, and gets a register that is near neither them nor the taps.
 _NEAR_BITS = 512
@@ -84,9 +85,10 @@ class Chain:
 
     def image(self) -> tuple[int, int]:
         """Rows and columns of the image, whose pixels the beats are from now on."""
-        shape = self.stream.shape
-        self.relaid(shape[-1])
-        return (1, shape[0]) if len(shape) == 2 else (shape[0], shape[1])
+        *positions, channels = self.stream.shape
+        self.relaid(channels)
+        rows, columns = [1] * (2 - len(positions)) + positions
+        return rows, columns
 
     def pad(self, sides: tuple[int, int, int, int], value: int) -> None:
         """The image has `value` around it: (top, bottom, left, right)."""
@@ -127,10 +129,15 @@ class Chain:
         parameters = (("COLUMNS", columns), ("FY", factors[0]), ("FX", factors[1]))
         self._module("fp_upsample", after, parameters, need, 0)
 
-    def window(self, size: tuple[int, int], stride: tuple[int, int], many_readers: bool = False) -> None:
-        """Each beat is a window of the image, tap by tap, row by row; each tap has one reader or `many_readers`."""
+    def window(
+        self, size: tuple[int, int], stride: tuple[int, int], many_readers: bool = False, registered: bool = False
+    ) -> None:
+        """Each beat is a window of the image, tap by tap, row by row; each tap has one reader or `many_readers`.
+
+        A window that is a pixel needs no module, unless it must be `registered`.
+        """
         rows, columns = self.image()
-        if size == (1, 1) and stride == (1, 1):
+        if size == (1, 1) and stride == (1, 1) and not registered:
             return
         s = self.stream
         high, wide = (rows - size[0]) // stride[0] + 1, (columns - size[1]) // stride[1] + 1
@@ -164,6 +171,35 @@ class Chain:
         """Each beat is `function` of the beat before, as values of `kind`, or of just enough signed bits."""
         circuit = Circuit()
         self._computed(role, circuit, function(self._inputs(circuit, self.stream.lanes)), 1, kind)
+
+    def pace(self, size: tuple[int, int], stride: tuple[int, int], clocks: int) -> None:
+        """Pixels that complete a window are `clocks` clocks apart, or more."""
+        rows, columns = self.image()
+        names = ("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "CLOCKS")
+        parameters = tuple(zip(names, (rows, columns, *size, *stride, clocks), strict=True))
+        self._module("fp_pace", self.stream, parameters, self.need, 0)
+
+    def compute_serial(
+        self, sums: SerialSums, finish: Callable[[list[tuple[Number, bool]]], list[Number]], kind: FixedType
+    ) -> None:
+        """Each beat is `finish` of `sums` of the beat before, as values of `kind`; it gets each sum or its negative."""
+        s = self.stream
+        self.links.append(sums)
+        self.held += 1
+        low, high = -(1 << (sums.bits - 1)), (1 << (sums.bits - 1)) - 1
+        self.stream = replace(s, lanes=len(sums.words), width=sums.bits, signed=True, low=low, high=high)
+        circuit = Circuit()
+        words = {}
+        for stream in sums.words:
+            # Where not all bits are read, a word is any number of so many bits.
+            bounds = sums.bounds[stream] if width_of(*sums.bounds[stream]) <= sums.bits else (low, high)
+            words[stream] = Number(circuit, circuit.input(sums.bits, True, *bounds), s.fraction)
+        zero = Number.constant(circuit, 0, s.fraction)
+        totals = [
+            (words[leaving.stream].shifted(leaving.exponent) if leaving.stream >= 0 else zero, leaving.negate)
+            for leaving in sums.exits
+        ]
+        self._computed("finish", circuit, finish(totals), 1, kind)
 
     def compute_numbered(
         self, role: str, function: Callable[[list[Number], Number], list[Number]], kind: FixedType | None = None
@@ -229,7 +265,7 @@ class Chain:
         self.stream = after
 
     def _reshaped(self, rows: int, columns: int, lanes: int) -> Stream:
-        shape = (columns, lanes) if len(self.stream.shape) == 2 else (rows, columns, lanes)
+        shape = (*(rows, columns)[3 - len(self.stream.shape) :], lanes)
         return replace(self.stream, shape=shape, beats=rows * columns, lanes=lanes)
 
     def _module(

@@ -27,6 +27,11 @@ COSTS = {
 }
 
 
+def width_of(low: int, high: int) -> int:
+    """Bits of two's complement that hold every number from `low` to `high`, at least one."""
+    return max((-low - 1).bit_length() if low < 0 else 0, max(high, 0).bit_length()) + 1
+
+
 @dataclass(frozen=True)
 class Node:
     """One value of a circuit.
@@ -47,7 +52,7 @@ class Node:
     @property
     def width(self) -> int:
         """Bits of two's complement that hold every value, at least one."""
-        return max((-self.low - 1).bit_length() if self.low < 0 else 0, max(self.high, 0).bit_length()) + 1
+        return width_of(self.low, self.high)
 
 
 class Circuit:

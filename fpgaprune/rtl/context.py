@@ -19,7 +19,7 @@ class Context:
         step: the layer as the emulator sees it.
         options: as the caller gave them.
         solve: makes adders.
-        beats: of the network's input per sample; a layer that takes no more clocks slows nothing down.
+        beats: clocks for a sample; a layer that takes no more slows nothing down.
     """
 
     step: Step

@@ -20,7 +20,7 @@ from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, RULES
 from fpgaprune.rtl.layer_text import LayerText, layer_text
-from fpgaprune.rtl.links import Computation, Need, Stream
+from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.options import Options
 from fpgaprune.rtl.pairing import Pair, pair
@@ -30,6 +30,7 @@ from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
 
 FOLDER = "rtl"
+_SIDES = ("top", "bottom", "left", "right")
 
 
 def to_verilog(
@@ -113,8 +114,7 @@ class _Network:
         self.contexts: dict[str, Context] = {}
 
     def write(self, folder: Path) -> RtlProject:
-        entries = [layer for layer in self.design.layers if layer.kind == "Input"]
-        beats = max(math.prod(entry.output_shape[:-1]) for entry in entries)
+        beats = max(self.options.interval, *(_beats(self.design, layer) for layer in self.design.layers))
         self.contexts = {
             step.layer.name: Context(step, self.options, self.solver, beats) for step in steps_of(self.design)
         }
@@ -213,7 +213,7 @@ class _Network:
             return None
         both = replace(chain, links=list(chain.links), notes=list(chain.notes))
         RULES[found.kind](self.contexts[found.name], both)
-        if not all(isinstance(link, Computation) for link in both.links[len(chain.links) - 1 :]):
+        if any(isinstance(link, Module) for link in both.links[len(chain.links) - 1 :]):
             return None
         both.notes.append(f"{found.name} ({found.kind}) is computed here too, result {found.types['result']}")
         return found.name, both
@@ -311,5 +311,24 @@ class _Network:
 
 
 def _pads(layer: LayerSpec) -> bool:
-    sides = ("pad_top", "pad_bottom", "pad_left", "pad_right")
-    return layer.kind.startswith("ZeroPadding") or any(layer.attributes.get(side) for side in sides)
+    return layer.kind.startswith("ZeroPadding") or any(_sides(layer))
+
+
+def _sides(layer: LayerSpec) -> tuple[int, int, int, int]:
+    """Rows and columns that a layer puts around its image: top, bottom, left, right."""
+    top, bottom, left, right = (layer.attributes.get(f"pad_{side}") or 0 for side in _SIDES)
+    return int(top), int(bottom), int(left), int(right)
+
+
+def _beats(design: Design, layer: LayerSpec) -> int:
+    """The most beats of a sample that pass through a layer one after another."""
+    shapes = [layer.output_shape, *(design[name].output_shape for name in layer.inputs)]
+    top, bottom, left, right = _sides(layer)
+    found = 1
+    for *positions, _ in shapes:
+        if len(positions) == 2:
+            positions = [positions[0] + top + bottom, positions[1] + left + right]
+        elif positions:
+            positions = [positions[0] + left + right]
+        found = max(found, math.prod(positions))
+    return found

@@ -10,6 +10,8 @@ from fpgaprune.rtl.emit import datapath
 from fpgaprune.rtl.links import Computation, Link, Module
 from fpgaprune.rtl.room import queue_depth
 from fpgaprune.rtl.schedule import Schedule, schedule
+from fpgaprune.rtl.serial import SerialSums
+from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
 
 # A pipeline that has more than so many registers for each bit that leaves it runs freely into a queue, so that no
 # enable must reach them all. Below, the queue would take more than the enable does.
@@ -110,7 +112,7 @@ class _Writer:
         while rest:
             run = [rest.pop(0)]
             freely = self._runs_freely(run[0])
-            while freely and rest and isinstance(rest[0], Computation):
+            while freely and rest and not isinstance(rest[0], Module):
                 run.append(rest.pop(0))
             self.count += 1
             after = f"t{self.count}"
@@ -120,7 +122,7 @@ class _Writer:
                 self._freely(run, name, after)
             elif isinstance(run[0], Module):
                 self._module(run[0], name, after)
-            else:
+            elif isinstance(run[0], Computation):
                 self._stopping(run[0], name, after)
             name = after
         return name, bits
@@ -144,6 +146,8 @@ class _Writer:
         """Whether `link` never waits, and so nothing behind it either, as far as no module comes."""
         if isinstance(link, Module):
             return link.name == _WINDOW
+        if isinstance(link, SerialSums):
+            return True
         plan = self._plan(link)
         return plan.depth > 0 and plan.register_bits(link.circuit) * link.copies > _FREE_RUNNING * link.after
 
@@ -164,11 +168,7 @@ class _Writer:
 
     def _computed(self, link: Computation, plan: Schedule, enable: str, arriving: str, leaving: str) -> None:
         """A datapath between two buses; it has a clock where it has an `enable`."""
-        name = f"{self.module}_{link.role}"
-        while name in self._names:
-            name += "_again"
-        self._names.add(name)
-        label = name[len(self.module) + 1 :]
+        name, label = self._named(link.role)
         self.clocked = self.clocked or plan.depth > 0
         self.files.update(datapath(name, link.circuit, plan, self.head))
         clock = f".clk(clk), .ce({enable}), " if plan.depth else ""
@@ -185,6 +185,21 @@ class _Writer:
             f"                .out_data({leaving}[{lane}*{b} +: {b}])\n"
             "            );\n        end\n    endgenerate\n"
         )
+
+    def _named(self, role: str) -> tuple[str, str]:
+        """The name of a module of this layer, and what is not the layer's name in it."""
+        name = f"{self.module}_{role}"
+        while name in self._names:
+            name += "_again"
+        self._names.add(name)
+        return name, name[len(self.module) + 1 :]
+
+    def _serial(self, sums: SerialSums, arriving: str, load: str, leaving: str) -> None:
+        """Sums bit by bit of what is on one bus while `load` is 1, on another bus."""
+        name, label = self._named(sums.role)
+        self.library.update(LIBRARY)
+        self.files.update(serial_datapath(name, sums, self.head))
+        self.body += f"    {name} {label}_i (.clk(clk), .load({load}), .in_data({arriving}), .out_data({leaving}));\n"
 
     def _stopping(self, link: Computation, before: str, after: str) -> None:
         """A pipeline whose registers all wait together while a beat cannot leave."""
@@ -204,10 +219,11 @@ class _Writer:
     def _freely(self, run: Sequence[Link], before: str, after: str) -> None:
         """A window and computations, or computations alone, that never wait, and the queue in which beats do."""
         window = run[0] if isinstance(run[0], Module) else None
-        computations = [link for link in run if isinstance(link, Computation)]
-        depth = sum(self._plan(link).depth for link in computations)
+        sums = [link for link in run if not isinstance(link, Module)]
+        depth = sum(link.clocks if isinstance(link, SerialSums) else self._plan(link).depth for link in sums)
+        apart = max((link.period for link in sums if isinstance(link, SerialSums)), default=1)
         through = depth + (_WINDOW_CLOCKS if window else 0)
-        waiting = queue_depth(through, window, self.slack)
+        waiting = queue_depth(through, window, self.slack, apart)
         self.depth += through + 2
         self.clocked = True
         self._credit(waiting + 1, before, after)
@@ -216,10 +232,13 @@ class _Writer:
             self.body += f"    assign {after}_skipped = 1'b0;\n"
         else:
             data, valid = self._window(window, data, valid, after)
-        for number, link in enumerate(computations):
+        for number, link in enumerate(sums):
             made = f"{after}_made{number or ''}"
             self.body += f"    wire [{link.after - 1}:0] {made};\n"
-            self._computed(link, self._plan(link), "1'b1", data, made)
+            if isinstance(link, SerialSums):
+                self._serial(link, data, valid, made)
+            else:
+                self._computed(link, self._plan(link), "1'b1", data, made)
             data = made
         if depth:
             valid = self._later(depth, valid, after)

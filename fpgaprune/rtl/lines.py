@@ -10,12 +10,24 @@ from fpgaprune.rtl.schedule import Schedule
 
 @dataclass
 class Line:
-    """What one node becomes: `wires` outside and `registers` inside the clocked block."""
+    """What one node becomes.
+
+    Attributes:
+        wires: text outside the clocked block. registers: inside it.
+        defines: width of each name that others may read. uses: names that it reads.
+        instance: whether `wires` has a module with a clock.
+    """
 
     wires: str
     registers: list[str] = field(default_factory=list)
     defines: dict[str, int] = field(default_factory=dict)
     uses: set[str] = field(default_factory=set)
+    instance: bool = False
+
+    @property
+    def clocked(self) -> bool:
+        """Whether it needs the clock."""
+        return self.instance or bool(self.registers)
 
 
 def value_name(place: int, delay: int = 0) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.serial import SerialSums
 
 # What the input beats are that each output beat waits for: entry j is how many must have come before beat j leaves.
 Need = NDArray[np.int64]
@@ -91,4 +92,4 @@ class Computation:
         return self.copies * sum(width for _, width in self.circuit.outputs)
 
 
-Link = Module | Computation
+Link = Module | Computation | SerialSums

@@ -81,6 +81,11 @@ class Number:
         """This number times `2 ** exponent`; moves the point only."""
         return Number(self.circuit, self.place, self.fraction - exponent)
 
+    def shifted(self, exponent: int) -> Number:
+        """This number times `2 ** exponent`, with the same fraction; bits below that go."""
+        c = self.circuit
+        return self.on(c.shl(self.place, exponent) if exponent >= 0 else c.shr(self.place, -exponent))
+
     def clipped(self, low: int, high: int) -> Number:
         """Raw value brought between `low` and `high`."""
         return self.on(self.circuit.clip(self.place, low, high))

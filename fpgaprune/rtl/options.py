@@ -22,6 +22,10 @@ class Options:
             give fewer registers and a shorter latency.
         fold: for a Dense layer by name, in how many clocks its products are made, weights in memory; 1 is at once.
         parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded.
+        serial: sums of a layer that has clocks enough for each of them are computed bit by bit, which takes fewer LUTs
+            and more latency; never if False.
+        interval: clocks that a sample may take, where that is more than its pixels take to arrive. The more there are,
+            the more layers are folded or computed bit by bit.
         cache: folder in which solved adders are kept by content; none unless given.
         solver_seconds: wall-clock limit of one run of da4ml; `shared` stands in beyond it.
     """
@@ -30,6 +34,8 @@ class Options:
     levels: int = 1
     fold: Mapping[str, int] = field(default_factory=dict)
     parallel_products: int = 4096
+    serial: bool = True
+    interval: int = 0
     cache: Path | None = None
     solver_seconds: float = 600.0
 
@@ -38,3 +44,5 @@ class Options:
             raise RtlError(f"adders are {self.adders!r}; wanted one of {', '.join(ADDERS)}")
         if self.levels < 1:
             raise RtlError(f"adder levels between two registers are {self.levels}; wanted at least 1")
+        if self.interval < 0:
+            raise RtlError(f"the interval is {self.interval} clocks; wanted 0 (as a sample's pixels take) or more")

@@ -10,7 +10,7 @@ from fpgaprune.emulate.windows import Windows
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.folded import fold, lanes_of
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.in_time import QUEUE, serial_sums
 from fpgaprune.rtl.sums import Weights, weighted
 
 
@@ -25,15 +25,14 @@ def dense(context: Context, chain: Chain) -> None:
     if chain.stream.beats > 1:
         chain.register()
         chain.gather(chain.stream.beats)
-    chain.renamed(step.layer.output_shape)
-    _at_once(context, chain, weights)
+    chain.renamed((chain.stream.lanes,))
+    _sums(context, chain, weights)
 
 
 def convolution(context: Context, chain: Chain) -> None:
     """A window that moves over the image, and a Dense layer of it at every place."""
     weight = context.step.weight("weight")
-    _window(context, chain)
-    _at_once(context, chain, _weights(context, weight.reshape(-1, weight.shape[-1])))
+    _windows(context, chain, _weights(context, weight.reshape(-1, weight.shape[-1])))
 
 
 def depthwise(context: Context, chain: Chain) -> None:
@@ -41,7 +40,6 @@ def depthwise(context: Context, chain: Chain) -> None:
     step = context.step
     channels = step.sources[0].output_shape[-1]
     taps = step.weight("weight").reshape(-1, channels)
-    _window(context, chain)
     matrix = np.zeros((taps.size, channels), np.int64)
     for channel in range(channels):
         matrix[channel::channels, channel] = taps[:, channel]
@@ -51,14 +49,15 @@ def depthwise(context: Context, chain: Chain) -> None:
         (usual if by_channel is None else by_channel[channel]) * channels + channel for channel in range(channels)
     ]
     weights = Weights(matrix, step.type("weight"), step.constants("bias"), step.type("accum"), orders)
-    _at_once(context, chain, weights)
+    _windows(context, chain, weights)
     chain.dropped = taps.size - weights.kept
 
 
-def _window(context: Context, chain: Chain) -> None:
+def _windows(context: Context, chain: Chain, weights: Weights) -> None:
+    """The sums of every window."""
     windows = Windows.of(context.step, "filt")
     chain.pad(windows.pad, 0)
-    chain.window(windows.size, windows.stride, many_readers=True)
+    _sums(context, chain, weights, windows.size, windows.stride)
 
 
 def _weights(context: Context, matrix: NDArray[np.int64]) -> Weights:
@@ -67,11 +66,31 @@ def _weights(context: Context, matrix: NDArray[np.int64]) -> Weights:
     return Weights(matrix, step.type("weight"), step.constants("bias"), step.type("accum"), [order] * matrix.shape[1])
 
 
-def _at_once(context: Context, chain: Chain, weights: Weights) -> None:
+def _sums(
+    context: Context,
+    chain: Chain,
+    weights: Weights,
+    size: tuple[int, int] = (1, 1),
+    stride: tuple[int, int] = (1, 1),
+) -> None:
+    """The sums of every window of `size`: bit by bit where there is time for that and it is smaller."""
     result = context.step.result
-
-    def sums(values: list[Number]) -> list[Number]:
-        return [total.into(result) for total in weighted(values, weights, context.solve)]
-
-    chain.compute("sums", sums, result)
+    serial = serial_sums(context, chain, weights, size, stride)
+    if serial is None:
+        chain.window(size, stride, many_readers=True)
+        chain.compute(
+            "sums", lambda values: [total.into(result) for total in weighted(values, weights, context.solve)], result
+        )
+    else:
+        chain.queue(min(chain.stream.beats, QUEUE))
+        chain.pace(size, stride, serial.period)
+        chain.window(size, stride, registered=True)
+        chain.compute_serial(
+            serial,
+            lambda totals: [weights.with_bias(n, *total).into(result) for n, total in enumerate(totals)],
+            result,
+        )
+        chain.notes.append(
+            f"bit by bit: {serial.count} adders of one bit, a sum of each every {serial.period} clocks at most"
+        )
     chain.kept, chain.dropped = weights.kept, weights.matrix.size - weights.kept

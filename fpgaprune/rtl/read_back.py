@@ -13,9 +13,10 @@ from fpgaprune.certificate import LinkCheck, check_link
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import CertificateError
 from fpgaprune.masks import MaskSet
-from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.project import RtlLayer, RtlProject
 from fpgaprune.rtl.read_datapath import Datapath, has_datapath
 from fpgaprune.rtl.read_memory import read_memory
+from fpgaprune.rtl.read_serial import SerialDatapath
 
 # The link of a run's Verilog, which lies in the folder `rtl` there.
 VERILOG_LINK = "rtl/verilog"
@@ -59,15 +60,25 @@ def read_weights(project: RtlProject, layer: LayerSpec) -> NDArray[np.int64]:
         return read_memory(project, row, int(np.prod(shape[:-1])), shape[-1]).reshape(shape)
     if row is None or not has_datapath(row, "sums"):
         raise CertificateError(f"layer {layer.name!r} has no products in {project.path} that can be read back")
-    datapath = Datapath.read(project, row, "sums")
+    taps = int(np.prod(shape[:-1]))
     if layer.kind.startswith("Depthwise"):
         channels = layer.output_shape[-1]
         taps = int(np.prod(shape)) // channels
-        matrix = datapath.matrix(taps * channels, channels).reshape(taps, channels, channels)
+        matrix = _sums(project, row, taps * channels, channels).reshape(taps, channels, channels)
         found = np.stack([matrix[:, channel, channel] for channel in range(channels)], axis=-1)
         # A channel reads no other channel's taps.
         if np.count_nonzero(matrix) != np.count_nonzero(found):
             raise CertificateError(f"layer {layer.name!r}: a channel of the Verilog reads another one's values")
         return found.reshape(shape)
-    outputs = shape[-1]
-    return datapath.matrix(int(np.prod(shape)) // outputs, outputs).reshape(shape)
+    return _sums(project, row, taps, shape[-1]).reshape(shape)
+
+
+def _sums(project: RtlProject, row: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
+    """The coefficient of each input of a layer's sums in each output, (inputs, outputs)."""
+    serial = SerialDatapath.read(project, row, "sums")
+    if serial is None:
+        return Datapath.read(project, row, "sums").matrix(inputs, outputs)
+    words = serial.matrix(inputs)
+    if not has_datapath(row, "finish"):
+        return words
+    return words @ Datapath.read(project, row, "finish").matrix(words.shape[1], outputs)

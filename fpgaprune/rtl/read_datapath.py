@@ -30,6 +30,25 @@ def has_datapath(layer: RtlLayer, role: str) -> bool:
     return any(name.endswith(f"/{layer.module}_{role}.v") for name in layer.files)
 
 
+def text_of(project: RtlProject, layer: RtlLayer, role: str) -> tuple[int, str]:
+    """The bits of the input bus of datapath `role` of a layer, and the text of its files.
+
+    Raises:
+        CertificateError: a file of it is gone, or is none of ours.
+    """
+    module = f"{layer.module}_{role}"
+    own = f"/{module}"
+    names = [name for name in layer.files if name.endswith(f"{own}.v") or f"{own}_part" in name]
+    try:
+        texts = [(project.path / name).read_text() for name in names]
+    except FileNotFoundError as error:
+        raise CertificateError(f"{project.path}: {error.filename} is gone; write the Verilog again") from error
+    bus = next((found for text in texts if f"module {module} " in text for found in _BUS.findall(text)), None)
+    if bus is None:
+        raise CertificateError(f"{project.path}: the datapath of layer {layer.layer!r} has no input bus")
+    return int(bus) + 1, "\n".join(texts)
+
+
 @dataclass
 class Datapath:
     """The lines of a datapath, from all of its files.
@@ -52,21 +71,9 @@ class Datapath:
         Raises:
             CertificateError: a file of it is gone, or is none of ours.
         """
-        module = f"{layer.module}_{role}"
-        own = f"/{module}"
-        names = [name for name in layer.files if name.endswith(f"{own}.v") or f"{own}_part" in name]
-        try:
-            texts = [(project.path / name).read_text() for name in names]
-        except FileNotFoundError as error:
-            raise CertificateError(f"{project.path}: {error.filename} is gone; write the Verilog again") from error
-        bus = next((found for text in texts if f"module {module} " in text for found in _BUS.findall(text)), None)
-        if bus is None:
-            raise CertificateError(f"{project.path}: the datapath of layer {layer.layer!r} has no input bus")
-        wires: dict[str, str] = {}
-        for text in texts:
-            wires.update(_WIRE.findall(text))
-            wires.update(_REGISTER.findall(text))
-        return cls(int(bus) + 1, "\n".join(texts), wires)
+        bits, text = text_of(project, layer, role)
+        wires = {**dict(_WIRE.findall(text)), **dict(_REGISTER.findall(text))}
+        return cls(bits, text, wires)
 
     def matrix(self, inputs: int, outputs: int) -> NDArray[np.int64]:
         """The coefficient of each input in each output, (inputs, outputs)."""

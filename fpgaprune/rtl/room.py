@@ -8,20 +8,24 @@ from numpy.typing import NDArray
 from fpgaprune.rtl.links import Module
 
 
-def queue_depth(through: int, window: Module | None, slack: int) -> int:
-    """Beats that wait behind what takes `through` clocks, so that one may enter every clock; the exit holds one more.
+def queue_depth(through: int, window: Module | None, slack: int, apart: int = 1) -> int:
+    """Beats that wait behind what takes `through` clocks, so that none waits for room; the exit holds one more.
 
-    `slack` more wait for a reader that pauses. A power of two fills memory.
+    One may enter every clock, and of those that complete a window, one every `apart` clocks. `slack` more wait for a
+    reader that pauses. A power of two fills memory.
     """
-    return 1 << max(places(through, window) + slack - 2, 1).bit_length()
+    return 1 << max(places(through, window, apart) + slack - 2, 1).bit_length()
 
 
-def places(through: int, window: Module | None) -> int:
-    """Beats that have a place at one time where one enters every clock, image after image.
+def places(through: int, window: Module | None, apart: int = 1) -> int:
+    """Beats that have a place at one time, image after image.
 
     A beat has its place from when it enters until three clocks after it has gone through; a pixel that completes no
     window gives its place back at the second clock.
     """
+    if apart > 1:
+        # As many as complete a window, and two on their way that do not.
+        return -(-(through + 3) // apart) + 2
     if window is None:
         return through + 3
     of = {name: int(value) for name, value in window.parameters}

@@ -57,6 +57,12 @@ class Weights:
         raw = self.bias.into(self.accum).at_fraction(self.accum.fraction)
         return [int(value) for value in np.broadcast_to(raw.integers().reshape(-1), (self.matrix.shape[1],))]
 
+    def with_bias(self, output: int, total: Number, negate: bool) -> Number:
+        """What the accumulator of `output` holds where `total`, or its negative, is the sum of raw products."""
+        start = Number.constant(total.circuit, self.starts()[output], self.accum.fraction)
+        total = total.scaled(-self.kind.fraction)
+        return (start - total if negate else start + total).into(self.accum)
+
     def any_order(self, low: int, high: int, fraction: int) -> NDArray[np.bool_]:
         """For each output, whether inputs from `low` to `high` can be added in any order."""
         shift = self.accum.fraction - fraction - self.kind.fraction
@@ -83,10 +89,8 @@ def weighted(values: Sequence[Number], weights: Weights, solve: Solver) -> list[
     if free.any():
         chosen = np.flatnonzero(free)
         totals = _matrix_product(values, weights.matrix[:, chosen], solve)
-        for output, (total, negate) in zip(chosen, totals, strict=True):
-            start = Number.constant(values[0].circuit, weights.starts()[output], weights.accum.fraction)
-            total = total.scaled(-weights.kind.fraction)
-            found[int(output)] = (start - total if negate else start + total).into(weights.accum)
+        for output, total in zip(chosen.tolist(), totals, strict=True):
+            found[output] = weights.with_bias(output, *total)
     rest = np.flatnonzero(~free)
     if rest.size:
         found.update(_in_order(values, weights, [int(r) for r in rest], solve))
@@ -198,7 +202,5 @@ def _matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: 
     found = []
     for leaving in graph.exits:
         node = zero if leaving.node < 0 else nodes[leaving.node]
-        shift = leaving.shift
-        place = circuit.shl(node.place, shift) if shift >= 0 else circuit.shr(node.place, -shift)
-        found.append((node.on(place), leaving.negate))
+        found.append((node.shifted(leaving.shift), leaving.negate))
     return found

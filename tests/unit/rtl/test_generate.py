@@ -8,7 +8,7 @@ import pytest
 
 from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.rtl import Options, emit, to_verilog
+from fpgaprune.rtl import Options, parts, to_verilog
 
 from .networks import Net, random_design
 
@@ -60,13 +60,13 @@ def test_a_smaller_design_leaves_nothing_of_a_larger_one(tmp_path):
 
 
 def test_files_stay_below_their_size_however_large_the_layer(tmp_path, monkeypatch):
-    monkeypatch.setattr(emit, "_PART_CHARACTERS", 3_000)
+    monkeypatch.setattr(parts, "_PART_CHARACTERS", 3_000)
     net = Net(np.random.default_rng(0))
     design = net.design(net.conv(net.input(6, 6, 3), 6))
     project = to_verilog(design, tmp_path)
-    parts = [name for name in project.files if "_part" in name]
-    assert len(parts) > 2
-    assert all((tmp_path / name).stat().st_size < 3 * 3_000 for name in parts)
+    files = [name for name in project.files if "_part" in name]
+    assert len(files) > 2
+    assert all((tmp_path / name).stat().st_size < 3 * 3_000 for name in files)
 
 
 def test_changing_one_kept_weight_changes_the_verilog_of_its_layer_alone(tmp_path):
@@ -86,14 +86,17 @@ def test_changing_one_kept_weight_changes_the_verilog_of_its_layer_alone(tmp_pat
         assert all(name.startswith(f"rtl/{conv.name}") for name in differing)
 
 
-def test_a_locked_kernel_is_absent_from_the_verilog(tmp_path):
+@pytest.mark.parametrize("interval", [0, 2000])
+def test_a_locked_kernel_is_absent_from_the_verilog(interval, tmp_path):
     """A layer with locked kernels gives the Verilog of the layer described without them."""
     net = Net(np.random.default_rng(4))
     design = net.design(net.conv(net.input(5, 5, 4), 3))
     conv = named(design, "Conv2D")
+    conv = replace(conv, types={**conv.types, "accum": FixedType(40, 20)})
+    design = replace(design, layers=tuple(conv if layer.name == conv.name else layer for layer in design.layers))
     weight = conv.weights["weight"].copy()
     weight[:, :, [0, 2], :] = 0
-    locked = to_verilog(changed(design, conv.name, weight=weight), tmp_path / "locked")
+    locked = to_verilog(changed(design, conv.name, weight=weight), tmp_path / "locked", interval=interval)
     sums = (tmp_path / "locked" / "rtl" / f"{conv.name}_sums.v").read_text()
     # No wire reads the bits of a channel whose every kernel is locked.
     width = design[design.layers[0].name].types["result"].width
@@ -112,9 +115,10 @@ def test_a_locked_kernel_is_absent_from_the_verilog(tmp_path):
             for layer, other in zip(narrow.layers, design.layers, strict=True)
         ),
     )
-    without = to_verilog(narrow, tmp_path / "narrow")
+    without = to_verilog(narrow, tmp_path / "narrow", interval=interval)
+    assert {"bit by bit" in row.note for row in (locked.layers[-1], without.layers[-1])} == {interval > 0}
     assert _adders(locked, conv.name) == _adders(without, conv.name)
-    assert _adders(locked, conv.name) != _adders(to_verilog(design, tmp_path / "free"), conv.name)
+    assert _adders(locked, conv.name) != _adders(to_verilog(design, tmp_path / "free", interval=interval), conv.name)
 
 
 def _adders(project, name):
@@ -123,7 +127,7 @@ def _adders(project, name):
     body = text[text.index(");") :]
     body = re.sub(r"in_data\[\d+:\d+\]", "in_data[]", body)
     numbers = {}
-    return re.sub(r"\bv(\d+)", lambda m: f"v{numbers.setdefault(m[1], len(numbers))}", body)
+    return re.sub(r"\b(v|in|add)(\d+)(?=\b|_)", lambda m: f"{m[1]}{numbers.setdefault(m[2], len(numbers))}", body)
 
 
 def test_zeros_that_are_not_mentioned_change_nothing(tmp_path):
@@ -188,6 +192,8 @@ def test_options_that_cannot_be_met_are_refused(tmp_path):
         Options(adders="magic")
     with pytest.raises(RtlError, match="adder levels between two registers are 0"):
         Options(levels=0)
+    with pytest.raises(RtlError, match=r"the interval is -1 clocks; wanted 0 \(as a sample's pixels take\) or more"):
+        Options(interval=-1)
     with pytest.raises(RtlError, match="fold names conv, which is no Dense layer of design 'net'"):
         to_verilog(design, tmp_path, fold={"conv": 2})
     with pytest.raises(RtlError, match=f"layer '{dense}'.* is folded 1000 times; wanted 1 to its 27 inputs"):

@@ -9,7 +9,7 @@ import pytest
 from fpgaprune.errors import CertificateError
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.masks import MaskSet
-from fpgaprune.rtl import emit, to_verilog
+from fpgaprune.rtl import parts, to_verilog
 from fpgaprune.rtl.folded import Memory
 from fpgaprune.rtl.read_back import check_verilog, read_weights
 
@@ -35,18 +35,24 @@ def with_accum(design, kind):
     return replace(design, layers=tuple(layers))
 
 
+# Clocks in which every sum of these layers can be computed bit by bit.
+LONG = 2000
+
+
+@pytest.mark.parametrize("interval", [0, LONG])
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_read_back_is_what_was_written(seed, tmp_path, monkeypatch):
+def test_what_is_read_back_is_what_was_written(seed, interval, tmp_path, monkeypatch):
     if seed % 2:
-        monkeypatch.setattr(emit, "_PART_CHARACTERS", 4_000)
+        monkeypatch.setattr(parts, "_PART_CHARACTERS", 4_000)
     net = Net(np.random.default_rng(seed))
     build = [lambda: net.conv(net.input(5, 5, 2), 3), lambda: net.dense(net.flatten(net.input(2, 2, 3)), 4)][seed % 2]
     # Products are rounded one by one in every other case.
     accum = FixedType(30, 15) if seed % 4 < 2 else FixedType(12, 9, rounding=ROUNDING_MODES[seed % 7])
     design = with_accum(net.design(build()), accum)
-    project = to_verilog(design, tmp_path)
+    project = to_verilog(design, tmp_path, interval=interval)
     layer = weighted(design)
     found, wanted = read_weights(project, layer), layer.weights["weight"]
+    assert ("bit by bit" in project.layers[-1].note) == (interval == LONG and seed % 4 < 2)
     if seed % 4 < 2:
         same_up_to_powers_of_two(found, wanted)
     else:
@@ -54,12 +60,15 @@ def test_what_is_read_back_is_what_was_written(seed, tmp_path, monkeypatch):
         assert not found[wanted == 0].any()
 
 
+@pytest.mark.parametrize("interval", [0, LONG])
 @pytest.mark.parametrize("overflow", OVERFLOW_MODES)
-def test_a_depthwise_layer_is_read_channel_by_channel(overflow, tmp_path):
+def test_a_depthwise_layer_is_read_channel_by_channel(overflow, interval, tmp_path):
     net = Net(np.random.default_rng(5))
     design = with_accum(net.design(net.depthwise(net.input(5, 5, 3))), FixedType(30, 15, overflow=overflow))
     layer = weighted(design)
-    found = read_weights(to_verilog(design, tmp_path), layer)
+    project = to_verilog(design, tmp_path, interval=interval)
+    assert ("bit by bit" in project.layers[-1].note) == (interval == LONG)
+    found = read_weights(project, layer)
     assert ((found != 0) == (layer.weights["weight"] != 0)).all()
 
 
@@ -80,15 +89,17 @@ def locked_design(seed=3):
     return replace(design, layers=tuple(layers)), masks, layer.name
 
 
-def test_a_certificate_holds_for_the_verilog_of_locked_kernels(tmp_path):
+@pytest.mark.parametrize("interval", [0, LONG])
+def test_a_certificate_holds_for_the_verilog_of_locked_kernels(interval, tmp_path):
     design, masks, _ = locked_design()
-    check = check_verilog(to_verilog(design, tmp_path), design, masks)
+    check = check_verilog(to_verilog(design, tmp_path, interval=interval), design, masks)
     assert not check.violations
 
 
-def test_a_product_that_crept_in_is_found(tmp_path):
+@pytest.mark.parametrize("interval", [0, LONG])
+def test_a_product_that_crept_in_is_found(interval, tmp_path):
     design, masks, name = locked_design()
-    project = to_verilog(design, tmp_path)
+    project = to_verilog(design, tmp_path, interval=interval)
     layer = design[name]
     weight = layer.weights["weight"].copy()
     weight[1, 1, 0, 1] = 1
@@ -99,10 +110,48 @@ def test_a_product_that_crept_in_is_found(tmp_path):
         ),
     )
     # The folder of another design under the same names, as a stale or tampered one would be.
-    to_verilog(tampered, tmp_path)
+    to_verilog(tampered, tmp_path, interval=interval)
     check = check_verilog(project, design, masks)
     assert [(weight.path, weight.violations) for weight in check.weights] == [("conv/kernel", 1)]
     assert check.weights[0].first_violation.startswith("[1, 1, 0, 1]")
+
+
+def test_an_adder_of_bits_that_reads_another_input_is_found(tmp_path):
+    design, masks, _ = locked_design()
+    project = to_verilog(design, tmp_path, interval=LONG)
+    sums = tmp_path / "rtl" / f"{project.layers[-1].module}_sums.v"
+    text = sums.read_text()
+    # Two inputs change places: what is locked of one is not of the other.
+    places = re.findall(r"in_data\((in_data\[[^)]*\])\)", text)
+    assert len(places) == 18
+    text = text.replace(places[0], "@").replace(places[1], places[0]).replace("@", places[1])
+    sums.write_text(text)
+    assert check_verilog(project, design, masks).violations
+
+
+@pytest.mark.parametrize(
+    ("pattern", "put", "message"),
+    [
+        (
+            r"\.b\((v\d+)\[(\d+)\]\)",
+            r".b(\1[1\2])",
+            r"adder v\d+ reads a number \d+ clocks after the other and begins as if",
+        ),
+        (r"\.clear\(c(\d+)\[(\d+)\]\)", r".clear(c\1[1\2])", r"adder v\d+ reads a number \d+ clocks after the other"),
+        (r"\.a\(v\d+\[", ".a(v99999[", "the Verilog reads bits that nothing drives"),
+        (r"\.a\(v\d+\[0\]\)", ".a(1'b0)", '"1\'b0" is no bit of a number'),
+        (r"in_data\[\d+:", "in_data[99:", "is no input of \\d+ bits"),
+    ],
+)
+def test_adders_of_bits_that_make_no_sense_are_named(pattern, put, message, tmp_path):
+    design, masks, name = locked_design()
+    project = to_verilog(design, tmp_path, interval=LONG)
+    sums = tmp_path / "rtl" / f"{project.layers[-1].module}_sums.v"
+    changed = re.sub(pattern, put, sums.read_text(), count=1)
+    assert changed != sums.read_text()
+    sums.write_text(changed)
+    with pytest.raises(CertificateError, match=f"layer {name!r}: .*{message}"):
+        check_verilog(project, design, masks)
 
 
 def folded(seed, inputs, outputs, clocks, folder):
@@ -123,7 +172,7 @@ def folded(seed, inputs, outputs, clocks, folder):
 @pytest.mark.parametrize("seed", range(6))
 def test_what_a_memory_holds_is_read_back(seed, tmp_path, monkeypatch):
     if seed % 2:
-        monkeypatch.setattr(emit, "_PART_CHARACTERS", 1_000)
+        monkeypatch.setattr(parts, "_PART_CHARACTERS", 1_000)
     inputs, outputs, clocks = [(6, 2, 3), (12, 4, 12), (12, 3, 4), (9, 5, 9), (8, 1, 2), (30, 7, 10)][seed]
     _, layer, project = folded(seed, inputs, outputs, clocks, tmp_path)
     assert project.layers[-1].note.startswith("folded: ")
