@@ -64,6 +64,9 @@ def measure(
     target_mhz: Annotated[
         float | None, typer.Option(help="Clock that place and route aims at; the network's own if left out.")
     ] = None,
+    interval: Annotated[
+        int, typer.Option(help="Clocks that an image may take: the more, the smaller; as its pixels do if left out.")
+    ] = 0,
     timeout: Annotated[float, typer.Option(help="Most seconds for each run of a tool.")] = 3600.0,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -75,7 +78,7 @@ def measure(
     from fpgaprune.flow.measuring import measured_tables, settings_of
     from fpgaprune.flow.runner import measure_run
 
-    settings = settings_of(run_dir, tuple(family or ()), seeds, device, board, timeout, target_mhz)
+    settings = settings_of(run_dir, tuple(family or ()), seeds, device, board, timeout, target_mhz, interval)
     with Watcher(quiet=quiet or as_json) as watcher:
         run = measure_run(run_dir, settings, watcher)
     found = json.loads(run.file("measure.json").read_text())

@@ -89,6 +89,7 @@ def settings_of(
     board: str | None,
     timeout_s: float,
     target_mhz: float | None = None,
+    interval: int = 0,
 ) -> MeasureConfig:
     """The settings that a command line gives; where it names nothing, the family of the run's own part.
 
@@ -109,6 +110,7 @@ def settings_of(
         "board": board,
         "timeout_s": timeout_s,
         "target_mhz": target_mhz,
+        "interval": interval,
     }
     return parse_config({"measure": section}, "measure").measure
 

@@ -220,7 +220,7 @@ def measure(context: Context) -> dict[str, Any]:
     design, part = Design.load(context.run.file("design.json")), context.config.target.target().part
     links: dict[str, Any] = {}
     try:
-        project = to_verilog(design, context.run.file("rtl"))
+        project = to_verilog(design, context.run.file("rtl"), interval=settings.interval)
         link = check_measured(project, design, context.masks("removed_masks.npz"))
         links = {"not_read": link} if isinstance(link, str) else _links(link)
         found = measure_project(project, design, part, settings, context.run.path, context.progress.step)

@@ -9,6 +9,8 @@ from fpgaprune.rtl.sums import Weights
 
 # Pixels that wait before such a layer, for a pooled image comes row by row in bursts.
 QUEUE = 16
+# LUTs of that queue for each four bits of a pixel (a 16 x 4 RAM of an ECP5), and of what counts windows and clocks.
+_RAM, _CONTROL = 6, 40
 
 
 def serial_sums(
@@ -36,4 +38,5 @@ def serial_sums(
     if weights.accum.overflow == "WRAP":
         most = weights.accum.width - (weights.accum.fraction - s.fraction - weights.kind.fraction)
     sums = SerialSums.of("sums", graph, (s.width, s.signed, s.low, s.high), most)
-    return sums if in_time(sums.period) and sums.luts() < sums.parallel_bits() else None
+    around = -(-s.bits // 4) * _RAM + _CONTROL
+    return sums if in_time(sums.period) and sums.luts() + around < sums.parallel_bits() else None

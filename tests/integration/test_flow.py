@@ -313,8 +313,8 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
     calls = fake_yosys(tmp_path)
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
 
-    def measure():
-        command = [*COMMAND, "measure", "run", "--family", "ecp5", "--json"]
+    def measure(*more):
+        command = [*COMMAND, "measure", "run", "--family", "ecp5", "--json", *more]
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
 
     done = measure()
@@ -352,6 +352,12 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
     gone = fpgaprune("verify", "run", folder=tmp_path)
     assert gone.returncode == 1
     assert f"{sums.name} is gone" in gone.stderr
+    # With more time for an image its sums are computed bit by bit, and certified as well.
+    assert measure("--interval", "20000").returncode == 0
+    notes = [layer["note"] for layer in json.loads((tmp_path / "run" / "rtl" / "project.json").read_text())["layers"]]
+    assert sum(note.startswith("bit by bit") for note in notes) >= 2
+    link = json.loads(succeed("verify", "run", "--json", folder=tmp_path).stdout)["links"][-1]
+    assert (link["link"], link["locked"], link["violations"]) == ("rtl/verilog", last["locked"], 0)
 
 
 def test_a_run_that_cannot_be_measured_says_why_and_keeps_its_report(small, tmp_path):

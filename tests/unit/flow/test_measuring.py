@@ -131,6 +131,9 @@ def test_a_command_without_options_takes_the_parts_own_family(tmp_path):
     assert settings_of(run, (), 0, None, None, 60).families == ("xc7",)
     assert settings_of(run, (), 2, None, None, 60).families == ()
     assert settings_of(run, (), 2, None, None, 60, 90.0).target_mhz == 90.0
+    assert settings_of(run, (), 2, None, None, 60, 90.0, 400).interval == 400
+    with pytest.raises(ConfigError, match=r"measure\.interval"):
+        settings_of(run, (), 2, None, None, 60, 90.0, -1)
 
 
 def test_a_part_without_family_asks_for_one(tmp_path):

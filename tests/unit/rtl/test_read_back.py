@@ -9,7 +9,7 @@ import pytest
 from fpgaprune.errors import CertificateError
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.masks import MaskSet
-from fpgaprune.rtl import parts, to_verilog
+from fpgaprune.rtl import in_time, parts, to_verilog
 from fpgaprune.rtl.folded import Memory
 from fpgaprune.rtl.read_back import check_verilog, read_weights
 
@@ -62,7 +62,10 @@ def test_what_is_read_back_is_what_was_written(seed, interval, tmp_path, monkeyp
 
 @pytest.mark.parametrize("interval", [0, LONG])
 @pytest.mark.parametrize("overflow", OVERFLOW_MODES)
-def test_a_depthwise_layer_is_read_channel_by_channel(overflow, interval, tmp_path):
+def test_a_depthwise_layer_is_read_channel_by_channel(overflow, interval, tmp_path, monkeypatch):
+    # So few taps are smaller at once.
+    monkeypatch.setattr(in_time, "_RAM", 0)
+    monkeypatch.setattr(in_time, "_CONTROL", 0)
     net = Net(np.random.default_rng(5))
     design = with_accum(net.design(net.depthwise(net.input(5, 5, 3))), FixedType(30, 15, overflow=overflow))
     layer = weighted(design)
