@@ -126,8 +126,8 @@ def _run(
     sent = b"".join(_packed(port, array) for port, array in zip(project.inputs, samples, strict=True))
     run = f"run_{hashlib.sha256(sent + repr(options).encode()).hexdigest()[:16]}"
     write_bytes(place / f"{run}.in", sent)
-    # Enough for any design that moves at all: everything between two beats takes fewer clocks than these.
-    patience = 10_000 + 64 * sum(port.beats for port in project.inputs)
+    # Enough for any design that moves at all: an image takes fewer clocks, were each of its sums made bit by bit.
+    patience = 10_000 + 256 * sum(port.beats for port in project.inputs)
     arguments = [f"{run}.in", f"{run}.out", str(count), *options, str(patience)]
     try:
         run_tool([str(program.resolve()), *arguments], place, timeout_s, log_name=f"{run}.log")

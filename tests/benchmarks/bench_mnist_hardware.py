@@ -4,6 +4,7 @@
     python tests/benchmarks/bench_mnist_hardware.py FOLDER [--hgq-python PYTHON] [--timeout 900] [--only NAME ...]
     python tests/benchmarks/bench_mnist_hardware.py FOLDER --again     # Verilog and synthesis of the designs in it
     python tests/benchmarks/bench_mnist_hardware.py FOLDER --table     # what is in the folder
+    python tests/benchmarks/bench_mnist_hardware.py COPY --again --interval 2600      # of FOLDER, with more clocks
 
 One network, 28 × 28, with kernels [3, 3, 1, 32] and [3, 3, 32, 32], is trained once; from there every way goes on with
 the same images: fpgaprune (filters, kernels, weights, powers of two), nothing at all, TF-MOT (single weights), HGQ2
@@ -59,6 +60,7 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, help="seconds for the synthesis of one layer: 900, or 60 where small")
     parser.add_argument("--adders", default="shared")
     parser.add_argument("--levels", type=int, default=1)
+    parser.add_argument("--interval", type=int, default=0, help="clocks that an image may take; 0: as its pixels do")
     parser.add_argument("--hgq-python", default=sys.executable)
     chosen = parser.parse_args()
     if not MNIST.is_dir():
@@ -121,7 +123,7 @@ def _row(chosen: argparse.Namespace, plan: Plan, name: str) -> dict[str, Any]:
     if chosen.until == "measure":
         started = time.monotonic()
         folder = chosen.folder / "verilog" / place.stem
-        options = {"adders": chosen.adders, "levels": chosen.levels}
+        options = {"adders": chosen.adders, "levels": chosen.levels, "interval": chosen.interval}
         row["layers"] = measure(design, folder, chosen.family, chosen.timeout, chosen.folder, options)
         row.update(options, family=chosen.family, timeout_s=chosen.timeout)
         row["measured_s"] = round(time.monotonic() - started, 1)
