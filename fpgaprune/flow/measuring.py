@@ -52,6 +52,7 @@ def measure_project(
         "format": FORMAT,
         "part_family": family_of(part),
         "kernels": kernels_kept(design),
+        "built": {layer.layer: layer.note for layer in project.layers if layer.note},
         SYNTHESIS: {},
         ROUTE: None,
         "bitstream": None,

@@ -92,6 +92,8 @@ def _synthesis_table(synthesis: Mapping[str, Any], found: Mapping[str, Any]) -> 
     if total is not None and synthesis["whole"]["left_out"]:
         notes.append(f"Of the whole design, {synthesis['whole']['left_out']}; what joins the layers is not counted.")
     notes += [f"{layer['layer']}: {layer['left_out']}." for layer in layers if layer["left_out"]]
+    # Runs that were measured before layers said so have none.
+    notes += [f"{name}: {how}." for name, how in found.get("built", {}).items()]
     columns = [
         Column("layer", (*names, "total"), numeric=False),
         Column("kernels kept", (*map(count_text, kept), "")),

@@ -64,6 +64,7 @@ def test_everything_asked_for_is_plain_data(measured):
     found, told, folder = measured
     assert json.loads(json.dumps(found)) == found
     assert found["part_family"] == "ecp5"
+    assert found["built"] == {"relu": "by hand"}
     assert found["synth(open)"]["ecp5"]["total"]["lut"] == 46
     assert found["route(ecp5)"]["fmax_mhz"] == 102.0
     assert found["bitstream"]["path"] == "tiny.bit"

@@ -57,6 +57,11 @@ def test_a_sum_says_that_it_is_one():
     assert "what joins the layers is not counted" in note
 
 
+def test_how_a_layer_is_built_stands_below_its_figures():
+    found = measured(built={"conv2": "bit by bit: 29 adders of one bit"})
+    assert "conv2: bit by bit: 29 adders of one bit." in measured_tables(run_report(measured=found))[0].note
+
+
 def test_the_clock_comes_with_its_seeds_and_its_spread():
     note = measured_tables(run_report(measured=measured()))[1].note
     assert "91.2 MHz, median of 3 seeds (88.0 to 95.5)" in note

@@ -82,7 +82,7 @@ def tiny_project(folder: Path) -> RtlProject:
         files=tuple(SOURCES),
         layers=(
             RtlLayer("linear", "linear", ("rtl/linear.v",), "2 -> 1", {"result": "fixed<16,16>"}, kept=2, dropped=1),
-            RtlLayer("relu", "relu", ("rtl/relu.v",), "1 -> 1", {"result": "ufixed<15,15>"}),
+            RtlLayer("relu", "relu", ("rtl/relu.v",), "1 -> 1", {"result": "ufixed<15,15>"}, note="by hand"),
         ),
         inputs=(RtlPort("input", "s_axis", (2,), 1, 2, byte),),
         outputs=(RtlPort("relu", "m_axis", (1,), 1, 1, wide),),
