@@ -121,6 +121,32 @@ def test_a_locked_kernel_is_absent_from_the_verilog(interval, tmp_path):
     assert _adders(locked, conv.name) != _adders(to_verilog(design, tmp_path / "free", interval=interval), conv.name)
 
 
+def test_sums_are_made_bit_by_bit_from_the_first_interval_on_that_has_time_for_all(tmp_path):
+    net = Net(np.random.default_rng(4))
+    design = net.design(net.conv(net.input(5, 5, 4), 3))
+    wide = [replace(la, types={**la.types, "accum": FixedType(40, 20)}) if la.weights else la for la in design.layers]
+    design = replace(design, layers=tuple(wide))
+
+    def note(interval, **options):
+        return to_verilog(design, tmp_path / str(interval), interval=interval, **options).layers[-1].note
+
+    period = int(re.search(r"a sum of each every (\d+) clocks at most", note(2000))[1])
+    # Nine windows that far apart, and a clock for each of the sixteen pixels that complete none.
+    enough = 9 * period + 16
+    assert "bit by bit" in note(enough)
+    assert "bit by bit" not in note(enough - 1)
+    assert "bit by bit" not in note(2000, serial=False)
+
+
+def test_sums_that_would_take_more_luts_bit_by_bit_are_made_at_once(tmp_path):
+    """Nine taps a channel: loading them takes as much as their additions save."""
+    net = Net(np.random.default_rng(5))
+    design = net.design(net.depthwise(net.input(5, 5, 3)))
+    wide = [replace(la, types={**la.types, "accum": FixedType(30, 15)}) if la.weights else la for la in design.layers]
+    project = to_verilog(replace(design, layers=tuple(wide)), tmp_path, interval=2000)
+    assert "bit by bit" not in project.layers[-1].note
+
+
 def _adders(project, name):
     """The lines of a datapath with its values numbered in the order of their appearance."""
     text = (project.path / "rtl" / f"{name}_sums.v").read_text()
