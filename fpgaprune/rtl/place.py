@@ -130,7 +130,8 @@ def place_and_route(
     Args:
         project: as `to_verilog` writes it.
         family: `ecp5`; there is open place and route for no other one here.
-        device: as `lfe5u-45f`; the smallest LFE5U with room to spare (two fifths of its LUTs) unless given.
+        device: as `lfe5u-45f`; the smallest LFE5U with room to spare (two fifths of its LUTs, three tenths of its
+            registers) unless given.
         seeds: how many (1, 2, ...), or which.
         package: of the device.
         speed: grade, 6 (slowest) to 8.

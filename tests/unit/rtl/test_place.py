@@ -11,6 +11,8 @@ from fpgaprune.files import write_bytes
 from fpgaprune.rtl import open_tools
 from fpgaprune.rtl.bitstream import make_bitstream
 from fpgaprune.rtl.boards import find_board
+from fpgaprune.rtl.cells import Cells
+from fpgaprune.rtl.ecp5 import smallest_ecp5
 from fpgaprune.rtl.harness import harness_of, stub_of
 from fpgaprune.rtl.place import place_and_route
 from fpgaprune.target import hardware_path
@@ -188,3 +190,12 @@ def test_a_board_file_of_another_form_is_refused(tmp_path, old, new, message):
 def test_an_unknown_board_lists_those_that_are():
     with pytest.raises(TargetError, match="board 'icebreaker' is unknown; wanted a TOML file or one of ulx3s"):
         find_board("icebreaker")
+
+
+@pytest.mark.parametrize(
+    ("lut", "ff", "device"),
+    [(14_000, 17_000, "lfe5u-25f"), (14_600, 9, "lfe5u-45f"), (9, 17_100, "lfe5u-45f"), (9, 31_842, "lfe5u-85f")],
+)
+def test_the_smallest_device_has_room_to_spare_of_each_resource(lut, ff, device):
+    cells = Cells(lut=lut, ff=ff, carry=0, dsp=0, bram18=0, uram=None, own={}, types={})
+    assert smallest_ecp5(cells).name == device
