@@ -16,6 +16,8 @@ from sklearn.datasets import load_digits
 import fpgaprune as fp
 
 source = Path(sys.argv[1] if len(sys.argv) > 1 else "digits.keras")
+if source.suffix != ".keras":
+    sys.exit(f"error: model {str(source)!r} has no name that ends in .keras, and Keras saves under no other")
 output = Path(sys.argv[2] if len(sys.argv) > 2 else source.with_suffix(".bit"))
 images, labels = load_digits(return_X_y=True)
 x = (images.reshape(-1, 8, 8, 1) / 16).astype("float32")
