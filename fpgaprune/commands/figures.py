@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from fpgaprune.commands.checks import require_checks
 from fpgaprune.commands.options import AsJson, Quiet
 from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import Cell, Watcher, print_json, print_problem, show_table
@@ -67,18 +68,21 @@ def measure(
     interval: Annotated[
         int, typer.Option(help="Clocks that an image may take: the more, the smaller; as its pixels do if left out.")
     ] = 0,
+    simulate: Annotated[int, typer.Option(help="Held-out samples that the Verilog is simulated on; 0 for none.")] = 360,
     timeout: Annotated[float, typer.Option(help="Most seconds for each run of a tool.")] = 3600.0,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a run's network as Verilog with open tools: resources by layer, and the clock of an ECP5.
+    """Measure a run's network as Verilog with open tools: its bits, clocks and resources, and the clock of an ECP5.
 
-    The report in the run directory shows it too. What was measured before and is unchanged is not done again.
+    The report in the run directory shows it too. What was measured before and is unchanged is not done again. Exit
+    status 1 where a check of the report fails, as that of the Verilog's bits against the emulation's.
     """
     from fpgaprune.flow.measuring import measured_tables, settings_of
     from fpgaprune.flow.runner import measure_run
 
-    settings = settings_of(run_dir, tuple(family or ()), seeds, device, board, timeout, target_mhz, interval)
+    asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz, "interval": interval}
+    settings = settings_of(run_dir, tuple(family or ()), **asked, simulate=simulate, timeout_s=timeout)
     with Watcher(quiet=quiet or as_json) as watcher:
         run = measure_run(run_dir, settings, watcher)
     found = json.loads(run.file("measure.json").read_text())
@@ -89,6 +93,7 @@ def measure(
             show_table(headers, rows, title=title)
         if found["bitstream"] is not None:
             Console().print(f"bitstream   {run_dir / found['bitstream']['path']}", highlight=False, soft_wrap=True)
+    require_checks(json.loads(run.file("report.json").read_text()))
 
 
 def compare(

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from fpgaprune.commands.checks import require_checks
 from fpgaprune.commands.options import AsJson, Quiet
 from fpgaprune.terminal import Cell, Watcher, print_json, print_problem, show_table
 
@@ -37,12 +38,7 @@ def run(
         print_json({"run": str(folder), "report": report})
     elif not quiet:
         _print_outcome(folder, finished.manifest["stages"])
-    failed = [check for check in report["checks"] if check["holds"] is False]
-    for check in failed:
-        wanted = f"{'at least' if check['at_least'] else 'at most'} {check['limit']:g}"
-        print_problem("check fails", f"{check['name']}: {check['quantity']} {check['measured']:.4g}, wanted {wanted}")
-    if failed:
-        raise typer.Exit(1)
+    require_checks(report)
 
 
 def verify(

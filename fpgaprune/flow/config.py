@@ -224,7 +224,8 @@ class MeasureConfig(_Section):
 
     `families` of `hw/synth`; `seeds` of place and route on an ECP5 `device`; `board` of `hw/boards`, or a file like
     those, for a bitstream; `target_mhz` that place and route aims at, the project's own clock unless given; `interval`,
-    the clocks that an image may take, as many as its pixels do unless given; `timeout_s` for each run of a tool.
+    the clocks that an image may take, as many as its pixels do unless given; `simulate`, the held-out samples that
+    Verilator runs; `timeout_s` for each run of a tool.
     """
 
     families: tuple[str, ...] = ()
@@ -233,6 +234,7 @@ class MeasureConfig(_Section):
     board: str | None = None
     target_mhz: float | None = Field(default=None, gt=0)
     interval: int = Field(default=0, ge=0)
+    simulate: int = Field(default=360, ge=0)
     timeout_s: float = Field(default=3600.0, gt=0)
 
     @field_validator("families")

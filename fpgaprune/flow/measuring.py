@@ -82,44 +82,37 @@ def check_measured(project: RtlProject, design: Design, masks: MaskSet) -> LinkC
         return str(error)
 
 
-def settings_of(
-    run_dir: Path,
-    families: tuple[str, ...],
-    seeds: int,
-    device: str | None,
-    board: str | None,
-    timeout_s: float,
-    target_mhz: float | None = None,
-    interval: int = 0,
-) -> MeasureConfig:
+def settings_of(run_dir: Path, families: tuple[str, ...], **asked: Any) -> MeasureConfig:
     """The settings that a command line gives; where it names nothing, the family of the run's own part.
+
+    Args:
+        run_dir: the run.
+        families: of open synthesis.
+        asked: other fields of `MeasureConfig`.
 
     Raises:
         RunError: there is no run.
         ConfigError: a setting is not allowed, or the part belongs to no family of open synthesis.
     """
-    if not (families or seeds or board):
+    if not (families or asked.get("seeds") or asked.get("board")):
         part = str(RunDirectory.existing(run_dir).manifest["config"]["target"]["part"])
         own = family_of(find_part(part))
         if own is None:
             raise ConfigError(f"part {part!r} is of no family that open synthesis knows; give one with --family")
         families = (own,)
-    section = {
-        "families": families,
-        "seeds": seeds,
-        "device": device,
-        "board": board,
-        "timeout_s": timeout_s,
-        "target_mhz": target_mhz,
-        "interval": interval,
-    }
-    return parse_config({"measure": section}, "measure").measure
+    return parse_config({"measure": {"families": families, **asked}}, "measure").measure
 
 
 def measured_tables(found: dict[str, Any]) -> list[TerminalTable]:
     """Title, headers and rows of each table that a terminal shows; each holds one stage."""
     kernels = {row["layer"]: row["kept"] for row in found["kernels"]}
     tables: list[TerminalTable] = []
+    simulation = found["simulation"]
+    if "left_out" not in simulation:
+        names = ("samples", "outputs_unlike_emulation", "latency_cycles", "interval_cycles")
+        shown = ("samples", "other bits\nthan emulated", "latency\nin clocks", "interval\nin clocks")
+        title = f"Verilog simulation, {simulation['tool']}"
+        tables.append((title, shown, [tuple(simulation[name] for name in names)]))
     for family, synthesis in found[SYNTHESIS].items():
         rows = [
             (layer["layer"], kernels.get(layer["layer"]), *_figures(layer["cells"])) for layer in synthesis["layers"]

@@ -8,6 +8,7 @@ from typing import Any
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.flow.config import HlsConfig
 from fpgaprune.flow.opinion import opinion_checks
+from fpgaprune.flow.simulating import OTHER_BITS, verilog_checks
 from fpgaprune.flow.stages import ONNX_TOLERANCE, Context
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.remove.plan import read_plan
@@ -28,6 +29,7 @@ def write_run_report(context: Context) -> dict[str, Any]:
     run, config = context.run, context.config
     results = {name: run.results(name) for name in ("train", *_CHECKED)}
     figures = json.loads(run.file("estimate.json").read_text()) or {"before": None, "after": None}
+    measured = json.loads(run.file("measure.json").read_text())
     links = [LinkCheck.from_json(link) for name in _CHECKED for link in results[name].get("links", ())]
     summaries = [LinkSummary.of(link) for link in links]
     if "not_read" in results["measure"]:
@@ -46,10 +48,14 @@ def write_run_report(context: Context) -> dict[str, Any]:
         ),
         before=figures["before"],
         after=figures["after"],
-        measured=json.loads(run.file("measure.json").read_text()),
+        measured=measured,
         left_out=_left_out(measure=results["measure"] if config.measure.asks else {}, estimate=run.results("estimate")),
         certificate=summaries,
-        checks=[*_checks(results, config.hls), *opinion_checks(run.results("opinion"))],
+        checks=[
+            *_checks(results, config.hls),
+            *opinion_checks(run.results("opinion")),
+            *verilog_checks(measured),
+        ],
         versions=run.manifest["versions"],
         seed=config.seed,
     )
@@ -91,7 +97,7 @@ def _hardware(name: str, found: dict[str, Any], hls: HlsConfig, searched: dict[s
         checks.append(Check(f"{name} against Keras", quantity, found["accuracy_lost"], limit, samples=samples))
     if "outputs_unlike_emulation" in found:
         different = found["outputs_unlike_emulation"]
-        checks.append(Check(f"{name} against emulation", "outputs with other bits", different, 0, samples=samples))
+        checks.append(Check(f"{name} against emulation", OTHER_BITS, different, 0, samples=samples))
     return checks
 
 

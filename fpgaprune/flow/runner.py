@@ -30,6 +30,7 @@ from fpgaprune.flow.session import start_session
 from fpgaprune.masks import MaskSet
 from fpgaprune.rtl.floorplan import partitioner
 from fpgaprune.rtl.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
+from fpgaprune.rtl.verilator import simulator_version
 from fpgaprune.vendor.tools import find_tools
 
 _PACKAGES = ("tensorflow", "keras", "numpy", "onnx", "tf2onnx", "onnxruntime", "hls4ml", "scikit-learn")
@@ -280,7 +281,7 @@ def _open_tools(config: FlowConfig) -> list[str]:
         return []
     asked: list[Callable[[], str]] = [partial(_version_of, tool) for tool in OPEN_TOOLS]
     found = []
-    for ask in (*asked, partitioner):
+    for ask in (*asked, partitioner, simulator_version):
         try:
             found.append(ask())
         except ToolError as error:

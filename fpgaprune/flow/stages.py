@@ -215,6 +215,7 @@ def measure(context: Context) -> dict[str, Any]:
         write_json(context.run, "measure.json", None)
         return {"left_out": "the flow names no family, no seeds and no board in [measure]"}
     from fpgaprune.flow.measuring import check_measured, measure_project
+    from fpgaprune.flow.simulating import simulate_verilog
     from fpgaprune.rtl.generate import to_verilog
 
     design, part = Design.load(context.run.file("design.json")), context.config.target.target().part
@@ -223,11 +224,13 @@ def measure(context: Context) -> dict[str, Any]:
         project = to_verilog(design, context.run.file("rtl"), interval=settings.interval)
         link = check_measured(project, design, context.masks("removed_masks.npz"))
         links = {"not_read": link} if isinstance(link, str) else _links(link)
+        samples = (context.data.x_test[: settings.simulate], context.data.y_test[: settings.simulate])
+        simulation = simulate_verilog(project, design, *samples, settings.timeout_s, context.progress.step)
         found = measure_project(project, design, part, settings, context.run.path, context.progress.step)
     except (ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
         write_json(context.run, "measure.json", None)
         return {"left_out": str(error), **links}
-    write_json(context.run, "measure.json", found)
+    write_json(context.run, "measure.json", {**found, "simulation": simulation})
     return links
 
 

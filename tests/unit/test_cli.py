@@ -66,8 +66,9 @@ def test_errors_are_one_line(arguments, message, tmp_path, monkeypatch):
     assert "CODE 2" in done.stdout
 
 
+@pytest.mark.parametrize("command", ["run", "measure"])
 @pytest.mark.parametrize(("holds", "status"), [(True, 0), (None, 0), (False, 1)])
-def test_a_run_whose_check_fails_ends_with_1(holds, status, tmp_path, monkeypatch):
+def test_a_run_whose_check_fails_ends_with_1(command, holds, status, tmp_path, monkeypatch):
     check = {
         "name": "agreement",
         "quantity": "share",
@@ -76,11 +77,12 @@ def test_a_run_whose_check_fails_ends_with_1(holds, status, tmp_path, monkeypatc
         "limit": 0.99,
         "measured": 0.98,
     }
-    (tmp_path / "manifest.json").write_text("{}")
-    (tmp_path / "report.json").write_text(json.dumps({"checks": [check]}))
+    for name, content in (("manifest", {}), ("measure", {}), ("report", {"checks": [check]})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
     finished = SimpleNamespace(file=tmp_path.joinpath, manifest={})
-    monkeypatch.setattr("fpgaprune.flow.runner.run_flow", lambda *arguments: finished)
-    done = CliRunner().invoke(app, ["run", "--quiet", "--out", str(tmp_path)])
+    monkeypatch.setattr(f"fpgaprune.flow.runner.{command}_{'flow' if command == 'run' else 'run'}", lambda *_: finished)
+    arguments = ["--out", str(tmp_path)] if command == "run" else [str(tmp_path), "--family", "xc7"]
+    done = CliRunner().invoke(app, [command, "--quiet", *arguments])
     assert done.exit_code == status
     assert ("check fails: agreement: share 0.98, wanted at least 0.99" in done.stderr) == (status == 1)
 

@@ -74,7 +74,7 @@ def test_everything_asked_for_is_plain_data(measured):
 
 
 def test_terminal_tables_hold_one_stage_each(measured):
-    synthesis, route = measured_tables(measured[0])
+    synthesis, route = measured_tables({**measured[0], "simulation": {"left_out": "no simulator"}})
     assert synthesis[0] == "synth(open) for ecp5, Yosys 9.9 (played); total: whole design, flattened"
     assert synthesis[2] == [
         ("linear", 2, 66, 6, 3, 0, 0, 0),
@@ -129,19 +129,21 @@ def run_with(tmp_path, part):
 
 def test_a_command_without_options_takes_the_parts_own_family(tmp_path):
     run = run_with(tmp_path, "xc7z020clg400-1")
-    assert settings_of(run, (), 0, None, None, 60).families == ("xc7",)
-    assert settings_of(run, (), 2, None, None, 60).families == ()
-    assert settings_of(run, (), 2, None, None, 60, 90.0).target_mhz == 90.0
-    assert settings_of(run, (), 2, None, None, 60, 90.0, 400).interval == 400
-    with pytest.raises(ConfigError, match=r"measure\.interval"):
-        settings_of(run, (), 2, None, None, 60, 90.0, -1)
+    assert settings_of(run, (), seeds=0, board=None).families == ("xc7",)
+    assert settings_of(run, (), board="ulx3s").families == ()
+    assert settings_of(run, (), seeds=2).families == ()
+    asked = settings_of(run, (), seeds=2, target_mhz=90.0, interval=400, simulate=7, timeout_s=60)
+    assert (asked.target_mhz, asked.interval, asked.simulate, asked.timeout_s) == (90.0, 400, 7, 60)
+    for name in ("interval", "simulate"):
+        with pytest.raises(ConfigError, match=rf"measure\.{name}"):
+            settings_of(run, (), **{name: -1})
 
 
 def test_a_part_without_family_asks_for_one(tmp_path):
     with pytest.raises(ConfigError, match="is of no family that open synthesis knows; give one with --family"):
-        settings_of(run_with(tmp_path, "10AX115N2F45E1SG"), (), 0, None, None, 60)
+        settings_of(run_with(tmp_path, "10AX115N2F45E1SG"), ())
 
 
 def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(RunError, match="is no run directory"):
-        settings_of(tmp_path / "nowhere", (), 0, None, None, 60)
+        settings_of(tmp_path / "nowhere", ())

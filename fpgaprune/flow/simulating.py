@@ -1,0 +1,76 @@
+"""The network's Verilog, run clock by clock on held-out samples: its bits against the emulation's, and its clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import ToolError
+from fpgaprune.report import Check
+from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.verilator import simulator_version
+
+OTHER_BITS = "outputs with other bits"
+
+
+def simulate_verilog(
+    project: RtlProject,
+    design: Design,
+    x: NDArray[Any],
+    labels: NDArray[Any],
+    timeout_s: float,
+    on_step: Callable[[int, int, str], None],
+) -> dict[str, Any]:
+    """What Verilator makes of `project`, as JSON data.
+
+    Args:
+        project: the Verilog of `design`.
+        design: the network; its emulation must give the same bits.
+        x: samples (N, ...), one right after another.
+        labels: (N,) classes.
+        timeout_s: most wall-clock seconds for building and for running, each.
+        on_step: told of the beginning and of the end.
+
+    Returns:
+        `tool`, `samples`, `outputs_unlike_emulation`, `accuracy`, and in clocks `latency_cycles` (from first beat in to
+        last beat out) and `interval_cycles` (None of one sample); `left_out` instead where there is no simulator, or
+        no sample.
+
+    Raises:
+        RtlError: the Verilog is stuck or breaks its protocol.
+    """
+    if len(x) == 0:
+        return {"left_out": "no sample was to be simulated"}
+    on_step(0, 1, "simulation")
+    try:
+        found = project.simulate(x, timeout_s=timeout_s)
+    except ToolError as error:
+        return {"left_out": str(error)}
+    on_step(1, 1, "simulation")
+    return {
+        "tool": simulator_version(),
+        "samples": len(x),
+        "outputs_unlike_emulation": int((found.output != emulate(design, x)).sum()),
+        "accuracy": float((found.output.argmax(axis=-1) == labels).mean()),
+        "latency_cycles": found.latency_cycles,
+        "interval_cycles": found.interval_cycles,
+    }
+
+
+def verilog_checks(measured: Mapping[str, Any] | None) -> list[Check]:
+    """Of the simulation in `measure.json`, for the report; none where nothing was measured."""
+    if measured is None:
+        return []
+    found = measured["simulation"]
+    against = "Verilog simulation against"
+    if "left_out" in found:
+        return [Check(f"{against} emulation", OTHER_BITS, left_out=found["left_out"])]
+    samples = found["samples"]
+    return [
+        Check(f"{against} the labels", "accuracy", found["accuracy"], at_least=True, samples=samples),
+        Check(f"{against} emulation", OTHER_BITS, found["outputs_unlike_emulation"], 0, samples=samples),
+    ]

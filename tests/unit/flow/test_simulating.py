@@ -1,0 +1,78 @@
+"""The Verilog simulated within a run: other bits are counted, and a missing simulator leaves the rest as it is."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import RtlError, ToolError
+from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
+
+from ..emulate.designs import mlp
+
+NETWORK = mlp()
+X = np.random.default_rng(3).uniform(-1, 1, (5, 2))
+LABELS = np.array([0, 1, 1, 0, 1])
+
+
+def simulated(change=lambda outputs: None, samples=5):
+    """What is found where the Verilog gives the emulation's outputs after `change`."""
+
+    def simulate(x, timeout_s):
+        output = emulate(NETWORK, x).copy()
+        change(output)
+        return SimpleNamespace(output=output, latency_cycles=91, interval_cycles=36)
+
+    steps = []
+    project = SimpleNamespace(simulate=simulate)
+    found = simulate_verilog(project, NETWORK, X[:samples], LABELS[:samples], 60, lambda *step: steps.append(step))
+    return found, steps
+
+
+def fail(error):
+    def raising(outputs):
+        raise error
+
+    return raising
+
+
+def test_equal_bits_hold():
+    found, steps = simulated()
+    assert found["outputs_unlike_emulation"] == 0
+    assert (found["samples"], found["latency_cycles"], found["interval_cycles"]) == (5, 91, 36)
+    assert found["accuracy"] == (emulate(NETWORK, X).argmax(axis=-1) == LABELS).mean()
+    assert steps == [(0, 1, "simulation"), (1, 1, "simulation")]
+    accuracy, bits = verilog_checks({"simulation": found})
+    assert (accuracy.holds, bits.holds, bits.samples) == (None, True, 5)
+
+
+def test_every_other_output_is_counted_and_fails_the_check():
+    def change(outputs):
+        outputs[2, 1] += 2.0**-4
+        outputs[4, 0] -= 2.0**-4
+
+    found, _ = simulated(change)
+    assert found["outputs_unlike_emulation"] == 2
+    assert verilog_checks({"simulation": found})[-1].holds is False
+
+
+def test_without_a_simulator_the_check_is_left_out():
+    found, _ = simulated(fail(ToolError("g++ was not found")))
+    assert found == {"left_out": "g++ was not found"}
+    (check,) = verilog_checks({"simulation": found})
+    assert (check.holds, check.left_out) == (None, "g++ was not found")
+
+
+def test_verilog_that_is_stuck_is_an_error():
+    with pytest.raises(RtlError, match="stuck"):
+        simulated(fail(RtlError("the design is stuck")))
+
+
+def test_no_sample_starts_no_simulator():
+    found, steps = simulated(fail(AssertionError("started")), samples=0)
+    assert (found, steps) == ({"left_out": "no sample was to be simulated"}, [])
+
+
+def test_a_run_that_measured_nothing_has_no_such_check():
+    assert verilog_checks(None) == []
