@@ -37,6 +37,6 @@ def serial_sums(
     most = None
     if weights.accum.overflow == "WRAP":
         most = weights.accum.width - (weights.accum.fraction - s.fraction - weights.kind.fraction)
-    sums = SerialSums.of("sums", graph, (s.width, s.signed, s.low, s.high), most)
+    sums = SerialSums.of(graph, (s.width, s.signed, s.low, s.high), most)
     around = -(-s.bits // 4) * _RAM + _CONTROL
     return sums if in_time(sums.period) and sums.luts() + around < sums.parallel_bits() else None

@@ -196,7 +196,7 @@ class _Writer:
 
     def _serial(self, sums: SerialSums, arriving: str, load: str, leaving: str) -> None:
         """Sums bit by bit of what is on one bus while `load` is 1, on another bus."""
-        name, label = self._named(sums.role)
+        name, label = self._named("sums")
         self.library.update(LIBRARY)
         self.files.update(serial_datapath(name, sums, self.head))
         self.body += f"    {name} {label}_i (.clk(clk), .load({load}), .in_data({arriving}), .out_data({leaving}));\n"

@@ -44,7 +44,6 @@ class SerialSums:
     shows `stage` + 1 clocks after the inputs are loaded.
 
     Attributes:
-        role: what is computed, part of its module's name.
         lanes, width, signed: the inputs: how many, and the type of each.
         adders: streams that are no inputs. exits: the outputs.
         bits: of each sum that leaves; the inputs can be loaded every `bits` + 1 clocks.
@@ -53,7 +52,6 @@ class SerialSums:
         later: for each stream that is needed, for how many more clocks it is kept.
     """
 
-    role: str
     lanes: int
     width: int
     signed: bool
@@ -65,11 +63,10 @@ class SerialSums:
     later: dict[int, int]
 
     @classmethod
-    def of(cls, role: str, graph: AdderGraph, lane: tuple[int, bool, int, int], wanted: int | None) -> SerialSums:
+    def of(cls, graph: AdderGraph, lane: tuple[int, bool, int, int], wanted: int | None) -> SerialSums:
         """The sums of `graph`.
 
         Args:
-            role: part of the name of the module.
             graph: adders of whole numbers.
             lane: bits, signedness and bounds of each input.
             wanted: how many lowest bits of each output are read; None if all are.
@@ -93,7 +90,7 @@ class SerialSums:
                 bits = max(bits, have if wanted is None else min(have, wanted - word.exponent))
         stage, later = _stages(graph.inputs, build.adders, exits)
         adders, bounds = tuple(build.adders), tuple(build.bounds)
-        return cls(role, graph.inputs, width, signed, adders, tuple(exits), bits, bounds, stage, later)
+        return cls(graph.inputs, width, signed, adders, tuple(exits), bits, bounds, stage, later)
 
     @property
     def before(self) -> int:

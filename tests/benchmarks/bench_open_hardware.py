@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--sparsities", type=float, nargs="+", default=SPARSITIES)
     parser.add_argument("--criterion", default="l1")
     parser.add_argument("--cost", default="none")
+    parser.add_argument("--seed", type=int, default=SEED, help="of fine-tuning; training is the same for all")
     parser.add_argument("--interval", type=int, default=0, help="clocks that an image may take; 0: as its pixels do")
     parser.add_argument("--stop-after", choices=("design", "simulate", "synthesize", "route"), default="route")
     parser.add_argument("--layers-only", action="store_true", help="do not synthesise the whole design")
@@ -89,7 +90,7 @@ def measure(
         make_design_at(place, folder, sparsity, data, chosen)
     row = json.loads((place / "accuracy.json").read_text())
     if asked(chosen) != {name: row.get(name) for name in asked(chosen)}:
-        raise SystemExit(f"{place} holds a network of another selection; name an empty folder")
+        raise SystemExit(f"{place} holds a network of another selection or seed; name an empty folder")
     design = Design.load(place / "design.json")
     outputs = emulate(design, data["x_test"])
     work = place / hardware_folder(chosen)
@@ -199,13 +200,14 @@ def make_design_at(
         compile_classifier(model, RATE, EPOCHS * per_epoch)
         model.fit(data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, verbose=0)
         model.save(trained)
-        # From here on as in a call that finds the file.
-        start_session(SEED)
+    start_session(chosen.seed)  # also where the file was just made
     model = keras.saving.load_model(trained)
     read = (data["x_train"], data["y_train"])
     masks = fp.select(model, sparsity, "kernel", chosen.criterion, data=read, cost=chosen.cost)
     compile_classifier(model, RATE, EPOCHS * per_epoch)
-    fp.finetune(model, masks, data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, seed=SEED, verbose=0)
+    fp.finetune(
+        model, masks, data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, seed=chosen.seed, verbose=0
+    )
     small = fp.apply_removal(model, fp.plan_removal(model))
     # The hardware ends at the logits: the class is that of the largest one.
     logits = keras.Model(small.inputs, small.layers[-1].input)
@@ -219,9 +221,9 @@ def make_design_at(
     design.save(place / "design.json")
 
 
-def asked(chosen: argparse.Namespace) -> dict[str, str]:
-    """What the selection was asked for."""
-    return {"criterion": chosen.criterion, "cost": chosen.cost}
+def asked(chosen: argparse.Namespace) -> dict[str, Any]:
+    """What selection and fine-tuning were asked for."""
+    return {"criterion": chosen.criterion, "cost": chosen.cost, "seed": chosen.seed}
 
 
 def kernels(design: Any) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def tasks(draw, inputs=4, outputs=3, largest=45):
 
 def made(task):
     matrix, lane, wanted, search = task
-    return SerialSums.of("sums", share(matrix, search), lane, wanted)
+    return SerialSums.of(share(matrix, search), lane, wanted)
 
 
 class Machine:
@@ -153,7 +153,7 @@ def refuted(test, *drawn):
 @pytest.mark.parametrize("port", ["a", "b", "clear", "in"])
 def test_a_bit_of_another_clock_is_seen(port, monkeypatch):
     matrix = np.array([[5, -3, 11, 1], [7, 1, 0, 0], [1, -9, 45, 0]])
-    sums = SerialSums.of("sums", share(matrix), (4, True, -8, 7), None)
+    sums = SerialSums.of(share(matrix), (4, True, -8, 7), None)
     text = serial_datapath("m", sums, "")["m.v"]
     late = [found for found in re.finditer(rf"\.{port}\(\w+\[(\d+)\]\)", text) if found[1] != "0"]
     assert late
@@ -170,7 +170,7 @@ def test_words_that_are_too_short_are_seen(monkeypatch):
 
 def test_loads_that_come_a_clock_too_early_are_seen():
     matrix = np.array([[5, -3], [7, 1]])
-    sums = SerialSums.of("sums", share(matrix), (4, True, -8, 7), None)
+    sums = SerialSums.of(share(matrix), (4, True, -8, 7), None)
     assert faults(sums, matrix, sums.period) == []
     assert faults(sums, matrix, sums.period - 1)
 
@@ -207,13 +207,13 @@ def test_no_other_stages_take_fewer_registers(task):
 
 def test_only_what_an_output_needs_is_there():
     matrix = np.array([[3, 0], [0, 0], [0, 5]])
-    sums = SerialSums.of("sums", share(matrix), (4, False, 0, 15), None)
+    sums = SerialSums.of(share(matrix), (4, False, 0, 15), None)
     assert 1 not in sums.stage
     assert "in1 " not in serial_datapath("m", sums, "")["m.v"]
 
 
 def test_equal_sums_and_sums_times_two_are_made_once():
-    sums = SerialSums.of("sums", share(np.array([[3, 6, -3]])), (4, False, 0, 15), None)
+    sums = SerialSums.of(share(np.array([[3, 6, -3]])), (4, False, 0, 15), None)
     assert sums.count == 1
     assert [(item.exponent, item.negate) for item in sums.exits] == [(0, True), (1, True), (0, False)]
     assert len(sums.words) == 1
