@@ -61,8 +61,9 @@ def render_markdown(report: RunReport) -> str:
         blocks += [
             "## Measured with open tools",
             _wrap(
-                "The network as streaming Verilog, synthesised by yosys and, where asked for, placed and routed by "
-                "nextpnr: another implementation than the one estimated above. Each table holds one stage."
+                "The network as streaming Verilog: simulated by Verilator, synthesised by yosys, placed and routed by "
+                "nextpnr, as far as was asked for. This is another implementation than the one estimated above, "
+                "and each table holds one stage."
             ),
             *(block for table in measured for block in _table(table)),
         ]
