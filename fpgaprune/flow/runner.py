@@ -31,6 +31,7 @@ from fpgaprune.masks import MaskSet
 from fpgaprune.rtl.floorplan import partitioner
 from fpgaprune.rtl.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
 from fpgaprune.rtl.verilator import simulator_version
+from fpgaprune.target import hardware_path
 from fpgaprune.vendor.tools import find_tools
 
 _PACKAGES = ("tensorflow", "keras", "numpy", "onnx", "tf2onnx", "onnxruntime", "hls4ml", "scikit-learn")
@@ -270,7 +271,8 @@ def _key(stage: Stage, context: stages.Context) -> str:
         "inputs": inputs,
         "reads": {name: run.manifest["stages"].get(name, {}).get("results") for name in stage.reads},
         "data": run.manifest["data"],
-        "versions": run.manifest["versions"],
+        # Of today: what an older fpgaprune measured of a finished run is measured again.
+        "versions": _versions(),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -308,9 +310,11 @@ def _versions() -> dict[str, str]:
 
 
 def _own_digest() -> str:
-    """Eight hex digits over this package's code: what it writes may change between two commits of one version."""
-    package = Path(str(resources.files("fpgaprune")))
+    """Eight hex digits over this package's code and data: what it writes may change between commits of one version."""
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.read_bytes())
+    # A wheel has the one within the other.
+    homes = (Path(str(resources.files("fpgaprune"))), hardware_path())
+    for path in sorted({path for home in homes for path in home.rglob("*") if path.suffix != ".pyc"}):
+        if path.is_file():
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
