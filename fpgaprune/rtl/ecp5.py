@@ -26,6 +26,8 @@ from fpgaprune.target import Part, find_part
 
 # What nextpnr calls the sites of each figure.
 SITES: Mapping[str, str] = {"lut": "TRELLIS_COMB", "ff": "TRELLIS_FF", "dsp": "MULT18X18D", "bram18": "DP16KD"}
+# What helps where a design is too large.
+SMALLER = "choose a larger device, prune more, or give an image more clocks (interval)"
 _WHOLE = "whole.json"
 _JOINED = "joined.json"
 _AROUND = "around_cells.json"
@@ -117,10 +119,7 @@ def check_fits(project: RtlProject, cells: Cells, part: Part) -> None:
     for name in SITES:
         wanted, there = getattr(cells, name), getattr(part, name)
         if wanted is not None and there is not None and wanted > there:
-            raise TargetError(
-                f"{project.name} takes {wanted:,} {name} on {part.name}, which has {there:,}; "
-                "choose a larger device, or prune more"
-            )
+            raise TargetError(f"{project.name} takes {wanted:,} {name} on {part.name}, which has {there:,}; {SMALLER}")
 
 
 def find_ecp5(device: str) -> Part:

@@ -19,6 +19,7 @@ from fpgaprune.rtl.cells import Cells
 from fpgaprune.rtl.ecp5 import (
     PLACER,
     SITES,
+    SMALLER,
     anchored_netlist,
     check_fits,
     device_flag,
@@ -198,7 +199,7 @@ def _route(
                 stop=stop,
             )
         except ToolTimeoutError:
-            return Routed(seed, left_out=f"place and route did not end within {timeout_s:g} s")
+            return Routed(seed, left_out=f"place and route did not end within {timeout_s:g} s: {SMALLER}")
         report = _read_report(written, around)
         text = json.dumps({**report, "seconds": round(run.seconds, 2)}, indent=1, sort_keys=True) + "\n"
         write_bytes(result, text.encode())

@@ -81,7 +81,9 @@ def test_without_a_device_the_smallest_that_holds_it_is_taken(tiny, fakes):
 def test_a_design_that_does_not_fit_is_refused_before_placing(tiny, fakes):
     calls = fake_nextpnr(fakes)
     fake_yosys(fakes, extra={"MULT18X18D": 29})
-    with pytest.raises(TargetError, match=r"tiny takes 29 dsp on lfe5u-25f, which has 28; choose a larger device"):
+    with pytest.raises(
+        TargetError, match=r"tiny takes 29 dsp on lfe5u-25f, which has 28; choose a larger device, prune more, or give"
+    ):
         place_and_route(tiny, device="lfe5u-25f")
     assert not calls.read_text()
 
@@ -90,7 +92,10 @@ def test_a_seed_that_does_not_end_is_left_out(tiny, fakes):
     fake_yosys(fakes)
     fake_nextpnr(fakes, "if seed == 2: time.sleep(60)")
     found = place_and_route(tiny, seeds=3, timeout_s=2)
-    assert found.runs[1].left_out == "place and route did not end within 2 s"
+    assert found.runs[1].left_out == (
+        "place and route did not end within 2 s: "
+        "choose a larger device, prune more, or give an image more clocks (interval)"
+    )
     assert found.runs[1].fmax_mhz is None
     assert found.fmax_mhz == 102.0  # the median of 101 and 103
 
