@@ -45,7 +45,7 @@ model = keras.saving.load_model(source)
 design = fp.make_design(model, target, x[:512], fp.Precision(weight_bits=6, activation_bits=8), source.stem)
 print(f"accuracy {(fp.emulate(design, x[1500:]).argmax(axis=-1) == labels[1500:]).mean():.2%} in hardware")
 
-project = fp.to_verilog(design, output.with_suffix(""))
+project = fp.to_verilog(design, output.with_suffix(".rtl"))
 simulation = project.simulate(x[1500:1520])
 if np.any(simulation.output.reshape(20, -1) != fp.emulate(design, x[1500:1520])):
     raise SystemExit("the Verilog differs from the emulation")

@@ -72,8 +72,10 @@ def make_bitstream(
     Raises:
         TargetError: the board or device is unknown, or the design does not fit.
         ToolError: a tool is missing, died or ran too long; its log is kept.
-        RtlError: the design is too slow for the board's clock; nothing is written.
+        RtlError: `output` is a folder, or the design is too slow for the board's clock; nothing is written.
     """
+    if Path(output).is_dir():
+        raise RtlError(f"bitstream {os.fspath(output)!r} is a folder; name a file, as {Path(output).name}.bit")
     place = find_board(board)
     part = find_ecp5(device or place.device)
     router, packer = find_open_tool(NEXTPNR_ECP5), find_open_tool(ECPPACK)

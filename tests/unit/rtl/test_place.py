@@ -170,6 +170,14 @@ def test_a_design_slower_than_the_boards_clock_gives_no_bitstream(tiny, tools, t
     assert not (tmp_path / "tiny.bit").exists()
 
 
+def test_a_folder_in_the_bitstreams_place_is_refused_before_anything_runs(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(RtlError, match=r"bitstream '.*/out' is a folder; name a file, as out\.bit"):
+        make_bitstream(tiny, "ulx3s", tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_a_board_of_ones_own_is_read(tmp_path):
     text = hardware_path("boards", "ulx3s.toml").read_text()
     path = write_bytes(tmp_path / "mine.toml", text.replace('"ULX3S"', '"mine"').encode())
