@@ -91,6 +91,9 @@ def measure(
     elif not quiet:
         for title, headers, rows in measured_tables(found):
             show_table(headers, rows, title=title)
+        if "left_out" in found["simulation"]:
+            reason = found["simulation"]["left_out"]
+            Console().print(f"simulation  left out: {reason}", highlight=False, markup=False, soft_wrap=True)
         if found["bitstream"] is not None:
             Console().print(f"bitstream   {run_dir / found['bitstream']['path']}", highlight=False, soft_wrap=True)
     require_checks(json.loads(run.file("report.json").read_text()))

@@ -86,6 +86,19 @@ def test_terminal_tables_hold_one_stage_each(measured):
     assert route[2][-1][:2] == ("median", "102.0")
 
 
+def test_a_simulation_comes_first_and_by_itself(measured):
+    clocks = {"latency_cycles": 91, "interval_cycles": 36}
+    simulation = {"tool": "verilator 5", "samples": 7, "outputs_unlike_emulation": 2, "accuracy": 0.5, **clocks}
+    title, headers, rows = measured_tables({**measured[0], "simulation": simulation})[0]
+    assert title == "Verilog simulation, verilator 5"
+    assert dict(zip(headers, rows[0], strict=True)) == {
+        "samples": 7,
+        "other bits\nthan emulated": 2,
+        "latency\nin clocks": 91,
+        "interval\nin clocks": 36,
+    }
+
+
 def test_figures_stand_beside_estimates_only_for_the_parts_own_family(measured):
     found = measured[0]
     assert [report.stage for report in open_reports(found, "net")] == ["synth(open)", "route(ecp5)"]
