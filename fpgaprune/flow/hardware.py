@@ -8,8 +8,9 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError
-from fpgaprune.flow.config import FlowConfig, HlsConfig
+from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.hardware_sections import HlsConfig
 from fpgaprune.flow.progress import Progress
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.project import HlsProject, make_design, to_hls

@@ -11,7 +11,8 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, ConfigError
-from fpgaprune.flow.config import MeasureConfig, parse_config
+from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.hardware_sections import MeasureConfig
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.masks import MaskSet
 from fpgaprune.rtl.bitstream import make_bitstream

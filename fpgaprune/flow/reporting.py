@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.flow.config import HlsConfig
+from fpgaprune.flow.hardware_sections import HlsConfig
 from fpgaprune.flow.opinion import opinion_checks
 from fpgaprune.flow.simulating import OTHER_BITS, verilog_checks
 from fpgaprune.flow.stages import ONNX_TOLERANCE, Context

@@ -20,8 +20,10 @@ from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.errors import ToolError
 from fpgaprune.flow import stages
 from fpgaprune.flow.checking import check_flow
-from fpgaprune.flow.config import MULTIPLIER, FlowConfig, MeasureConfig, parse_config
+from fpgaprune.flow.config import FlowConfig, parse_config
 from fpgaprune.flow.data import load_data
+from fpgaprune.flow.hardware_sections import MeasureConfig
+from fpgaprune.flow.keras_sections import MULTIPLIER
 from fpgaprune.flow.opinion import opinion
 from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.reporting import write_run_report

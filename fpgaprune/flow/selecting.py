@@ -8,8 +8,8 @@ from typing import Any
 
 from fpgaprune.errors import ConfigError, MaskError
 from fpgaprune.flow.classifier import accuracy, compile_classifier
-from fpgaprune.flow.config import MULTIPLIER, SelectConfig
 from fpgaprune.flow.data import load_data
+from fpgaprune.flow.keras_sections import MULTIPLIER, SelectConfig
 from fpgaprune.flow.models import load_saved_model
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.masks import MaskSet

@@ -10,7 +10,8 @@ from fpgaprune import processes
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow.config import MeasureConfig, parse_config
+from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.hardware_sections import MeasureConfig
 from fpgaprune.flow.measuring import (
     kernels_kept,
     measure_project,

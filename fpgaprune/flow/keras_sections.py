@@ -1,0 +1,151 @@
+"""The sections of a flow file that say what is done to the Keras network: data, train, select, finetune, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from fpgaprune.fixed import FixedType
+from fpgaprune.flow.named_function import is_function_name
+from fpgaprune.flow.schedule_config import Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
+from fpgaprune.flow.section import Section
+from fpgaprune.select.cost import parse_cost
+from fpgaprune.select.criteria import CRITERIA
+from fpgaprune.select.granularity import parse_granularity
+from fpgaprune.select.normalize import NORMALIZATIONS
+from fpgaprune.slices import parse_slice
+
+# The granularity that takes strategy, reuse factor and io_type from [target].
+MULTIPLIER = "multiplier"
+
+
+class DataConfig(Section):
+    """Where samples come from: `digits`, an `.npz`, or `package.module:function`."""
+
+    source: str = "digits"
+
+
+class TrainConfig(Section):
+    """How the network is trained, or which trained model stands in for that.
+
+    `model` is a `.keras` file, or what tf_keras saved (`.keras`, `.h5` or a SavedModel folder), pruned with TF-MOT or
+    not; with `zeros` in `[select]` its zeros stay.
+    """
+
+    model: Path | None = None
+    epochs: int = Field(default=24, ge=1)
+    batch_size: int = Field(default=32, ge=1)
+    learning_rate: float = Field(default=0.002, gt=0)
+
+
+class SelectConfig(Section):
+    """Which elements are locked: named outright, in a mask file, zero already or in a type, then by score.
+
+    `sparsity` is one fraction, or a table of globs of weight paths to fractions. `fixed` is a type as `fixed<8,1>`, or
+    a table of globs to types: what it would round to zero is locked. `granularity` is `weight`, `kernel`, `filter`,
+    `input_channel`, `n:m`, `block(4, 4)`, `multiplier(resource_unrolled, 9)`, or `multiplier` for that of `[target]`.
+    `criterion` is a name or `package.module:function`; of the training data it sees the first `samples`. `cost` is
+    `none`, or `adders(6)` for scores by the adders that weights of 6 bits take. With `close`, locks that follow from
+    others are added: by every rule, or by those named besides the one for unread channels.
+    """
+
+    locks: tuple[str, ...] = ()
+    masks: Path | None = None
+    zeros: bool = False
+    fixed: str | dict[str, str] | None = None
+    sparsity: Fraction | dict[str, Fraction] = 0.0
+    granularity: str = "kernel"
+    criterion: str = "l1"
+    samples: int | None = Field(default=None, ge=1)
+    batch_size: int = Field(default=32, ge=1)
+    scope: Literal["network", "layer"] = "network"
+    normalize: str = "none"
+    cost: str = "none"
+    paths: tuple[str, ...] = ()
+    protect: tuple[str, ...] = ()
+    min_free: int = Field(default=1, ge=0)
+    min_free_per_output: int = Field(default=0, ge=0)
+    coupled: bool = True
+    close: bool | tuple[Literal["bias", "batch_norm", "dead_inputs"], ...] = False
+
+    @field_validator("locks")
+    @classmethod
+    def _readable(cls, locks: tuple[str, ...]) -> tuple[str, ...]:
+        for text in locks:
+            parse_slice(text)
+        return locks
+
+    @field_validator("fixed")
+    @classmethod
+    def _types(cls, fixed: str | dict[str, str] | None) -> str | dict[str, str] | None:
+        for text in [fixed] if isinstance(fixed, str) else (fixed or {}).values():
+            FixedType.parse(text)
+        return fixed
+
+    @field_validator("granularity")
+    @classmethod
+    def _granularity(cls, granularity: str) -> str:
+        if granularity != MULTIPLIER:
+            parse_granularity(granularity)
+        return granularity
+
+    @field_validator("criterion")
+    @classmethod
+    def _scores(cls, name: str) -> str:
+        if name not in CRITERIA and not is_function_name(name):
+            raise ValueError(f"wanted one of {', '.join(CRITERIA)}, or 'package.module:function'")
+        return name
+
+    @field_validator("cost")
+    @classmethod
+    def _costs(cls, cost: str) -> str:
+        parse_cost(cost)
+        return cost
+
+    @field_validator("normalize")
+    @classmethod
+    def _normalizes(cls, name: str) -> str:
+        if name not in NORMALIZATIONS:
+            raise ValueError(f"wanted one of {', '.join(NORMALIZATIONS)}")
+        return name
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Every glob of weight paths in this section."""
+        tables = (table for table in (self.sparsity, self.fixed) if isinstance(table, dict))
+        return (*self.paths, *self.protect, *(pattern for table in tables for pattern in table))
+
+
+class FinetuneConfig(Section):
+    """How the locked network is trained on, and when its locks are set."""
+
+    epochs: int = Field(default=16, ge=1)
+    batch_size: int = Field(default=32, ge=1)
+    learning_rate: float = Field(default=0.001, gt=0)
+    schedule: ScheduleConfig = OneShotConfig()
+
+    @property
+    def rewind_epoch(self) -> int | None:
+        """The epoch of the training whose weights are needed again; None where none are."""
+        rewinds = isinstance(self.schedule, RoundsConfig) and isinstance(self.schedule.rewind_to, int)
+        return self.schedule.rewind_to if rewinds else None  # type: ignore[union-attr, return-value]
+
+    @property
+    def rewind_file(self) -> Path | None:
+        """The file of the weights to go back to; None where there is none."""
+        rewinds = isinstance(self.schedule, RoundsConfig) and isinstance(self.schedule.rewind_to, Path)
+        return self.schedule.rewind_to if rewinds else None  # type: ignore[union-attr, return-value]
+
+
+class ExportConfig(Section):
+    """How `model.onnx` is written, and whether it goes to hls4ml too.
+
+    `batch` is the size of the first axis; left out, it is free. With `second_opinion`, the file goes to hls4ml past
+    Keras, and must give the design that Keras gave; that takes a batch that is free or 1.
+    """
+
+    batch: int | None = Field(default=None, ge=1)
+    opset: int = Field(default=17, ge=13, le=18)
+    second_opinion: bool = False
