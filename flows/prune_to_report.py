@@ -88,7 +88,7 @@ prices = {
 report = fp.RunReport(
     name="script",
     target=target,
-    accuracy=fp.Accuracy(before, after, len(x_test), "digits"),
+    metric=fp.Metric("accuracy", before, after, len(x_test), "digits", lost=before - after),
     layers=fp.layer_reports(fp.weight_arrays(original), fp.weight_arrays(small), masks, plan.kept),
     certificate=[fp.LinkSummary.of(link) for certificate in certificates for link in certificate.links],
     checks=[fp.Check("removal", "relative difference, float64", proof.max_relative_error, proof.tolerance)],

@@ -15,7 +15,6 @@ from fpgaprune.keras_hook import register_with_keras
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Accuracy": "fpgaprune.report",
     "Adders": "fpgaprune.select.cost",
     "AutoPrecision": "fpgaprune.hls.search",
     "Block": "fpgaprune.select.units",
@@ -36,6 +35,7 @@ _HOMES = {
     "LockCertificate": "fpgaprune.certificate",
     "LockedOptimizer": "fpgaprune.train",
     "MaskSet": "fpgaprune.masks",
+    "Metric": "fpgaprune.report",
     "Multiplier": "fpgaprune.select.units",
     "OneShot": "fpgaprune.select.schedules",
     "Part": "fpgaprune.target",

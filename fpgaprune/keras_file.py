@@ -13,7 +13,8 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,18 +95,51 @@ def read_keras_weights(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
         raise CertificateError(f"{path} is not a whole .keras file: {error}") from error
 
 
-def read_keras_shapes(path: str | os.PathLike[str]) -> tuple[tuple[int | None, ...] | None, int | None]:
-    """Shape of one sample that a saved model takes, and how many outputs its last Dense layer has; None if unknown.
+@dataclass(frozen=True)
+class Ends:
+    """The inputs and outputs of a saved model, as far as its file tells.
+
+    Attributes:
+        inputs: name of each input to the shape of one sample; a shape is None where it is unknown.
+        outputs: name of each output.
+        classes: how many outputs the last layer has where it is a Dense layer, else None.
+    """
+
+    inputs: Mapping[str, tuple[int | None, ...] | None]
+    outputs: tuple[str, ...]
+    classes: int | None
+
+
+def read_keras_ends(path: str | os.PathLike[str]) -> Ends:
+    """What the model saved at `path` takes and gives.
 
     Raises:
         CertificateError: the file is missing, or is no `.keras` file.
     """
     config, _ = _contents(Path(path))
     layers = config.get("layers", [])
-    inputs = [layer["config"] for layer in layers if layer["class_name"] == "InputLayer"]
-    shape = inputs[0].get("batch_shape") if len(inputs) == 1 else config.get("build_input_shape")
-    units = [layer["config"]["units"] for layer in layers if layer["class_name"] == "Dense"]
-    return tuple(shape[1:]) if shape else None, units[-1] if units else None
+    entries = [layer["config"] for layer in layers if layer["class_name"] == "InputLayer"]
+    shapes = {str(entry["name"]): entry.get("batch_shape") or entry.get("batch_input_shape") for entry in entries}
+    order = _names(config.get("input_layers")) or list(shapes)
+    if not order:
+        order, shapes = ["input"], {"input": config.get("build_input_shape")}
+    found = {name: shapes.get(name) for name in order}
+    last = [layer for layer in layers if layer["class_name"] not in ("Activation", "Softmax", "Dropout")][-1:]
+    units = [layer["config"]["units"] for layer in last if layer["class_name"] == "Dense"]
+    outputs = _names(config.get("output_layers")) or [layer["config"].get("name", "output") for layer in layers[-1:]]
+    sizes = {name: None if shape is None else tuple(shape[1:]) for name, shape in found.items()}
+    return Ends(sizes, tuple(outputs), units[0] if units and len(outputs) == 1 else None)
+
+
+def _names(ends: Any) -> list[str]:
+    """The layers that `ends` names: Keras writes one end as [name, node, tensor], several as a list or a mapping."""
+    if isinstance(ends, Mapping):
+        return [name for end in ends.values() for name in _names(end)]
+    if not isinstance(ends, list) or not ends:
+        return []
+    if isinstance(ends[0], str):
+        return [ends[0]]
+    return [name for end in ends for name in _names(end)]
 
 
 def _contents(path: Path) -> tuple[dict[str, Any], io.BytesIO]:

@@ -15,6 +15,9 @@ def require_checks(report: Mapping[str, Any]) -> None:
     failed = [check for check in report["checks"] if check["holds"] is False]
     for check in failed:
         wanted = f"{'at least' if check['at_least'] else 'at most'} {check['limit']:g}"
-        print_problem("check fails", f"{check['name']}: {check['quantity']} {check['measured']:.4g}, wanted {wanted}")
+        what = f"; {check['advice']}" if check.get("advice") else ""
+        print_problem(
+            "check fails", f"{check['name']}: {check['quantity']} {check['measured']:.4g}, wanted {wanted}{what}"
+        )
     if failed:
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from fpgaprune.commands.checks import require_checks
 from fpgaprune.commands.options import AsJson, Quiet
@@ -37,7 +38,7 @@ def run(
     if as_json:
         print_json({"run": str(folder), "report": report})
     elif not quiet:
-        _print_outcome(folder, finished.manifest["stages"])
+        _print_outcome(folder, finished.manifest["stages"], config.verdict, config.data.source)
     require_checks(report)
 
 
@@ -97,19 +98,23 @@ def doctor(as_json: AsJson = False) -> None:
     show_table(("tool", "found", "unlocks"), [(r["tool"], r["found"] or "not found", r["unlocks"]) for r in found])
 
 
-def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:
+def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: str) -> None:
+    from fpgaprune.flow.reporting import metric_of
+    from fpgaprune.report.verdict import headline
+
     console = Console()
-    before, after = (stages[name]["results"]["accuracy"] for name in ("train", "remove"))
-    console.print(f"accuracy    {before:.2%} before, {after:.2%} after", highlight=False)
+    metric = metric_of({name: record["results"] for name, record in stages.items()}, settings, data)
+    text, tone = headline(metric)
+    colour = {"good": "green", "bad": "bold red", "open": "yellow"}[tone]
+    console.print(Text(text, style=colour), soft_wrap=True)
     for name in ("emulation", "simulation"):
         found = stages["hls"]["results"][name]
         label = "hardware" if name == "emulation" else "compiled"
         if "left_out" in found:
             console.print(f"{label:<11} left out: {found['left_out']}", highlight=False, soft_wrap=True)
-        else:
+        elif "agreement" in found:
             console.print(
-                f"{label:<11} {found['accuracy']:.2%}, the class Keras gives on {found['agreement']:.2%} of "
-                f"{found['samples']} samples",
+                f"{label:<11} the class that Keras gives on {found['agreement']:.2%} of {found['samples']:,} samples",
                 highlight=False,
             )
     priced = stages["estimate"]["results"]

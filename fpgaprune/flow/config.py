@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError, field_validator
 
-from fpgaprune.errors import ConfigError, DesignError, MaskError, TargetError
+from fpgaprune.errors import ConfigError
 from fpgaprune.flow.hardware_sections import HlsConfig, MeasureConfig, TargetConfig
-from fpgaprune.flow.keras_sections import DataConfig, ExportConfig, FinetuneConfig, SelectConfig, TrainConfig
+from fpgaprune.flow.keras_sections import (
+    DataConfig,
+    ExportConfig,
+    FinetuneConfig,
+    SelectConfig,
+    TrainConfig,
+    VerdictConfig,
+)
+from fpgaprune.flow.named_function import beside
 from fpgaprune.flow.schedule_config import SCHEDULES
-from fpgaprune.flow.section import Section
+from fpgaprune.flow.section import WHOLE, Section
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 
 
@@ -31,6 +39,7 @@ class FlowConfig(Section):
     export: ExportConfig = ExportConfig()
     hls: HlsConfig = HlsConfig()
     measure: MeasureConfig = MeasureConfig()
+    verdict: VerdictConfig = VerdictConfig()
     target: TargetConfig = TargetConfig()
 
     @field_validator("name")
@@ -69,31 +78,61 @@ def parse_config(document: Mapping[str, Any], where: str, folder: Path | None = 
     try:
         return FlowConfig.model_validate(dict(document), context={"folder": folder or Path()})
     except ValidationError as error:
-        raise ConfigError(f"{where}: {_first_problem(error)}") from error
-    except (DesignError, MaskError, TargetError) as error:
-        raise ConfigError(f"{where}: {error}") from error
+        raise ConfigError(all_problems(where, _problems(error))) from error
+
+
+def all_problems(where: str, problems: Sequence[str]) -> str:
+    """One message with every problem: one line where there is one, else a line for each."""
+    if len(problems) == 1:
+        return f"{where}: {problems[0]}"
+    return "\n  ".join((f"{where} has {len(problems)} mistakes:", *problems))
 
 
 def _beside(config: FlowConfig, folder: Path) -> FlowConfig:
-    updates: dict[str, Any] = {}
-    if config.train.model is not None:
-        updates["train"] = config.train.model_copy(update={"model": folder / config.train.model})
-    if config.select.masks is not None:
-        updates["select"] = config.select.model_copy(update={"masks": folder / config.select.masks})
-    if config.measure.board is not None and config.measure.board.endswith(".toml"):
-        updates["measure"] = config.measure.model_copy(update={"board": str(folder / config.measure.board)})
-    if config.finetune.rewind_file is not None:
-        schedule = config.finetune.schedule.model_copy(update={"rewind_to": folder / config.finetune.rewind_file})
-        updates["finetune"] = config.finetune.model_copy(update={"schedule": schedule})
-    if config.data.source.endswith(".npz"):
-        updates["data"] = DataConfig(source=str(folder / config.data.source))
+    """`config` with every file in it taken from `folder`, so that it means the same from any working directory."""
+
+    def found(path: Path | str | None) -> Path | None:
+        return None if path is None else (folder / path).resolve()
+
+    def function(text: str | None) -> str | None:
+        return None if text is None else beside(text, folder)
+
+    train, select, tune, measure = config.train, config.select, config.finetune, config.measure
+    schedule = tune.schedule
+    if tune.rewind_file is not None:
+        schedule = schedule.model_copy(update={"rewind_to": found(tune.rewind_file)})
+    board = measure.board
+    if board is not None and board.endswith(".toml"):
+        board = str(found(board))
+    source = config.data.source
+    source = str(found(source)) if source.endswith(".npz") else beside(source, folder)
+    updates = {
+        "data": DataConfig(source=source),
+        "train": train.model_copy(
+            update={"model": found(train.model), "loss": function(train.loss), "metric": function(train.metric)}
+        ),
+        "select": select.model_copy(
+            update={"masks": found(select.masks), "criterion": beside(select.criterion, folder)}
+        ),
+        "finetune": tune.model_copy(update={"fit": function(tune.fit), "schedule": schedule}),
+        "measure": measure.model_copy(update={"board": board}),
+    }
     return config.model_copy(update=updates)
 
 
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors()[0]["loc"]
-    # Of several forms that are allowed, the one that came farthest is the one that was meant.
-    problem = max((e for e in error.errors() if e["loc"][:2] == first[:2]), key=lambda e: len(e["loc"]))
+def _problems(error: ValidationError) -> list[str]:
+    """A line for each value that is not allowed, in the order of the file's sections."""
+    found: dict[Any, Any] = {}
+    for problem in error.errors():
+        place = tuple(part for part in problem["loc"] if not _is_form(part))
+        # A value may have several forms. The user meant the one in which the checks came farthest.
+        key = place if len(place) < 3 or place[0] == "hls" else place[:2]
+        if key not in found or len(problem["loc"]) > len(found[key]["loc"]):
+            found[key] = problem
+    return [_problem_text(problem) for problem in found.values()]
+
+
+def _problem_text(problem: Any) -> str:
     # Where two forms are allowed, pydantic puts the form's name into the place.
     where = ".".join(str(part) for part in problem["loc"] if not _is_form(part))
     got = problem["input"]
@@ -104,6 +143,8 @@ def _first_problem(error: ValidationError) -> str:
         return f"{where} is no known key; {hint}allowed here: {', '.join(known)}"
     if problem["type"] == "missing":
         return f"{where} is missing"
+    if problem["type"] == WHOLE:
+        return f"{where}: {problem['msg']}"
     said = problem["msg"].removeprefix("Value error, ")
     found, parsed, _ = said.partition("; wanted")
     # What parses a value names it before it says what it wanted.

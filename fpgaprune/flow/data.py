@@ -1,10 +1,10 @@
-"""Training and held-out samples: the built-in digits, an `.npz`, or a user's function."""
+"""The data of a flow: the built-in digits, an `.npz` file, or a function of the user's."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,45 +14,66 @@ from numpy.typing import NDArray
 from fpgaprune.certificate import digest_array
 from fpgaprune.errors import DataError
 from fpgaprune.files import read_npz
-from fpgaprune.flow.named_function import is_function_name, named_function
+from fpgaprune.flow.named_function import FORMS, is_function_name, named_function
+from fpgaprune.flow.samples import Samples, arrays_of
+from fpgaprune.flow.tensorflow_data import as_arrays
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
-# Given or not: samples that neither training nor the final figures see.
+# Samples that neither training nor the final figures see. They may be left out.
 OPTIONAL = ("x_valid", "y_valid")
+_PARTS = ("train", "test", "valid")
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Samples x (N, ...) as float32 and class numbers y (N,) as int64, for training and held out.
+    """Samples x as float32 and labels y, for training and held out.
 
-    `x_valid` and `y_valid`, where there are any, are for choices between networks: training does not see them, nor are
-    they what the figures of the report are measured on.
+    `x_train` is an array (N, ...), or a tuple of such arrays for a network with several inputs, in the network's order;
+    so are the others. Class numbers and one-hot labels of whole numbers are int64, everything else is float32. For an
+    autoencoder y is x. `x_valid` and `y_valid`, where there are any, are for choices between networks: training does
+    not see them, and the figures of the report are not measured on them.
     """
 
     name: str
-    x_train: NDArray[np.float32]
-    y_train: NDArray[np.int64]
-    x_test: NDArray[np.float32]
-    y_test: NDArray[np.int64]
-    x_valid: NDArray[np.float32] | None = None
-    y_valid: NDArray[np.int64] | None = None
+    x_train: Samples
+    y_train: Samples
+    x_test: Samples
+    y_test: Samples
+    x_valid: Samples | None = None
+    y_valid: Samples | None = None
+    # Names of the inputs and the outputs, where the source gives several.
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
     @property
-    def choosing(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def choosing(self) -> tuple[Samples, Samples]:
         """The samples that choices are made on: those for validation, else those for training."""
         if self.x_valid is None or self.y_valid is None:
             return self.x_train, self.y_train
         return self.x_valid, self.y_valid
 
     @property
-    def classes(self) -> int:
-        """One more than the largest class number."""
-        return int(max(self.y_train.max(), self.y_test.max())) + 1
+    def classes(self) -> int | None:
+        """One more than the largest class number; None where the labels are no class numbers."""
+        labels = [self.y_train, self.y_test]
+        if not all(isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype == np.int64 for y in labels):
+            return None
+        return int(max(arrays_of(y)[0].max() for y in labels)) + 1
+
+    def in_order(self, inputs: Sequence[str], outputs: Sequence[str]) -> Dataset:
+        """The same with named inputs and outputs in the order of the network's.
+
+        Raises:
+            DataError: a name is missing, or is not one of the network's.
+        """
+        ordered = _reordered(self, "x", self.inputs, inputs)
+        return _reordered(ordered, "y", self.outputs, outputs)
 
     def digest(self) -> str:
         """SHA-256 over every bit of the arrays."""
-        arrays = [getattr(self, key) for key in (*KEYS, *OPTIONAL)]
-        return hashlib.sha256("".join(digest_array(a) for a in arrays if a is not None).encode()).hexdigest()
+        parts = [getattr(self, key) for key in (*KEYS, *OPTIONAL)]
+        arrays = [array for part in parts if part is not None for array in arrays_of(part)]
+        return hashlib.sha256("".join(digest_array(array) for array in arrays).encode()).hexdigest()
 
 
 def load_data(source: str) -> Dataset:
@@ -60,8 +81,8 @@ def load_data(source: str) -> Dataset:
 
     Args:
         source: `digits`; the path of an `.npz` with x_train, y_train, x_test, y_test, and x_valid, y_valid where there
-            are any; or `package.module:function` for a function without arguments that returns a mapping with these
-            keys.
+            are any; or a function without arguments, as `package.module:function` or `file.py:function`, that returns
+            a mapping with these keys, or one from `train`, `test` (and `valid`) to batched `tf.data.Dataset`s.
 
     Raises:
         DataError: the source cannot be read or its arrays do not fit one another.
@@ -72,42 +93,142 @@ def load_data(source: str) -> Dataset:
         return check_data(source, _npz(Path(source)))
     if is_function_name(source):
         return check_data(source, _from_function(source))
-    raise DataError(
-        f"data source {source!r} is unknown; wanted 'digits', a path ending in .npz, or 'package.module:function'"
-    )
+    raise DataError(f"data source {source!r} is unknown; wanted 'digits', a path ending in .npz, or {FORMS}")
 
 
 def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
     """A `Dataset` of `arrays`, where they fit one another.
 
+    A network with several inputs has one key for each, as `x_train.left` and `x_train.right` with the names of the
+    network's inputs; outputs alike, as `y_train.digit`. In place of such keys a value may be a mapping from names to
+    arrays. Without y_train and y_test the labels are the samples themselves, as an autoencoder wants them.
+
     Raises:
         DataError: a key is missing, a shape or a dtype is wrong, or a value is not finite.
     """
-    missing = [key for key in KEYS if key not in arrays]
+    found = {f"{axis}_{part}": _parts_of(arrays, f"{axis}_{part}") for part in _PARTS for axis in "xy"}
+    if not found["y_train"] and not found["y_test"]:
+        found.update({f"y_{part}": found[f"x_{part}"] for part in _PARTS})
+    missing = [key for key in KEYS if not found[key]]
     if missing:
         raise DataError(f"data {name!r} has no {', '.join(missing)}; wanted {', '.join(KEYS)}")
-    if sum(key in arrays for key in OPTIONAL) == 1:
+    if bool(found["x_valid"]) != bool(found["y_valid"]):
         raise DataError(f"data {name!r} has one of {' and '.join(OPTIONAL)}; wanted both or none")
-    parts = ("train", "test", *(("valid",) if OPTIONAL[0] in arrays else ()))
-    loaded = {f"{axis}_{part}": np.asarray(arrays[f"{axis}_{part}"]) for part in parts for axis in "xy"}
+    parts = [part for part in _PARTS if found[f"x_{part}"]]
     for part in parts:
-        x, y = loaded[f"x_{part}"], loaded[f"y_{part}"]
-        if x.ndim < 2 or not len(x):
-            raise DataError(f"data {name!r}: x_{part} has shape {x.shape}; wanted (samples, ...), one sample or more")
-        if y.shape != (len(x),):
-            raise DataError(f"data {name!r}: y_{part} has shape {y.shape}; wanted ({len(x)},), a class number a sample")
-        if not np.issubdtype(y.dtype, np.integer) or y.min() < 0:
-            raise DataError(f"data {name!r}: y_{part} holds {y.dtype} down to {y.min()}; wanted integers from 0")
-        if not np.issubdtype(x.dtype, np.number) or not np.isfinite(x).all():
-            raise DataError(f"data {name!r}: x_{part} holds values that are not finite numbers")
-    for part in parts[1:]:
-        if loaded["x_train"].shape[1:] != loaded[f"x_{part}"].shape[1:]:
+        _check_part(name, part, found[f"x_{part}"], found[f"y_{part}"])
+    for key in [f"{axis}_{part}" for part in parts[1:] for axis in "xy"]:
+        _check_alike(name, key, found[f"{key[0]}_train"], found[key])
+    loaded: dict[str, Any] = {
+        key: _samples({label: _typed(array, key) for label, array in found[key].items()})
+        for key in (f"{axis}_{part}" for part in parts for axis in "xy")
+    }
+    for kind, key in (("inputs", "x_train"), ("outputs", "y_train")):
+        loaded[kind] = tuple(label for label in found[key] if label)
+    return Dataset(name, **loaded)
+
+
+def _parts_of(arrays: Mapping[str, Any], key: str) -> dict[str, NDArray[Any]]:
+    """Name of an input or output (empty where there is one without a name) to its array."""
+    if key in arrays:
+        value = arrays[key]
+        if isinstance(value, Mapping):
+            return {str(label): np.asarray(array) for label, array in value.items()}
+        if isinstance(value, list | tuple) and value and all(hasattr(array, "shape") for array in value):
+            return {str(number): np.asarray(array) for number, array in enumerate(value)}
+        return {"": np.asarray(value)}
+    return {
+        label.removeprefix(f"{key}."): np.asarray(array)
+        for label, array in arrays.items()
+        if str(label).startswith(f"{key}.")
+    }
+
+
+def _check_part(name: str, part: str, x: Mapping[str, NDArray[Any]], y: Mapping[str, NDArray[Any]]) -> None:
+    for label, array in x.items():
+        key = _key(f"x_{part}", label)
+        if array.ndim < 2 or not len(array):
+            raise DataError(f"data {name!r}: {key} has shape {array.shape}; wanted (samples, ...), one sample or more")
+        _check_numbers(name, key, array)
+    count = len(next(iter(x.values())))
+    for key, array in [(_key(f"{axis}_{part}", at), a) for axis, of in (("x", x), ("y", y)) for at, a in of.items()]:
+        if array.ndim == 0 or len(array) != count:
             raise DataError(
-                f"data {name!r}: samples of x_train have shape {loaded['x_train'].shape[1:]}, of x_{part} "
-                f"{loaded[f'x_{part}'].shape[1:]}; wanted equal ones"
+                f"data {name!r}: {key} has shape {array.shape}; wanted ({count}, ...), one entry for each sample"
             )
-    kinds = {"x": np.float32, "y": np.int64}
-    return Dataset(name, **{key: array.astype(kinds[key[0]]) for key, array in loaded.items()})
+    for label, array in y.items():
+        key = _key(f"y_{part}", label)
+        _check_numbers(name, key, array)
+        if np.issubdtype(array.dtype, np.integer) and array.ndim == 1 and array.min() < 0:
+            raise DataError(f"data {name!r}: {key} holds {array.dtype} down to {array.min()}; wanted integers from 0")
+
+
+def _check_numbers(name: str, key: str, array: NDArray[Any]) -> None:
+    is_real = np.issubdtype(array.dtype, np.number) and not np.issubdtype(array.dtype, np.complexfloating)
+    if not (is_real or array.dtype == np.bool_):
+        raise DataError(f"data {name!r}: {key} holds values of type {array.dtype}; wanted real numbers")
+    if not np.isfinite(array).all():
+        raise DataError(f"data {name!r}: {key} holds values that are not finite numbers")
+
+
+def _check_alike(name: str, key: str, first: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> None:
+    if list(first) != list(other):
+        raise DataError(
+            f"data {name!r}: {key} has {_named(other)}; {key[0]}_train has {_named(first)}; wanted the same"
+        )
+    for label in first:
+        kinds = [np.issubdtype(array[label].dtype, np.floating) for array in (first, other)]
+        if key[0] == "y" and kinds[0] != kinds[1]:
+            raise DataError(
+                f"data {name!r}: {_key('y_train', label)} holds {first[label].dtype}, {_key(key, label)} "
+                f"{other[label].dtype}; wanted whole numbers in both, or none"
+            )
+        if first[label].shape[1:] != other[label].shape[1:]:
+            what = "samples" if key[0] == "x" else "labels"
+            raise DataError(
+                f"data {name!r}: {what} of {_key(f'{key[0]}_train', label)} have shape {first[label].shape[1:]}, of "
+                f"{_key(key, label)} {other[label].shape[1:]}; wanted equal ones"
+            )
+
+
+def _typed(array: NDArray[Any], key: str) -> NDArray[Any]:
+    is_label = key[0] == "y" and (np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_)
+    return array.astype(np.int64 if is_label else np.float32)
+
+
+def _samples(parts: Mapping[str, NDArray[Any]]) -> Samples:
+    return parts[""] if list(parts) == [""] else tuple(parts.values())
+
+
+def _reordered(data: Dataset, axis: str, given: Sequence[str], wanted: Sequence[str]) -> Dataset:
+    kind = "inputs" if axis == "x" else "outputs"
+    samples = getattr(data, f"{axis}_train")
+    if len(arrays_of(samples)) != len(wanted):
+        raise DataError(
+            f"data {data.name!r} has {_named(given)} for {axis}_train; the network has {len(wanted)} {kind}: "
+            f"{', '.join(wanted)}; name one array for each, as {axis}_train.{wanted[0]}"
+        )
+    numbered = [str(number) for number in range(len(wanted))]
+    if not given or list(given) == numbered:
+        return data
+    if sorted(given) != sorted(wanted):
+        raise DataError(
+            f"data {data.name!r} names the {kind} {', '.join(given)}; the network's are {', '.join(wanted)}"
+        )
+    order = [list(given).index(name) for name in wanted]
+    keys = [f"{axis}_{part}" for part in _PARTS if getattr(data, f"{axis}_{part}") is not None]
+    turned: dict[str, Any] = {key: tuple(getattr(data, key)[number] for number in order) for key in keys}
+    turned[kind] = tuple(wanted)
+    return replace(data, **turned)
+
+
+def _key(key: str, label: str) -> str:
+    return f"{key}.{label}" if label else key
+
+
+def _named(parts: Mapping[str, Any] | Sequence[str]) -> str:
+    names = [name for name in parts if name]
+    return f"{len(names)} arrays ({', '.join(names)})" if names else "one array"
 
 
 def _digits() -> Dataset:
@@ -133,9 +254,10 @@ def _npz(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _from_function(source: str) -> Mapping[str, Any]:
-    arrays = named_function(source, "data function", DataError)()
-    if not isinstance(arrays, Mapping):
+    found = named_function(source, "data function", DataError)()
+    if not isinstance(found, Mapping):
         raise DataError(
-            f"data function {source!r} returned {type(arrays).__name__}; wanted a mapping with {', '.join(KEYS)}"
+            f"data function {source!r} returned {type(found).__name__}; wanted a mapping with {', '.join(KEYS)}, or "
+            "with 'train' and 'test' as batched tf.data.Datasets"
         )
-    return arrays
+    return as_arrays(found, source) if "train" in found else found

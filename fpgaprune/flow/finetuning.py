@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
 
-from fpgaprune.errors import ConfigError
-from fpgaprune.flow.classifier import compile_classifier
+from fpgaprune.errors import ConfigError, LockError
+from fpgaprune.flow.checkpoint import Checkpoint, Resume, State
 from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch, steps_of
+from fpgaprune.flow.named_function import named_function
 from fpgaprune.flow.progress import Progress, epochs_shown
+from fpgaprune.flow.samples import for_keras
 from fpgaprune.flow.schedule_config import ConstantConfig, OneShotConfig, PolynomialConfig, RoundsConfig
-from fpgaprune.flow.selecting import close_masks, score_options
+from fpgaprune.flow.selecting import close_masks, criterion_data, score_options
+from fpgaprune.flow.task import FINETUNE_RATE, Task
 from fpgaprune.masks import MaskSet
 
 Weights = Mapping[str, Any]
@@ -37,24 +40,33 @@ class Finetuned:
 
 
 def finetune_model(
-    model: Any, config: FlowConfig, selection: MaskSet, data: Dataset, early: Weights | None, progress: Progress
+    model: Any,
+    config: FlowConfig,
+    task: Task,
+    selection: MaskSet,
+    data: Dataset,
+    early: Weights | None,
+    progress: Progress,
+    checkpoint: Checkpoint,
 ) -> Finetuned:
     """`model` is fine-tuned; what is locked at the end is at zero, and is what its schedule says.
 
     Args:
         model: as trained; it is compiled here.
         config: of the flow.
+        task: the loss, the metric and the optimizer.
         selection: what is locked from the first step on.
         data: training samples.
         early: weights to go back to before each round, or None.
         progress: told of epochs.
+        checkpoint: holds the state after each epoch; a fine-tuning that was killed goes on from it.
 
     Raises:
         LockError: something moved a locked element.
         MaskError: a sparsity cannot be reached.
     """
     schedule = config.finetune.schedule
-    work = _Work(model, config, selection, data, progress)
+    work = _Work(model, config, task, selection, data, progress, checkpoint)
     if isinstance(schedule, OneShotConfig):
         return work.one_shot()
     if isinstance(schedule, RoundsConfig):
@@ -65,19 +77,30 @@ def finetune_model(
 class _Work:
     """One fine-tuning, with what its parts share."""
 
-    def __init__(self, model: Any, config: FlowConfig, selection: MaskSet, data: Dataset, progress: Progress) -> None:
+    def __init__(
+        self,
+        model: Any,
+        config: FlowConfig,
+        task: Task,
+        selection: MaskSet,
+        data: Dataset,
+        progress: Progress,
+        checkpoint: Checkpoint,
+    ) -> None:
         self._model = model
         self._config = config
+        self._task = task
         self._selection = selection
         self._data = data
         self._progress = progress
+        self._checkpoint = checkpoint
         self._masks = selection
         self._additions: Sequence[Mapping[str, Any]] = ()
 
     def one_shot(self) -> Finetuned:
         """The selection is locked all the time."""
         self._compile()
-        self._train(self._selection)
+        self._train(self._selection, start=self._checkpoint.load())
         return Finetuned(self._selection)
 
     def gradual(self, schedule: PolynomialConfig | ConstantConfig) -> Finetuned:
@@ -93,7 +116,18 @@ class _Work:
             regrow_fraction=schedule.regrow_fraction,
             **self._options(),
         )
-        self._train(self._may_lock(callback.initial_masks(self._model)), [callback])
+
+        def state() -> tuple[dict[str, Any], Mapping[str, Any]]:
+            return {"history": callback.history}, callback.masks or {}
+
+        masks = self._may_lock(callback.initial_masks(self._model))
+        start = self._checkpoint.load()
+        if start is not None:
+            history = [(int(step), float(asked), float(got)) for step, asked, got in start.facts["history"]]
+            callback.resume(MaskSet(start.arrays) if start.arrays else None, history, self._steps(start.epoch))
+            if start.arrays:
+                masks = masks & self._closed(MaskSet(start.arrays))
+        self._train(masks, [callback], start=start, state=state)
         return self._finished([(step, sparsity) for step, sparsity, _ in callback.history])
 
     def rounds(self, schedule: RoundsConfig, early: Weights | None) -> Finetuned:
@@ -103,10 +137,21 @@ class _Work:
 
         self._compile(restarts=True)
         shares = schedule.shares(self._sparsity)
-        number = count()
+        start = self._checkpoint.load()
+        first = 0 if start is None else int(start.facts["round"])
+        number = first
 
         def train(_: Any, masks: MaskSet) -> None:
-            self._train(self._closed(masks), passed=next(number), rounds=len(shares))
+            nonlocal number, start
+            now, begin = number, start
+            number, start = number + 1, None
+            self._train(
+                self._closed(masks),
+                passed=now,
+                rounds=len(shares),
+                start=begin,
+                state=lambda: ({"round": now}, masks),
+            )
 
         # Locked from the start, so that moments survive from round to round and nothing is traced again.
         lock(self._model, self._may_lock(self._selection))
@@ -117,6 +162,7 @@ class _Work:
             base=self._selection,
             rewind_to=None if early is None else {path: np.asarray(array) for path, array in early.items()},
             regrow_fraction=schedule.regrow_fraction,
+            within=None if start is None else (first, MaskSet(start.arrays)),
             **self._options(),
         )
         unlock(self._model)
@@ -134,27 +180,64 @@ class _Work:
         return {
             **score_options(config.select, (data.x_train, data.y_train), config.seed, config.target.target()),
             # For the gradients of regrowth, whatever the criterion reads.
-            "data": (data.x_train[: config.select.samples], data.y_train[: config.select.samples]),
+            "data": criterion_data(config.select, (data.x_train, data.y_train)),
         }
 
     def _compile(self, *, restarts: bool = False) -> None:
         steps = steps_of(self._config, self._data)
-        compile_classifier(self._model, self._config.finetune.learning_rate, steps, restarts=restarts)
+        rate = self._config.finetune.learning_rate
+        self._task.compile(self._model, rate, FINETUNE_RATE, steps, restarts=restarts)
 
-    def _train(self, masks: MaskSet, callbacks: Sequence[Any] = (), passed: int = 0, rounds: int = 1) -> None:
-        from fpgaprune.train import finetune
+    def _steps(self, epochs: int) -> int:
+        return epochs * steps_in_epoch(self._data.x_train, self._config.finetune.batch_size)
 
-        settings = self._config.finetune
-        shown = epochs_shown(self._progress, rounds * settings.epochs, passed * settings.epochs)
+    def _train(
+        self,
+        masks: MaskSet,
+        callbacks: Sequence[Any] = (),
+        passed: int = 0,
+        rounds: int = 1,
+        start: State | None = None,
+        state: Any = None,
+    ) -> None:
+        from fpgaprune.train import finetune, lock, unlock
+
+        settings, data = self._config.finetune, self._data
+        if settings.epochs == 0 or settings.fit is not None:
+            lock(self._model, masks)
+            if settings.fit is not None:
+                self._own_loop(settings.fit, masks)
+            unlock(self._model)
+            return
+        done = 0 if start is None else start.epoch
+        before = passed * settings.epochs
+        shown = epochs_shown(self._progress, rounds * settings.epochs, before)
         finetune(
             self._model,
             masks,
-            self._data.x_train,
-            self._data.y_train,
+            shuffled_batches(data.x_train, data.y_train, settings.batch_size, self._config.seed, before + done),
             epochs=settings.epochs,
-            batch_size=settings.batch_size,
-            callbacks=[*callbacks, shown],
+            initial_epoch=done,
+            steps_per_epoch=steps_in_epoch(data.x_train, settings.batch_size),
+            class_weight=self._task.class_weight,
+            shuffle=False,
+            callbacks=[*callbacks, Resume(self._checkpoint, start, state), shown],
         )
+
+    def _own_loop(self, name: str, masks: MaskSet) -> None:
+        """The user's own training, under the lock, and looked at afterwards."""
+        from fpgaprune.certify.links import check_model
+
+        data = self._data
+        given = {key: for_keras(getattr(data, key)) for key in ("x_train", "y_train", "x_test", "y_test")}
+        named_function(name, "finetune.fit", ConfigError)(self._model, given)
+        for weight in check_model(self._model, masks).weights:
+            if weight.violations:
+                raise LockError(
+                    f"finetune.fit {name!r} moved {weight.violations} locked elements of {weight.path!r}, the first "
+                    f"{weight.first_violation}; let model.optimizer take the steps, which holds the lock, and leave "
+                    "model.compile out"
+                )
 
     def _closed(self, masks: MaskSet) -> MaskSet:
         self._masks, self._additions = close_masks(self._model, self._config.select, masks)
@@ -176,8 +259,3 @@ class _Work:
 
     def _finished(self, changes: Sequence[tuple[int, float]]) -> Finetuned:
         return Finetuned(self._masks, self._additions, changes)
-
-
-def steps_of(config: FlowConfig, data: Dataset) -> int:
-    """Training steps of one fine-tuning, of one round where there are rounds."""
-    return config.finetune.epochs * -(-len(data.x_train) // config.finetune.batch_size)

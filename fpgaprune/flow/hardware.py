@@ -12,6 +12,7 @@ from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.hardware_sections import HlsConfig
 from fpgaprune.flow.progress import Progress
+from fpgaprune.flow.samples import at, for_keras
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.project import HlsProject, make_design, to_hls
 from fpgaprune.hls.search import AutoPrecision, Found
@@ -100,14 +101,12 @@ class Hardware:
 
     @property
     def _samples(self) -> tuple[Any, Any]:
-        if self.settings.precision != "auto":
-            return self.data.x_train[:_SAMPLES], self.data.y_train[:_SAMPLES]
-        x, y = self.data.choosing
-        return x[: AutoPrecision().samples], y[: AutoPrecision().samples]
-
-    @property
-    def _chosen_on(self) -> str:
-        return "training samples" if self.data.x_valid is None else "validation samples"
+        """Samples for the ranges and for the search, and their class numbers; None where labels are no classes."""
+        x, y, count = self.data.x_train, self.data.y_train, _SAMPLES
+        if self.settings.precision == "auto":
+            (x, y), count = self.data.choosing, AutoPrecision().samples
+        some = slice(count)
+        return for_keras(at(x, some)), None if self.data.classes is None else at(y, some)
 
     def _precision(self) -> Any:
         settings = self.settings

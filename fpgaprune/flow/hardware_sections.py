@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow.section import Section
+from fpgaprune.flow.section import Section, require
 from fpgaprune.rtl.boards import find_board
 from fpgaprune.rtl.cells import find_family
 from fpgaprune.rtl.ecp5 import find_ecp5
@@ -32,7 +32,7 @@ class LayerHlsConfig(Section):
     @classmethod
     def _type(cls, text: str | None) -> str | None:
         if text is not None:
-            FixedType.parse(text)
+            require(FixedType.parse, text)
         return text
 
 
@@ -60,7 +60,7 @@ class HlsConfig(Section):
     @classmethod
     def _precision(cls, precision: str) -> str:
         if precision not in ("widths", "auto"):
-            FixedType.parse(precision)
+            require(FixedType.parse, precision)
         return precision
 
     @field_validator("backend")
@@ -95,20 +95,20 @@ class MeasureConfig(Section):
     @classmethod
     def _families(cls, families: tuple[str, ...]) -> tuple[str, ...]:
         for family in families:
-            find_family(family)
+            require(find_family, family)
         return families
 
     @field_validator("device")
     @classmethod
     def _device(cls, device: str | None) -> str | None:
-        return device if device is None else find_ecp5(device).name
+        return device if device is None else str(require(find_ecp5, device).name)
 
     @field_validator("board")
     @classmethod
     def _board(cls, board: str | None) -> str | None:
         # A file is looked for when its folder is known.
         if board is not None and not board.endswith(".toml"):
-            find_board(board)
+            require(find_board, board)
         return board
 
     @property
@@ -131,7 +131,7 @@ class TargetConfig(Section):
     def _known(cls, part: str, info: ValidationInfo) -> str:
         if ".toml" in part and info.context is not None:
             part = str(Path(info.context["folder"]) / part)
-        find_part(part)
+        require(find_part, part)
         return part
 
     def target(self) -> Target:

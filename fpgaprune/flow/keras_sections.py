@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow.named_function import is_function_name
+from fpgaprune.flow.named_function import FORMS, is_function_name
 from fpgaprune.flow.schedule_config import Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
-from fpgaprune.flow.section import Section
+from fpgaprune.flow.section import Section, require
 from fpgaprune.select.cost import parse_cost
 from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.select.granularity import parse_granularity
@@ -28,16 +28,38 @@ class DataConfig(Section):
 
 
 class TrainConfig(Section):
-    """How the network is trained, or which trained model stands in for that.
+    """How the network is trained and judged, or which trained model stands in for that.
 
-    `model` is a `.keras` file, or what tf_keras saved (`.keras`, `.h5` or a SavedModel folder), pruned with TF-MOT or
-    not; with `zeros` in `[select]` its zeros stay.
+    A model that was compiled when it was saved brings its loss, its metrics and its optimizer. What it does not bring
+    follows from the labels: class numbers, one-hot labels, yes or no, or numbers for a regression.
     """
 
     model: Path | None = None
+    """A trained model, not trained again: a `.keras` file, or what tf_keras saved (`.keras`, `.h5`, a folder)."""
     epochs: int = Field(default=24, ge=1)
+    """Passes over the training samples."""
     batch_size: int = Field(default=32, ge=1)
-    learning_rate: float = Field(default=0.002, gt=0)
+    """Samples in a training step."""
+    learning_rate: float | None = Field(default=None, gt=0)
+    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.002 where it has none."""
+    loss: str | None = None
+    """A loss of Keras by name, or `file.py:function`. The model's own, or what fits the labels, if left out."""
+    metric: str | None = None
+    """What the verdict judges: a metric of Keras by name, `loss`, `r2`, or `file.py:function` of labels and outputs."""
+    mode: Literal["max", "min"] | None = None
+    """Whether the metric should be high (`max`) or low (`min`). Known for Keras's metrics if left out."""
+    optimizer: str | None = None
+    """An optimizer of Keras by name. The model's own if left out, `adam` where it has none."""
+    class_weight: dict[str, float] | None = None
+    """Class number to the weight of its samples in the loss, as `{0 = 1.0, 1 = 5.0}`."""
+
+    @field_validator("class_weight")
+    @classmethod
+    def _numbers(cls, weights: dict[str, float] | None) -> dict[str, float] | None:
+        wrong = [number for number in weights or {} if not number.isdigit()]
+        if wrong:
+            raise ValueError(f"class {wrong[0]!r} is no number; wanted class numbers, as {{0 = 1.0, 1 = 5.0}}")
+        return weights
 
 
 class SelectConfig(Section):
@@ -74,21 +96,21 @@ class SelectConfig(Section):
     @classmethod
     def _readable(cls, locks: tuple[str, ...]) -> tuple[str, ...]:
         for text in locks:
-            parse_slice(text)
+            require(parse_slice, text)
         return locks
 
     @field_validator("fixed")
     @classmethod
     def _types(cls, fixed: str | dict[str, str] | None) -> str | dict[str, str] | None:
         for text in [fixed] if isinstance(fixed, str) else (fixed or {}).values():
-            FixedType.parse(text)
+            require(FixedType.parse, text)
         return fixed
 
     @field_validator("granularity")
     @classmethod
     def _granularity(cls, granularity: str) -> str:
         if granularity != MULTIPLIER:
-            parse_granularity(granularity)
+            require(parse_granularity, granularity)
         return granularity
 
     @field_validator("criterion")
@@ -101,7 +123,7 @@ class SelectConfig(Section):
     @field_validator("cost")
     @classmethod
     def _costs(cls, cost: str) -> str:
-        parse_cost(cost)
+        require(parse_cost, cost)
         return cost
 
     @field_validator("normalize")
@@ -121,10 +143,23 @@ class SelectConfig(Section):
 class FinetuneConfig(Section):
     """How the locked network is trained on, and when its locks are set."""
 
-    epochs: int = Field(default=16, ge=1)
+    epochs: int = Field(default=16, ge=0)
+    """Passes over the training samples. 0 trains nothing: the model was fine-tuned before, or is locked as it is."""
     batch_size: int = Field(default=32, ge=1)
-    learning_rate: float = Field(default=0.001, gt=0)
+    """Samples in a training step."""
+    learning_rate: float | None = Field(default=None, gt=0)
+    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 where it has none."""
+    fit: str | None = None
+    """`file.py:function` for a training loop of your own: it gets the locked model and the data."""
     schedule: ScheduleConfig = OneShotConfig()
+    """When the locks are set; all at the start if left out."""
+
+    @field_validator("fit")
+    @classmethod
+    def _loop(cls, fit: str | None) -> str | None:
+        if fit is not None and not is_function_name(fit):
+            raise ValueError(f"wanted {FORMS}")
+        return fit
 
     @property
     def rewind_epoch(self) -> int | None:
@@ -137,6 +172,16 @@ class FinetuneConfig(Section):
         """The file of the weights to go back to; None where there is none."""
         rewinds = isinstance(self.schedule, RoundsConfig) and isinstance(self.schedule.rewind_to, Path)
         return self.schedule.rewind_to if rewinds else None  # type: ignore[union-attr, return-value]
+
+
+class VerdictConfig(Section):
+    """What a run may lose before its verdict is that it failed."""
+
+    max_loss: float = Field(default=0.02, ge=0)
+    """Largest loss of the metric from the trained network to the hardware: 0.02 is two points of accuracy, or an error
+    that grew by 2 %. One standard error is allowed on top."""
+    agreement: float | None = Field(default=None, ge=0, le=1)
+    """Smallest share of held-out samples on which the hardware gives Keras's class. No limit if left out."""
 
 
 class ExportConfig(Section):

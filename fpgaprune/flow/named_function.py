@@ -1,39 +1,65 @@
-"""A user's function, named in a flow as `package.module:function`."""
+"""A user's function, named in a flow as `package.module:function` or `file.py:function`."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from fpgaprune.errors import FpgaPruneError
 
-_FUNCTION = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+FORMS = "'package.module:function' or 'file.py:function'"
+_FUNCTION = re.compile(r"^(?:[A-Za-z_][\w.]*|.+\.py):[A-Za-z_]\w*$")
 
 
 def is_function_name(text: str) -> bool:
-    """Whether `text` has the form `package.module:function`."""
+    """Whether `text` has one of the forms `package.module:function` and `file.py:function`."""
     return _FUNCTION.match(text) is not None
 
 
+def beside(text: str, folder: Path) -> str:
+    """`text`, with a `file.py` in it taken from `folder`; a module's name stays as it is."""
+    home, _, function = text.rpartition(":")
+    return f"{(folder / home).resolve()}:{function}" if home.endswith(".py") else text
+
+
 def named_function(text: str, what: str, error: type[FpgaPruneError]) -> Callable[..., Any]:
-    """The function that `text` names; its module is imported.
+    """The function that `text` names. Its module is imported, and so the module's code runs.
 
     Args:
-        text: `package.module:function`.
+        text: `package.module:function` or `file.py:function`.
         what: what the function is for; begins the message.
         error: what is raised.
 
     Raises:
         FpgaPruneError: of the class `error`: there is no such function.
     """
-    module_name, _, function_name = text.partition(":")
+    module_name, _, function_name = text.rpartition(":")
     try:
-        function = getattr(importlib.import_module(module_name), function_name)
-    except (ImportError, AttributeError) as problem:
+        module = _from_file(Path(module_name)) if module_name.endswith(".py") else importlib.import_module(module_name)
+        function = getattr(module, function_name)
+    except (ImportError, AttributeError, OSError, SyntaxError) as problem:
         raise error(f"{what} {text!r} cannot be imported: {problem}") from problem
     if not callable(function):
         raise error(f"{what} {text!r} is a {type(function).__name__}; wanted a function")
     found: Callable[..., Any] = function
     return found
+
+
+def _from_file(path: Path) -> ModuleType:
+    """The module in the file at `path`; it may import its neighbours."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module

@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
@@ -66,6 +66,19 @@ def _section(section: Any) -> Any:
     return json.loads(section.model_dump_json())
 
 
+def _judged(config: FlowConfig) -> Any:
+    """What says how outputs are judged; the file of a function of the user's may change while its name stays."""
+    train = config.train
+    names = [name for name in (train.metric, train.loss) if name is not None]
+    return [_digest(train.model), train.metric, train.mode, train.loss, [_code(name) for name in names]]
+
+
+def _code(function: str | None) -> str | None:
+    """The digest of the file of a user's function; None where there is no file."""
+    home = "" if function is None else function.rpartition(":")[0]
+    return _digest(Path(home)) if home.endswith(".py") else None
+
+
 def _no_settings(_: FlowConfig) -> None:
     return None
 
@@ -76,7 +89,7 @@ STAGES = (
         stages.train,
         (),
         ("trained.keras", "early.npz"),
-        lambda c: [_section(c.train), _digest(c.train.model), c.finetune.rewind_epoch],
+        lambda c: [_section(c.train), _judged(c), c.finetune.rewind_epoch],
     ),
     Stage(
         "select",
@@ -98,7 +111,7 @@ STAGES = (
         # What a schedule sets on the way, it chooses as [select] says.
         lambda c: [
             _section(c.finetune),
-            _digest(c.finetune.rewind_file),
+            *(_digest(c.finetune.rewind_file), _judged(c), _code(c.finetune.fit)),
             None if c.finetune.schedule.kind == "one_shot" else [_section(c.select), _section(c.target)],
         ],
     ),
@@ -106,9 +119,9 @@ STAGES = (
     Stage(
         "remove",
         stages.remove,
-        ("finetuned.keras", "masks.npz"),
+        ("trained.keras", "finetuned.keras", "masks.npz"),
         ("removed.keras", "removed_masks.npz", "removal.json"),
-        _no_settings,
+        lambda c: _judged(c),
     ),
     Stage(
         "export",
@@ -124,7 +137,7 @@ STAGES = (
         ("hls", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
         # With a compiler or a vendor's tool installed since, what was left out can be done.
         lambda c: [
-            *(c.name, _section(c.hls), _section(c.target), shutil.which("g++") is not None),
+            *(c.name, _section(c.hls), _section(c.target), _judged(c), shutil.which("g++") is not None),
             sorted(find_tools()) if c.hls.build else [],
         ],
     ),
@@ -167,7 +180,7 @@ STAGES = (
             "removed.keras",
         ),
         ("report.html", "report.md", "report.json"),
-        lambda c: [c.name, _section(c.target), c.data.source],
+        lambda c: [c.name, _section(c.target), _section(c.verdict), c.data.source],
         reads=("train", "select", "finetune", "certify", "remove", "export", "hls", "opinion", "measure"),
         needs_keras=False,
     ),
@@ -252,7 +265,7 @@ def _bring_up_to_date(stage: Stage, context: stages.Context) -> None:
     started = time.monotonic()
     if stage.needs_keras:
         start_session(context.config.seed)
-    results = stage.run(context)
+    results = stage.run(replace(context, key=key))
     inputs = run.digests(stage.inputs)
     seconds = time.monotonic() - started
     run.record(stage.name, key, inputs, run.digests(stage.outputs), results, seconds)

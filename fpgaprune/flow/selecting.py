@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ConfigError, MaskError
-from fpgaprune.flow.classifier import accuracy, compile_classifier
-from fpgaprune.flow.data import load_data
-from fpgaprune.flow.keras_sections import MULTIPLIER, SelectConfig
+from fpgaprune.flow.data import Dataset, load_data
+from fpgaprune.flow.keras_sections import MULTIPLIER, SelectConfig, TrainConfig
 from fpgaprune.flow.models import load_saved_model
 from fpgaprune.flow.named_function import is_function_name, named_function
+from fpgaprune.flow.samples import Samples, at, count_of, for_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.target import Target
 
 Told = Callable[[int, int, str], None]
-Samples = tuple[Any, Any]
+Data = tuple[Samples, Samples]
 
 
 def choose_masks(
     model: Any,
     settings: SelectConfig,
-    data: Samples | None,
+    data: Data | None,
     seed: int,
     told: Told | None = None,
     target: Target | None = None,
@@ -70,9 +70,7 @@ def explicit_masks(model: Any, settings: SelectConfig) -> MaskSet:
     return masks
 
 
-def score_options(
-    settings: SelectConfig, data: Samples | None, seed: int, target: Target | None = None
-) -> dict[str, Any]:
+def score_options(settings: SelectConfig, data: Data | None, seed: int, target: Target | None = None) -> dict[str, Any]:
     """The options of `fpgaprune.select.choose.select` that `settings` give, but for sparsity and base.
 
     Raises:
@@ -96,7 +94,7 @@ def score_options(
         "criterion": criterion,
         "scope": settings.scope,
         "paths": settings.paths,
-        "data": tuple(array[: settings.samples] for array in data) if data is not None and reads_data else None,
+        "data": criterion_data(settings, data) if data is not None and reads_data else None,
         "batch_size": settings.batch_size,
         "seed": seed,
         "normalize": settings.normalize,
@@ -105,6 +103,16 @@ def score_options(
             settings.protect, settings.min_free, settings.min_free_per_output, coupled=settings.coupled
         ),
     }
+
+
+def criterion_data(settings: SelectConfig, data: Data) -> Any:
+    """The first samples and labels, as `fpgaprune.select` takes them: arrays, or batches for several inputs."""
+    x, y = (at(part, slice(settings.samples)) for part in data)
+    if not isinstance(x, tuple) and not isinstance(y, tuple):
+        return x, y
+    starts = range(0, count_of(x), settings.batch_size)
+    rows = [slice(start, start + settings.batch_size) for start in starts]
+    return [(for_keras(at(x, part)), for_keras(at(y, part))) for part in rows]
 
 
 def close_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> tuple[MaskSet, list[dict[str, Any]]]:
@@ -138,9 +146,23 @@ def select_masks(
     score_options(settings, None, seed)
     data = load_data(source) if source is not None else None
     model = load_saved_model(model_path)
-    compile_classifier(model, learning_rate=0.001, steps=1)
+    if data is not None:
+        compile_saved(model, model_path, data)
     samples = None if data is None else (data.x_train, data.y_train)
     return choose_masks(model, settings, samples, seed, told)
+
+
+def compile_saved(model: Any, path: Path, data: Dataset) -> Callable[[Any], float]:
+    """`model`, saved at `path`, is compiled for `data`; a function that gives its metric on the held-out samples."""
+    from fpgaprune.flow.metric import Judge
+    from fpgaprune.flow.stages import predict
+    from fpgaprune.flow.task import FINETUNE_RATE, read_task
+
+    settings = TrainConfig(model=path)
+    task = read_task(settings, model, data)
+    task.compile(model, None, FINETUNE_RATE, steps=1)
+    judge = Judge(settings, task, model, data.y_test)
+    return lambda current: float(judge.reading(predict(current, data.x_test))["value"])
 
 
 def measure_sensitivity(
@@ -173,14 +195,14 @@ def measure_sensitivity(
 
     data = load_data(source)
     model = load_saved_model(model_path)
-    compile_classifier(model, learning_rate=0.001, steps=1)
+    judge = compile_saved(model, model_path, data)
     options = score_options(settings, (data.x_train, data.y_train), seed)
     for name in ("scope", "normalize"):  # of several weights, and here is one at a time
         del options[name]
     files = {kind: folder / f"sensitivity.{kind}" for kind in ("json", "md", "svg")}
     found = sensitivity(
         model,
-        lambda current: accuracy(current, data),
+        lambda current: judge(current),
         sparsities,
         options.pop("paths"),
         base=explicit_masks(model, settings),

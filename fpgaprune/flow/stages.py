@@ -9,26 +9,30 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
-from fpgaprune.comparison import share_lost
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import EstimateError, ExportError, RtlError, TargetError, ToolError, UnsupportedLayerError
 from fpgaprune.files import read_npz, write_bytes, write_npz
-from fpgaprune.flow.classifier import accuracy, compile_classifier, predict
 from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.network import small_cnn
 from fpgaprune.flow.progress import Progress, epochs_shown
 from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import weight_arrays
+
+if TYPE_CHECKING:
+    from fpgaprune.flow.checkpoint import Checkpoint
+    from fpgaprune.flow.metric import Judge
+    from fpgaprune.flow.task import Task
 
 # Float32 rounds differently in onnxruntime's kernels; a wrong weight or layout is far above this.
 ONNX_TOLERANCE = 1e-5
@@ -45,12 +49,32 @@ class Context:
     config: FlowConfig
     data: Dataset
     progress: Progress
+    # Of the stage that runs: what its result depends on.
+    key: str = ""
 
     def model(self, name: str) -> Any:
-        """The Keras model in artefact `name`, loaded into a clean session."""
+        """The Keras model in artefact `name`, uncompiled: a loss of the user's may be a function that no file holds."""
         import keras
 
-        return keras.saving.load_model(self.run.file(name))
+        return keras.saving.load_model(self.run.file(name), compile=False)
+
+    def task(self, model: Any) -> Task:
+        """How `model` is trained and judged."""
+        from fpgaprune.flow.task import read_task
+
+        return read_task(self.config.train, model, self.data)
+
+    def judge(self, model: Any, some: slice = slice(None)) -> Judge:
+        """The metric on held-out samples, or on `some` of them; `model` has the outputs that are judged."""
+        from fpgaprune.flow.metric import Judge
+
+        return Judge(self.config.train, self.task(model), model, at(self.data.y_test, some))
+
+    def checkpoint(self, stage: str) -> Checkpoint:
+        """Where `stage` keeps the state of its training; of another key it finds none."""
+        from fpgaprune.flow.checkpoint import Checkpoint
+
+        return Checkpoint(self.run.file(f"{stage}.checkpoint.npz"), self.key)
 
     def masks(self, name: str) -> MaskSet:
         """The masks in artefact `name`."""
@@ -58,48 +82,60 @@ class Context:
 
 
 def train(context: Context) -> dict[str, Any]:
-    """`trained.keras` is the trained network; its accuracy on held-out samples is known.
+    """`trained.keras` is the trained network; its metric on held-out samples is known.
 
     `early.npz` holds its weights after the epoch that a schedule goes back to, where there is one.
     """
+    from fpgaprune.flow.checkpoint import Resume
+    from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
     from fpgaprune.flow.models import read_model
+    from fpgaprune.flow.task import TRAIN_RATE
 
     settings, data = context.config.train, context.data
-    context.run.file("early.npz").unlink(missing_ok=True)
     imported = None
     if settings.model is not None:
+        context.run.file("early.npz").unlink(missing_ok=True)
         model, imported = read_model(settings.model)
     else:
-        model = small_cnn(data.x_train.shape[1:], data.classes)
-        steps = settings.epochs * -(-len(data.x_train) // settings.batch_size)
-        compile_classifier(model, settings.learning_rate, steps)
+        model = small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
+        steps = steps_in_epoch(data.x_train, settings.batch_size)
+        context.task(model).compile(model, settings.learning_rate, TRAIN_RATE, settings.epochs * steps)
+        checkpoint = context.checkpoint("train")
+        start = checkpoint.load()
+        done = 0 if start is None else start.epoch
         early = context.config.finetune.rewind_epoch
-        if early == 0:
+        if start is None:
+            context.run.file("early.npz").unlink(missing_ok=True)
+        if early == 0 and start is None:
             _save_early(context, model)
         model.fit(
-            data.x_train,
-            data.y_train,
+            shuffled_batches(data.x_train, data.y_train, settings.batch_size, context.config.seed, done),
             epochs=settings.epochs,
-            batch_size=settings.batch_size,
+            initial_epoch=done,
+            steps_per_epoch=steps,
             callbacks=[
                 epochs_shown(context.progress, settings.epochs),
                 _after_epoch(early, lambda: _save_early(context, model)),
+                Resume(checkpoint, start),
             ],
+            shuffle=False,
             verbose=0,
         )
+        checkpoint.remove()
     save_keras(model, context.run.file("trained.keras"))
-    found: dict[str, Any] = {"accuracy": accuracy(model, data)}
+    found: dict[str, Any] = {"metric": context.judge(model).reading(predict(model, data.x_test))}
     return found if imported is None else {**found, "imported": imported}
 
 
 def select(context: Context) -> dict[str, Any]:
     """`selection.npz` says which elements will be locked from the first step of fine-tuning on."""
     from fpgaprune.flow.selecting import choose_masks, explicit_masks
+    from fpgaprune.flow.task import FINETUNE_RATE
 
     config, data = context.config, context.data
     model = context.model("trained.keras")
     # Criteria that read the data ask for the loss.
-    compile_classifier(model, config.finetune.learning_rate, steps=1)
+    context.task(model).compile(model, None, FINETUNE_RATE, steps=1)
     samples = (data.x_train, data.y_train)
     masks, additions = choose_masks(
         model, config.select, samples, config.seed, context.progress.step, config.target.target()
@@ -122,12 +158,14 @@ def finetune(context: Context) -> dict[str, Any]:
         early = read_npz(context.run.file("early.npz"))
     elif config.finetune.rewind_file is not None:
         early = weight_arrays(read_model(config.finetune.rewind_file)[0])
-    model = context.model("trained.keras")
-    found = finetune_model(model, config, context.masks("selection.npz"), data, early, context.progress)
+    model, checkpoint = context.model("trained.keras"), context.checkpoint("finetune")
+    selection, task = context.masks("selection.npz"), context.task(model)
+    found = finetune_model(model, config, task, selection, data, early, context.progress, checkpoint)
     save_keras(model, context.run.file("finetuned.keras"))
     found.masks.save(context.run.file("masks.npz"))
+    checkpoint.remove()
     return {
-        "accuracy": accuracy(model, data),
+        "metric": context.judge(model).reading(predict(model, data.x_test)),
         **_counts(found.masks),
         "additions": list(found.additions),
         "changes": [list(change) for change in found.changes],
@@ -151,7 +189,7 @@ def remove(context: Context) -> dict[str, Any]:
 
     model = context.model("finetuned.keras")
     plan = plan_removal(model, strict=True)
-    x = context.data.x_test
+    x = for_keras(context.data.x_test)
     exact = apply_removal(model, plan, dtype="float64")
     proof = equivalence(model, exact, x, tolerance=EQUIVALENCE_TOLERANCE).require()
     small = apply_removal(model, plan)
@@ -160,8 +198,10 @@ def remove(context: Context) -> dict[str, Any]:
     save_keras(small, context.run.file("removed.keras"))
     masks.save(context.run.file("removed_masks.npz"))
     write_json(context.run, "removal.json", plan.to_json())
+    judge, trained = context.judge(small), context.model("trained.keras")
+    before, after = (predict(network, context.data.x_test) for network in (trained, small))
     return {
-        "accuracy": accuracy(small, context.data),
+        "metric": {**judge.reading(after), **judge.lost(before, after)},
         "equivalence": proof.to_json(),
         "stored": stored.to_json(),
         "channels": plan.channel_counts,
@@ -178,10 +218,13 @@ def export(context: Context) -> dict[str, Any]:
     masks = context.masks("removed_masks.npz")
     path, settings = context.run.file("model.onnx"), context.config.export
     export_onnx(model, path, {"fpgaprune.masks": masks.digest()}, settings.opset, settings.batch)
-    error = float(np.abs(run_onnx(path, context.data.x_test) - predict(model, context.data.x_test)).max())
+    wanted = arrays_of(predict(model, context.data.x_test))
+    found = run_onnx(path, for_keras(context.data.x_test))
+    scale = max(1.0, *(float(np.abs(array).max(initial=0.0)) for array in wanted))
+    error = max(float(np.abs(a - b).max()) for a, b in zip(arrays_of(found), wanted, strict=True)) / scale
     if not error <= ONNX_TOLERANCE:
         raise ExportError(f"{path.name} differs from Keras by {error:.3g}; wanted {ONNX_TOLERANCE} at most")
-    samples = len(context.data.x_test)
+    samples = count_of(context.data.x_test)
     return {"max_abs_error": error, "samples": samples, **_links(check_onnx_file(path, masks))}
 
 
@@ -224,8 +267,8 @@ def measure(context: Context) -> dict[str, Any]:
         project = to_verilog(design, context.run.file("rtl"), interval=settings.interval)
         link = check_measured(project, design, context.masks("removed_masks.npz"))
         links = {"not_read": link} if isinstance(link, str) else _links(link)
-        samples = (context.data.x_test[: settings.simulate], context.data.y_test[: settings.simulate])
-        simulation = simulate_verilog(project, design, *samples, settings.timeout_s, context.progress.step)
+        some = for_keras(at(context.data.x_test, slice(settings.simulate)))
+        simulation = simulate_verilog(project, design, some, settings.timeout_s, context.progress.step)
         found = measure_project(project, design, part, settings, context.run.path, context.progress.step)
     except (ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
         write_json(context.run, "measure.json", None)
@@ -262,10 +305,12 @@ def _emulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
     """What the hardware does on every held-out sample, by emulation: no compiler is needed for it."""
     x = context.data.x_test
     try:
-        outputs = emulate(project.design, x)
+        outputs = emulate(project.design, for_keras(x))
     except UnsupportedLayerError as error:
         return {"left_out": str(error)}
-    return _agreement(outputs, predict(model, x), context.data.y_test)
+    found = _agreement(context, outputs, predict(model, x), slice(None))
+    trained = predict(context.model("trained.keras"), x)
+    return {**found, "of_trained": context.judge(model).lost(trained, _like(outputs, trained))}
 
 
 def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
@@ -274,31 +319,46 @@ def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
         simulation = project.compile()
     except ToolError as error:
         return {"left_out": str(error)}
-    x = context.data.x_test[: context.config.hls.simulate]
-    batches = np.array_split(x, max(1, len(x) // 24))
+    some = slice(context.config.hls.simulate)
+    x = at(context.data.x_test, some)
+    batches = np.array_split(np.arange(count_of(x)), max(1, count_of(x) // 24))
     parts = []
     for done, batch in enumerate(batches, start=1):
-        parts.append(simulation.predict(batch))
+        parts.append(arrays_of(simulation.predict(for_keras(at(x, batch)))))
         context.progress.step(done, len(batches), "C simulation")
-    outputs = np.concatenate(parts)
-    found = _agreement(outputs, predict(model, x), context.data.y_test[: len(x)])
+    joined = tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+    outputs: Samples = joined if len(joined) > 1 else joined[0]
+    found = _agreement(context, outputs, predict(model, x), some)
     try:
-        different = int((outputs != emulate(project.design, x)).sum())
+        emulated = arrays_of(emulate(project.design, for_keras(x)))
     except UnsupportedLayerError:
         return found
+    different = sum(int((a != b).sum()) for a, b in zip(arrays_of(outputs), emulated, strict=True))
     return {**found, "outputs_unlike_emulation": different}
 
 
-def _agreement(outputs: Any, wanted: Any, labels: Any) -> dict[str, Any]:
-    classes, keras_classes = outputs.argmax(axis=-1), wanted.argmax(axis=-1)
-    lost, error = share_lost(keras_classes == labels, classes == labels)
-    return {
-        "samples": len(outputs),
-        "agreement": float((classes == keras_classes).mean()),
-        "accuracy": float((classes == labels).mean()),
-        "accuracy_lost": lost,
-        "accuracy_lost_error": error,
-    }
+def _agreement(context: Context, outputs: Samples, wanted: Samples, some: slice) -> dict[str, Any]:
+    """The metric of the hardware's outputs and what it lost; and of a classifier, how often its class is Keras's."""
+    outputs = _like(outputs, wanted)
+    judge = context.judge(context.model("removed.keras"), some)
+    found = {"samples": count_of(outputs), **judge.reading(outputs), **judge.lost(wanted, outputs)}
+    if context.data.classes is None or isinstance(outputs, tuple) or outputs.shape[-1] < 2:
+        return found
+    same = outputs.argmax(axis=-1) == np.asarray(wanted).argmax(axis=-1)
+    return {**found, "agreement": float(same.mean())}
+
+
+def _like(outputs: Samples, wanted: Samples) -> Samples:
+    """`outputs` in the shapes of Keras's: hls4ml has no axes of length 1 at some ends."""
+    pairs = zip(arrays_of(outputs), arrays_of(wanted), strict=True)
+    turned = tuple(np.asarray(array).reshape(like.shape) for array, like in pairs)
+    return turned if isinstance(wanted, tuple) else turned[0]
+
+
+def predict(model: Any, x: Samples) -> Samples:
+    """What `model` gives for `x`, in one pass over batches."""
+    found = model.predict(for_keras(x), batch_size=256, verbose=0)
+    return tuple(found) if isinstance(found, list) else found
 
 
 def _links(*checks: LinkCheck) -> dict[str, Any]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from fpgaprune.report.contents import Accuracy, Check, LayerReport, LinkSummary, RunReport, StageTime
+from fpgaprune.report.contents import Check, LayerReport, LinkSummary, Metric, RunReport, StageTime
 from fpgaprune.report.layers import layer_reports
 from fpgaprune.report.norms import kernel_norm_png
 from fpgaprune.report.write import ReportPaths, write_report
 
 __all__ = [
-    "Accuracy",
     "Check",
     "LayerReport",
     "LinkSummary",
+    "Metric",
     "ReportPaths",
     "RunReport",
     "StageTime",

@@ -10,9 +10,11 @@ from fpgaprune.errors import ReportError
 from fpgaprune.report.contents import Check, LinkSummary, RunReport
 from fpgaprune.report.estimate_tables import estimate_stages, share
 from fpgaprune.report.estimates import RESOURCES, total_of
-from fpgaprune.report.numbers import change_text, count_text, percent_text, points_text, time_text
+from fpgaprune.report.numbers import change_text, count_text, percent_text, time_text
 from fpgaprune.report.table import STAGE_NAMES
+from fpgaprune.report.verdict import ADVICE, loss_text, value_text
 
+_PROVEN = "Are zeros and bits proven?"
 _LABELS = {**dict(RESOURCES), "uram": "URAM"}
 
 
@@ -44,14 +46,23 @@ def _fit(report: RunReport) -> Answer:
     question, part = "Does it fit?", report.target.part.name
     if report.after is None:
         return Answer(question, "Not estimated", (report.left_out.get("estimate", "The run made no estimate."),))
-    fits = report.after.get("fits")
+    fits, upper = report.after.get("fits"), report.after.get("fits_upper")
     verdict = f"Cannot tell for {part}" if fits is None else f"{'Fits' if fits else 'Does not fit'} {part}"
+    if fits and upper is False:
+        verdict = f"May fit {part}"
     lines = [_binding(report.after, "binds first: ")]
+    if upper is not None and fits:
+        lines.append(
+            "The upper end of the estimates' 80 % range fits too"
+            if upper
+            else "The upper end of the estimates' 80 % range does not fit"
+        )
     if report.before is not None:
         fitted = report.before.get("fits")
         word = "" if fitted is None else " it fitted" if fitted else " it did not fit"
         lines.append(f"Before{word}: {_binding(report.before, '')}")
-    return Answer(question, verdict, tuple(lines), "open" if fits is None else "good" if fits else "bad")
+    tone = "open" if fits is None or (fits and upper is False) else "good" if fits else "bad"
+    return Answer(question, verdict, tuple(lines), tone)
 
 
 def _binding(estimate: Mapping[str, Any], link: str) -> str:
@@ -72,19 +83,25 @@ def _binding(estimate: Mapping[str, Any], link: str) -> str:
 
 
 def _cost(report: RunReport) -> Answer:
-    accuracy = report.accuracy
+    metric = report.metric
     lines = [
-        f"{_measured(accuracy.after)}, before {_measured(accuracy.before)}",
-        f"{count_text(accuracy.samples)} held-out samples of {accuracy.data}; one sample is "
-        f"{100 / accuracy.samples:.2g} points",
+        f"{value_text(metric, 'hardware')} in hardware"
+        if metric.hardware is not None
+        else f"{value_text(metric, 'after')} after",
+        *([f"{value_text(metric, 'after')} after, in floating point"] if metric.hardware is not None else []),
+        f"{value_text(metric, 'before')} before",
+        f"{count_text(metric.samples)} held-out samples of {metric.data}; ± is one standard error",
     ]
-    if accuracy.before is None or accuracy.after is None:
+    if metric.lost is None:
         return Answer("What did it cost?", "Not measured", tuple(lines))
-    return Answer("What did it cost?", f"{points_text(accuracy.before, accuracy.after)} of accuracy", tuple(lines))
-
-
-def _measured(fraction: float | None) -> str:
-    return "not measured" if fraction is None else percent_text(fraction, 2)
+    if metric.max_loss is not None:
+        lines.append(f"At most {metric.max_loss:g} was allowed (verdict.max_loss)")
+    if metric.holds is False:
+        lines.append(f"What helps: {ADVICE}")
+    tone = "open" if metric.holds is None else "good" if metric.holds else "bad"
+    text = loss_text(metric)
+    what = f"{metric.name} {text}" if not metric.higher_is_better else f"{text[0].upper()}{text[1:]} of {metric.name}"
+    return Answer("What did it cost?", "Nothing lost" if metric.lost == 0 else what, tuple(lines), tone)
 
 
 def _saved(report: RunReport) -> Answer:
@@ -118,7 +135,8 @@ def _saved(report: RunReport) -> Answer:
 
 
 def _proven(report: RunReport) -> Answer:
-    claims: list[LinkSummary | Check] = [*report.certificate, *report.checks]
+    checks = [check for check in report.checks if check.about == "bits"]
+    claims: list[LinkSummary | Check] = [*report.certificate, *checks]
     outcomes = [claim.holds for claim in claims]
     failed, held = outcomes.count(False), outcomes.count(True)
     skipped = sum(claim.left_out is not None for claim in claims)
@@ -130,17 +148,17 @@ def _proven(report: RunReport) -> Answer:
             f"{count_text(elements)} locked elements compared bit for bit in {len(violations)} "
             f"place{'s' * (len(violations) != 1)}: {count_text(sum(violations))} violations"
         )
-    lines += [f"{check.name} does not hold" for check in report.checks if check.holds is False]
+    lines += [f"{check.name} does not hold" for check in checks if check.holds is False]
     lines += [f"{name} was left out: {why}" for name, why in _unchecked(report)]
     checked = failed + held
     if not checked:
-        return Answer("Is it proven?", "Nothing was checked", tuple(lines))
+        return Answer(_PROVEN, "Nothing was checked", tuple(lines))
     if failed:
-        return Answer("Is it proven?", f"{failed} of {checked} checks fail{'s' * (failed == 1)}", tuple(lines), "bad")
+        return Answer(_PROVEN, f"{failed} of {checked} checks fail{'s' * (failed == 1)}", tuple(lines), "bad")
     verdict = f"{checked} check{'s' * (checked != 1)} hold{'s' * (checked == 1)}"
     if skipped:
-        return Answer("Is it proven?", f"{verdict}, {skipped} left out", tuple(lines))
-    return Answer("Is it proven?", f"All {verdict}" if checked > 1 else verdict, tuple(lines), "good")
+        return Answer(_PROVEN, f"{verdict}, {skipped} left out", tuple(lines))
+    return Answer(_PROVEN, f"All {verdict}" if checked > 1 else verdict, tuple(lines), "good")
 
 
 def _unchecked(report: RunReport) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,25 +18,51 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Accuracy:
-    """How well the network did on data that it was not trained on.
+class Metric:
+    """How good the network is on samples that it was not trained on, and how much of that was lost.
 
     Attributes:
-        before: fraction of right classes of the unpruned network, 0..1. after: of the removed one.
+        name: of the metric, as `accuracy`.
+        before: of the trained network. after: of the removed one, in floating point.
+        hardware: of the removed one as its fixed-point hardware computes it.
+        errors: standard errors of these, under the same names.
         samples: held-out samples. data: the data's name.
+        higher_is_better: False for an error.
+        is_fraction: whether the metric reads well as per cent.
+        lost: from before to the hardware (to after, where the hardware was not emulated): a difference of the metric,
+            or the growth of an error as a share of it.
+        lost_error: standard error of `lost`.
+        max_loss: largest loss that was allowed, or None.
     """
 
+    name: str
     before: float | None
     after: float | None
     samples: int
     data: str
+    hardware: float | None = None
+    errors: Mapping[str, float] = field(default_factory=dict)
+    higher_is_better: bool = True
+    is_fraction: bool = True
+    lost: float | None = None
+    lost_error: float | None = None
+    max_loss: float | None = None
 
     def __post_init__(self) -> None:
-        for when, value in (("before", self.before), ("after", self.after)):
-            if value is not None and not 0 <= value <= 1:
-                raise ReportError(f"accuracy {when} is {value}; wanted a fraction, 0..1")
+        for when in ("before", "after", "hardware"):
+            value = getattr(self, when)
+            if self.is_fraction and value is not None and not value <= 1:
+                raise ReportError(f"{self.name} {when} is {value}; wanted a fraction of at most 1")
         if self.samples < 1:
-            raise ReportError(f"accuracy was measured on {self.samples} samples; wanted 1 or more")
+            raise ReportError(f"{self.name} was measured on {self.samples} samples; wanted 1 or more")
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the loss is at most what was allowed, one standard error aside; None where either is unknown."""
+        if self.lost is None or self.max_loss is None:
+            return None
+        # Not a number is no loss that was allowed.
+        return self.lost - (self.lost_error or 0.0) <= self.max_loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +173,8 @@ class Check:
         at_least: the figure must reach the limit (an agreement) instead of staying below it (an error).
         samples: inputs compared.
         left_out: why it was not done; `measured` is then None.
+        advice: what to do where it does not hold, with the key to turn.
+        about: `bits` for what zeros, bits and rounding are, `metric` for how good the network is.
     """
 
     name: str
@@ -156,6 +184,8 @@ class Check:
     at_least: bool = False
     samples: int | None = None
     left_out: str | None = None
+    advice: str | None = None
+    about: Literal["bits", "metric"] = "bits"
 
     def __post_init__(self) -> None:
         _require_figures_or_reason(f"check {self.name!r}", self.measured, self.left_out)
@@ -187,7 +217,7 @@ class RunReport:
 
     Attributes:
         name: of the run. target: the part and how it is used. seed: of the run. versions: package to version.
-        accuracy: on held-out data.
+        metric: on held-out data.
         layers: those that carry weights, in the network's order.
         before, after: analytic estimates in the JSON form of `fpgaprune.estimate`, or None (then see `left_out`).
         measured: of the removed network, in the JSON form of the flow's stage `measure`, or None.
@@ -199,7 +229,7 @@ class RunReport:
 
     name: str
     target: Target
-    accuracy: Accuracy
+    metric: Metric
     layers: Sequence[LayerReport] = ()
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
@@ -224,7 +254,7 @@ class RunReport:
             "format": FORMAT,
             "name": self.name,
             "target": asdict(self.target),
-            "accuracy": asdict(self.accuracy),
+            "metric": {**asdict(self.metric), "holds": self.metric.holds},
             "layers": [layer.to_json() for layer in self.layers],
             "before": self.before,
             "after": self.after,

@@ -30,6 +30,7 @@ from fpgaprune.report.run_tables import (
     stages_table,
 )
 from fpgaprune.report.table import Table
+from fpgaprune.report.verdict import headline
 
 WIDTH = 80
 _CELLS = {KEPT: "#", LOCKED: ".", REMOVED: "x"}
@@ -43,6 +44,7 @@ def render_markdown(report: RunReport) -> str:
         ReportError: the report contradicts itself.
     """
     blocks = [f"# {escape_text(report.name)}", _wrap(" · ".join(facts(report)))]
+    blocks.append(_wrap(f"**{escape_text(headline(report.metric)[0])}**"))
     for answer in give_answers(report):
         blocks += [f"## {answer.question} {escape_text(answer.verdict)}", _list(answer.lines)]
     stages = estimate_stages(report)

@@ -43,6 +43,7 @@ from fpgaprune.report.run_tables import (
     stages_table,
 )
 from fpgaprune.report.table import STAGE_NAMES, Figure, Table
+from fpgaprune.report.verdict import headline
 
 
 def render_page(report: RunReport) -> str:
@@ -57,6 +58,7 @@ def render_page(report: RunReport) -> str:
         .render(
             report=report,
             facts=facts(report),
+            headline=headline(report.metric),
             answers=give_answers(report),
             stages=_stages(report),
             layer_bars=_layer_bars(report),

@@ -104,7 +104,7 @@ def facts(report: RunReport) -> tuple[str, ...]:
         target.io_type,
         f"{target.strategy} strategy",
         f"reuse {target.reuse_factor}",
-        f"data: {report.accuracy.data}",
+        f"data: {report.metric.data}",
     )
 
 

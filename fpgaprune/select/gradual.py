@@ -67,6 +67,10 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         free = select(model, 0.0, **self._options)
         return free if self._base is None else free & self._base
 
+    def resume(self, masks: MaskSet | None, history: list[tuple[int, float, float]], step: int) -> None:
+        """The callback goes on at `step` of a training that was stopped, with the masks and the history of then."""
+        self.masks, self.history, self._step = masks, list(history), step
+
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
         """The locks are those that the schedule asks for at this step; steps count on over epochs and fits."""
         due, sparsity = self._schedule(self._step)

@@ -50,6 +50,7 @@ def prune_rounds(
     rewind_to: Mapping[str, NDArray[Any]] | None = None,
     regrow_fraction: float = 0.0,
     after_round: Callable[[int, MaskSet], None] | None = None,
+    within: tuple[int, MaskSet] | None = None,
     **options: Any,
 ) -> MaskSet:
     """`model` has been fine-tuned at each sparsity in turn; the masks of the last round.
@@ -65,6 +66,7 @@ def prune_rounds(
         regrow_fraction: of the last round's locked units, how many are freed by the size of their gradient, with
             as many others locked for them. Needs `data` among the options.
         after_round: told the round's number, from 0, and its masks.
+        within: number and masks of the round in which a pruning was stopped. It goes on with that round's fine-tuning.
         **options: of `select`, but `sparsity` and `base`.
 
     Raises:
@@ -76,9 +78,14 @@ def prune_rounds(
     held = base
     masks = MaskSet({})
     for number, sparsity in enumerate(sparsities):
-        masks = advance(model, sparsity, held, base, regrow_fraction, options)
-        if rewind_to is not None:
-            rewind(model, rewind_to, masks)
+        if within is not None and number < within[0]:
+            continue
+        if within is not None and number == within[0]:
+            masks = within[1]
+        else:
+            masks = advance(model, sparsity, held, base, regrow_fraction, options)
+            if rewind_to is not None:
+                rewind(model, rewind_to, masks)
         finetune(model, masks)
         held = masks
         if after_round is not None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report import Accuracy, Check, write_report
+from fpgaprune.report import Check, Metric, write_report
 from fpgaprune.report.table import Column, Figure, Table
 from tests.unit.report.samples import conv, estimate, run_report
 
@@ -69,7 +69,7 @@ def test_names_are_escaped_everywhere(tmp_path):
     hostile["layers"][0]["name"] = HOSTILE
     report = run_report(
         name=HOSTILE,
-        accuracy=Accuracy(0.5, 0.5, 3, HOSTILE),
+        metric=Metric("accuracy", 0.5, 0.5, 3, HOSTILE),
         layers=[conv(HOSTILE, (3, 4))],
         before=hostile,
         checks=[Check(HOSTILE, HOSTILE, left_out=HOSTILE)],

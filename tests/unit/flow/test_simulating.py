@@ -13,7 +13,6 @@ from ..emulate.designs import mlp
 
 NETWORK = mlp()
 X = np.random.default_rng(3).uniform(-1, 1, (5, 2))
-LABELS = np.array([0, 1, 1, 0, 1])
 
 
 def simulated(change=lambda outputs: None, samples=5):
@@ -26,7 +25,7 @@ def simulated(change=lambda outputs: None, samples=5):
 
     steps = []
     project = SimpleNamespace(simulate=simulate)
-    found = simulate_verilog(project, NETWORK, X[:samples], LABELS[:samples], 60, lambda *step: steps.append(step))
+    found = simulate_verilog(project, NETWORK, X[:samples], 60, lambda *step: steps.append(step))
     return found, steps
 
 
@@ -41,10 +40,9 @@ def test_equal_bits_hold():
     found, steps = simulated()
     assert found["outputs_unlike_emulation"] == 0
     assert (found["samples"], found["latency_cycles"], found["interval_cycles"]) == (5, 91, 36)
-    assert found["accuracy"] == (emulate(NETWORK, X).argmax(axis=-1) == LABELS).mean()
     assert steps == [(0, 1, "simulation"), (1, 1, "simulation")]
-    accuracy, bits = verilog_checks({"simulation": found})
-    assert (accuracy.holds, bits.holds, bits.samples) == (None, True, 5)
+    (bits,) = verilog_checks({"simulation": found})
+    assert (bits.holds, bits.samples) == (True, 5)
 
 
 def test_every_other_output_is_counted_and_fails_the_check():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.report import Accuracy, Check, LayerReport, LinkSummary, RunReport, StageTime
+from fpgaprune.report import Check, LayerReport, LinkSummary, Metric, RunReport, StageTime
 from fpgaprune.target import Part, Target
 
 PART = Part("xc7z020", "Zynq-7000", "AMD", 53200, 106400, 220, 280, 0, "a data sheet", "2018-07-02")
@@ -65,7 +65,9 @@ def run_report(**changes: Any) -> RunReport:
     fields: dict[str, Any] = {
         "name": "digits",
         "target": TARGET,
-        "accuracy": Accuracy(0.975, 0.9722, 360, "handwritten digits"),
+        "metric": Metric(
+            "accuracy", 0.975, 0.9722, 360, "handwritten digits", lost=0.0028, lost_error=0.004, max_loss=0.02
+        ),
         "layers": [conv("conv1", (1, 16)), conv("conv2", (16, 32), removed=(3, 5))],
         "before": estimate(),
         "after": estimate(0.4),
@@ -124,7 +126,7 @@ def measured(**changes: Any) -> dict[str, Any]:
         "tool": "verilator 5.48.0",
         "samples": 360,
         "outputs_unlike_emulation": 0,
-        "accuracy": 0.975,
+        "metric": 0.975,
         "latency_cycles": 253,
         "interval_cycles": 100,
     }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report import Accuracy, Check, LayerReport, LinkSummary
+from fpgaprune.report import Check, LayerReport, LinkSummary, Metric
 from fpgaprune.report.answers import give_answers
 from fpgaprune.report.run_tables import kernels_table
 
@@ -33,9 +33,9 @@ def test_json_takes_numpy_scalars_and_names_what_it_cannot():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Accuracy(97.5, 0.9, 10, "d"), r"accuracy before is 97\.5; wanted a fraction, 0\.\.1"),
-        (lambda: Accuracy(0.5, float("nan"), 10, "d"), r"accuracy after is nan"),
-        (lambda: Accuracy(0.5, 0.5, 0, "d"), r"measured on 0 samples"),
+        (lambda: Metric("accuracy", 97.5, 0.9, 10, "d"), r"accuracy before is 97\.5; wanted a fraction of at most 1"),
+        (lambda: Metric("accuracy", 0.5, float("nan"), 10, "d"), r"accuracy after is nan"),
+        (lambda: Metric("accuracy", 0.5, 0.5, 0, "d"), r"measured on 0 samples"),
         (lambda: LinkSummary("onnx"), r"'onnx' has neither a figure nor a reason"),
         (lambda: Check("x", "y", 1.0, left_out="why"), r"'x' has both a figure and a reason"),
         (

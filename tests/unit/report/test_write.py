@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.report import Accuracy, Check, LinkSummary, write_report
+from fpgaprune.report import Check, LinkSummary, Metric, write_report
 from fpgaprune.report.answers import give_answers
 
 from .samples import conv, estimate, run_report
@@ -52,7 +52,7 @@ def test_all_three_say_the_same_and_equal_runs_give_equal_bytes(tmp_path):
         {"before": None, "after": None, "left_out": {"estimate": "not asked for"}},
         {"before": None},
         {"layers": [], "stages": [], "certificate": [], "checks": []},
-        {"accuracy": Accuracy(None, None, 5, "x"), "created": "2026-01-01"},
+        {"metric": Metric("accuracy", None, None, 5, "x"), "created": "2026-01-01"},
         {"after": estimate(40, fits=False), "before": estimate(99, fits=None, binding=None)},
         {"layers": [conv("wide", (1, 512)), conv("huge", (300, 300))]},
     ],
@@ -85,7 +85,13 @@ def test_tables_in_markdown_are_aligned(tmp_path):
         ({"after": estimate(fits=False)}, 0, "Does not fit xc7z020"),
         ({"after": estimate(fits=None)}, 0, "Cannot tell for xc7z020"),
         ({"after": None}, 0, "Not estimated"),
-        ({}, 1, "\u22120.28 points of accuracy"),
+        ({}, 1, "Lost 0.28 ± 0.40\u00a0points of accuracy"),
+        (
+            {"metric": Metric("accuracy", 0.9, 0.1, 9, "x", lost=0.8, max_loss=0.02)},
+            1,
+            "Lost 80.00\u00a0points of accuracy",
+        ),
+        ({"after": {**estimate(), "fits_upper": False}}, 0, "May fit xc7z020"),
         ({}, 2, "LUT \u221260\u00a0%"),
         ({"before": None}, 2, "267 of 528 kernels locked, sparsity 0.51"),
         ({}, 3, "2 checks hold, 2 left out"),

@@ -1,0 +1,53 @@
+"""`shuffled_batches`: training samples in an order that depends on the seed and the epoch alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fpgaprune.flow.config import FlowConfig
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.samples import Samples, arrays_of, count_of
+
+
+def shuffled_batches(x: Samples, y: Samples, batch_size: int, seed: int, epoch: int = 0) -> Any:
+    """A `tf.data.Dataset` of batches (x, y) without an end, shuffled anew in each epoch; epochs start at `epoch`.
+
+    Keras draws its own order from a state that no file keeps. With this one, a training that was stopped after some
+    epoch goes on with the batches that it would have seen. Give `steps_in_epoch` to `model.fit` as `steps_per_epoch`.
+
+    Args:
+        x: samples (N, ...), or a tuple of such arrays for several inputs.
+        y: labels, alike.
+        batch_size: samples in a batch; the last of an epoch may be smaller.
+        seed: of the order.
+        epoch: number of the first epoch.
+    """
+    import tensorflow as tf
+
+    arrays = [tf.constant(array) for array in (*arrays_of(x), *arrays_of(y))]
+    inputs = len(arrays_of(x))
+
+    def batches(number: Any) -> Any:
+        order = tf.random.experimental.stateless_shuffle(tf.range(count_of(x)), seed=tf.stack([seed, number]))
+        return tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
+
+    def gathered(rows: Any) -> Any:
+        found = [tf.gather(array, rows) for array in arrays]
+        samples, labels = tuple(found[:inputs]), tuple(found[inputs:])
+        return (
+            samples if isinstance(x, tuple) else samples[0],
+            labels if isinstance(y, tuple) else labels[0],
+        )
+
+    numbers = tf.data.Dataset.counter(epoch, dtype=tf.int32)
+    return numbers.flat_map(batches).map(gathered).prefetch(tf.data.AUTOTUNE)
+
+
+def steps_in_epoch(x: Samples, batch_size: int) -> int:
+    """Batches in an epoch."""
+    return -(-count_of(x) // batch_size)
+
+
+def steps_of(config: FlowConfig, data: Dataset) -> int:
+    """Training steps of one fine-tuning, of one round where there are rounds."""
+    return config.finetune.epochs * steps_in_epoch(data.x_train, config.finetune.batch_size)

@@ -1,0 +1,134 @@
+"""`Judge`: the user's metric of any outputs, of Keras or of the hardware, with its standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.keras_sections import TrainConfig
+from fpgaprune.flow.named_function import is_function_name, named_function
+from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
+from fpgaprune.flow.task import Task
+
+# Parts of the samples that are left out in turn for a standard error.
+GROUPS = 20
+# Words in the names of Keras's metrics of which more is better; each is a fraction.
+_FRACTIONS = ("acc", "auc", "precision", "recall", "f1", "fbeta", "r2", "iou", "sensitivity", "specificity")
+_HIGHER = (*_FRACTIONS, "similarity")
+
+
+class Judge:
+    """One metric on one set of held-out samples.
+
+    Attributes:
+        name: of the metric, as `accuracy`.
+        higher_is_better: False for an error.
+        is_fraction: whether it reads well as per cent.
+        samples: how many are judged.
+    """
+
+    def __init__(self, settings: TrainConfig, task: Task, model: Any, labels: Samples) -> None:
+        """A judge of outputs for `labels`; the metric is the first that `task` names, R² for a regression without one.
+
+        Args:
+            settings: the section `[train]`; `metric` and `mode` say otherwise.
+            task: the loss and the metrics.
+            model: a Keras model with these outputs; it is compiled, and its weights play no part.
+            labels: of the held-out samples.
+
+        Raises:
+            ConfigError: there is no such metric.
+        """
+        self._model = model
+        self._labels = labels
+        self.samples = count_of(labels)
+        task.compile(model, None, 1.0, steps=1)
+        self.name, self._value = self._metric(settings)
+        lower = self.name.lower()
+        self.higher_is_better = any(word in lower for word in _HIGHER)
+        if settings.mode is not None:
+            self.higher_is_better = settings.mode == "max"
+        self.is_fraction = self.higher_is_better and any(word in lower for word in _FRACTIONS)
+
+    def reading(self, outputs: Samples) -> dict[str, Any]:
+        """The metric of `outputs` as JSON data: `value`, its standard error `error`, and what the figures are."""
+        return {
+            "name": self.name,
+            "value": self._of(outputs, slice(None)),
+            "error": self._error(lambda index: self._of(outputs, index)),
+            "samples": self.samples,
+            "higher_is_better": self.higher_is_better,
+            "is_fraction": self.is_fraction,
+        }
+
+    def lost(self, before: Samples, after: Samples) -> dict[str, Any]:
+        """How much worse `after` is than `before` as JSON data: `lost`, and its standard error `lost_error`.
+
+        Of a metric that should be high the loss is the difference: 0.01 is a point of accuracy. Of an error it is the
+        growth as a share of the error before. Both are judged on the same samples, so that what is alike in both adds
+        nothing to the standard error.
+        """
+
+        def lost(index: Any) -> float:
+            was, now = self._of(before, index), self._of(after, index)
+            if self.higher_is_better:
+                return was - now
+            return (now - was) / abs(was) if was else float(now > was)
+
+        return {"lost": lost(slice(None)), "lost_error": self._error(lost)}
+
+    def _of(self, outputs: Samples, index: Any) -> float:
+        return self._value(at(self._labels, index), at(outputs, index))
+
+    def _error(self, value: Callable[[Any], float]) -> float:
+        """Standard error by the jackknife: one part of the samples left out at a time.
+
+        Source: Efron, "The Jackknife, the Bootstrap and Other Resampling Plans", 1982, chapter 3.
+        """
+        groups = min(GROUPS, self.samples)
+        if groups < 2:
+            return 0.0
+        # Drawn, so that samples that stand in an order of their own fall into parts alike.
+        number = np.random.default_rng(0).permutation(self.samples) % groups
+        values = np.array([value(number != group) for group in range(groups)])
+        return float(np.sqrt((groups - 1) * np.square(values - values.mean()).mean()))
+
+    def _metric(self, settings: TrainConfig) -> tuple[str, Callable[[Samples, Samples], float]]:
+        if settings.metric is not None and is_function_name(settings.metric):
+            function = named_function(settings.metric, "train.metric", ConfigError)
+            return function.__name__, lambda y, outputs: float(function(for_keras(y), for_keras(outputs)))
+        if settings.metric == "loss":
+            return "loss", self._loss
+        found = self._keras_metrics(at(self._labels, slice(0, 2)), self._some_outputs())
+        names = [name for name in found if name != "loss"]
+        if settings.metric == "r2" or not names:
+            return "r2", _r2
+        return names[0], lambda y, outputs: self._keras_metrics(y, outputs)[names[0]]
+
+    def _some_outputs(self) -> Samples:
+        shapes = [tuple(size or 1 for size in output.shape[1:]) for output in self._model.outputs]
+        samples = min(2, self.samples)
+        outputs = tuple(np.full((samples, *shape), 0.5, np.float32) for shape in shapes)
+        return outputs if len(outputs) > 1 else outputs[0]
+
+    def _keras_metrics(self, y: Samples, outputs: Samples) -> dict[str, float]:
+        self._model.reset_metrics()
+        found = self._model.compute_metrics(None, for_keras(y), for_keras(outputs))
+        return {name: float(np.asarray(value)) for name, value in found.items() if np.ndim(value) == 0}
+
+    def _loss(self, y: Samples, outputs: Samples) -> float:
+        return float(np.asarray(self._model.compute_loss(y=for_keras(y), y_pred=for_keras(outputs))))
+
+
+def _r2(y: Samples, outputs: Samples) -> float:
+    """Share of the labels' variance that the outputs explain, over all of them together."""
+    from sklearn.metrics import r2_score
+
+    def flat(samples: Samples) -> NDArray[Any]:
+        return np.concatenate([array.reshape(len(array), -1) for array in arrays_of(samples)], axis=1)
+
+    return float(r2_score(flat(y), flat(outputs), multioutput="variance_weighted"))

@@ -1,0 +1,213 @@
+"""`Task`: the loss, the metric and the optimizer of a flow, as the user's model has them or as its labels suggest."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.keras_sections import TrainConfig
+from fpgaprune.flow.named_function import is_function_name, named_function
+from fpgaprune.flow.samples import arrays_of
+
+# Where neither the model nor the flow names a rate.
+TRAIN_RATE = 0.002
+FINETUNE_RATE = 0.001
+
+
+@dataclass(frozen=True)
+class Task:
+    """How a network is trained and judged.
+
+    Attributes:
+        loss: as `model.compile` takes it. metrics: as `model.compile` takes them.
+        loss_weights: as `model.compile` takes them.
+        optimizer: Keras's own form of an optimizer's class and settings.
+        has_rate: whether that optimizer's learning rate is the user's.
+        class_weight: class number to weight of its samples, or None.
+    """
+
+    loss: Any
+    metrics: Any
+    loss_weights: Any
+    optimizer: Mapping[str, Any]
+    has_rate: bool
+    class_weight: Mapping[int, float] | None
+
+    def compile(self, model: Any, rate: float | None, default: float, steps: int, *, restarts: bool = False) -> None:
+        """`model` is compiled, with an optimizer that has taken no step yet.
+
+        Args:
+            model: has the inputs and outputs that the task was read for.
+            rate: learning rate to start from; it falls as a cosine over `steps`. None leaves the user's own.
+            default: the rate where there is neither.
+            steps: training steps.
+            restarts: the rate starts anew every `steps`.
+        """
+        optimizer = keras.optimizers.deserialize(dict(self.optimizer))
+        if rate is not None or not self.has_rate:
+            schedules = keras.optimizers.schedules
+            start, span = rate or default, max(steps, 1)
+            falling = (
+                schedules.CosineDecayRestarts(start, span, t_mul=1.0)
+                if restarts
+                else schedules.CosineDecay(start, span)
+            )
+            optimizer = type(optimizer).from_config({**optimizer.get_config(), "learning_rate": falling})
+        model.compile(optimizer, self.loss, loss_weights=self.loss_weights, metrics=_fresh(self.metrics))
+
+
+def read_task(settings: TrainConfig, model: Any, data: Dataset) -> Task:
+    """The task of `model`: what `settings` say, else what it was compiled with, else what fits the labels of `data`.
+
+    Args:
+        settings: the section `[train]`.
+        model: a Keras model; its last activations say whether it gives probabilities.
+        data: its labels say what is asked of the network.
+
+    Raises:
+        ConfigError: a loss, metric or optimizer is not to be found, or nothing fits the labels.
+    """
+    said = {"loss": settings.loss, "metrics": settings.metric, "optimizer": settings.optimizer}
+    own = _own_compilation(settings.model, {key for key, value in said.items() if value is None} | {"loss_weights"})
+    loss = _loss(settings, own, model, data)
+    metrics = _metrics(settings, own, model, data)
+    optimizer = own.get("optimizer") or "adam"
+    if settings.optimizer is not None:
+        optimizer = settings.optimizer
+    try:
+        found = keras.optimizers.get(optimizer)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            f"train.optimizer is {optimizer!r}, which Keras does not know; wanted a name as 'adam'"
+        ) from error
+    weights = settings.class_weight
+    return Task(
+        loss,
+        metrics,
+        own.get("loss_weights") if settings.loss is None else None,
+        keras.optimizers.serialize(found),
+        has_rate="optimizer" in own and settings.optimizer is None,
+        class_weight=None if weights is None else {int(number): weight for number, weight in weights.items()},
+    )
+
+
+def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
+    """What the model at `path` was compiled with, as objects of Keras, as far as `asked`; empty where unknown."""
+    if path is None or path.suffix != ".keras" or not zipfile.is_zipfile(path):
+        return {}
+    with zipfile.ZipFile(path) as archive:
+        config = json.loads(archive.read("config.json")).get("compile_config") or {}
+    found: dict[str, Any] = {}
+    for key in ("optimizer", "loss", "loss_weights", "metrics"):  # in this order, so that messages are the same
+        if key not in asked or config.get(key) is None:
+            continue
+        try:
+            found[key] = keras.saving.deserialize_keras_object(config[key])
+        except (TypeError, ValueError, AttributeError) as error:
+            name = {"metrics": "metric", "loss_weights": "loss"}.get(key, key)
+            raise ConfigError(
+                f"train.model {path} was compiled with {_named(config[key])}, which is no {name} of Keras's own; name "
+                f"it with train.{name} = 'file.py:function'"
+            ) from error
+    return found
+
+
+def _loss(settings: TrainConfig, own: Mapping[str, Any], model: Any, data: Dataset) -> Any:
+    if settings.loss is not None:
+        return _named_in(settings.loss, "train.loss", keras.losses.get)
+    if own.get("loss") is not None:
+        return own["loss"]
+    losses = [_fitting(kind, logits)[0] for kind, logits in _questions(model, data)]
+    return losses if len(losses) > 1 else losses[0]
+
+
+def _metrics(settings: TrainConfig, own: Mapping[str, Any], model: Any, data: Dataset) -> Any:
+    if settings.metric is not None:
+        if settings.metric in ("loss", "r2"):  # not Keras's to compute
+            return None
+        if is_function_name(settings.metric):
+            return None
+        return [_named_in(settings.metric, "train.metric", keras.metrics.get)] * len(model.outputs)
+    if own.get("metrics"):
+        return own["metrics"]
+    if settings.loss is not None or own.get("loss") is not None:
+        kinds = [kind for kind, _ in _questions(model, data)]
+        return [["accuracy"] if kind != "regression" else [] for kind in kinds] if len(kinds) == 1 else None
+    metrics = [_fitting(kind, logits)[1] for kind, logits in _questions(model, data)]
+    return metrics if any(metrics) else None
+
+
+def _named_in(name: str, key: str, find: Any) -> Any:
+    if is_function_name(name):
+        return named_function(name, key, ConfigError)
+    try:
+        find(name)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            f"{key} is {name!r}, which Keras does not know; wanted one of its names, or a function"
+        ) from error
+    return name
+
+
+def _questions(model: Any, data: Dataset) -> list[tuple[str, bool]]:
+    """For each output what its labels ask, and whether the output is logits."""
+    found = []
+    for output, labels in zip(model.outputs, arrays_of(data.y_train), strict=True):
+        found.append((_question(labels, tuple(output.shape)), not _gives_probabilities(output)))
+    return found
+
+
+def _question(labels: Any, shape: tuple[int | None, ...]) -> str:
+    is_whole = labels.dtype == np.int64
+    if is_whole and labels.ndim == len(shape) - 1 and (shape[-1] or 2) > 1:
+        return "classes"
+    if is_whole and labels.ndim == len(shape) and labels.shape[-1] == 1 and (shape[-1] or 2) > 1:
+        return "classes"
+    is_binary = bool(np.isin(labels[:1000], (0, 1)).all())
+    if is_binary and labels.ndim == len(shape) and labels.shape[-1] == shape[-1]:
+        is_one_hot = labels.shape[-1] > 1 and bool((labels[:1000].sum(axis=-1) == 1).all())
+        return "one-hot" if is_one_hot else "yes or no"
+    if is_binary and labels.ndim == len(shape) - 1 and shape[-1] == 1:
+        return "yes or no"
+    return "regression"
+
+
+def _fitting(kind: str, logits: bool) -> tuple[Any, list[Any]]:
+    losses, metrics = keras.losses, keras.metrics
+    if kind == "classes":
+        return losses.SparseCategoricalCrossentropy(from_logits=logits), ["accuracy"]
+    if kind == "one-hot":
+        return losses.CategoricalCrossentropy(from_logits=logits), ["accuracy"]
+    if kind == "yes or no":
+        threshold = 0.0 if logits else 0.5
+        return losses.BinaryCrossentropy(from_logits=logits), [metrics.BinaryAccuracy("accuracy", threshold=threshold)]
+    return losses.MeanSquaredError(), []
+
+
+def _gives_probabilities(output: Any) -> bool:
+    operation = output._keras_history.operation
+    if hasattr(operation, "layers"):  # a nested model
+        return _gives_probabilities(operation.outputs[0])
+    activation = getattr(getattr(operation, "activation", None), "__name__", type(operation).__name__.lower())
+    return activation in ("softmax", "sigmoid")
+
+
+def _fresh(metrics: Any) -> Any:
+    """Metrics without what they have counted: one object serves one model."""
+    return keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(metrics)) if metrics else None
+
+
+def _named(config: Any) -> str:
+    if isinstance(config, Mapping):
+        inner = config.get("config")
+        return str(inner if isinstance(inner, str) else config.get("registered_name") or config.get("class_name"))
+    return repr(config)

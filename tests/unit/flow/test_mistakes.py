@@ -1,0 +1,61 @@
+"""All mistakes of a flow file are said at once, each in a line of its own."""
+
+import numpy as np
+import pytest
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.checking import check_flow
+from fpgaprune.flow.config import parse_config, read_config
+
+
+def test_every_value_that_is_not_allowed_has_its_line():
+    document = {
+        "sed": 1,
+        "select": {"sparsity": 1.5, "granularity": "rows", "locks": ["conv2/kernel[a]"]},
+        "hls": {"precision": "fixd<6,1>", "layers": {"c1": {"weight": "x"}, "c2": {"weight": "y"}}},
+        "target": {"part": "xc7z021"},
+        "verdict": {"max_loss": -1},
+    }
+    with pytest.raises(ConfigError) as error:
+        parse_config(document, "mine.toml")
+    first, *lines = str(error.value).splitlines()
+    assert first == f"mine.toml has {len(lines)} mistakes:"
+    wanted = ["select.sparsity is 1.5", "granularity 'rows'", "index 'a'", "'fixd<6,1>'", "part 'xc7z021'"]
+    for words in (*wanted, "sed is no known key", "hls.layers.c1", "hls.layers.c2", "verdict.max_loss is -1"):
+        assert sum(words in line for line in lines) == 1, words
+    assert len(lines) == 9
+
+
+def test_one_mistake_is_one_line():
+    with pytest.raises(ConfigError) as error:
+        parse_config({"target": {"part": "xc7z021"}}, "mine.toml")
+    assert "\n" not in str(error.value)
+    assert "mistakes" not in str(error.value)
+
+
+def test_mistakes_of_data_weights_and_functions_come_together(tmp_path):
+    np.savez(tmp_path / "bad.npz", x_train=np.zeros((4, 8, 8, 1)), y_test=np.zeros(4))
+    (tmp_path / "mine.toml").write_text(
+        "[data]\nsource = 'bad.npz'\n[train]\nmodel = 'gone.keras'\nmetric = 'gone.py:f'\n[select]\nmasks = 'gone.npz'"
+    )
+    with pytest.raises(ConfigError) as error:
+        check_flow(read_config(tmp_path / "mine.toml"))
+    text = str(error.value)
+    assert text.startswith("the flow has 4 mistakes:")
+    for words in ("has no y_train, x_test;", "gone.keras does not exist", "train.metric '", "gone.npz"):
+        assert words in text
+
+
+def test_files_are_found_from_any_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "mine.toml").write_text(
+        "[data]\nsource = 'load.py:load'\n[train]\nmodel = 'm.keras'\nmetric = 'own.py:metric'\n"
+        "[finetune]\nfit = 'own.py:fit'"
+    )
+    monkeypatch.chdir(tmp_path)
+    config = read_config(tmp_path / "flows" / ".." / "flows" / "mine.toml")
+    folder = (tmp_path / "flows").resolve()
+    assert config.data.source == f"{folder / 'load.py'}:load"
+    assert config.train.model == folder / "m.keras"
+    assert config.train.metric == f"{folder / 'own.py'}:metric"
+    assert config.finetune.fit == f"{folder / 'own.py'}:fit"

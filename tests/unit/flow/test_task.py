@@ -1,0 +1,140 @@
+"""The loss, the metric and the optimizer: the model's own, the flow's, or what fits the labels."""
+
+import keras
+import numpy as np
+import pytest
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.data import check_data
+from fpgaprune.flow.keras_sections import TrainConfig
+from fpgaprune.flow.metric import Judge
+from fpgaprune.flow.task import read_task
+
+RNG = np.random.default_rng(1)
+X = RNG.random((40, 4)).astype("float32")
+CLASSES = RNG.integers(0, 3, 40)
+
+
+def model(units, activation=None):
+    return keras.Sequential([keras.Input((4,)), keras.layers.Dense(units, activation=activation, name="d")])
+
+
+def data(y):
+    return check_data("d", {"x_train": X, "y_train": y, "x_test": X, "y_test": y})
+
+
+def judged(network, y, **settings):
+    task = read_task(TrainConfig(**settings), network, data(y))
+    return task, Judge(TrainConfig(**settings), task, network, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "network", "loss", "name"),
+    [
+        (CLASSES, model(3, "softmax"), "sparse_categorical_crossentropy", "accuracy"),
+        (np.eye(3, dtype=int)[CLASSES], model(3, "softmax"), "categorical_crossentropy", "accuracy"),
+        (CLASSES.clip(0, 1)[:, None], model(1, "sigmoid"), "binary_crossentropy", "accuracy"),
+        (RNG.random((40, 3)).astype("float32"), model(3), "mean_squared_error", "r2"),
+    ],
+)
+def test_labels_say_what_is_asked(y, network, loss, name):
+    task, judge = judged(network, y)
+    assert task.loss.name == loss
+    assert judge.name == name
+    assert judge.higher_is_better
+    assert judge.is_fraction
+
+
+def test_logits_are_told_from_probabilities():
+    assert read_task(TrainConfig(), model(3), data(CLASSES)).loss.get_config()["from_logits"]
+    assert not read_task(TrainConfig(), model(3, "softmax"), data(CLASSES)).loss.get_config()["from_logits"]
+    # Half is the border of a probability, zero that of a logit.
+    y = np.array([[0], [1]] * 20)
+    _, judge = judged(model(1), y)
+    assert judge.reading(np.where(y, 0.2, -0.2).astype("float32"))["value"] == 1
+
+
+def test_a_compiled_model_brings_its_own(tmp_path):
+    mine = model(3, "softmax")
+    mine.compile(keras.optimizers.SGD(0.125, momentum=0.5), "kl_divergence", metrics=["mae"])
+    mine.save(tmp_path / "mine.keras")
+    settings = TrainConfig(model=tmp_path / "mine.keras")
+    task = read_task(settings, mine, data(np.eye(3)[CLASSES]))
+    judge = Judge(settings, task, mine, np.eye(3)[CLASSES])
+    assert (task.loss, judge.name, judge.higher_is_better) == ("kl_divergence", "mae", False)
+    task.compile(mine, None, 0.5, steps=10)
+    assert type(mine.optimizer).__name__ == "SGD"
+    assert (float(mine.optimizer.learning_rate), mine.optimizer.momentum) == (0.125, 0.5)
+    task.compile(mine, 0.25, 0.5, steps=10)
+    assert float(mine.optimizer.learning_rate) == 0.25
+    other = read_task(
+        TrainConfig(model=settings.model, optimizer="rmsprop", loss="mse"), mine, data(np.eye(3)[CLASSES])
+    )
+    assert (other.loss, other.optimizer["class_name"], other.has_rate) == ("mse", "RMSprop", False)
+
+
+def test_a_loss_that_no_file_holds_is_named(tmp_path):
+    def own_loss(y, outputs):
+        return keras.ops.mean(keras.ops.square(y - outputs))
+
+    mine = model(3)
+    mine.compile("adam", own_loss)
+    mine.save(tmp_path / "mine.keras")
+    with pytest.raises(ConfigError, match=r"compiled with own_loss.* name it with train\.loss = 'file\.py:function'"):
+        read_task(TrainConfig(model=tmp_path / "mine.keras"), mine, data(np.eye(3)[CLASSES]))
+    (tmp_path / "own.py").write_text("def own_loss(y, outputs):\n    return 0.0\n")
+    settings = TrainConfig(model=tmp_path / "mine.keras", loss=f"{tmp_path / 'own.py'}:own_loss")
+    assert read_task(settings, mine, data(np.eye(3)[CLASSES])).loss.__name__ == "own_loss"
+
+
+@pytest.mark.parametrize("key", ["loss", "metric", "optimizer"])
+def test_an_unknown_name_is_refused(key):
+    with pytest.raises(ConfigError, match=f"train.{key} is 'magic', which Keras does not know"):
+        read_task(TrainConfig(**{key: "magic"}), model(3, "softmax"), data(CLASSES))
+
+
+def test_losses_and_their_standard_errors():
+    right = np.eye(3)[CLASSES].astype("float32")
+    wrong = np.roll(right, 1, axis=1)
+    half = np.where((np.arange(40) % 2 == 0)[:, None], right, wrong)
+    _, judge = judged(model(3, "softmax"), CLASSES)
+    assert judge.reading(right)["value"] == 1
+    assert judge.reading(right)["error"] == 0
+    found = judge.reading(half)
+    assert found["value"] == 0.5
+    lost = judge.lost(right, half)
+    assert lost["lost"] == 0.5
+    assert 0.05 < lost["lost_error"] < 0.12
+    assert judge.lost(half, half) == {"lost": 0, "lost_error": 0}
+    noisy = np.where((RNG.random(40) < 0.5)[:, None], right, wrong)
+    binomial = np.sqrt(0.25 / 40)
+    assert 0.4 * binomial < judge.reading(noisy)["error"] < 2.5 * binomial
+
+
+def test_an_error_is_lost_as_a_share():
+    y = RNG.random((40, 3)).astype("float32")
+    _, judge = judged(model(3), y, metric="mse")
+    assert not judge.higher_is_better
+    assert judge.lost(y + 0.1, y + 0.2)["lost"] == pytest.approx(3, rel=1e-3)
+    assert judge.lost(y + 0.2, y + 0.1)["lost"] == pytest.approx(-0.75, rel=1e-3)
+    _, loss = judged(model(3), y, metric="loss")
+    assert loss.reading(y + 0.1)["value"] == pytest.approx(0.01, rel=1e-3)
+
+
+def test_several_outputs():
+    inputs = keras.Input((4,))
+    outputs = [keras.layers.Dense(3, "softmax", name="a")(inputs), keras.layers.Dense(1, name="b")(inputs)]
+    network = keras.Model(inputs, outputs)
+    number = RNG.random((40, 1)).astype("float32")
+    both = check_data(
+        "d",
+        {
+            "x_train": X,
+            "x_test": X,
+            **{f"y_{p}.{n}": v for p in ("train", "test") for n, v in (("a", CLASSES), ("b", number))},
+        },
+    )
+    task = read_task(TrainConfig(), network, both)
+    assert [loss.name for loss in task.loss] == ["sparse_categorical_crossentropy", "mean_squared_error"]
+    judge = Judge(TrainConfig(), task, network, both.y_test)
+    assert judge.reading((np.eye(3)[CLASSES], number))["value"] == 1
