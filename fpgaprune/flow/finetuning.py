@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import keras
 import numpy as np
 
 from fpgaprune.errors import ConfigError, LockError
@@ -121,13 +122,17 @@ class _Work:
             return {"history": callback.history}, callback.masks or {}
 
         masks = self._may_lock(callback.initial_masks(self._model))
+        callbacks: list[Any] = [callback]
         start = self._checkpoint.load()
         if start is not None:
             history = [(int(step), float(asked), float(got)) for step, asked, got in start.facts["history"]]
-            callback.resume(MaskSet(start.arrays) if start.arrays else None, history, self._steps(start.epoch))
-            if start.arrays:
-                masks = masks & self._closed(MaskSet(start.arrays))
-        self._train(masks, [callback], start=start, state=state)
+            then = MaskSet(start.arrays) if start.arrays else None
+            callback.resume(then, history, self._steps(start.epoch))
+            if then is not None:
+                # Not from the start: what regrowth frees later may be among them.
+                again = keras.callbacks.LambdaCallback(on_train_begin=lambda _: relock(self._model, self._closed(then)))
+                callbacks.append(again)
+        self._train(masks, callbacks, start=start, state=state)
         return self._finished([(step, sparsity) for step, sparsity, _ in callback.history])
 
     def rounds(self, schedule: RoundsConfig, early: Weights | None) -> Finetuned:

@@ -26,7 +26,7 @@ SCHEDULES = {
 }
 
 
-class Killed(Exception):
+class Killed(Exception):  # noqa: N818
     """Stands for a kill."""
 
 
@@ -65,7 +65,7 @@ def finetuned(folder, schedule, progress, key="one", **settings):
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-@pytest.mark.parametrize("after", [1, 3])
+@pytest.mark.parametrize("after", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_killed_finetuning_goes_on_as_if_undisturbed(tmp_path, name, after):
     (tmp_path / "undisturbed").mkdir()
     whole, masks = finetuned(tmp_path / "undisturbed", SCHEDULES[name], Silent())
@@ -134,5 +134,5 @@ def test_a_loop_of_the_users_own_trains_under_the_lock(tmp_path):
     ],
 )
 def test_a_loop_that_moves_a_locked_element_is_found_out(tmp_path, text):
-    with pytest.raises((LockError, ConfigError), match="finetune.fit .* moved 1 locked elements of 'a/kernel'"):
+    with pytest.raises((LockError, ConfigError), match=r"finetune\.fit .* moved 1 locked elements of 'a/kernel'"):
         finetuned(tmp_path, SCHEDULES["one_shot"], Silent(), fit=own_loop(tmp_path, f"def fit(model, data):\n{text}"))
