@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor.cells import parse_number, parse_whole_blocks
+from fpgaprune.vendor.cells import parse_count, parse_number, parse_whole_blocks
 from fpgaprune.vendor.intel_values import AREA, SUMMARY_TABLE
 from fpgaprune.vendor.report import PLATFORM, SUMMARY, ModuleRow, Usage, VendorReport
 
 # Figures by the names of their columns, which some tables pad with spaces.
 _COLUMNS = {"lut": "ALUTs", "ff": "FFs", "dsp": "DSPs", "ram_block": "RAMs", "mlab": "MLABs"}
 _FRACTIONS = "Frac. DSPs"
+_PACKING = "dsp_packing_factor"
 _OTHER = ("ram_block", "mlab")
 _BOARD = "board interface"
 # Sums of other rows, and capacities.
@@ -126,9 +127,8 @@ def _counts(table: Mapping[str, Any], names: Sequence[str], data: Sequence[Any],
     parts = parse_number(text(_FRACTIONS), f"{source}: {_FRACTIONS!r}")
     if parts and counts["dsp"] is not None:
         # Multipliers that share a DSP block; the file says how many do.
-        shared = table.get("dsp_packing_factor")
-        known = isinstance(shared, int) and 0 < shared < 100
-        counts["dsp"] = counts["dsp"] + math.ceil(parts / int(shared or 1)) if known else None
+        shared = parse_count(str(table.get(_PACKING, "")), f"{source}: {_PACKING!r}")
+        counts["dsp"] = counts["dsp"] + math.ceil(parts / shared) if shared else None
     return counts
 
 

@@ -23,8 +23,10 @@ SUMMARY_TABLE = "estimatedResources"
 CLOCKS = "quartusFitClockSummary"
 _WANTED = (AREA, FIT, INFO)
 # What tells a JSON file of these compilers from any other.
-_MARKS = (f'"{CLOCKS}"', '"Estimated Resource Usage"', '"max_resources"')
+_MARKS = (f'"{CLOCKS}"', '"Estimated Resource Usage"', '"total_percent"')
 
+# Numbers stay text until they are known to be figures: one of thousands of digits is refused then.
+_DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 _VARIABLE = re.compile(r"^ {0,8}var (?P<name>\w{1,40}) {0,4}= {0,4}(?=[\[{'])", re.MULTILINE)
 _QUOTED = re.compile(r"'(?P<body>(?:[^'\\]|\\.)*+)'", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -47,11 +49,10 @@ def intel_values(text: str, source: Path) -> dict[str, Any]:
     """
     try:
         return _file(text, source) if text.lstrip()[:1] == "{" else _variables(text, source)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ReportError):
-            raise
-        what = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
-        raise ReportError(f"{source} is no whole report ({what}); it is cut off; wanted the whole file") from None
+    except RecursionError:
+        raise ReportError(f"{source} is nested too deeply; wanted a report as the compiler wrote it") from None
+    except json.JSONDecodeError as error:
+        raise ReportError(f"{source} is no whole report ({error}); it is cut off; wanted the whole file") from None
 
 
 def _variables(text: str, source: Path) -> dict[str, Any]:
@@ -80,27 +81,27 @@ def _file(text: str, source: Path) -> dict[str, Any]:
     if len(lines) > 1 and _is_whole(lines[0]):
         return _lines(lines, source)
     try:
-        value = json.loads(bare, strict=False)
-    except ValueError:
-        value = json.loads(_NAMED_LIST.sub(r"{\g<body>}", bare), strict=False)
+        value = _DECODER.decode(bare)
+    except json.JSONDecodeError:
+        value = _DECODER.decode(_NAMED_LIST.sub(r"{\g<body>}", bare))
     if CLOCKS in value:
         return {FIT: value}
-    return {AREA: value} if "max_resources" in value else {SUMMARY_TABLE: value.get(SUMMARY_TABLE)}
+    return {AREA: value} if "total_percent" in value else {SUMMARY_TABLE: value.get(SUMMARY_TABLE)}
 
 
 def _is_whole(line: str) -> bool:
     try:
-        json.loads(line)
-    except ValueError:
+        _DECODER.decode(line)
+    except json.JSONDecodeError:
         return False
     return True
 
 
 def _lines(lines: Sequence[str], source: Path) -> dict[str, Any]:
     """One object a line: the first names the columns, the others say to which object they belong."""
-    objects = [value for line in lines if line.strip() and isinstance(value := json.loads(line), dict)]
+    objects = [value for line in lines if line.strip() and isinstance(value := _DECODER.decode(line), dict)]
     first = objects[0]
-    if "max_resources" in first:
+    if "total_percent" in first:
         groups = [one for one in objects if one.get("parent") == first.get("id")]
         return {AREA: {**first, "children": [{**one, "children": _below(one, objects)} for one in groups]}}
     if CLOCKS in first:
@@ -118,7 +119,7 @@ def _below(group: dict[str, Any], objects: Sequence[dict[str, Any]]) -> list[dic
 
 
 def _decode(text: str) -> Any:
-    return json.JSONDecoder(strict=False).raw_decode(text)[0]
+    return _DECODER.raw_decode(text)[0]
 
 
 def _unquoted(body: str) -> str:

@@ -197,6 +197,9 @@ HUGE = {
     "timing": texts.timing(wns="1e999"),
     "fit.summary": texts_quartus.fit_summary({**texts_quartus.FIT_VALUES, "Total DSP Blocks": DIGITS}),
     "report_data.js": texts_intel_hls.report_data().replace("101500", DIGITS),
+    "area.json, names": json.dumps({**texts_intel_hls.area(), "max_resources": [1]})
+    .replace("[1]", DIGITS, 1)
+    .replace("1000", DIGITS),
     "report_data.js, exponent": texts_intel_hls.report_data().replace("101500", "1e999"),
     "report_data.js, NaN": texts_intel_hls.report_data().replace("101500", "NaN"),
     "quartus_data.js": texts_intel_hls.quartus_data().replace("3821", DIGITS),
@@ -230,7 +233,7 @@ HEADS = {
     "report_data.js": "var areaJSON=",
     "quoted": "var areaJSON='",
     "quartus.json": '{"quartusFitClockSummary":',
-    "ndjson": '{"max_resources":1}\n',
+    "ndjson": '{"total_percent":1}\n',
     "catapult": "Processes/Blocks in Design\nReal Operation(s) count\nEnd of Report\n",
     "libero": "====== 3. Resource Usage ======\n",
 }

@@ -155,6 +155,7 @@ def area_lines() -> str:
             "columns": columns,
             "dsp_packing_factor": 2,
             "type": "module",
+            "total_percent": [0.3, 0.1, 0.2, 0.3, 0],
             "total": [1065, 2300, 30, 3, 4, 7],
             "name": "Kernel System",
             "id": 0,
