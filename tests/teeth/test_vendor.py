@@ -218,7 +218,7 @@ def test_a_number_beyond_any_device_is_refused_in_one_short_line(kind):
     assert len(str(error.value)) < 600
 
 
-N = 200_000
+N = 100_000
 HEADS = {
     "hls": "== Vitis HLS Report for 'a'\n",
     "summary": "== Synthesis Summary Report of 'a'\n",
