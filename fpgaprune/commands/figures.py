@@ -135,6 +135,8 @@ def calibrate(
     title = f"median error on {len(found['designs'])} designs"
     show_table(("figure", "as shipped", "calibrated", "each left out"), rows, title=title)
     Console().print(f"{len(found['moved'])} coefficients moved; {out}", highlight=False, soft_wrap=True)
+    for note in found["notes"]:
+        Console().print(note, highlight=False, markup=False, soft_wrap=True)
 
 
 def parts(

@@ -14,7 +14,7 @@ from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.recalibrate import Measured, changes, errors, errors_left_out, recalibrate
 from fpgaprune.flow.comparing import compare_folders, label_designs
 from fpgaprune.flow.pricing import target_of
-from fpgaprune.vendor.compare import CompareRow
+from fpgaprune.vendor.compare import CompareRow, Comparison
 
 _RESOURCES = ("lut", "ff")
 
@@ -28,21 +28,23 @@ def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | N
         start: what the coefficients are drawn to where the reports say little; the shipped ones unless given.
 
     Returns:
-        The designs read, the median error by figure as it was, as it is, and of each design left out in turn, and
-        the coefficients that moved.
+        The designs read, the median error by figure as it was, as it is, and of each design left out in turn, the
+        coefficients that moved, and notes on what could not be read or compared.
 
     Raises:
         RunError: no folder has a report, or two share a name.
         EstimateError: a design has no hardware model.
-        ReportError: a report is cut off or contradicts another.
+        ReportError: a report contradicts another.
     """
     paths = list(folders)
     begin = start or calibration()
-    measured = measured_designs(paths)
+    table = compare_folders(paths)
+    measured = _measured(paths, table)
     if not measured:
+        reasons = f" ({'; '.join(table.notes)})" if table.notes else ""
         raise RunError(
-            f"none of {', '.join(map(str, paths))} holds a vendor report beside its design; wanted a csynth report, as "
-            "fpgaprune compare shows it"
+            f"none of {', '.join(map(str, paths))} holds a vendor report beside its design{reasons}; wanted a csynth "
+            "report, as fpgaprune compare shows it"
         )
     fitted = recalibrate(measured, begin)
     found = {
@@ -62,13 +64,17 @@ def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | N
             c.name: [begin.coefficients[c.name].value, c.value]
             for c in changes(begin.coefficients, fitted.coefficients)
         },
+        "notes": list(table.notes),
     }
 
 
 def measured_designs(folders: Iterable[Path]) -> list[Measured]:
     """Every design in `folders` that has a vendor report, with what it says; named by its label."""
     paths = list(folders)
-    table = compare_folders(paths)
+    return _measured(paths, compare_folders(paths))
+
+
+def _measured(paths: list[Path], table: Comparison) -> list[Measured]:
     found = []
     for label, (_, design) in label_designs(paths).items():
         rows = [row for row in table.rows if row.design == label and row.figure in _RESOURCES]

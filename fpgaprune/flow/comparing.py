@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import Design
-from fpgaprune.errors import EstimateError, NoReportError, RunError
+from fpgaprune.errors import EstimateError, RunError
 from fpgaprune.estimate import estimate
 from fpgaprune.flow.measuring import open_reports
 from fpgaprune.flow.pricing import load_designs, target_of
-from fpgaprune.vendor import VendorReport, read_reports
+from fpgaprune.vendor import VendorReport, find_reports
 from fpgaprune.vendor.compare import COLUMNS, RATIOS, CompareRow, Comparison, compare
 
 # Figures by the names that fit a terminal.
@@ -31,13 +32,21 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
     Args:
         folders: run directories (their project in `hls/` is looked through for reports) or hls4ml projects.
 
+    Returns:
+        The table; its notes name the reports that could not be read, and why.
+
     Raises:
         RunError: a folder holds neither, or two share a name.
         EstimateError: a design cannot be priced, and no report on it lies there.
-        ReportError: a report is cut off or contradicts another.
+        ReportError: a report contradicts another.
     """
     sources = label_designs(folders)
-    reports = {label: _reports(folder, label) for label, (folder, _) in sources.items() if folder is not None}
+    reports: dict[str, list[VendorReport]] = {}
+    unread: list[str] = []
+    for label, (folder, _) in sources.items():
+        if folder is not None:
+            reports[label], reasons = _reports(folder, label)
+            unread += [f"{label}: not read: {reason}" for reason in reasons]
     estimates = {}
     for label, (_, design) in sources.items():
         try:
@@ -46,7 +55,8 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
             # What a vendor reported stands without an estimate beside it.
             if not reports.get(label):
                 raise
-    return compare(reports, estimates)
+    table = compare(reports, estimates)
+    return replace(table, notes=(*table.notes, *unread))
 
 
 def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Design]]:
@@ -114,14 +124,15 @@ def _ratio(value: float | None) -> str | None:
     return None if value is None else f"{value:.2f}"
 
 
-def _reports(folder: Path, label: str) -> list[VendorReport]:
-    """Those of vendor tools in a project, or in the project of a run, and what the run measured with open tools."""
-    try:
-        found = list(read_reports(folder if (folder / "firmware").is_dir() else folder / "hls"))
-    except NoReportError:
-        found = []
+def _reports(folder: Path, label: str) -> tuple[list[VendorReport], list[str]]:
+    """Those of vendor tools in a project, or in the project of a run, and what the run measured with open tools.
+
+    With them, what of a vendor's tool could not be read and why.
+    """
+    found = find_reports(folder if (folder / "firmware").is_dir() else folder / "hls")
+    reports, reasons = list(found), [str(one) for one in found.unread]
     measured = folder / "measure.json"
     if measured.is_file():
         content = json.loads(measured.read_text())
-        found += [] if content is None else open_reports(content, label)
-    return found
+        reports += [] if content is None else open_reports(content, label)
+    return reports, reasons

@@ -1,23 +1,27 @@
-"""`rtl.rpt` and `cycle.rpt` of Catapult: latency, throughput and clock; area where the library counts LUTs."""
+"""`rtl.rpt` and `cycle.rpt` of Catapult: latency, throughput, clock or critical path, and LUTs where it counts them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor.cells import parse_count, parse_number
-from fpgaprune.vendor.report import Cycles, ModuleRow, VendorReport
-from fpgaprune.vendor.ruled import RuledTable, is_rule, read_fixed
+from fpgaprune.vendor.cells import parse_count, parse_number, parse_whole_blocks
+from fpgaprune.vendor.report import Cycles, ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.ruled import RuledTable, is_rule, read_fixed, read_fixed_row
 
 _PROCESSES = "Processes/Blocks in Design"
+_MATERIALS = "Bill Of Materials (Datapath)"
 _CLOCKS = "Clock Information"
-_VERSION = re.compile(r"Catapult\b.*?\b(?:Version|Synthesis)\s*:?\s*(?P<version>\d[\w.]*)")
-_SOLUTION = re.compile(r"Solution Settings:\s*(?P<name>\S+)")
-_DATE = re.compile(r"^.*?Date\s*:?\s*(?P<date>[A-Z][a-z]{2} [A-Z][a-z]{2} .*?)\s*$", re.MULTILINE)
-_AREA = re.compile(r"^\s*Total Area Score:\s+(?P<scores>.*\S)", re.MULTILINE)
+_END = "End of Report"
 _TOTAL = "Design Total:"
+_TOTAL_AREA = "TOTAL AREA (After Assignment):"
+# `-- Generated date:  ...` is when the report was written; `-- Build Date:` is that of the tool.
+_FIELD = re.compile(r"-- (?P<name>Version|Generated date):(?P<value>.*)")
+_VERSION = re.compile(r"\s*(?P<version>\d[\w.]*)")
+_SOLUTION = re.compile(r"Solution Settings: {0,8}(?P<name>\S+)")
+_PATH = re.compile(r"(?P<name>Max Delay|Slack):(?P<value>.*)")
 
 
 def recognises_catapult(text: str) -> bool:
@@ -28,52 +32,103 @@ def recognises_catapult(text: str) -> bool:
 def parse_catapult(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`.
 
-    Catapult's area score has the unit of the chosen library, so it is no LUT count: `total` is None throughout, the
-    note states the score. A latency of -1, which it prints for a loop without a bound, is None.
+    `cycle.rpt` states the clock that was asked for; `rtl.rpt` the critical path, which is the estimated period, its
+    slack, and the area. For an FPGA library the area is printed in LUTs and DSPs, which `total` holds; an area score
+    has the unit of the library and is no count. A latency of -1, which Catapult prints for a loop without a bound, is
+    None.
 
     Raises:
-        ReportError: the report is cut off before its total or its clock.
+        ReportError: the report is cut off.
     """
     lines = text.splitlines()
+    if not any(line.strip() == _END for line in lines):
+        raise ReportError(f"{source} has no line {_END!r}; the report is cut off; wanted the whole file of Catapult")
     processes = _table(lines, _PROCESSES, source)
-    clocks = _table(lines, _CLOCKS, source)
+    if processes is None:
+        raise ReportError(f"{source} has no table {_PROCESSES!r}; the report is cut off or not one of Catapult")
     named = {row.get("Process", ""): row for row in processes.rows}
     if _TOTAL not in named:
         raise ReportError(f"{source}: the table at {processes.where} has no row {_TOTAL!r}; the report is cut off")
-    period = next((clocks.get(row, "Period") for row in clocks.rows), None)
-    if period is None:
-        raise ReportError(f"{source}: the table at {clocks.where} has no clock; the report is cut off")
-    version, date, area = _VERSION.search(text), _DATE.search(text), _AREA.search(text)
-    solution = _SOLUTION.search(text)
+    head = {match["name"]: match["value"].strip() for line in lines[:40] if (match := _FIELD.match(line))}
+    version, solution = _VERSION.match(head.get("Version", "")), _SOLUTION.search(text)
     rows = tuple(
         ModuleRow(name, _block(name), cycles=_cycles(processes, row))
         for name, row in named.items()
         if name.startswith("/")
     )
-    notes = ["Catapult estimates an area score, not LUTs; counts come from the logic synthesis that it starts"]
-    if area:
-        notes.append(f"total area score after assignment {area['scores'].split()[-1]}")
+    area = _area(lines, source)
+    delay, slack = _critical_path(lines, source)
     return (
         VendorReport(
             tool="Catapult",
             tool_version=version["version"] if version else None,
             stage="csynth",
             design=_top(rows) or (solution["name"] if solution else None),
-            clock_ns=parse_number(period, f"{clocks.where}: 'Period'"),
+            clock_ns=_clock(lines, source),
+            est_clock_ns=delay,
+            slack_ns=slack,
+            total=Usage(
+                lut=parse_whole_blocks(area.get("Area(LUTs)", ""), f"{source}, {_TOTAL_AREA!r}, 'Area(LUTs)'"),
+                dsp=parse_whole_blocks(area.get("Area(DSP)", ""), f"{source}, {_TOTAL_AREA!r}, 'Area(DSP)'"),
+            ),
             cycles=_cycles(processes, named[_TOTAL]),
             rows=rows,
-            date=date["date"] if date else None,
+            date=head.get("Generated date") or None,
             source=source,
-            notes=tuple(notes),
+            notes=_notes(area),
         ),
     )
 
 
-def _table(lines: Sequence[str], title: str, source: Path) -> RuledTable:
-    starts = [at for at, line in enumerate(lines) if line.strip() == title]
-    if starts and starts[0] + 2 < len(lines) and is_rule(lines[starts[0] + 2]):
-        return read_fixed(lines, starts[0] + 2, str(source))
-    raise ReportError(f"{source} has no table {title!r}; the report is cut off or not one of Catapult")
+def _notes(area: Mapping[str, str]) -> tuple[str, ...]:
+    if "Area(LUTs)" in area:
+        return ("Catapult estimates the LUTs and DSPs of the datapath; registers and memories are not counted",)
+    if "Area Score" in area:
+        return (f"the area score {area['Area Score']} has the unit of the library and is no count of LUTs",)
+    return ()
+
+
+def _table(lines: Sequence[str], title: str, source: Path) -> RuledTable | None:
+    start = _start(lines, title)
+    return None if start is None else read_fixed(lines, start + 2, str(source))
+
+
+def _start(lines: Sequence[str], title: str) -> int | None:
+    """The line of `title`, under which a header and a rule stand."""
+    return next(
+        (at for at, line in enumerate(lines[:-2]) if line.strip() == title and is_rule(lines[at + 2])),
+        None,
+    )
+
+
+def _area(lines: Sequence[str], source: Path) -> dict[str, str]:
+    """The row of the total area, which an empty line parts from its table; none in `cycle.rpt`."""
+    start = _start(lines, _MATERIALS)
+    if start is None:
+        return {}
+    for number in range(start + 3, len(lines)):
+        if lines[number].strip().startswith(_TOTAL_AREA):
+            return read_fixed_row(lines, start + 2, number, str(source))
+    raise ReportError(f"{source} has no row {_TOTAL_AREA!r} under {_MATERIALS!r}; the report is cut off")
+
+
+def _clock(lines: Sequence[str], source: Path) -> float | None:
+    """The period asked for; None in `rtl.rpt`, which does not state it."""
+    table = _table(lines, _CLOCKS, source)
+    period = next((table.get(row, "Period") for row in table.rows), None) if table else None
+    return None if table is None or period is None else parse_number(period, f"{table.where}: 'Period'")
+
+
+def _critical_path(lines: Sequence[str], source: Path) -> tuple[float | None, float | None]:
+    """Delay and slack of the critical path; None in `cycle.rpt`."""
+    found: dict[str, float | None] = {}
+    start = next((at for at, line in enumerate(lines) if line.strip() == "Critical Path"), len(lines))
+    for line in lines[start + 1 : start + 3]:
+        if match := _PATH.match(line.strip()):
+            value = parse_number(match["value"], f"{source}, 'Critical Path', {match['name']!r}")
+            # Printed in binary floating point: 8.505004999999999.
+            found[match["name"]] = None if value is None else round(value, 6)
+    return found.get("Max Delay"), found.get("Slack")
 
 
 def _cycles(table: RuledTable, row: dict[str, str]) -> Cycles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from fpgaprune.errors import ReportError
@@ -11,10 +12,17 @@ from fpgaprune.errors import ReportError
 # which the same tools print as 0.
 NOTHING = frozenset({"", "-", "--", "?", "_", "na", "n/a", "undef", "undefined", "tbd", "unknown"})
 
-_SHARE = re.compile(r"\s*\(\s*[~<>]?\s*-?[\d.]+\s*%\s*\)\s*$")
-_CAPACITY = re.compile(r"\s*/\s*[\d,]+\s*$")
-_WHOLE = re.compile(r"\d+|\d{1,3}(,\d{3})+")
-_DECIMAL = re.compile(r"-?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?|-?\.\d+")
+# No cell with a figure is longer, and no device counts more. Without these bounds a hostile file could make a pattern
+# try for hours, or a number of thousands of digits end in another error.
+_LONGEST = 80
+_LARGEST = 1e15
+
+# `(3.2%)` behind the figure; `(3,2%)` where the machine writes a decimal comma; `[  3.20%]` in Vitis.
+_PERCENT = r"\s*[~<>]?\s*-?[\d.,]+\s*%\s*"
+_SHARE = re.compile(rf"\s*(\({_PERCENT}\)|\[{_PERCENT}\])$", re.ASCII)
+_CAPACITY = re.compile(r"\s*/\s*[\d,]+$", re.ASCII)
+_WHOLE = re.compile(r"\d+|\d{1,3}(,\d{3})+", re.ASCII)
+_DECIMAL = re.compile(r"-?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d{1,3})?|-?\.\d+", re.ASCII)
 _TIME_NS = {"ps": 1e-3, "ns": 1.0, "us": 1e3, "ms": 1e6}
 
 
@@ -22,32 +30,64 @@ def parse_count(text: str, where: str) -> int | None:
     """The whole number that `text` states, percentages and `/ capacity` left aside; None where it states none.
 
     Raises:
-        ReportError: `text` is neither a whole number nor a printed absence.
+        ReportError: `text` is neither a whole number nor a printed absence, or is beyond any device.
     """
-    bare = _CAPACITY.sub("", _SHARE.sub("", text.strip()))
-    if bare.casefold() in NOTHING:
+    wanted = "a whole number"
+    bare = _bare(text, where, wanted)
+    if bare is None:
         return None
-    if _WHOLE.fullmatch(bare):
-        return int(bare.replace(",", ""))
-    if _DECIMAL.fullmatch(bare):
-        value = float(bare.replace(",", ""))
+    if _WHOLE.fullmatch(bare) or _DECIMAL.fullmatch(bare):
+        value = _within(bare, text, where, wanted)
         if value >= 0 and value.is_integer():
             return int(value)
-    raise ReportError(f"{where} holds {text.strip()!r}; wanted a whole number, or a dash where there is none")
+    raise _refused(text, where, wanted)
+
+
+def parse_whole_blocks(text: str, where: str) -> int | None:
+    """The whole blocks that a count with a fraction takes: 20.5 is 21.
+
+    Intel's tools share a block between entities and print parts of one; Quartus rounds the sum up in its summary, where
+    5476.4 is printed as 5,477.
+
+    Raises:
+        ReportError: `text` is neither a number from 0 on nor a printed absence.
+    """
+    value = parse_number(text, where)
+    if value is not None and value < 0:
+        raise _refused(text, where, "a number from 0 on")
+    return None if value is None else math.ceil(value)
 
 
 def parse_number(text: str, where: str) -> float | None:
     """The same for a number that may have decimals or be negative.
 
     Raises:
-        ReportError: `text` is neither a number nor a printed absence.
+        ReportError: `text` is neither a number nor a printed absence, or is beyond any device.
     """
-    bare = _CAPACITY.sub("", _SHARE.sub("", text.strip()))
-    if bare.casefold() in NOTHING:
+    bare = _bare(text, where, "a number")
+    if bare is None:
         return None
     if _DECIMAL.fullmatch(bare):
-        return float(bare.replace(",", ""))
-    raise ReportError(f"{where} holds {text.strip()!r}; wanted a number, or a dash where there is none")
+        return _within(bare, text, where, "a number")
+    raise _refused(text, where, "a number")
+
+
+def parse_range(text: str, where: str) -> tuple[int | None, int | None]:
+    """Least and greatest of `2 ~ 53`; a number alone is both.
+
+    An end that is not known is None: the tools print it as `?`, `undef` or -1, or as a greatest below the least
+    (`3 ~ 0`, where the same file says elsewhere that the greatest is `undef`).
+
+    Raises:
+        ReportError: an end is neither a whole number nor a printed absence.
+    """
+    ends = text.split("~")
+    if len(ends) > 2:
+        raise _refused(text, where, "one number or a range as '2 ~ 53'")
+    low, high = (None if end.strip() == "-1" else parse_count(end, where) for end in (ends[0], ends[-1]))
+    if len(ends) == 2 and low is not None and high is not None and high < low:
+        high = None
+    return low, high
 
 
 def parse_time_ns(text: str, where: str) -> float | None:
@@ -56,8 +96,43 @@ def parse_time_ns(text: str, where: str) -> float | None:
     Raises:
         ReportError: it is no time.
     """
-    match = re.fullmatch(r"(.*?)\s*([pnum]s)?", text.strip())
-    if match is None:
-        raise ReportError(f"{where} holds {text.strip()!r}; wanted a time in ns")
-    value = parse_number(match[1], where)
-    return None if value is None else value * _TIME_NS[match[2] or "ns"]
+    bare = text.strip()
+    unit = bare[-2:] if bare[-2:] in _TIME_NS else ""
+    value = parse_number(bare.removesuffix(unit), where)
+    return None if value is None else value * _TIME_NS[unit or "ns"]
+
+
+def period_ns(fmax_mhz: float, where: str) -> float:
+    """The period of a frequency in MHz.
+
+    Raises:
+        ReportError: the frequency is not above 0.
+    """
+    if fmax_mhz <= 0:
+        raise ReportError(f"{where} holds {fmax_mhz:g} MHz; wanted a frequency above 0")
+    return 1000.0 / fmax_mhz
+
+
+def shorten(text: str) -> str:
+    """`text` as a message quotes it: on one line and not longer than a cell."""
+    bare = text.strip()
+    return repr(bare if len(bare) <= _LONGEST else f"{bare[:_LONGEST]}...")
+
+
+def _bare(text: str, where: str, wanted: str) -> str | None:
+    bare = text.strip()
+    if len(bare) > _LONGEST:
+        raise _refused(text, where, wanted)
+    bare = _CAPACITY.sub("", _SHARE.sub("", bare)).strip()
+    return None if bare.casefold() in NOTHING else bare
+
+
+def _within(bare: str, text: str, where: str, wanted: str) -> float:
+    value = float(bare.replace(",", ""))
+    if not abs(value) <= _LARGEST:
+        raise ReportError(f"{where} holds {shorten(text)}, more than any device has; wanted {wanted}")
+    return value
+
+
+def _refused(text: str, where: str, wanted: str) -> ReportError:
+    return ReportError(f"{where} holds {shorten(text)}; wanted {wanted}, or a dash where there is none")

@@ -6,19 +6,22 @@ import re
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.vendor.cells import shorten
 from fpgaprune.vendor.columns import cycles_of
 from fpgaprune.vendor.grid import iterate_tables
 from fpgaprune.vendor.report import VendorReport
 
-_SIMULATOR = re.compile(r"^\s*Simulation tool\s*:\s*(?P<name>[^\s.]+)", re.MULTILINE)
-_DATE = re.compile(r"^\s*Report time\s*:\s*(?P<date>.*?)\.?\s*$", re.MULTILINE)
-_DESIGN = re.compile(r"[Cc]o-?simulation Report for '(?P<design>[^']+)'")
+# Of a simulation that failed, Vitis HLS names no simulator.
+_SIMULATOR = re.compile(r"^[ \t]{0,8}Simulation tool[ \t]{0,20}:[ \t]{0,8}(?P<name>[^\s.]{1,40})", re.MULTILINE)
+_DATE = re.compile(r"^[ \t]{0,8}Report time[ \t]{0,20}:(?P<date>.*)", re.MULTILINE)
+_HEADER = re.compile(r"^[+|] {0,20}RTL {0,20}[+|] {0,20}Status {0,20}[+|]", re.MULTILINE)
+_DESIGN = re.compile(r"[Cc]o-?simulation Report for '(?P<design>[^'\n]+)'")
 _NOT_RUN = {"na", "n/a", "-", ""}
 
 
 def recognises_cosim(text: str) -> bool:
     """Whether `text` is, or contains, such a report."""
-    return _SIMULATOR.search(text) is not None
+    return _SIMULATOR.search(text) is not None or (_DATE.search(text) and _HEADER.search(text)) is not None
 
 
 def parse_cosim(text: str, source: Path) -> tuple[VendorReport, ...]:
@@ -29,7 +32,9 @@ def parse_cosim(text: str, source: Path) -> tuple[VendorReport, ...]:
     """
     simulator, date, design = _SIMULATOR.search(text), _DATE.search(text), _DESIGN.search(text)
     lines = text.splitlines()
-    first_line = 0 if simulator is None else text.count("\n", 0, simulator.start())
+    # Where a project's reports were printed one after the other, other tables stand before this one.
+    head = simulator or date
+    first_line = 0 if head is None else text.count("\n", 0, head.start())
     reports = []
     for number, table in iterate_tables(lines, str(source)):
         if number < first_line or table.index("RTL") is None:
@@ -40,17 +45,21 @@ def parse_cosim(text: str, source: Path) -> tuple[VendorReport, ...]:
                 continue
             passed = status.casefold() == "pass"
             language = row[table.require("RTL")].strip()
-            note = () if passed else (f"the simulation ended with {status!r}: its cycles are not those of the design",)
+            note = (
+                ()
+                if passed
+                else (f"the simulation ended with {shorten(status)}: its cycles are not those of the design",)
+            )
             reports.append(
                 VendorReport(
-                    tool=f"C/RTL co-simulation ({simulator['name'] if simulator else 'unknown'})",
+                    tool=f"C/RTL co-simulation ({simulator['name']})" if simulator else "C/RTL co-simulation",
                     tool_version=None,
                     stage="cosim",
                     design=design["design"] if design else None,
                     cycles=cycles_of(table, row),
                     state=language,
                     passed=passed,
-                    date=date["date"] if date else None,
+                    date=date["date"].strip().removesuffix(".") if date else None,
                     source=source,
                     notes=note,
                 )

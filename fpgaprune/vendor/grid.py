@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor.cells import NOTHING, parse_count
+from fpgaprune.vendor.cells import NOTHING, parse_count, shorten
 
 _BORDER = frozenset("+-=")
+_MOST_COLUMNS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,14 @@ class Table:
         if at is None:
             raise ReportError(
                 f"{self.where}: no column {' or '.join(map(repr, names))}; the table has "
-                f"{', '.join(repr(column) for column in self.columns if column)}"
+                f"{', '.join(shorten(column) for column in self.columns[:20] if column)}"
             )
         return at
 
     def count(self, row: Sequence[str], *names: str) -> int | None:
         """The whole number of `row` in that column; None where there is no such column or no figure in it."""
         at = self.index(*names)
-        return None if at is None else parse_count(row[at], f"{self.where}: {row[0].strip()!r}, {names[0]!r}")
+        return None if at is None else parse_count(row[at], f"{self.where}: {shorten(row[0])}, {names[0]!r}")
 
     def text(self, row: Sequence[str], *names: str) -> str | None:
         """The text of `row` in that column; None where there is none."""
@@ -73,6 +74,8 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
     borders = [at for at in range(start, end) if is_border(lines[at])]
     # The finest division decides: some tools do not divide the borders under a merged header.
     edges = max((_cuts(lines[at]) for at in (borders[1], *range(borders[0], borders[1]))), key=len)
+    if len(edges) > _MOST_COLUMNS:
+        raise ReportError(f"{where}: the table has {len(edges) - 1} columns; wanted the table of a vendor tool")
     columns = _columns(lines[borders[0] + 1 : borders[1]], edges)
     rows: list[tuple[str, ...]] = []
     for at in range(borders[1] + 1, end):

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.vendor.cells import shorten
 from fpgaprune.vendor.columns import usage_of
 from fpgaprune.vendor.grid import Table, iterate_tables
 from fpgaprune.vendor.hls_text import clock_of, header_fields
 from fpgaprune.vendor.report import SUMMARY, Cycles, ModuleRow, VendorReport
 
-_TITLE = re.compile(r"^== Synthesis Summary Report of '(?P<design>[^']+)'", re.MULTILINE)
+_TITLE = re.compile(r"^== Synthesis Summary Report of '(?P<design>[^'\n]+)'", re.MULTILINE)
 _NAME = "Modules & Loops"
 # A module's row begins with '+', a loop's with 'o'; '*' behind the name marks a dataflow region.
-_MODULE = re.compile(r"^(?P<indent>\s*)\+ (?P<name>\S+?)\*?\s*$")
+_MODULE = re.compile(r"\s*\+ (?P<name>\S+)\s*")
 
 
 def recognises_hls_summary(text: str) -> bool:
@@ -34,7 +35,7 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
     """
     title = _TITLE.search(text)
     design = title["design"] if title else ""
-    where = f"{source} (synthesis summary of {design!r})"
+    where = f"{source} (synthesis summary of {shorten(design)})"
     lines = text.splitlines()
     tables = [table for _, table in iterate_tables(lines, str(source), wraps=True)]
     clocks = next((table for table in tables if table.index("Clock") is not None and table.index("Target")), None)
@@ -43,9 +44,13 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
         raise ReportError(f"{where} has no table with a column 'Modules & Loops'; the report is cut off")
     if "HW Interfaces" not in text:
         raise ReportError(f"{where} has no section 'HW Interfaces'; the report is cut off; wanted the whole file")
-    rows = [(match, cells) for cells in modules.rows if (match := _MODULE.match(cells[modules.require(_NAME)]))]
-    if not rows or rows[0][0]["name"] != design:
-        raise ReportError(f"{where}: the table at {modules.where} does not begin with the row '+ {design}'")
+    rows = [
+        (match["name"].removesuffix("*"), cells)
+        for cells in modules.rows
+        if (match := _MODULE.fullmatch(cells[modules.require(_NAME)]))
+    ]
+    if not rows or rows[0][0] != design:
+        raise ReportError(f"{where}: the table at {modules.where} does not begin with the row of the design")
     fields = header_fields(lines)
     clock, estimated = clock_of(clocks) if clocks else (None, None)
     top = rows[0][1]
@@ -62,13 +67,9 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
             cycles=_cycles(modules, top),
             rows=tuple(
                 ModuleRow(
-                    match["name"],
-                    match["name"],
-                    usage_of(modules, cells),
-                    _cycles(modules, cells),
-                    modules.text(cells, "Pipelined"),
+                    name, name, usage_of(modules, cells), _cycles(modules, cells), modules.text(cells, "Pipelined")
                 )
-                for match, cells in rows[1:]
+                for name, cells in rows[1:]
             ),
             pipeline=modules.text(top, "Pipelined"),
             state=SUMMARY,

@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor.cells import parse_time_ns
+from fpgaprune.vendor.cells import parse_time_ns, shorten
 from fpgaprune.vendor.columns import DSP, FF, LUT, cycles_of, usage_of
 from fpgaprune.vendor.grid import Table, is_border, read_table, skip_table
 from fpgaprune.vendor.report import Cycles, ModuleRow, Usage, VendorReport
 
-_TITLE = re.compile(r"^== (?P<tool>\S+ HLS|HLS) Report for '(?P<design>[^']+)'", re.MULTILINE)
-_SECTION = re.compile(r"^== (?P<name>[^=].*?)\s*$")
-_HEADING = re.compile(r"^\s*(?P<level>[+*]) (?P<name>[A-Za-z][^:|]*?)\s*:")
-_FIELD = re.compile(r"^\s*\* (?P<name>[A-Z][A-Za-z ]+):\s*(?P<value>\S.*?)\s*$")
+_TITLE = re.compile(r"^== (?P<tool>\S{1,20} HLS|HLS) Report for '(?P<design>[^'\n]+)'", re.MULTILINE)
+_SECTION = re.compile(r"^== (?P<name>[^=].*)")
+_HEADING = re.compile(r"^\s*(?P<level>[+*]) (?P<name>[A-Za-z][^:|]*):")
+_FIELD = re.compile(r"^\s*\* (?P<name>[A-Z][A-Za-z ]+):(?P<value>.*)")
 # hls4ml prints reports one after the other and leaves out the end of this one.
 _COLLECTED = "SYNTHESIS REPORT:"
 _NEXT = re.compile(
@@ -57,8 +57,8 @@ def header_fields(lines: Sequence[str]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for line in lines:
         match = _FIELD.match(line)
-        if match:
-            fields.setdefault(match["name"], match["value"])
+        if match and match["value"].strip():
+            fields.setdefault(match["name"], match["value"].strip())
     return fields
 
 
@@ -73,7 +73,7 @@ def clock_of(table: Table) -> tuple[float | None, float | None]:
 
 
 def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool) -> VendorReport:
-    where = f"{source} ({title['tool']} report for {title['design']!r})"
+    where = f"{source} ({title['tool']} report for {shorten(title['design'])})"
     lines = text.splitlines()
     tables = _tables(lines, str(source))
     if not collected and not any(place[0] == "Interface" for place in tables):
@@ -125,12 +125,12 @@ def _tables(lines: Sequence[str], source: str) -> dict[Place, Table]:
                 at = skip_table(lines, at, source)
             continue
         if match := _SECTION.match(line):
-            section, plus, star = match["name"], "", ""
+            section, plus, star = match["name"].strip(), "", ""
         elif match := _HEADING.match(line):
             if match["level"] == "+":
-                plus, star = match["name"].split(" (")[0], ""
+                plus, star = match["name"].split(" (")[0].strip(), ""
             else:
-                star = match["name"]
+                star = match["name"].strip()
         at += 1
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor.cells import parse_count, parse_number
+from fpgaprune.vendor.cells import parse_count, parse_number, parse_range, shorten
 from fpgaprune.vendor.columns import BRAM18, DSP, FF, LUT, URAM
 from fpgaprune.vendor.report import Cycles, ModuleRow, Usage, VendorReport
 
@@ -35,7 +35,7 @@ def parse_hls_xml(text: str, source: Path) -> tuple[VendorReport, ...]:
     except ET.ParseError as error:
         raise ReportError(f"{source} is no whole XML ({error}); the report is cut off; wanted the whole file") from None
     if root.tag != "profile":
-        raise ReportError(f"{source} has the root element {root.tag!r}; wanted 'profile'")
+        raise ReportError(f"{source} has the root element {shorten(root.tag)}; wanted 'profile'")
     file = _Node(root, str(source))
     resources = file.child("AreaEstimates/Resources")
     return (
@@ -80,6 +80,10 @@ class _Node:
         text = next((text for path in paths if (text := self.text(path)) is not None), None)
         return None if text is None else parse_count(text, f"{self.where}, <{paths[0]}>")
 
+    def range(self, path: str) -> tuple[int | None, int | None]:
+        text = self.text(path)
+        return (None, None) if text is None else parse_range(text, f"{self.where}, <{path}>")
+
     def number(self, path: str) -> float | None:
         text = self.text(path)
         return None if text is None else parse_number(text, f"{self.where}, <{path}>")
@@ -96,12 +100,12 @@ def _usage(node: _Node) -> Usage:
 
 
 def _cycles(node: _Node) -> Cycles:
-    return Cycles(
-        latency_min=node.count("Best-caseLatency"),
-        latency_max=node.count("Worst-caseLatency"),
-        interval_min=node.count("Interval-min", "PipelineInitiationInterval"),
-        interval_max=node.count("Interval-max", "PipelineInitiationInterval"),
-    )
+    """The file's head has the interval in two elements, each module in one, as `2` or as `2 ~ 53`."""
+    if node.has("Interval-min"):
+        low, high = node.count("Interval-min"), node.count("Interval-max")
+    else:
+        low, high = node.range("PipelineInitiationInterval")
+    return Cycles(node.count("Best-caseLatency"), node.count("Worst-caseLatency"), low, high)
 
 
 def _rows(file: _Node) -> tuple[ModuleRow, ...]:

@@ -80,12 +80,20 @@ def match_layers(
     for name, kind in layers:
         families.setdefault(_FAMILY_OF_KIND.get(kind, ""), []).append(name)
     for family, names in families.items():
+        if _mixes_scales(names):
+            continue
         ordered = _in_order(_rows_of(family, families, known))
         if ordered is not None and len(ordered) == len(names):
             for name, row in zip(names, ordered, strict=True):
                 if name not in (given or {}):
                     found.setdefault(name, row)
     return found
+
+
+def _mixes_scales(names: Sequence[str]) -> bool:
+    """Whether hls4ml made some of the layers itself: it numbers `fc1_alpha`, the scale of `fc1`, after all others."""
+    made = [name.endswith("_alpha") for name in names]
+    return any(made) and not all(made)
 
 
 def _rows_of(family: str, families: Mapping[str, list[str]], rows: Sequence[ModuleRow]) -> list[ModuleRow]:

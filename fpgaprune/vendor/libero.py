@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor.cells import parse_count, parse_time_ns
+from fpgaprune.vendor.cells import parse_count, parse_time_ns, shorten
 from fpgaprune.vendor.grid import Table, iterate_tables
-from fpgaprune.vendor.report import Cycles, ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.report import Usage, VendorReport
+from fpgaprune.vendor.smarthls_simulation import parse_simulation
 
-_SECTION = re.compile(r"^====== \d+\. (?P<name>.*?) ======\s*$", re.MULTILINE)
-_STATUS = re.compile(r"SW/HW co-simulation:\s*(?P<status>\S+)")
+# `====== 3. Resource Usage ======`, and with `of HLS-generated IP Core (top-level module: <name>)` since 2022.
+_TITLE = re.compile(r"^[ \t]{0,8}====== \d{1,2}\. (?P<title>[^=\n]{1,300}) ======", re.MULTILINE)
+_TOP = re.compile(r"\(top-level module: (?P<name>[^()\n]{1,200})\)")
+_DEVICE = re.compile(r"^Device: (?P<part>.*)", re.MULTILINE)
+_SIMULATION = ("Simulation Result", "Simulation Cycle Latency")
+_TIMING = "Timing Result"
+_RESOURCES = "Resource Usage"
 _WANTED = "wanted hls_output/reports/summary.results.rpt as SmartHLS wrote it"
 # The interface logic of RAMs and math blocks is printed apart, as `488 + 72`; both take fabric.
 _LUT = ("Fabric + Interface 4LUT", "4LUT")
@@ -21,9 +28,17 @@ _DSP = ("Math", "MACC", "Math Block")
 _OTHER = {"lsram": ("LSRAM",), "usram": ("uSRAM",)}
 
 
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """One section: its top-level module, and its text behind as many empty lines as stand before it in the file."""
+
+    top: str | None
+    text: str
+
+
 def recognises_libero(text: str) -> bool:
     """Whether `text` is such a report."""
-    return any(match["name"] == "Resource Usage" for match in _SECTION.finditer(text))
+    return any(match["title"].startswith((_TIMING, _RESOURCES)) for match in _TITLE.finditer(text))
 
 
 def parse_libero(text: str, source: Path) -> tuple[VendorReport, ...]:
@@ -35,37 +50,53 @@ def parse_libero(text: str, source: Path) -> tuple[VendorReport, ...]:
     Raises:
         ReportError: a section is missing or cut off, or neither simulation nor synthesis was run.
     """
-    sections = {match["name"]: match.end() for match in _SECTION.finditer(text)}
-    bodies = {name: _body(text, start, sections) for name, start in sections.items()}
-    usage, timing = _table(bodies, "Resource Usage", source), _table(bodies, "Timing Result", source)
+    sections = _sections(text)
+    for name in (_TIMING, _RESOURCES):
+        if name not in sections:
+            raise ReportError(f"{source} has no section {name!r}; the report is cut off; {_WANTED}")
+    usage, timing = (_table(sections[name], name, source) for name in (_RESOURCES, _TIMING))
+    device = _DEVICE.search(text)
     reports = []
     if usage is not None:
-        reports.append(_resources(usage, timing, source))
-    for name in ("Simulation Result", "Simulation Cycle Latency"):
-        table = _table(bodies, name, source) if name in bodies else None
-        if table is not None and table.rows:
-            reports.append(_simulation(table, bodies[name], source))
+        top = sections[_RESOURCES].top
+        reports.append(_resources(usage, timing, top, device["part"].strip() if device else None, source))
+    simulated = next((sections[name] for name in _SIMULATION if name in sections), None)
+    if simulated is not None:
+        table = _first_table(simulated, source)
+        simulation = parse_simulation(simulated.text, table, sections[_RESOURCES].top, source)
+        reports += [] if simulation is None else [simulation]
     if not reports:
         raise ReportError(f"{source} states neither resources nor a simulation: neither was run; {_WANTED}")
     return tuple(reports)
 
 
-def _body(text: str, start: int, sections: Mapping[str, int]) -> str:
-    following = min((end for end in sections.values() if end > start), default=len(text))
-    return text[start:following]
+def _sections(text: str) -> dict[str, _Section]:
+    """Sections by the begin of their titles, which is the same in every release."""
+    titles = list(_TITLE.finditer(text))
+    ends = [title.start() for title in titles[1:]] + [len(text)]
+    found: dict[str, _Section] = {}
+    for title, end in zip(titles, ends, strict=True):
+        name = title["title"].split(" of HLS-generated")[0].strip()
+        top = _TOP.search(title["title"])
+        # Leading empty lines keep the line numbers of messages those of the file.
+        body = "\n" * text.count("\n", 0, title.end()) + text[title.end() : end]
+        found.setdefault(name, _Section(top["name"] if top else None, body))
+    return found
 
 
-def _table(bodies: Mapping[str, str], name: str, source: Path) -> Table | None:
+def _first_table(section: _Section, source: Path) -> Table | None:
+    return next((table for _, table in iterate_tables(section.text.splitlines(), str(source))), None)
+
+
+def _table(section: _Section, name: str, source: Path) -> Table | None:
     """The section's table; None where the section says that its step was not run."""
-    if name not in bodies:
-        raise ReportError(f"{source} has no section {name!r}; the report is cut off; {_WANTED}")
-    tables = [table for _, table in iterate_tables(bodies[name].splitlines(), f"{source}, {name}")]
-    if not tables and "N/A" not in bodies[name] and "Latency" not in name:
+    table = _first_table(section, source)
+    if table is None and "N/A" not in section.text:
         raise ReportError(f"{source}: section {name!r} has neither a table nor 'N/A'; the report is cut off; {_WANTED}")
-    return tables[0] if tables else None
+    return table
 
 
-def _resources(usage: Table, timing: Table | None, source: Path) -> VendorReport:
+def _resources(usage: Table, timing: Table | None, top: str | None, part: str | None, source: Path) -> VendorReport:
     used = {_bare(row[usage.require("Resource Type")]): row[usage.require("Used")] for row in usage.rows}
 
     def count(names: Sequence[str]) -> int | None:
@@ -81,6 +112,8 @@ def _resources(usage: Table, timing: Table | None, source: Path) -> VendorReport
         tool="Libero",
         tool_version=None,
         stage="synth" if clock is None else "route",
+        design=top,
+        part=part,
         clock_ns=_time(timing, clock, "Target Period", place),
         est_clock_ns=_time(timing, clock, "Period", place),
         slack_ns=_time(timing, clock, "Worst Slack", place),
@@ -90,36 +123,6 @@ def _resources(usage: Table, timing: Table | None, source: Path) -> VendorReport
     )
 
 
-def _simulation(table: Table, body: str, source: Path) -> VendorReport:
-    """Cycles of the first top-level function; the others are rows."""
-    rows = tuple(
-        ModuleRow(row[table.require("Top-Level Name")].strip(), cycles=_cycles(table, row)) for row in table.rows
-    )
-    status = _STATUS.search(body)
-    return VendorReport(
-        tool="SmartHLS co-simulation",
-        tool_version=None,
-        stage="cosim",
-        design=rows[0].name,
-        cycles=rows[0].cycles,
-        rows=rows[1:],
-        passed=None if status is None else status["status"].startswith("PASS"),
-        source=source,
-    )
-
-
-def _cycles(table: Table, row: Sequence[str]) -> Cycles:
-    found: list[int | None] = []
-    for name in ("Call Latency (min/max/avg)", "Call II (min/max/avg)"):
-        text = row[table.require(name)].strip()
-        parts = [part.strip() for part in text.split("/")]
-        if text.upper().startswith("N/A") or len(parts) != 3:
-            found += [None, None]
-        else:
-            found += [parse_count(part, f"{table.where}: {name!r}") for part in parts[:2]]
-    return Cycles(*found)
-
-
 def _time(table: Table | None, row: Sequence[str] | None, name: str, place: str) -> float | None:
     if table is None or row is None:
         return None
@@ -127,9 +130,14 @@ def _time(table: Table | None, row: Sequence[str] | None, name: str, place: str)
 
 
 def _sum(text: str, where: str) -> int | None:
-    counts = [parse_count(part, where) for part in text.split("+")]
+    """The sum of `153 + 216`, or of `153 + 216 = 369`, where the printed sum is checked."""
+    terms, equals, printed = text.partition("=")
+    counts = [parse_count(term, where) for term in terms.split("+")]
     known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    total = sum(known) if len(known) == len(counts) else None
+    if equals and parse_count(printed, where) != total:
+        raise ReportError(f"{where} holds {shorten(text)}, which does not add up; {_WANTED}")
+    return total
 
 
 def _bare(name: str) -> str:

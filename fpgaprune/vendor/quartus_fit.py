@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor.cells import parse_count
+from fpgaprune.vendor.cells import parse_count, shorten
 from fpgaprune.vendor.grid import Table, is_border
 from fpgaprune.vendor.report import ModuleRow, Usage, VendorReport
 
-_STATUS = re.compile(r"^\W*Fitter Status\s*[;:]\s*(?P<status>.*?)\s*;?\s*$", re.MULTILINE)
-_PAIR = re.compile(r"^(?P<name>[A-Z][^:]*?) : (?P<value>.*?)\s*$")
-_ENTRY = re.compile(r"^\s*\d+\. (?P<name>\S.*?)\s*$")
-_OWN = re.compile(r"\s*\([\d.,]+\)\s*$")
+_STATUS = re.compile(r"^;? {0,4}Fitter Status {0,60}[;:]", re.MULTILINE)
+_ENTRY = re.compile(r"\s*\d{1,4}\. (?P<name>\S.*)")
 _SUMMARY = "Fitter Summary"
 _ENTITIES = "Fitter Resource Utilization by Entity"
 _OTHER = {
@@ -25,7 +23,11 @@ _OTHER = {
     "multiplier_9bit": ("Embedded Multiplier 9-bit elements",),
 }
 _DSP = ("Total DSP Blocks",)
-# Families without ALMs, as Cyclone IV, count four-input functions.
+# What stands behind the figures in every family.
+_LAST = ("Total PLLs", "UFM blocks")
+# Standard and Lite editions, Pro, families without ALMs.
+_FF = ("Total registers", "Total dedicated logic registers", "Dedicated logic registers")
+# Families without ALMs, as MAX 10 and Cyclone IV, count four-input functions; the line is indented.
 _LUT = ("Total combinational functions",)
 
 
@@ -51,21 +53,28 @@ def parse_quartus_fit(text: str, source: Path) -> tuple[VendorReport, ...]:
         table = _table(lines, _SUMMARY, source, headed=False)
         values = {row[0].strip(): row[1].strip() for row in table.rows}
     else:
-        values = {match["name"].strip(): match["value"] for line in lines if (match := _PAIR.match(line))}
+        # Without its end of line the last one may have lost digits; it never holds a figure that is wanted.
+        whole = lines if text.endswith("\n") else lines[:-1]
+        pairs = (line.partition(" : ") for line in whole)
+        values = {name.strip(): value.strip() for name, colon, value in pairs if colon}
+        if not any(name in values for name in _LAST):
+            raise ReportError(f"{source} has no line {' or '.join(map(repr, _LAST))}; the report is cut off")
     status = values.get("Fitter Status", "")
     if not status.startswith("Successful"):
-        raise ReportError(f"{source}: fitter status {status!r}; wanted 'Successful': a failed fit has no figures")
+        raise ReportError(
+            f"{source}: fitter status {shorten(status)}; wanted 'Successful': a failed fit has no figures"
+        )
 
     def count(names: Sequence[str]) -> int | None:
         name = next((name for name in names if name in values), None)
         return None if name is None else parse_count(values[name], f"{source}: {name!r}")
 
-    registers = count(("Total registers", "Dedicated logic registers"))
+    registers = count(_FF)
     other = {name: value for name, names in _OTHER.items() if (value := count(names)) is not None}
     if registers is None or not other.keys() & {"alm", "logic_element"}:
         raise ReportError(
-            f"{source}: the fitter summary lacks 'Total registers' or 'Logic utilization (in ALMs)'; the report is "
-            f"cut off or of an unknown form"
+            f"{source}: the fitter summary lacks {_FF[0]!r}, or a count of ALMs or logic elements; the report is cut "
+            f"off or of an unknown form"
         )
     rows = _entities(_table(lines, _ENTITIES, source)) if full and _has(lines, _ENTITIES) else ()
     version = next((value for name, value in values.items() if name.endswith("Version")), "")
@@ -120,7 +129,7 @@ def _entities(table: Table) -> tuple[ModuleRow, ...]:
         at = table.index(*names)
         if at is None:
             return None
-        return parse_count(_OWN.sub("", row[at]), f"{table.where}: {row[0].strip()!r}, {names[0]!r}")
+        return parse_count(row[at].partition("(")[0], f"{table.where}: {shorten(row[0])}, {names[0]!r}")
 
     return tuple(
         ModuleRow(
@@ -129,7 +138,8 @@ def _entities(table: Table) -> tuple[ModuleRow, ...]:
             Usage(
                 lut=count(row, "Combinational ALUTs"),
                 ff=count(row, "Dedicated Logic Registers"),
-                dsp=count(row, "DSP Blocks", "DSP Elements"),
+                # In Pro the column says how the fitter counts.
+                dsp=count(row, "DSP Blocks", "DSP Blocks needed [=A-B]", "DSP Elements"),
             ),
         )
         for row in table.rows
@@ -143,10 +153,11 @@ def _check_end(lines: Sequence[str], source: Path) -> None:
         raise ReportError(f"{source} has no table of contents; the report is cut off; wanted the whole .fit.rpt")
     entries, after = [], start + 2
     while after < len(lines) and lines[after].strip():
-        match = _ENTRY.match(lines[after])
-        if match:
-            entries.append(match["name"])
+        if match := _ENTRY.match(lines[after]):
+            entries.append(match["name"].strip())
         after += 1
     last = entries[-1] if entries else "any section"
     if not any(line.strip(" ;") == last for line in lines[after:]):
-        raise ReportError(f"{source} lacks {last!r} of its table of contents; the report is cut off; wanted all of it")
+        raise ReportError(
+            f"{source} lacks {shorten(last)} of its table of contents; the report is cut off; wanted all of it"
+        )

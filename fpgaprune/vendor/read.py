@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from fpgaprune.errors import NoReportError, ReportError
 from fpgaprune.vendor.catapult import parse_catapult, recognises_catapult
@@ -12,10 +14,11 @@ from fpgaprune.vendor.cosim import parse_cosim, recognises_cosim
 from fpgaprune.vendor.hls_summary import parse_hls_summary, recognises_hls_summary
 from fpgaprune.vendor.hls_text import parse_hls_text, recognises_hls_text
 from fpgaprune.vendor.hls_xml import parse_hls_xml, recognises_hls_xml
+from fpgaprune.vendor.intel import parse_intel, recognises_intel
 from fpgaprune.vendor.libero import parse_libero, recognises_libero
 from fpgaprune.vendor.quartus_fit import parse_quartus_fit, recognises_quartus_fit
-from fpgaprune.vendor.quartus_hls import parse_quartus_hls, recognises_quartus_hls
 from fpgaprune.vendor.report import STAGES, VendorReport
+from fpgaprune.vendor.vivado_accelerator import parse_vivado_accelerator, recognises_vivado_accelerator
 from fpgaprune.vendor.vivado_timing import parse_vivado_timing, recognises_vivado_timing
 from fpgaprune.vendor.vivado_utilization import parse_vivado_utilization, recognises_vivado_utilization
 
@@ -27,9 +30,10 @@ KINDS: tuple[Kind, ...] = (
     ("csynth.xml of Vivado HLS or Vitis HLS", recognises_hls_xml, parse_hls_xml),
     ("cosim.rpt of Vivado HLS or Vitis HLS", recognises_cosim, parse_cosim),
     ("report_utilization of Vivado", recognises_vivado_utilization, parse_vivado_utilization),
+    ("report_accelerator_utilization of Vivado", recognises_vivado_accelerator, parse_vivado_accelerator),
     ("report_timing_summary of Vivado", recognises_vivado_timing, parse_vivado_timing),
     (".fit.rpt or .fit.summary of Quartus", recognises_quartus_fit, parse_quartus_fit),
-    ("report_data.js or quartus_data.js of the Intel HLS compiler", recognises_quartus_hls, parse_quartus_hls),
+    ("report_data.js, quartus_data.js or their JSON of Intel's HLS compilers", recognises_intel, parse_intel),
     ("rtl.rpt or cycle.rpt of Catapult", recognises_catapult, parse_catapult),
     ("summary.results.rpt of SmartHLS and Libero", recognises_libero, parse_libero),
 )
@@ -38,6 +42,38 @@ KINDS: tuple[Kind, ...] = (
 _ENDINGS = (".rpt", ".xml", ".summary", ".js", ".json", ".ndjson")
 _SKIPPED = frozenset({".autopilot", ".git", ".Xil", ".lock", "firmware", "tb_data", "incremental_db", "db", "qdb"})
 _LARGEST_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A report that could not be read.
+
+    Attributes:
+        path: of the file. reason: the message of the error, in one line.
+    """
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        """The reason, with the path where it does not hold it already."""
+        return self.reason if str(self.path) in self.reason else f"{self.path}: {self.reason}"
+
+
+class Reports(tuple[VendorReport, ...]):
+    """The reports of a folder, ordered by stage and then by path, and what could not be read there.
+
+    Attributes:
+        unread: the files that are reports but cannot be read, each with its reason.
+    """
+
+    unread: tuple[Unread, ...]
+
+    def __new__(cls, reports: Iterable[VendorReport] = (), unread: Iterable[Unread] = ()) -> Self:
+        """Both as tuples, the reports in the order of the stages."""
+        made = super().__new__(cls, _ordered(tuple(reports)))
+        made.unread = tuple(unread)
+        return made
 
 
 def read_report(path: str | os.PathLike[str]) -> VendorReport:
@@ -52,28 +88,45 @@ def read_report(path: str | os.PathLike[str]) -> VendorReport:
     return _read(Path(path))[0]
 
 
-def read_reports(folder: str | os.PathLike[str]) -> tuple[VendorReport, ...]:
-    """Every report below `folder`, or in it where it is a file, ordered by stage and then by path.
+def read_reports(folder: str | os.PathLike[str]) -> Reports:
+    """Every report below `folder`, or in it where it is a file; `unread` names those that cannot be read, and why.
 
     A file of an unknown kind is passed over.
 
     Raises:
         NoReportError: it holds no report.
-        ReportError: there is no such folder, or a report is cut off.
+        ReportError: there is no such folder, or no report of it can be read.
+    """
+    found = find_reports(folder)
+    if not found and found.unread:
+        reasons = "; ".join(map(str, found.unread))
+        raise ReportError(f"none of {len(found.unread)} reports below {folder} can be read: {reasons}")
+    if not found:
+        raise NoReportError(f"no report below {folder}; wanted one of: {'; '.join(name for name, _, _ in KINDS)}")
+    return found
+
+
+def find_reports(folder: str | os.PathLike[str]) -> Reports:
+    """The same; it may be empty, where there is no report or none can be read.
+
+    Raises:
+        ReportError: there is no such folder, or it is a file that is no report or cannot be read.
     """
     root = Path(folder)
     if root.is_file():
-        return _ordered(_read(root))
+        return Reports(_read(root))
     if not root.is_dir():
         raise ReportError(f"{root} is neither a folder nor a file; wanted the project folder of a vendor tool")
     reports: list[VendorReport] = []
+    unread: list[Unread] = []
     for path in _candidates(root):
-        text = _text(path)
-        if any(recognises(text) for _, recognises, _ in KINDS):
-            reports += parse_reports(text, path)
-    if not reports:
-        raise NoReportError(f"no report below {root}; wanted one of: {'; '.join(name for name, _, _ in KINDS)}")
-    return _ordered(tuple(reports))
+        try:
+            text = _text(path)
+            if any(recognises(text) for _, recognises, _ in KINDS):
+                reports += parse_reports(text, path)
+        except ReportError as error:
+            unread.append(Unread(path, str(error)))
+    return Reports(reports, unread)
 
 
 def parse_reports(text: str, source: str | os.PathLike[str]) -> tuple[VendorReport, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 STAGES = ("csynth", "synth", "route", "cosim", "synth(open)", "route(ecp5)")
 RESOURCES = ("lut", "ff", "dsp", "bram18", "uram")
 SUMMARY = "summary"
+PLATFORM = "platform"
 CYCLES = ("latency_min", "latency_max", "interval_min", "interval_max")
 
 
@@ -93,7 +94,8 @@ class VendorReport:
         slack_ns: worst setup slack, negative where timing is not met.
         total: resources of the whole design. cycles: latency and interval of the whole design.
         rows: one for each instance that the report lists.
-        breakdown: parts of `total` by the report's own classes, as `FIFO`.
+        breakdown: parts of `total` by the report's own classes, as `FIFO`; under `PLATFORM` what a board's platform
+            takes around the kernels, which is no part of `total`.
         other: counts without a common unit, under the vendor's name, as `alm`, `m20k`, `carry8`.
         pipeline: how the top is pipelined, in the tool's word. state: of the netlist, as
             `Synthesized`; of a simulation its language; `SUMMARY` for a report that leaves out zeros.

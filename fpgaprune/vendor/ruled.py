@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fpgaprune.errors import ReportError
+from fpgaprune.vendor.cells import shorten
 
-_RULE = re.compile(r"\s*-+(\s+-+)+\s*")
+# No report has a table of more than a hundred columns.
+_RULE = re.compile(r"\s*-+(\s+-+){1,99}\s*")
 _RUN = re.compile(r"-+")
 _WORDS = re.compile(r"\S+(?: \S+)*")
 
@@ -33,7 +35,9 @@ class RuledTable:
             ReportError: the table has no such column.
         """
         if name not in self.columns:
-            raise ReportError(f"{self.where}: no column {name!r}; the table has {', '.join(map(repr, self.columns))}")
+            raise ReportError(
+                f"{self.where}: no column {name!r}; the table has {', '.join(map(shorten, self.columns[:20]))}"
+            )
         return row.get(name)
 
 
@@ -50,20 +54,22 @@ def read_fixed(lines: Sequence[str], rule: int, source: str) -> RuledTable:
     Raises:
         ReportError: a row has text between two columns.
     """
-    spans = [match.span() for match in _RUN.finditer(lines[rule])]
-    header = lines[rule - 1] if rule else ""
-    columns = tuple(header[a:b].strip() for a, b in _open_ended(spans))
+    columns, spans = _columns(lines, rule), _spans(lines, rule)
     rows = []
     for number in range(rule + 1, len(lines)):
-        line = lines[number].rstrip()
-        if not line.strip():
+        if not lines[number].strip():
             break
-        gaps = [line[a:b] for (_, a), (b, _) in itertools.pairwise(spans)]
-        if any(gap.strip() for gap in gaps):
-            raise ReportError(f"{source}, line {number + 1}: text crosses from one column into the next: {line!r}")
-        cells = (line[a:b].strip() for a, b in _open_ended(spans))
-        rows.append({name: cell for name, cell in zip(columns, cells, strict=True) if cell})
+        rows.append(_cut(lines[number], columns, spans, f"{source}, line {number + 1}"))
     return RuledTable(f"{source}, line {rule}", columns, tuple(rows))
+
+
+def read_fixed_row(lines: Sequence[str], rule: int, number: int, source: str) -> dict[str, str]:
+    """The cells of `lines[number]` by column, of the table that `lines[rule]` divides; empty cells are left out.
+
+    Raises:
+        ReportError: the line has text between two columns.
+    """
+    return _cut(lines[number], _columns(lines, rule), _spans(lines, rule), f"{source}, line {number + 1}")
 
 
 def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
@@ -72,7 +78,7 @@ def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
     Cells are parted by two spaces or more; each belongs to the column whose dashes it overlaps most or is nearest to.
     The table ends at the first empty line.
     """
-    spans = [match.span() for match in _RUN.finditer(lines[rule])]
+    spans = _spans(lines, rule)
     columns = [""] * len(spans)
     for match in _WORDS.finditer(lines[rule - 1] if rule else ""):
         columns[_nearest(match.span(), spans)] = match[0]
@@ -85,6 +91,23 @@ def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
             row.setdefault(columns[_nearest(match.span(), spans)], match[0])
         rows.append(row)
     return RuledTable(f"{source}, line {rule}", tuple(columns), tuple(rows))
+
+
+def _spans(lines: Sequence[str], rule: int) -> list[tuple[int, int]]:
+    return [match.span() for match in _RUN.finditer(lines[rule])]
+
+
+def _columns(lines: Sequence[str], rule: int) -> tuple[str, ...]:
+    header = lines[rule - 1] if rule else ""
+    return tuple(header[a:b].strip() for a, b in _open_ended(_spans(lines, rule)))
+
+
+def _cut(line: str, columns: Sequence[str], spans: Sequence[tuple[int, int]], where: str) -> dict[str, str]:
+    gaps = [line[a:b] for (_, a), (b, _) in itertools.pairwise(spans)]
+    if any(gap.strip() for gap in gaps):
+        raise ReportError(f"{where}: text crosses from one column into the next: {shorten(line)}; wanted a whole table")
+    cells = (line[a:b].strip() for a, b in _open_ended(spans))
+    return {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
 
 
 def _open_ended(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int | None]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_FIELD = re.compile(r"^\|\s*(?P<name>[A-Z][A-Za-z ]+?)\s*:\s*(?P<value>\S.*?)\s*$")
-_VERSION = re.compile(r"Vivado v\.?\s*(?P<version>\S+)")
+_FIELD = re.compile(r"^\| {0,4}(?P<name>[A-Z][A-Za-z ]{1,40}):(?P<value>.*)")
+_VERSION = re.compile(r"Vivado v\.? ?(?P<version>\S{1,40})")
 # The state after synth_design (and opt_design, still without a site for any cell) is `synth`. From placement on the
 # cells have sites: Vivado's own run writes its final utilization then.
 _STAGES = {
@@ -45,8 +45,8 @@ def read_vivado_head(text: str) -> VivadoHead | None:
     fields: dict[str, str] = {}
     for line in text.splitlines()[:40]:
         match = _FIELD.match(line)
-        if match:
-            fields.setdefault(match["name"], match["value"])
+        if match and match["value"].strip():
+            fields.setdefault(match["name"].strip(), match["value"].strip())
     version = _VERSION.search(fields.get("Tool Version", ""))
     if version is None:
         return None
@@ -56,5 +56,5 @@ def read_vivado_head(text: str) -> VivadoHead | None:
         design=fields.get("Design"),
         part=fields.get("Device"),
         date=fields.get("Date"),
-        state=fields.get("Design State"),
+        state=fields["Design State"][:80] if "Design State" in fields else None,
     )

@@ -13,7 +13,8 @@ from fpgaprune.vendor.ruled import RuledTable, is_rule, read_floating
 from fpgaprune.vendor.vivado_head import VivadoHead, read_vivado_head
 
 _KIND = "a report of Vivado's report_timing_summary"
-_SECTION = re.compile(r"^\| (?P<name>[A-Z][A-Za-z ]+?)\s*$")
+_UNCONSTRAINED = "There are no user specified timing constraints."
+_SECTION = re.compile(r"\| (?P<name>[A-Z][A-Za-z ]+)")
 
 
 def recognises_vivado_timing(text: str) -> bool:
@@ -27,6 +28,8 @@ def recognises_vivado_timing(text: str) -> bool:
 def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`: `est_clock_ns` is the period of the clock with the worst slack, less that slack.
 
+    Without a timing constraint Vivado prints a slack of `inf` and no clock: all three are None, as a note says.
+
     Raises:
         ReportError: it is cut off, or is of a placed design whose nets have estimated delays: neither `synth` nor
             `route`.
@@ -38,18 +41,18 @@ def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
     tables = _sections(text.splitlines(), str(source))
     summary = tables.get("Design Timing Summary")
     clocks = tables.get("Clock Summary")
-    if summary is None or not summary.rows or clocks is None or "| Inter Clock Table" not in text:
+    free = _UNCONSTRAINED in text
+    if summary is None or not summary.rows or not (clocks or free) or "| Inter Clock Table" not in text:
         missing = [name for name in ("Design Timing Summary", "Clock Summary", "Inter Clock Table") if name not in text]
         raise ReportError(
             f"{source} has no whole table {(missing or ['Design Timing Summary'])[0]!r}; the report is cut off or not "
             f"{_KIND}"
         )
     slack = _number(summary, summary.rows[0], "WNS(ns)")
-    clock = _worst_clock(tables.get("Intra Clock Table"), clocks)
     period = None
-    for row in clocks.rows:
-        if row.get("Clock") == clock:
-            period = _number(clocks, row, "Period(ns)")
+    if clocks is not None:
+        clock = _worst_clock(tables.get("Intra Clock Table"), clocks)
+        period = next((_number(clocks, row, "Period(ns)") for row in clocks.rows if row.get("Clock") == clock), None)
     return (
         VendorReport(
             tool="Vivado",
@@ -63,6 +66,7 @@ def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
             state=head.state,
             date=head.date,
             source=source,
+            notes=("the design has no timing constraint, so the report states no slack and no period",) if free else (),
         ),
     )
 
@@ -89,8 +93,8 @@ def _sections(lines: Sequence[str], source: str) -> dict[str, RuledTable]:
     tables: dict[str, RuledTable] = {}
     name = None
     for number, line in enumerate(lines):
-        if match := _SECTION.match(line):
-            name = match["name"]
+        if match := _SECTION.fullmatch(line.rstrip()):
+            name = match["name"].strip()
         elif name is not None and name not in tables and is_rule(line) and number:
             tables[name] = read_floating(lines, number, source)
     return tables
@@ -110,4 +114,4 @@ def _worst_clock(table: RuledTable | None, clocks: RuledTable) -> str | None:
 
 def _number(table: RuledTable, row: dict[str, str], name: str) -> float | None:
     text = table.get(row, name)
-    return None if text is None else parse_number(text, f"{table.where}: {name!r}")
+    return None if text in (None, "inf") else parse_number(text, f"{table.where}: {name!r}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor.cells import parse_number
+from fpgaprune.vendor.cells import parse_number, shorten
 from fpgaprune.vendor.grid import Table, iterate_tables
 from fpgaprune.vendor.report import ModuleRow, Usage, VendorReport
 from fpgaprune.vendor.vivado_head import VivadoHead, read_vivado_head
@@ -28,7 +28,7 @@ _OTHER = {
     "carry8": ("CARRY8",),
     "lookahead8": ("LOOKAHEAD8",),
 }
-_CONTENTS = re.compile(r"^(?P<number>\d+(\.\d+)*)\.? (?P<name>\S.*?)\s*$")
+_CONTENTS = re.compile(r"\d{1,3}(\.\d{1,3}){0,4}\.? \S.*")
 _KIND = "a report of Vivado's report_utilization"
 
 
@@ -37,7 +37,8 @@ def recognises_vivado_utilization(text: str) -> bool:
     head = read_vivado_head(text)
     if head is None:
         return False
-    return "report_utilization" in (head.command or "") or "Utilization Design Information" in text
+    # A title alone would also be that of report_accelerator_utilization.
+    return "report_utilization" in (head.command or "") or "\nUtilization Design Information" in text
 
 
 def parse_vivado_utilization(text: str, source: Path) -> tuple[VendorReport, ...]:
@@ -106,7 +107,7 @@ def _flat(tables: Sequence[Table], source: Path) -> tuple[Usage, dict[str, int]]
         for row in table.rows:
             name = row[table.require("Site Type")].strip().rstrip("*")
             if name not in used:
-                used[name] = parse_number(row[at], f"{table.where}: {name!r}, 'Used'")
+                used[name] = parse_number(row[at], f"{table.where}: {shorten(name)}, 'Used'")
 
     def first(names: Sequence[str]) -> int | None:
         value = next((used[name] for name in names if used.get(name) is not None), None)
@@ -173,5 +174,5 @@ def _check_contents(lines: Sequence[str], source: Path) -> None:
     present = {line.strip() for line in lines[at:]}
     missing = [name for name in names if name not in present]
     if missing or not names:
-        first = repr(missing[0]) if missing else "any section"
+        first = shorten(missing[0]) if missing else "any section"
         raise ReportError(f"{source} lacks {first} of its table of contents; the report is cut off; wanted all of it")

@@ -1,21 +1,16 @@
 """Reports that must be refused: cut off anywhere, of another kind, or with something else in a figure's place."""
 
-import importlib.util
 import itertools
+import json
 import string
-from pathlib import Path
+import time
 
 import numpy as np
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor import parse_reports, read_report
-
-_SPEC = importlib.util.spec_from_file_location(
-    "vendor_texts", Path(__file__).parents[1] / "unit" / "vendor" / "texts.py"
-)
-texts = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(texts)
+from fpgaprune.vendor import find_reports, parse_reports, read_report, read_reports
+from tests.unit.vendor import texts, texts_catapult, texts_intel_hls, texts_quartus, texts_smarthls
 
 ROWS = [
     ["Slice LUTs*", "4000", "0", "9000", "1"],
@@ -32,11 +27,19 @@ WHOLE = {
     "utilization": texts.utilization(ROWS),
     "hierarchy": texts.hierarchy(),
     "timing": texts.timing(),
-    "fit.rpt": texts.fit_rpt(),
-    "report_data.js": texts.report_data(),
-    "quartus_data.js": texts.quartus_data(),
-    "catapult": texts.catapult(),
-    "libero": texts.libero(),
+    "accelerator": texts.accelerator(),
+    "unconstrained timing": texts.timing(constrained=False),
+    "fit.rpt": texts_quartus.fit_rpt(),
+    "fit.summary": texts_quartus.fit_summary(),
+    "fit.summary of MAX 10": texts_quartus.fit_summary(texts_quartus.MAX10_VALUES),
+    "report_data.js": texts_intel_hls.report_data(),
+    "report_data.js of i++": texts_intel_hls.ipp_report_data(),
+    "quartus_data.js": texts_intel_hls.quartus_data(),
+    "quartus.json of i++": texts_intel_hls.fit(named=True),
+    "summary.ndjson": texts_intel_hls.summary_lines(),
+    "cycle.rpt": texts_catapult.cycle_rpt(),
+    "rtl.rpt": texts_catapult.rtl_rpt(),
+    "SmartHLS": texts_smarthls.summary_results(),
 }
 
 
@@ -75,7 +78,9 @@ def test_a_report_that_is_cut_off_is_refused_or_says_the_same(kind):
     assert refused >= 0.5 * len(cuts)
 
 
-@pytest.mark.parametrize("kind", ["csynth.rpt", "utilization", "hierarchy", "summary", "cosim.rpt", "libero"])
+@pytest.mark.parametrize(
+    "kind", ["csynth.rpt", "utilization", "hierarchy", "summary", "cosim.rpt", "SmartHLS", "accelerator", "fit.summary"]
+)
 def test_a_line_that_is_lost_is_refused_or_loses_its_figures_alone(kind):
     whole = WHOLE[kind]
     wanted = figures(whole)
@@ -150,3 +155,157 @@ def test_absent_is_never_zero():
         printed = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram18": "BRAM", "uram": "URAM"}
         report = figures(texts.csynth(total={**texts.TOTAL, printed[name]: column}))[0]
         assert report["total"][name] is None
+
+
+def test_one_report_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path):
+    for at, text in enumerate(WHOLE.values()):
+        (tmp_path / f"whole{at}.rpt").write_text(text)
+    whole = read_reports(tmp_path)
+    assert whole.unread == ()
+    broken = {
+        "cut.rpt": texts.csynth()[:2000],
+        "not_fitted.js": texts_intel_hls.quartus_data(texts_intel_hls.nodes(fitted=False)),
+        "placed.rpt": texts.timing(state="Fully Placed"),
+        "strange.rpt": texts.csynth(total={**texts.TOTAL, "LUT": "12a"}),
+    }
+    for name, text in broken.items():
+        (tmp_path / name).write_text(text)
+    found = read_reports(tmp_path)
+    assert found == whole
+    assert [one.path.name for one in found.unread] == sorted(broken)
+    for one in found.unread:
+        assert str(one.path) in str(one)
+        assert "\n" not in one.reason
+    assert "no fit has been run" in found.unread[1].reason
+
+
+def test_a_folder_of_which_nothing_can_be_read_says_why_of_each(tmp_path):
+    for name in ("a.rpt", "b.rpt"):
+        (tmp_path / name).write_text(texts.csynth()[:2000])
+    with pytest.raises(ReportError, match=r"none of 2 reports below .* can be read: .*a\.rpt.*cut off.*; .*b\.rpt"):
+        read_reports(tmp_path)
+    assert len(find_reports(tmp_path).unread) == 2
+    assert find_reports(tmp_path) == ()
+
+
+DIGITS = "9" * 5000
+HUGE = {
+    "csynth.rpt": texts.csynth(total={**texts.TOTAL, "LUT": DIGITS}),
+    "csynth.xml": texts.csynth_xml(interval=f"1 ~ {DIGITS}"),
+    "cosim.rpt": texts.cosim().replace("14157", DIGITS),
+    "utilization": texts.utilization([["Slice LUTs", DIGITS, "0", "9", "1"], *ROWS[1:]]),
+    "timing": texts.timing(wns="1e999"),
+    "fit.summary": texts_quartus.fit_summary({**texts_quartus.FIT_VALUES, "Total DSP Blocks": DIGITS}),
+    "report_data.js": texts_intel_hls.report_data().replace("101500", DIGITS),
+    "area.json, names": json.dumps({**texts_intel_hls.area(), "max_resources": [1]})
+    .replace("[1]", DIGITS, 1)
+    .replace("1000", DIGITS),
+    "report_data.js, exponent": texts_intel_hls.report_data().replace("101500", "1e999"),
+    "report_data.js, NaN": texts_intel_hls.report_data().replace("101500", "NaN"),
+    "quartus_data.js": texts_intel_hls.quartus_data().replace("3821", DIGITS),
+    "summary.ndjson": texts_intel_hls.summary_lines().replace("1065", DIGITS),
+    "rtl.rpt": texts_catapult.rtl_rpt(latency=DIGITS),
+    "SmartHLS": texts_smarthls.summary_results(lut=DIGITS),
+    "SmartHLS, below 0": texts_smarthls.summary_results(lut="-5"),
+}
+
+
+@pytest.mark.parametrize("kind", HUGE)
+def test_a_number_beyond_any_device_is_refused_in_one_short_line(kind):
+    with pytest.raises(ReportError) as error:
+        parse_reports(HUGE[kind], "report")
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 600
+
+
+N = 100_000
+HEADS = {
+    "hls": "== Vitis HLS Report for 'a'\n",
+    "summary": "== Synthesis Summary Report of 'a'\n",
+    "xml": "<profile><UserAssignments>",
+    "cosim": "Simulation tool : xsim.\n",
+    "failed cosim": "Report time : x\n+   RTL    +  Status  +\n",
+    "utilization": texts.vivado_head("report_utilization", "Routed") + "Table of Contents\n----\n",
+    "accelerator": texts.vivado_head("report_accelerator_utilization", "Routed"),
+    "timing": texts.vivado_head("report_timing_summary", "Routed") + "| Design Timing Summary\n",
+    "fit.rpt": "; Fitter Status ; Successful ;\n; Fitter Summary ;\n; Table of Contents ;\n---\n",
+    "fit.summary": "Fitter Status : Successful\n",
+    "report_data.js": "var areaJSON=",
+    "quoted": "var areaJSON='",
+    "quartus.json": '{"quartusFitClockSummary":',
+    "ndjson": '{"total_percent":1}\n',
+    "catapult": "Processes/Blocks in Design\nReal Operation(s) count\nEnd of Report\n",
+    "libero": "====== 3. Resource Usage ======\n",
+}
+TAILS = {
+    "lines": "\n" * N,
+    "spaces": " " * N + "x",
+    "value of spaces": "* Version: 1" + " " * N + "x\n| Date : 1" + " " * N + "x\n; Date : 1" + " " * N + "x",
+    "dashes": "-" * N + " x",
+    "columns": "a\n" + "- " * N + "\n" + "1 " * N,
+    "borders": "+-" * N + "+\n" + "| " * N + "|\n" + "+-" * N + "+\n" + "|1" * N + "|\n" + "+-" * N + "+\n",
+    "rules": "a b\n--- ---\n" + "1   1\n" * (N // 10),
+    "brackets": "[" * N,
+    "braces": '{"a":' * N,
+    "names inside lists": '["a":' * N,
+    "quotes": "['\"" * N,
+    "backslashes": "\\" * N,
+    "escapes": "\\'" * N,
+    "elements": "<a>" * N,
+    "commas": "1," * N,
+    "sums": "1+" * N,
+    "titles": "====== 1. a ======\n" * (N // 20),
+    "nothing but zero bytes": "\0" * N,
+}
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_hostile_file_is_refused_in_one_line_and_at_once(head):
+    for name, tail in TAILS.items():
+        start = time.process_time()
+        _, message = attempt(HEADS[head] + tail)
+        spent = time.process_time() - start
+        assert "\n" not in message, name
+        assert len(message) < 2500, name
+        # What tries every pair of the characters takes minutes.
+        assert spent < 5, (name, spent)
+
+
+def test_a_hostile_cell_is_refused_at_once():
+    start = time.process_time()
+    for cell in ("1" + " " * N + "x", "(" * N, "1,111" * N, "1 (" + "1" * N + "%", "." * N, " / 1" * N):
+        rows = [["Slice LUTs", cell, "0", "9", "1"], *ROWS[1:]]
+        got, message = attempt(texts.utilization(rows))
+        assert got is None
+        assert len(message) < 600
+    assert time.process_time() - start < 10
+
+
+def test_an_object_of_another_form_is_refused_in_one_line():
+    """Every value of the JSON files by turns replaced by one of another type."""
+    for whole in (
+        texts_intel_hls.kernel_area(),
+        texts_intel_hls.nodes(),
+        json.loads(texts_intel_hls.fit()),
+        texts_intel_hls.summary_table(),
+    ):
+        for path in _paths(whole):
+            for other in (None, [], {}, "x", -1, True, [[]], {"nodes": 1}):
+                _, message = attempt(json.dumps(_replaced(whole, path, other)))
+                assert "\n" not in message, (path, other)
+
+
+def _paths(value, above=()):
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in inside:
+        yield (*above, name)
+        yield from _paths(part, (*above, name))
+
+
+def _replaced(value, path, other):
+    copy = json.loads(json.dumps(value))
+    at = copy
+    for name in path[:-1]:
+        at = at[name]
+    at[path[-1]] = other
+    return copy

@@ -52,3 +52,23 @@ def test_folders_without_reports_are_refused_and_nothing_is_written(runs, tmp_pa
     with pytest.raises(RunError, match="holds a vendor report beside its design"):
         calibrate_folders(runs, tmp_path / "mine.toml")
     assert not (tmp_path / "mine.toml").exists()
+
+
+def test_a_report_that_cannot_be_read_is_named_and_the_others_count(runs, tmp_path):
+    whole = calibrate_folders(runs, tmp_path / "whole.toml")
+    assert whole["notes"] == []
+    broken = runs[1] / "hls" / "cut_csynth.rpt"
+    broken.write_text(csynth(design="digits")[:2000])
+    found = calibrate_folders(runs, tmp_path / "mine.toml")
+    assert found["errors"] == whole["errors"]
+    (note,) = found["notes"]
+    assert note.startswith("run1: not read: ")
+    assert str(broken) in note
+    assert "cut off" in note
+
+
+def test_where_every_report_is_broken_the_refusal_says_why(runs, tmp_path):
+    for folder in runs:
+        (folder / "hls" / "digits_csynth.rpt").write_text(csynth(design="digits")[:2000])
+    with pytest.raises(RunError, match=r"beside its design \(run0: not read: .*digits_csynth\.rpt.*cut off"):
+        calibrate_folders(runs, tmp_path / "mine.toml")

@@ -1,7 +1,9 @@
 """The tables that `fpgaprune compare` shows."""
 
-from fpgaprune.flow.comparing import comparison_tables
+from fpgaprune.flow.comparing import compare_folders, comparison_tables
 from fpgaprune.vendor.compare import COLUMNS, CompareRow, Comparison
+from tests.unit.estimate.designs import cnn
+from tests.unit.vendor.texts import csynth, timing
 
 
 def row(design, layer, figure, ratio=None, **values):
@@ -29,3 +31,17 @@ def test_designs_stand_beside_one_another_and_each_has_its_layers():
         ("layer", "figure", "analytic\ncsynth", "synth\n(open)"),
         [("conv", "lut", 80, 70), ("", "ff", 8, None)],
     )
+
+
+def test_a_report_that_cannot_be_read_is_named_beside_what_the_others_say(tmp_path):
+    folder = tmp_path / "run"
+    (folder / "hls").mkdir(parents=True)
+    cnn(seed=0).save(folder / "design.json")
+    (folder / "hls" / "net_csynth.rpt").write_text(csynth(design="net", instances={}))
+    assert compare_folders([folder]).notes == ()
+    (folder / "hls" / "placed.rpt").write_text(timing(state="Fully Placed"))
+    found = compare_folders([folder])
+    (note,) = found.notes
+    assert note.startswith(f"run: not read: {folder / 'hls' / 'placed.rpt'}: design state 'Fully Placed'")
+    (lut,) = [one for one in found.rows if (one.layer, one.figure) == (None, "lut")]
+    assert lut.values["csynth"] == 4567

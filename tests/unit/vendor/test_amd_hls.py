@@ -118,6 +118,21 @@ def test_the_xml_says_the_same_as_the_text(dsp, tool):
     assert row.cycles == Cycles(9, 10, 2, 2)
 
 
+@pytest.mark.parametrize(
+    ("printed", "interval"),
+    [("2 ~ 53", (2, 53)), ("4 ~ -1", (4, None)), ("3 ~ 0", (3, None)), ("2 ~ ?", (2, None)), ("undef", (None, None))],
+)
+def test_an_interval_of_the_xml_may_be_a_range(printed, interval):
+    row = one(csynth_xml(interval=printed)).rows[0]
+    assert (row.cycles.interval_min, row.cycles.interval_max) == interval
+
+
+@pytest.mark.parametrize("printed", ["2 ~ 53 ~ 54", "2 ~ many", "~ 0x3", "-2 ~ 5"])
+def test_a_range_of_something_else_is_refused(printed):
+    with pytest.raises(ReportError, match=r"<PipelineInitiationInterval> holds .*; wanted"):
+        one(csynth_xml(interval=printed))
+
+
 def test_without_a_hierarchy_the_xml_gives_every_module_below_the_top():
     assert [row.name for row in one(csynth_xml(hierarchy=False)).rows] == ["dense_config2", "product"]
 
@@ -146,6 +161,12 @@ def test_a_failed_cosim_says_so():
     report = one(cosim(verilog="Fail"))
     assert report.passed is False
     assert report.notes == ("the simulation ended with 'Fail': its cycles are not those of the design",)
+
+
+def test_a_failed_cosim_may_name_no_simulator_and_state_no_cycles():
+    report = one(cosim(verilog="Fail", simulator=False, cycles=False, unit="(Clock Cycles)"))
+    assert (report.tool, report.stage, report.passed) == ("C/RTL co-simulation", "cosim", False)
+    assert (report.cycles, report.date) == (Cycles(), "Sat Feb  1 11:00:00 UTC 2025")
 
 
 def test_a_cosim_that_was_not_run_is_refused():

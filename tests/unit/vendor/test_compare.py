@@ -12,7 +12,9 @@ from fpgaprune.vendor import ModuleRow, Usage, VendorReport, parse_reports
 from fpgaprune.vendor.compare import COLUMNS, compare
 from fpgaprune.vendor.layer_rows import match_layers
 
-from .texts import TOTAL, cosim, csynth, csynth_xml, hierarchy, summary, timing, utilization
+from .texts import TOTAL, accelerator, cosim, csynth, csynth_xml, hierarchy, summary, timing, utilization
+from .texts_intel_hls import ipp_report_data, nodes, quartus_data
+from .texts_quartus import FIT_VALUES, fit_summary
 
 ROWS = [
     ["CLB LUTs*", "2000", "0", "9000", "1"],
@@ -154,6 +156,27 @@ def test_a_summary_beside_its_report_takes_no_part():
     assert find(compare({"a": reports(summary())}, {}), "lut").values["csynth"] == 4567
 
 
+def test_the_kernels_alone_are_the_design_and_the_whole_image_gives_its_clock():
+    table = compare({"a": reports(accelerator(), hierarchy(), timing())}, {})
+    assert find(table, "lut").values["route"] == 30500
+    assert find(table, "est_clock_ns").values["route"] == 5.463
+
+
+def test_the_image_of_a_board_is_not_the_kernels():
+    image = fit_summary({**FIT_VALUES, "Top-level Entity Name": "top"})
+    table = compare({"a": reports(quartus_data(nodes()), image)}, {})
+    assert find(table, "ff").values["route"] == 3821
+    assert find(table, "dsp").values["route"] == 12
+
+
+def test_the_project_in_which_ipp_fits_a_component_is_not_the_component():
+    harness = fit_summary({**FIT_VALUES, "Top-level Entity Name": "quartus_compile", "Total DSP Blocks": "99"})
+    table = compare({"a": reports(ipp_report_data(), harness)}, {})
+    assert find(table, "dsp").values["route"] == 11
+    alone = compare({"a": reports(harness)}, {})
+    assert find(alone, "dsp").values["route"] == 99
+
+
 def test_text_and_xml_of_one_run_agree():
     table = compare({"a": reports(csynth_xml(), csynth(instances={}))}, {})
     assert find(table, "latency_max_cycles").values["csynth"] == 2293
@@ -243,6 +266,14 @@ def test_functions_of_one_sort_match_in_the_order_of_their_numbers(numbers, matc
 def test_functions_match_only_where_there_are_as_many_layers(layers):
     rows = [ModuleRow(f"dense_config{number}_U0", f"dense_config{number}_s") for number in (2, 5)]
     assert match_layers([(f"layer{at}", "Dense") for at in range(layers)], rows) == {}
+
+
+def test_scales_that_hls4ml_made_are_not_put_in_order_with_others():
+    """It numbers the scale of a quantised layer after all layers of the network, wherever it stands."""
+    rows = [ModuleRow("x", "normalize_config9_s"), ModuleRow("y", "normalize_config5_s")]
+    assert match_layers([("fc1_alpha", "BatchNorm"), ("bn1", "BatchNorm")], rows) == {}
+    made = match_layers([("fc1_alpha", "BatchNorm"), ("fc2_alpha", "BatchNorm")], rows)
+    assert {name: row.name for name, row in made.items()} == {"fc1_alpha": "y", "fc2_alpha": "x"}
 
 
 def test_pointwise_convolutions_are_not_put_in_order_with_others():

@@ -1,23 +1,13 @@
-"""Reports of logic synthesis, place and route: Vivado, Quartus, Libero; and of the other HLS compilers."""
+"""Reports of logic synthesis, place and route: Vivado and Quartus."""
 
 import pytest
 
 from fpgaprune.errors import ReportError
 from fpgaprune.vendor import Cycles, Usage, parse_reports
-from fpgaprune.vendor.layer_rows import match_layers
+from fpgaprune.vendor.report import PLATFORM
 
-from .texts import (
-    FIT_VALUES,
-    catapult,
-    fit_rpt,
-    fit_summary,
-    hierarchy,
-    libero,
-    quartus_data,
-    report_data,
-    timing,
-    utilization,
-)
+from .texts import accelerator, hierarchy, timing, utilization
+from .texts_quartus import FIT_VALUES, MAX10_VALUES, STANDARD_VALUES, fit_rpt, fit_summary
 
 
 def one(text):
@@ -148,15 +138,60 @@ def test_the_hierarchy_gives_a_row_for_each_instance():
     assert report.other == {"lut_logic": 990, "lut_shift_register": 10}
 
 
+def test_percentages_may_have_a_decimal_comma():
+    assert one(hierarchy(",")).total == one(hierarchy()).total
+    assert "900(0,1%)" in hierarchy(",")
+
+
+def test_the_kernels_of_a_platform_are_the_total_and_the_platform_is_not():
+    report = one(accelerator())
+    assert (report.tool, report.tool_version, report.stage, report.state) == ("Vivado", "2022.2", "route", "Routed")
+    assert report.total == Usage(lut=30500, ff=41000, dsp=96, bram18=83, uram=3)
+    assert report.breakdown == {PLATFORM: Usage(lut=110200, ff=150100, dsp=4, bram18=380, uram=0)}
+    assert [row.name for row in report.rows] == ["myproject", "myproject_1"]
+    assert report.rows[1].usage == report.total
+    assert report.other == {"lut_memory": 1200}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (accelerator(state=None), "design state None; wanted a report of Vivado's report_accelerator_utilization"),
+        (accelerator(tiles="41.3 [  2.10%]"), r"'BRAM' counts 41\.3 tiles; wanted whole or half ones"),
+        (accelerator().replace("Used Resources", "Used Resourcez"), "no row 'Platform' or 'Used Resources'"),
+        (accelerator().replace("LUT ", "L   "), "has no table with the columns Name, LUT, REG, BRAM, DSP"),
+    ],
+)
+def test_a_platform_report_of_another_form_is_refused(text, message):
+    with pytest.raises(ReportError, match=message):
+        one(text)
+
+
 def test_timing_gives_slack_clock_and_reached_period():
     report = one(timing())
     assert (report.stage, report.clock_ns, report.slack_ns, report.est_clock_ns) == ("route", 5.0, -0.463, 5.463)
     assert report.total == Usage()
 
 
-def test_timing_without_constraints_states_no_slack():
-    report = one(timing(wns="NA"))
-    assert (report.slack_ns, report.est_clock_ns) == (None, None)
+@pytest.mark.parametrize("text", [timing(wns="NA"), timing(constrained=False)], ids=["NA", "no clock"])
+def test_timing_without_constraints_states_no_slack(text):
+    report = one(text)
+    assert (report.stage, report.slack_ns, report.est_clock_ns) == ("route", None, None)
+
+
+def test_timing_without_constraints_says_so_and_has_no_clock():
+    report = one(timing(constrained=False))
+    assert report.clock_ns is None
+    assert report.notes == ("the design has no timing constraint, so the report states no slack and no period",)
+
+
+def test_a_timing_report_that_lost_its_clocks_is_refused():
+    text = timing().replace("Clock             Waveform(ns)", "").replace("-----             ------------", "")
+    text = text.replace("         Period(ns)      Frequency(MHz)", "").replace(
+        "         ----------      --------------", ""
+    )
+    with pytest.raises(ReportError, match="has no whole table"):
+        one(text)
 
 
 @pytest.mark.parametrize(("net", "stage"), [("routed", "route"), ("unplaced", "synth")])
@@ -187,98 +222,26 @@ def test_a_fit_report_counts_aluts_and_keeps_alms_and_blocks_apart():
     assert row.usage == Usage(lut=4085, ff=3800, dsp=4)
 
 
-def test_a_fit_summary_states_no_aluts():
-    report = one(fit_summary())
+@pytest.mark.parametrize("values", [FIT_VALUES, STANDARD_VALUES], ids=["Pro", "Standard"])
+def test_a_fit_summary_states_no_aluts(values):
+    report = one(fit_summary(values))
     assert report.total == Usage(lut=None, ff=3821, dsp=4)
+    assert report.other == {"alm": 2825, "ram_block": 87, "memory_bit": 575968}
     assert report.rows == ()
 
 
 def test_a_family_without_alms_counts_functions_and_nine_bit_multipliers():
-    values = {
-        "Fitter Status": "Successful - today",
-        "Quartus Prime Version": "18.1.0 Build 625",
-        "Device": "EP4CE22F17C6",
-        "Total logic elements": "2,345 / 22,320 ( 11 % )",
-        "Total combinational functions": "2,100 / 22,320 ( 9 % )",
-        "Total registers": "900",
-        "Embedded Multiplier 9-bit elements": "8 / 132 ( 6 % )",
-    }
-    report = one("\n".join(f"{name} : {value}" for name, value in values.items()))
-    assert report.total == Usage(lut=2100, ff=900, dsp=None)
-    assert report.other == {"logic_element": 2345, "multiplier_9bit": 8}
+    report = one(fit_summary(MAX10_VALUES))
+    assert report.total == Usage(lut=2100, ff=912, dsp=None)
+    assert report.other == {"logic_element": 2345, "memory_bit": 4096, "multiplier_9bit": 8}
+
+
+def test_a_fit_summary_that_is_cut_off_inside_a_number_is_refused():
+    text = fit_summary()
+    with pytest.raises(ReportError, match="has no line 'Total PLLs' or 'UFM blocks'; the report is cut off"):
+        one(text[: text.index("3821") + 2])
 
 
 def test_a_failed_fit_is_refused():
     with pytest.raises(ReportError, match="fitter status 'Failed - today'; wanted 'Successful'"):
         one(fit_rpt({**FIT_VALUES, "Fitter Status": "Failed - today"}))
-
-
-def test_the_intel_hls_estimate_is_read_by_the_names_of_its_columns():
-    report = one(report_data())
-    assert (report.tool, report.tool_version, report.stage) == ("Intel HLS Compiler", "22.1.0 Build 174", "csynth")
-    assert (report.design, report.part) == ("myproject", "10AX115S2F45I1SG")
-    assert report.total == Usage(lut=1000, ff=2000, dsp=12)
-    assert report.other == {"ram_block": 30, "mlab": 4}
-    assert report.rows[0].usage == Usage(lut=800, ff=1500, dsp=12)
-
-
-def test_an_estimate_without_column_names_is_refused():
-    text = report_data().replace('"columns":["","FFs","ALUTs","DSPs","RAMs","MLABs","Details"],', "")
-    with pytest.raises(ReportError, match="areaJSON has no list 'columns'; without it no figure can be named"):
-        one(text)
-
-
-@pytest.mark.parametrize("bare", [False, True])
-def test_the_fit_of_an_intel_hls_project(bare):
-    text = quartus_data()
-    report = one(text[text.index("{") : text.rindex("}") + 1] if bare else text)
-    assert (report.stage, report.est_clock_ns) == ("route", 4.0)
-    assert report.total == Usage(lut=None, ff=3821, dsp=12)
-    assert report.other == {"alm": 2824, "ram_block": 30, "mlab": 0}
-    assert report.rows[0].usage == Usage(ff=100, dsp=4)
-
-
-def test_a_fit_that_was_not_run_is_refused():
-    with pytest.raises(ReportError, match="no fit has been run: its clock is 'TBD'"):
-        one(quartus_data("TBD"))
-
-
-def test_catapult_gives_cycles_and_no_lut():
-    report = one(catapult())
-    assert (report.tool, report.tool_version, report.stage) == ("Catapult", "2024.1_1", "csynth")
-    assert (report.design, report.clock_ns) == ("myproject", 5.0)
-    assert report.cycles == Cycles(25, 25, 3, 3)
-    assert report.total == Usage()
-    assert [row.name for row in report.rows] == [
-        "/myproject/nnet::dense<a_t, b_t, config2>/core",
-        "/myproject/nnet::relu<b_t, c_t, relu_config4>/core",
-    ]
-    assert report.rows[0].module == "nnet::dense<a_t, b_t, config2>"
-    assert match_layers([("fc1", "Dense"), ("act", "Activation")], report.rows) == {
-        "fc1": report.rows[0],
-        "act": report.rows[1],
-    }
-    assert report.rows[0].cycles == Cycles(1, 1, 3, 3)
-    assert report.rows[1].cycles == Cycles(None, None, 3, 3)
-    assert "586221.4" in report.notes[1]
-
-
-def test_a_loop_without_a_bound_has_no_latency_in_catapult():
-    assert one(catapult(latency="-1")).cycles == Cycles(None, None, 3, 3)
-
-
-def test_smarthls_gives_resources_after_libero_and_the_simulation():
-    resources, simulation = parse_reports(libero(), "report")
-    assert (resources.stage, resources.tool) == ("route", "Libero")
-    assert (resources.clock_ns, resources.est_clock_ns, resources.slack_ns) == (10.0, 4.225, 5.775)
-    assert resources.total == Usage(lut=560, ff=469, dsp=3)
-    assert resources.other == {"lsram": 2, "usram": 0}
-    assert (simulation.stage, simulation.design, simulation.passed) == ("cosim", "myproject_top", True)
-    assert simulation.cycles == Cycles(3, 4, 1, 2)
-
-
-def test_smarthls_without_place_and_route_is_of_stage_synth():
-    report = one(libero(routed=False, simulated=False))
-    assert report.stage == "synth"
-    assert report.clock_ns is None
-    assert report.total.lut == 560

@@ -179,8 +179,8 @@ def two_line_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str
     return "\n".join([text[0], "".join(upper), "".join(lower), *text[2:]])
 
 
-def csynth_xml(*, dsp: str = "DSP", hierarchy: bool = True) -> str:
-    """`csynth.xml`."""
+def csynth_xml(*, dsp: str = "DSP", hierarchy: bool = True, interval: str = "2") -> str:
+    """`csynth.xml`; `interval` of each module may be a range."""
 
     def area(lut: int, ff: int, dsps: int, bram: int) -> str:
         return (
@@ -192,7 +192,7 @@ def csynth_xml(*, dsp: str = "DSP", hierarchy: bool = True) -> str:
         return (
             f"<Module><Name>{name}</Name><PerformanceEstimates><SummaryOfOverallLatency>"
             f"<Best-caseLatency>{low}</Best-caseLatency><Worst-caseLatency>{high}</Worst-caseLatency>"
-            f"<PipelineInitiationInterval>2</PipelineInitiationInterval><PipelineType>yes</PipelineType>"
+            f"<PipelineInitiationInterval>{interval}</PipelineInitiationInterval><PipelineType>yes</PipelineType>"
             f"</SummaryOfOverallLatency></PerformanceEstimates>{figures}</Module>"
         )
 
@@ -217,19 +217,20 @@ def csynth_xml(*, dsp: str = "DSP", hierarchy: bool = True) -> str:
     )
 
 
-def cosim(*, verilog: str = "Pass", unit: str = "") -> str:
-    """`<top>_cosim.rpt`."""
+def cosim(*, verilog: str = "Pass", unit: str = "", simulator: bool = True, cycles: bool = True) -> str:
+    """`<top>_cosim.rpt`; that of a simulation which failed names no simulator and may state no cycles."""
     empty = "|".join(["          NA"] * 6)
+    measured = "       14157|      18887.5|       23290|          NA|          NA|          NA"
     return (
         "Report time       : Sat Feb  1 11:00:00 UTC 2025.\nSolution          : solution1.\n"
-        "Simulation tool   : xsim.\n\n"
-        "+----------+----------+--------------------------------------+--------------------------------------+\n"
+        + ("Simulation tool   : xsim.\n\n" if simulator else "\n")
+        + "+----------+----------+--------------------------------------+--------------------------------------+\n"
         f"|          |          | {'Latency' + unit:^36} | {'Interval' + unit:^36} |\n"
         "+   RTL    +  Status  +--------------------------------------+--------------------------------------+\n"
         "|          |          |     min    |     avg    |     max    |     min    |     avg    |     max    |\n"
         "+----------+----------+--------------------------------------+--------------------------------------+\n"
         f"|      VHDL|        NA|{empty}|\n"
-        f"|   Verilog|{verilog:>10}|        14157|      18887.5|       23290|          NA|          NA|          NA|\n"
+        f"|   Verilog|{verilog:>10}|{measured if cycles else empty}|\n"
         "+----------+----------+--------------------------------------+--------------------------------------+\n"
     )
 
@@ -258,8 +259,11 @@ def utilization(
     )
 
 
-def hierarchy() -> str:
-    """`report_utilization -hierarchical -hierarchical_percentages`, columns not in Vivado's order."""
+def hierarchy(point: str = ".") -> str:
+    """`report_utilization -hierarchical -hierarchical_percentages`, columns not in Vivado's order.
+
+    Percentages have the decimal `point` of the machine.
+    """
     header = ["Instance", "Module", "FFs", "Total LUTs", "Logic LUTs", "LUTRAMs", "SRLs"]
     header += ["RAMB36", "RAMB18", "URAM", "DSP Blocks"]
     rows = [
@@ -269,7 +273,29 @@ def hierarchy() -> str:
     ]
     return vivado_head("report_utilization -hierarchical", "Routed", "2022.2") + (
         "\nUtilization Design Information\n\nTable of Contents\n-----------------\n1. Utilization by Hierarchy\n\n"
-        f"1. Utilization by Hierarchy\n---------------------------\n\n{grid(header, rows)}\n"
+        "1. Utilization by Hierarchy\n---------------------------\n\n"
+        f"{grid(header, [[cell.replace('.', point) for cell in row] for row in rows])}\n"
+    )
+
+
+def accelerator(state: str | None = "Routed", tiles: str = "41.5 [  2.10%]") -> str:
+    """`report_accelerator_utilization`, columns not in Vivado's order."""
+    header = ["Name", "REG", "LUT", "LUTAsMem", "BRAM", "URAM", "DSP"]
+
+    def row(name: str, *figures: str) -> list[str]:
+        return [name, *(figure if "[" in figure else f"{figure} [  5.00%]" for figure in figures)]
+
+    rows = [
+        row("Platform", "150100", "110200", "9000", "190", "0", "4"),
+        row("User Budget", "2400000", "1100000", "580000", "1700", "900", "9000"),
+        row("   Used Resources", "41000", "30500", "1200", tiles, "3", "96"),
+        row("   Unused Resources", "2359000", "1069500", "578800", "1658", "897", "8904"),
+        row("myproject", "41000", "30500", "1200", tiles, "3", "96"),
+        row("   myproject_1", "41000", "30500", "1200", tiles, "3", "96"),
+    ]
+    return vivado_head("report_accelerator_utilization -kernels { a } -file k.rpt", state, "2022.2") + (
+        "\nAccelerator Utilization Design Information\n\nTable of Contents\n-----------------\n"
+        f"1. System Utilization\n\n1. System Utilization\n---------------------\n\n{grid(header, rows)}\n\n\n"
     )
 
 
@@ -287,181 +313,40 @@ def vivado_head(command: str, state: str | None, version: str = "2023.1") -> str
     return "\n".join(["Copyright 1986-2023 Xilinx, Inc. All Rights Reserved.", bar, *lines, bar, ""])
 
 
-def timing(*, state: str | None = "Routed", wns: str = "-0.463", net: str = "routed") -> str:
-    """`report_timing_summary` with two clocks."""
+def timing(*, state: str | None = "Routed", wns: str = "-0.463", net: str = "routed", constrained: bool = True) -> str:
+    """`report_timing_summary` with two clocks, or without any constraint."""
     bar = "-" * 60
 
     def section(name: str) -> str:
         return f"\n{bar}\n| {name}\n| {'-' * len(name)}\n{bar}\n\n"
 
+    clocks = (
+        "Clock             Waveform(ns)         Period(ns)      Frequency(MHz)\n"
+        "-----             ------------         ----------      --------------\n"
+        "ap_clk            {0.000 2.500}        5.000           200.000         \n"
+        "  a_generated_one {0.000 5.000}        10.000          100.000         \n\n"
+    )
+    slacks = f"ap_clk            {wns:>11}       -4.140  \n  a_generated_one       3.000        0.000  \n\n"
     return (
         vivado_head("report_timing_summary -file t.rpt", state)
         + "\nTiming Summary Report\n"
         + section("Design Timing Summary")
         + "    WNS(ns)      TNS(ns)  TNS Failing Endpoints      WHS(ns)  \n"
         + "    -------      -------  ---------------------      -------  \n"
-        + f"{wns:>11}  -123456.140                     10        0.097  \n\n\nTiming constraints are not met.\n\n"
+        + f"{wns if constrained else 'inf':>11}  -123456.140                     10        0.097  \n\n\n"
+        + (
+            "Timing constraints are not met.\n\n"
+            if constrained
+            else "There are no user specified timing constraints.\n\n"
+        )
         + section("Clock Summary")
-        + "Clock             Waveform(ns)         Period(ns)      Frequency(MHz)\n"
-        + "-----             ------------         ----------      --------------\n"
-        + "ap_clk            {0.000 2.500}        5.000           200.000         \n"
-        + "  a_generated_one {0.000 5.000}        10.000          100.000         \n\n"
+        + (clocks if constrained else "\n")
         + section("Intra Clock Table")
         + "Clock                 WNS(ns)      TNS(ns)  \n"
         + "-----                 -------      -------  \n"
-        + f"ap_clk            {wns:>11}       -4.140  \n"
-        + "  a_generated_one       3.000        0.000  \n\n"
+        + (slacks if constrained else "\n")
         + section("Inter Clock Table")
         + "From Clock    To Clock          WNS(ns)  \n----------    --------          -------  \n\n"
         + section("Timing Details")
         + f"                         net (fo=1, {net})           1.827     2.754    x\n"
-    )
-
-
-FIT_VALUES = {
-    "Fitter Status": "Successful - Sat Feb  1 13:00:00 2025",
-    "Quartus Prime Version": "22.1.0 Build 174 03/30/2022 SC Pro Edition",
-    "Revision Name": "top",
-    "Top-level Entity Name": "myproject",
-    "Family": "Arria 10",
-    "Device": "10AX115S2F45I1SG",
-    "Logic utilization (in ALMs)": "2,825 / 427,200 ( < 1 % )",
-    "Total registers": "3821",
-    "Total block memory bits": "575,968 / 55,562,240 ( 1 % )",
-    "Total RAM Blocks": "87 / 2,713 ( 3 % )",
-    "Total DSP Blocks": "4 / 1,518 ( < 1 % )",
-}
-
-
-def fit_rpt(values: dict[str, str] | None = None) -> str:
-    """`<revision>.fit.rpt`, columns of the entities not in Quartus' order."""
-    shown = FIT_VALUES if values is None else values
-    header = ["Compilation Hierarchy Node", "Dedicated Logic Registers", "ALMs needed [=A-B+C]", "DSP Blocks"]
-    header += ["Combinational ALUTs", "Entity Name"]
-    rows = [
-        ["|", "3821 (21)", "2824.5 (10.3)", "4 (0)", "4,100 (15)", "myproject"],
-        ["   |dense_1:dense_1_inst|", "3800 (3800)", "2814.2 (2814.2)", "4 (4)", "4085 (4085)", "dense_1"],
-    ]
-    return (
-        "Fitter report for top\nSat Feb  1 13:00:00 2025\nQuartus Prime Version 22.1.0\n\n\n---------------------\n"
-        "; Table of Contents ;\n---------------------\n  1. Legal Notice\n  2. Fitter Summary\n"
-        "---- Place Stage Reports ----\n      3. Fitter Resource Utilization by Entity\n  4. Fitter Messages\n\n\n\n"
-        "----------------\n; Legal Notice ;\n----------------\nA notice.\n\n"
-        + titled("Fitter Summary", semicolons(None, [[name, value] for name, value in shown.items()]))
-        + titled("Fitter Resource Utilization by Entity", semicolons(header, rows))
-        + titled("Fitter Messages", "")
-        + "Info: done\n"
-    )
-
-
-def semicolons(header: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> str:
-    text = grid(header or rows[0], rows if header else rows[1:], sign=";").splitlines()
-    return "\n".join(text[1:] if header else [*text[1:2], *text[3:]])
-
-
-def titled(title: str, table: str) -> str:
-    border = "+" + "-" * 60 + "+"
-    return f"\n{border}\n; {title:<58} ;\n{border}\n{table}\n\n"
-
-
-def fit_summary() -> str:
-    """`<revision>.fit.summary`."""
-    return "\n".join(f"{name} : {value}" for name, value in FIT_VALUES.items()) + "\n"
-
-
-def ruled(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose columns are underlined: text to the left, figures to the right."""
-    widths = [max(len(row[at]) for row in [header, *rows]) for at in range(len(header))]
-
-    def line(row: Sequence[str]) -> str:
-        cells = (
-            f"{cell:>{width}}" if cell[:1].isdigit() or cell[:1] == "-" else f"{cell:<{width}}"
-            for cell, width in zip(row, widths, strict=True)
-        )
-        return "  " + " ".join(cells)
-
-    return "\n".join([line(header), "  " + " ".join("-" * width for width in widths), *map(line, rows)])
-
-
-def catapult(latency: str = "25") -> str:
-    """`rtl.rpt`."""
-    processes = ruled(
-        ["Process", "Real Operation(s) count", "Latency", "Throughput", "Reset Length", "II", "Comments"],
-        [
-            ["/myproject/nnet::dense<a_t, b_t, config2>/core", "24", "1", "3", "0", "0", ""],
-            ["/myproject/nnet::relu<b_t, c_t, relu_config4>/core", "8", "-1", "3", "0", "0", "stall"],
-            ["Design Total:", "1970", latency, "3", "1", "0", ""],
-        ],
-    )
-    clocks = ruled(
-        ["Clock Signal", "Edge", "Period", "Sharing Alloc (%)", "Uncertainty", "Used by Processes/Blocks"],
-        [["clk", "rising", "5.000", "0.00", "0.000000", "/myproject/core"]],
-    )
-    return (
-        "--  Catapult Ultra Synthesis 2024.1_1/1091966 (Production Release)\n-- Solution Settings: myproject.v1\n"
-        f"  Current state: extract\n\nProcesses/Blocks in Design\n{processes}\n  \nClock Information\n{clocks}\n  \n"
-        "Area Scores\n                    Post-Scheduling    Post-DP & FSM Post-Assignment \n"
-        "  ----------------- --------------- ---------------- ---------------\n"
-        "  Total Area Score:   560291.8        588659.5         586221.4\n"
-    )
-
-
-def libero(*, routed: bool = True, simulated: bool = True) -> str:
-    """`summary.results.rpt` of SmartHLS."""
-    simulation = (
-        grid(
-            [
-                "Top-Level Name",
-                "Number of calls",
-                "Simulation time (cycles)",
-                "Call Latency (min/max/avg)",
-                "Call II (min/max/avg)",
-            ],
-            [["myproject_top", "5,601", "5,605", "3 / 4 / 3.00", "1 / 2 / 1.00"]],
-        )
-        + "\nSW/HW co-simulation: PASS\n"
-    )
-    clocks = grid(
-        ["Clock Domain", "Target Period", "Target Fmax", "Worst Slack", "Period", "Fmax"],
-        [["clk", "10.000 ns", "100.000 MHz", "5.775 ns", "4.225 ns", "236.686 MHz"]],
-    )
-    used = grid(
-        ["Resource Type", "Used", "Total", "Percentage"],
-        [
-            ["Fabric + Interface 4LUT*", "488 + 72", "108600", "0.52"],
-            ["Fabric + Interface DFF*", "397 + 72", "108600", "0.43"],
-            ["uSRAM", "0", "1008", "0.00"],
-            ["LSRAM", "2", "352", "0.57"],
-            ["Math", "3", "336", "0.00"],
-        ],
-    )
-    return (
-        "====== 1. Simulation Result ======\n\n"
-        + (simulation if simulated else "N/A. Please run the co-simulation.\n")
-        + "\n====== 2. Timing Result ======\n\n"
-        + (clocks if routed else "N/A. Please run place and route.\n")
-        + f"\n\n====== 3. Resource Usage ======\n\n{used}\n\n* Interface 4LUTs and DFFs are occupied by hard blocks.\n"
-    )
-
-
-def report_data() -> str:
-    """`report_data.js` of the Intel HLS compiler, columns not in its order."""
-    return (
-        'var infoJSON={"name":"Info","rows":[{"name":"Project Name","data":["myproject"]},'
-        '{"name":"Target Family, Device","data":["Arria10, 10AX115S2F45I1SG"]},'
-        '{"name":"i++ Version","data":["22.1.0 Build 174"]}]};\n'
-        'var areaJSON={"columns":["","FFs","ALUTs","DSPs","RAMs","MLABs","Details"],"type":"module",'
-        '"total":[2000,1000,12,30,4],"total_percent":[1,1,1,1,1],'
-        '"children":[{"name":"dense_1","type":"function","data":[1500,800,12,20,0]}]};\n'
-        'var fileJSON=[{\'content\':"x" + "y"}];\n'
-    )
-
-
-def quartus_data(clock: str = "250.0") -> str:
-    """`quartus_data.js` of the Intel HLS compiler."""
-    alm = "TBD" if clock == "TBD" else "2824.5"
-    return (
-        f'var quartusJSON={{"quartusFitClockSummary":{{"nodes":[{{"name":"clock","clock":"{clock}"}}]}},'
-        '"quartusFitResourceUsageSummary":{"nodes":[{"name":"dense_1","alm":"900.0","reg":"100","dsp":"4","ram":"7"},'
-        f'{{"name":"Quartus Fitter: Device","alm":"{alm}","reg":"3821","dsp":"12","ram":"30","mlab":"0"}}]}}}};\n'
     )
