@@ -1,0 +1,113 @@
+"""Flows for tasks that are no classification of one image, from the command line."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from .test_flow import fpgaprune, succeed
+
+pytestmark = pytest.mark.flow
+RNG = np.random.default_rng(11)
+
+
+def report_of(folder, text, status=0):
+    (folder / "mine.toml").write_text(text)
+    done = fpgaprune("run", "mine.toml", "--out", "run", folder=folder, compiler=False)
+    assert done.returncode == status, done.stderr
+    return json.loads((folder / "run" / "report.json").read_text()), done
+
+
+@pytest.fixture(scope="module")
+def two_ends(tmp_path_factory):
+    """A trained network with two inputs and two outputs, whose names are not in the order of the data's."""
+    folder = tmp_path_factory.mktemp("two_ends")
+    keras.utils.set_random_seed(1)
+    left, right = keras.Input((6, 6, 2), name="left"), keras.Input((4,), name="right")
+    x = keras.layers.Conv2D(8, 3, activation="relu", name="conv")(left)
+    x = keras.layers.Flatten()(x)
+    x = keras.layers.Concatenate()([x, keras.layers.Dense(8, activation="relu", name="side")(right)])
+    x = keras.layers.Dense(16, activation="relu", name="joined")(x)
+    outputs = [keras.layers.Dense(3, activation="softmax", name="kind")(x), keras.layers.Dense(1, name="size")(x)]
+    model = keras.Model([left, right], outputs)
+    model.compile(
+        keras.optimizers.Adam(0.01),
+        loss={"kind": "sparse_categorical_crossentropy", "size": "mse"},
+        metrics={"kind": ["accuracy"]},
+    )
+    a, b = RNG.random((400, 6, 6, 2)).astype("float32"), RNG.random((400, 4)).astype("float32")
+    kind, size = b[:, :3].argmax(axis=1), (a.mean(axis=(1, 2, 3)) + b[:, 3])[:, None]
+    model.fit([a[:300], b[:300]], {"kind": kind[:300], "size": size[:300]}, epochs=20, verbose=0)
+    model.save(folder / "mine.keras")
+    arrays = {}
+    for part, rows in (("train", slice(300)), ("test", slice(300, 400))):
+        arrays.update({f"x_{part}.right": b[rows], f"x_{part}.left": a[rows]})
+        arrays.update({f"y_{part}.size": size[rows], f"y_{part}.kind": kind[rows]})
+    np.savez(folder / "mine.npz", **arrays)
+    return folder
+
+
+FLOW = """
+[data]
+source = "mine.npz"
+[train]
+model = "mine.keras"
+[select]
+paths = ["conv/kernel", "joined/kernel"]
+sparsity = 0.4
+[finetune]
+epochs = 4
+[verdict]
+max_loss = {allowed}
+"""
+
+
+def test_several_inputs_and_outputs_arrive(two_ends):
+    report, done = report_of(two_ends, FLOW.format(allowed=0.1))
+    metric = report["metric"]
+    assert metric["name"] == "kind_accuracy"
+    assert metric["before"] > 0.8
+    assert metric["hardware"] is not None
+    assert metric["holds"]
+    assert all(check["holds"] is not False for check in report["checks"])
+    assert "Kept: kind_accuracy" in done.stdout
+
+
+def test_a_loss_beyond_what_was_allowed_fails_and_says_what_helps(two_ends):
+    text = FLOW.format(allowed=0.0).replace("sparsity = 0.4", "sparsity = 0.95").replace("epochs = 4", "epochs = 0")
+    report, done = report_of(two_ends, text, status=1)
+    assert report["metric"]["holds"] is False
+    assert "Failed: kind_accuracy" in done.stdout
+    assert "verdict.max_loss" in done.stderr
+    # Zeros and bits are another question, and were held.
+    assert all(check["holds"] is not False for check in report["checks"] if check["about"] == "bits")
+    assert all(link["holds"] for link in report["certificate"])
+
+
+def test_a_run_works_from_any_directory(two_ends, tmp_path):
+    report_of(two_ends, FLOW.format(allowed=0.1))
+    before = (two_ends / "run" / "manifest.json").read_bytes()
+    succeed("run", two_ends / "mine.toml", "--out", two_ends / "run", "--quiet", folder=tmp_path, compiler=False)
+    assert (two_ends / "run" / "manifest.json").read_bytes() == before
+
+
+def test_an_autoencoder_arrives_with_r2(tmp_path):
+    keras.utils.set_random_seed(1)
+    stack = [keras.Input((12,)), keras.layers.Dense(16, activation="relu", name="a")]
+    stack += [keras.layers.Dense(4, activation="relu", name="b"), keras.layers.Dense(12, name="c")]
+    model = keras.Sequential(stack)
+    model.compile(keras.optimizers.Adam(0.01), "mse")
+    hidden = RNG.random((500, 3))
+    x = (hidden @ RNG.normal(size=(3, 12))).astype("float32")
+    model.fit(x[:400], x[:400], epochs=40, verbose=0)
+    model.save(tmp_path / "mine.keras")
+    np.savez(tmp_path / "mine.npz", x_train=x[:400], x_test=x[400:])
+    report, _ = report_of(
+        tmp_path,
+        "[data]\nsource = 'mine.npz'\n[train]\nmodel = 'mine.keras'\n[select]\npaths = ['a/kernel']\n"
+        "granularity = 'weight'\nsparsity = 0.3\n[finetune]\nepochs = 5\n[verdict]\nmax_loss = 0.2",
+    )
+    assert (report["metric"]["name"], report["metric"]["is_fraction"]) == ("r2", True)
+    assert report["metric"]["before"] > 0.7
+    assert report["metric"]["holds"]
