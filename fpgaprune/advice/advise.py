@@ -15,7 +15,7 @@ from fpgaprune.target import Target
 
 # Layers named for a shortage.
 _NAMED = 3
-BETWEEN = "between the layers"
+BETWEEN = "FIFOs and registers between layers"
 
 
 def advise(
@@ -48,7 +48,9 @@ def advise(
         return advice
     search = Search(design, now, trained, calibrated)
     found = list(search.knobs(shortages[0]))
-    if not any(s.fits_upper and s.keeps_function and s.knob != "part" for s in found):
+    if not any(
+        s.after is not None and s.fits_upper and s.keeps_function and s.after.part == now.target.part for s in found
+    ):
         found += search.together()
     # Of two that say the same, the better one.
     unique = {suggestion.change: suggestion for suggestion in sorted(found, key=rank, reverse=True)}

@@ -10,6 +10,8 @@ from typing import Any
 from fpgaprune.design import Design, LayerSpec
 
 Settings = Mapping[str, Any]
+# In the order of a flow file.
+_SECTIONS = ("select", "hls", "target")
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ def with_layers(design: Design, layers: Sequence[LayerSpec]) -> Design:
 def flow_text(settings: Settings) -> str:
     """`settings` as TOML: a table for each section, and `[hls.layers]` with a line for each layer."""
     blocks = []
-    for section, table in settings.items():
+    for section in sorted(settings, key=_SECTIONS.index):
+        table = settings[section]
         plain = {key: value for key, value in table.items() if (section, key) != ("hls", "layers")}
         if plain:
             blocks.append(_block(section, plain))

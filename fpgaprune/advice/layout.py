@@ -16,7 +16,7 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.hls.backends import BACKENDS
 from fpgaprune.hls.reuse import product_size, valid_reuse_factors
 
-_LARGEST = 4096
+_LARGEST = 16384
 # `resource_unrolled` differs from `resource` by the multipliers that zeros free: by few where few weights are zero.
 _ZEROS = 0.25
 

@@ -65,29 +65,38 @@ class Prediction:
     Attributes:
         part: on which. used: resources with their 80 % ranges. latency_cycles, interval_cycles: of the whole design.
         fits: by the middle of the ranges. fits_upper: by their upper ends. None where no capacity is known.
-        excess: the upper end over the capacity, of the resource that is furthest beyond; 0 where none is known.
     """
 
-    part: str
+    part: Part
     used: Usage
     latency_cycles: int
     interval_cycles: int
     fits: bool | None
     fits_upper: bool | None
-    excess: float
 
     @classmethod
     def of(cls, made: Estimate) -> Prediction:
         """The figures of an estimate."""
-        part, used = made.target.part, made.total[STAGE]
         cycles = (made.latency_cycles, made.interval_cycles)
-        return cls(part.name, used, *cycles, made.fits, made.fits_upper, _excess(used, part))
+        return cls(made.target.part, made.total[STAGE], *cycles, made.fits, made.fits_upper)
+
+    @property
+    def excess(self) -> float:
+        """The upper end over the capacity, of the resource that is furthest beyond; 0 where none is known."""
+        pairs = [(getattr(self.used, name).high, getattr(self.part, name)) for name in RESOURCES]
+        known = [(high, count) for high, count in pairs if high and count is not None]
+        return max((high / count if count else float("inf") for high, count in known), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields by name, with the stage of the figures."""
-        names = ("part", "latency_cycles", "interval_cycles", "fits", "fits_upper")
-        plain = {name: getattr(self, name) for name in names}
-        return {**plain, "stage": STAGE, "used": self.used.to_json()}
+        """The fields by name, the part as its name and capacities, with the stage of the figures."""
+        names = ("latency_cycles", "interval_cycles", "fits", "fits_upper")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "part": self.part.name,
+            "capacity": {name: getattr(self.part, name) for name in RESOURCES},
+            "stage": STAGE,
+            "used": self.used.to_json(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +174,8 @@ class Advice:
         return {
             "design": self.design,
             "part": self.target.part.name,
-            "capacity": {name: getattr(self.target.part, name) for name in RESOURCES},
             "now": self.now.to_json(),
             "shortages": [shortage.to_json() for shortage in self.shortages],
             "suggestions": [suggestion.to_json() for suggestion in self.suggestions],
             "notes": list(self.notes),
         }
-
-
-def _excess(used: Usage, part: Part) -> float:
-    known = [(getattr(used, name).high, getattr(part, name)) for name in RESOURCES if getattr(part, name) is not None]
-    return max((high / count if count else float("inf") for high, count in known if high), default=0.0)

@@ -56,14 +56,16 @@ class Search:
         self.design, self.trained, self.calibrated = design, trained, calibrated
         self.target, self.estimate, self.now = now.target, now, Prediction.of(now)
         self.notes: list[str] = []
+        self._own: list[Priced] | None = None
 
     def knobs(self, worst: Shortage) -> Iterator[Suggestion]:
         """A suggestion for each knob that brings anything; `worst` is what is shortest."""
         design = self.design
         other = other_io_type(design)
-        alternatives: list[Iterable[Edit]] = [] if other is None else [[other]]
-        for base in (None,) if other is None else (None, other):
-            alternatives += self._layouts(base)
+        alternatives: list[Iterable[Edit]] = [] if other is None else [[other], *self._layouts(other)]
+        for priced in self._relaid():
+            if self._brings(priced.made):
+                yield self._suggestion(priced)
         alternatives += [
             *self._dominant(worst),
             *(narrower_weights(design), narrower_activations(design), narrower_everything(design)),
@@ -123,6 +125,13 @@ class Search:
             default=None,
         )
 
+    def _relaid(self) -> list[Priced]:
+        """The design as it is, in the best layout of each ladder."""
+        if self._own is None:
+            ladders = self._layouts(None)
+            self._own = [priced for ways in ladders if (priced := self._mildest(ways)) is not None]
+        return self._own
+
     def _layouts(self, base: Edit | None) -> Iterator[Iterable[Edit]]:
         """Ladders of layouts, each from fast to small; on the design that `base` makes, where it is given."""
         design = self.design if base is None else base.design
@@ -148,14 +157,25 @@ class Search:
                 yield replace(self._suggestion(priced), change=text, place=MODEL)
 
     def _parts(self) -> Iterator[Suggestion]:
-        def on(target: Target) -> Estimate:
-            return price(design_features(self.design, target), target, self.calibrated)
+        """The smallest parts that hold the design as it is, and in its smallest layout."""
+        smallest = min(self._relaid(), key=lambda priced: priced.made.excess, default=None)
+        same = Edit(("part",), {}, self.design)
+        # What fits its own part in another layout needs no other part for that.
+        relaid = (
+            [] if smallest is None or smallest.made.fits else [Edit(("part",), {}, self.design).then(smallest.edit)]
+        )
+        for edit in (same, *relaid):
+            yield from self._other_parts(edit)
 
-        for made in fitting_parts(self.target, self.estimate, on):
-            after = Prediction.of(made)
-            cost = f"another device ({made.target.part.family}); {cost_text(self.now, after, True)}"
-            change = flow_text({"target": {"part": made.target.part.name}})
-            yield Suggestion("part", change, FLOW, cost, True, self.now, after)
+    def _other_parts(self, edit: Edit) -> Iterator[Suggestion]:
+        def on(target: Target) -> Estimate:
+            return price(design_features(edit.design, target), target, self.calibrated)
+
+        for made in fitting_parts(self.target, on(self.target), on):
+            part = made.target.part
+            chosen = edit.then(Edit((), {"target": {"part": part.name}}, edit.design))
+            suggestion = self._suggestion(Priced(chosen, Prediction.of(made)))
+            yield replace(suggestion, cost=f"another device ({part.family}); {suggestion.cost}")
 
     def _unpriced(self) -> Iterator[Suggestion]:
         """Knobs for which there is no model: they are named, without figures."""
