@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fpgaprune.advice.edit import Edit
 from fpgaprune.advice.layout import products
-from fpgaprune.advice.retype import activation_bits, requantised, retyped, sum_bits, weight_bits
+from fpgaprune.advice.retype import Weight, activation_bits, requantised, retyped, sum_bits, trimmed, weight_bits
 from fpgaprune.design import Design
 
 # Widths that are tried: fewer than four bits lose most networks without training for it.
@@ -17,50 +18,52 @@ WIDTHS = (12, 10, 8, 6, 4)
 def narrower_weights(design: Design) -> Iterator[Edit]:
     """Weights of fewer bits, from mild to strong."""
     for bits in WIDTHS:
-        wide = [layer for layer in products(design) if layer.types["weight"].width > bits]
-        if wide:
-            changed = retyped(design, {layer.name: requantised(layer, bits) for layer in wide})
-            yield Edit(("weight_bits",), _settings(design, changed), changed, keeps_function=False)
+        if _has_wider(design, bits):
+            yield _edit(("weight_bits",), design, retyped(design, _weights(design, bits)))
 
 
 def narrower_activations(design: Design) -> Iterator[Edit]:
     """Activations of fewer bits, from mild to strong."""
     for bits in WIDTHS:
         if any(width > bits for width in activation_bits(design).values()):
-            changed = retyped(design, {}, bits)
-            yield Edit(("activation_bits",), _settings(design, changed), changed, keeps_function=False)
+            yield _edit(("activation_bits",), design, retyped(design, _weights(design), bits))
 
 
 def narrower_everything(design: Design) -> Iterator[Edit]:
     """Weights and activations of fewer bits, from mild to strong."""
     for bits in WIDTHS:
-        wide = [layer for layer in products(design) if layer.types["weight"].width > bits]
         # Below eight bits activations lose more than weights do.
         width = max(bits, 8)
-        if wide and any(have > width for have in activation_bits(design).values()):
-            changed = retyped(design, {layer.name: requantised(layer, bits) for layer in wide}, width)
-            knobs = ("weight_bits", "activation_bits")
-            yield Edit(knobs, _settings(design, changed), changed, keeps_function=False)
+        if _has_wider(design, bits) and any(have > width for have in activation_bits(design).values()):
+            yield _edit(("weight_bits", "activation_bits"), design, retyped(design, _weights(design, bits), width))
 
 
-def _settings(before: Design, after: Design) -> dict[str, Any]:
-    """The section `[hls]` that asks for the widths of `after`: one for all layers, or those of single layers."""
+def _has_wider(design: Design, bits: int) -> bool:
+    return any(trimmed(layer)[1].width > bits for layer in products(design))
+
+
+def _weights(design: Design, bits: int = 64) -> dict[str, Weight]:
+    """Weights by layer, none wider than `bits`, and none wider than it needs."""
+    own = {layer.name: trimmed(layer) for layer in products(design)}
+    return {name: requantised(design[name], bits) if have[1].width > bits else have for name, have in own.items()}
+
+
+def _edit(knobs: tuple[str, ...], before: Design, after: Design) -> Edit:
+    """The change, with the section `[hls]` that asks for the widths of `after`: of most layers, then of the others."""
     weights, activations = weight_bits(after), activation_bits(after)
-    if len(set(weights.values())) == 1 and len(set(activations.values())) == 1:
-        return {
-            "hls": {
-                "precision": "widths",
-                "weight_bits": next(iter(weights.values())),
-                "activation_bits": next(iter(activations.values())),
-                "sum_bits": min(sum_bits(before), 32),
-            }
-        }
+    most = {"weight_bits": _most(weights), "activation_bits": _most(activations)}
+    settings: dict[str, Any] = {"precision": "widths", **most, "sum_bits": min(sum_bits(before), 32)}
     entries: dict[str, dict[str, int]] = {}
-    for role, old, new in (
-        ("weight_bits", weight_bits(before), weights),
-        ("activation_bits", activation_bits(before), activations),
-    ):
-        for name, bits in new.items():
-            if bits != old[name]:
+    for role, widths in (("weight_bits", weights), ("activation_bits", activations)):
+        for name, bits in widths.items():
+            if bits != most[role]:
                 entries.setdefault(name, {})[role] = bits
-    return {"hls": {"layers": entries}}
+    if entries:
+        settings["layers"] = entries
+    return Edit(knobs, {"hls": settings}, after, keeps_function=False)
+
+
+def _most(widths: Mapping[str, int]) -> int:
+    """The width that most layers have, the larger of two that as many have."""
+    counts = Counter(widths.values())
+    return max(counts, key=lambda width: (counts[width], width), default=8)

@@ -55,6 +55,15 @@ def is_activation(layer: LayerSpec) -> bool:
     return layer.kind in ("Input", "PReLU") or layer.kind.endswith("Activation") or average
 
 
+def trimmed(layer: LayerSpec) -> Weight:
+    """The weights of `layer` as they are, in the narrowest type with their point that holds them."""
+    kind, raw = layer.types["weight"], layer.weights["weight"]
+    width = integer_bits(float(np.abs(raw).max(initial=0))) + 1
+    return raw, replace(
+        kind, width=max(width, 2), integer=max(width, 2) - kind.fraction
+    ) if width < kind.width else kind
+
+
 def requantised(layer: LayerSpec, bits: int) -> Weight:
     """The weights of `layer` rounded to `bits`, the point as far left as the largest allows."""
     values = layer.types["weight"].to_float(layer.weights["weight"])
