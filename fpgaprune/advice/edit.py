@@ -64,14 +64,14 @@ def _block(name: str, table: Settings) -> str:
 
 def _key(key: str) -> str:
     bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
-    return key if bare else json.dumps(key)
+    return key if bare else _value(key)
 
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())} }}"
-    # A JSON string, number or boolean is one of TOML, too.
-    return json.dumps(value)
+    # A JSON string, number or boolean is one of TOML, too, but for one control character that JSON lets stand.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _merged(first: Settings, second: Settings) -> Settings:

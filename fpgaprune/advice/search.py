@@ -107,9 +107,10 @@ class Search:
             design = self.design if start is None else start.design
             sparse = list(sparser(design, self.trained))
             for edits in (
-                [*narrower_everything(design), *narrower_weights(design)],
+                list(narrower_weights(design)),
+                list(narrower_everything(design)),
                 sparse,
-                [edit.then(more) for edit in sparse for more in narrower_weights(edit.design)],
+                [edit.then(more) for edit in sparse for more in _narrower(edit.design)],
             ):
                 yield edits if start is None else [start.then(edit) for edit in edits]
 
@@ -231,3 +232,8 @@ class Search:
 
     def _brings(self, made: Prediction) -> bool:
         return made.excess < (1 - _LEAST_GAIN) * self.now.excess
+
+
+def _narrower(design: Design) -> list[Edit]:
+    """Fewer bits for all that has many."""
+    return list(narrower_everything(design)) or list(narrower_weights(design))

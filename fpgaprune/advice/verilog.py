@@ -42,10 +42,11 @@ def bit_serial(design: Design) -> BitSerial | None:
         return None
     interval = adders = luts = 0
     for layer in convolutions:
-        accum = layer.types.get("accum")
-        if accum is None or accum.overflow != "WRAP" or accum.rounding != "TRN":
-            return None
         source = design[layer.inputs[0]]
+        accum = layer.types.get("accum")
+        exact = layer.types["weight"].fraction + source.types["result"].fraction
+        if accum is None or accum.overflow != "WRAP" or accum.fraction < exact:
+            return None
         pixels, windows = (math.prod(shape[:-1]) for shape in (source.output_shape, layer.output_shape))
         # A sum takes a clock for each of its bits and one more; the last window is there when the image has arrived.
         interval = max(interval, windows * (accum.width + 1) + max(pixels - windows, 0))
