@@ -31,17 +31,20 @@ def retyped(design: Design, weights: Mapping[str, Weight], activation_bits: int 
     multiplying = {layer.name for layer in products(design)}
     for layer in design.layers:
         types = dict(layer.types)
-        source = layer.inputs[0] if layer.inputs else None
-        was, now = (None, None) if source is None else (_result(design[source]), _result(made[source]))
+        was = now = None
+        if layer.inputs:
+            was, now = (side.types.get("result") for side in (design[layer.inputs[0]], made[layer.inputs[0]]))
+        result = types.get("result")
         new = layer
         if layer.name in multiplying and now is not None:
             raw, kind = weights.get(layer.name, (layer.weights["weight"], types["weight"]))
             types["weight"] = kind
             new = replace(layer, weights={**layer.weights, "weight": raw})
             _narrow_sums(types, _exact_sum(layer, raw, kind, now))
-        elif is_activation(layer) and activation_bits is not None and types["result"].width > activation_bits:
-            types["result"] = replace(types["result"], width=activation_bits, rounding="RND", overflow="SAT")
-        elif _moves(layer) and was is not None and now is not None and types.get("result") == was:
+        elif is_activation(layer) and result is not None and activation_bits is not None:
+            if result.width > activation_bits:
+                types["result"] = replace(result, width=activation_bits, rounding="RND", overflow="SAT")
+        elif _moves(layer) and was is not None and now is not None and result == was:
             types["result"] = now
             if "accum" in types:
                 types["accum"] = _cut(types["accum"], was.width - now.width)
@@ -98,10 +101,6 @@ def _narrow_sums(types: dict[str, FixedType], exact: FixedType | None) -> None:
         types["result"] = replace(exact, rounding=result.rounding, overflow=result.overflow)
 
 
-def _result(layer: LayerSpec) -> FixedType:
-    return layer.types["result"]
-
-
 def _moves(layer: LayerSpec) -> bool:
     largest = layer.kind.startswith(("Pooling", "GlobalPooling")) and not is_activation(layer)
     return largest or layer.kind.startswith(_MOVES)
@@ -118,9 +117,10 @@ def weight_bits(design: Design) -> dict[str, int]:
 
 def activation_bits(design: Design) -> dict[str, int]:
     """Width of the result by layer, for those whose width is `activation_bits` in a flow."""
-    return {layer.name: layer.types["result"].width for layer in design.layers if is_activation(layer)}
+    activations = (layer for layer in design.layers if is_activation(layer) and "result" in layer.types)
+    return {layer.name: layer.types["result"].width for layer in activations}
 
 
 def sum_bits(design: Design) -> int:
     """Width of the widest result of a layer that multiplies."""
-    return max((layer.types["result"].width for layer in products(design)), default=16)
+    return max((layer.types["result"].width for layer in products(design) if "result" in layer.types), default=16)

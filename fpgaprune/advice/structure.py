@@ -9,6 +9,7 @@ from dataclasses import replace
 from fpgaprune.advice.edit import Edit, with_layers
 from fpgaprune.advice.retype import is_activation
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.fixed import FixedType
 
 
 def other_io_type(design: Design) -> Edit | None:
@@ -40,8 +41,8 @@ def streamed(design: Design) -> Design:
         layers.append(new)
         if readers[layer.name] > 1:
             read_as[layer.name] = f"clone_{layer.name}"
-            types = {"result": layer.types["result"]}
-            layers.append(LayerSpec(f"clone_{layer.name}", "Clone", (layer.name,), layer.output_shape, types))
+            name = f"clone_{layer.name}"
+            layers.append(LayerSpec(name, "Clone", (layer.name,), layer.output_shape, _handed_on(layer)))
     return replace(with_layers(design, layers), io_type="io_stream")
 
 
@@ -53,9 +54,13 @@ def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
     *sides, channels = source.output_shape
     more = (pads["top"] + pads["bottom"], pads["left"] + pads["right"])[-len(sides) :]
     grown = [size + extra for size, extra in zip(sides, more, strict=True)]
-    types = {"result": source.types["result"]}
     kind = f"ZeroPadding{len(sides)}D"
-    return LayerSpec(f"zp_{layer.name}", kind, layer.inputs, (*grown, channels), types)
+    return LayerSpec(f"zp_{layer.name}", kind, layer.inputs, (*grown, channels), _handed_on(source))
+
+
+def _handed_on(layer: LayerSpec) -> dict[str, FixedType]:
+    """The types of a layer that only hands on what `layer` gives."""
+    return {role: kind for role, kind in layer.types.items() if role == "result"}
 
 
 def global_average(design: Design) -> tuple[Edit, str] | None:

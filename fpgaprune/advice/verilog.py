@@ -43,9 +43,10 @@ def bit_serial(design: Design) -> BitSerial | None:
     interval = adders = luts = 0
     for layer in convolutions:
         source = design[layer.inputs[0]]
-        accum = layer.types.get("accum")
-        exact = layer.types["weight"].fraction + source.types["result"].fraction
-        if accum is None or accum.overflow != "WRAP" or accum.fraction < exact:
+        accum, incoming = layer.types.get("accum"), source.types.get("result")
+        if accum is None or incoming is None or accum.overflow != "WRAP":
+            return None
+        if accum.fraction < layer.types["weight"].fraction + incoming.fraction:
             return None
         pixels, windows = (math.prod(shape[:-1]) for shape in (source.output_shape, layer.output_shape))
         # A sum takes a clock for each of its bits and one more; the last window is there when the image has arrived.
@@ -56,5 +57,5 @@ def bit_serial(design: Design) -> BitSerial | None:
         own = int(np.maximum(digits - 1, 0).sum())
         inputs = int(np.count_nonzero(raw.any(axis=-1))) if per_output == -1 else int(np.count_nonzero(raw))
         adders += own
-        luts += 2 * own + source.types["result"].width * inputs
+        luts += 2 * own + incoming.width * inputs
     return BitSerial(interval, adders, luts)
