@@ -10,8 +10,8 @@ from typing import Any
 from fpgaprune.design import Design, LayerSpec
 
 Settings = Mapping[str, Any]
-# In the order of a flow file.
-_SECTIONS = ("select", "hls", "target")
+# What holds for the whole network stands before what single layers have instead.
+_SECTIONS = ("target", "select", "hls")
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,9 @@ def test_the_text_reads_as_a_person_writes_it():
         "select": {"sparsity": {"*/kernel": 0.9}},
     }
     assert flow_text(settings) == (
+        '[target]\nstrategy = "resource"\nreuse_factor = 16\n\n'
         '[select]\nsparsity = { "*/kernel" = 0.9 }\n\n'
-        "[hls]\nweight_bits = 6\n\n[hls.layers]\nconv2 = { reuse_factor = 8 }\n\n"
-        '[target]\nstrategy = "resource"\nreuse_factor = 16'
+        "[hls]\nweight_bits = 6\n\n[hls.layers]\nconv2 = { reuse_factor = 8 }"
     )
 
 
