@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Adders": "fpgaprune.select.cost",
+    "Advice": "fpgaprune.advice",
     "AutoPrecision": "fpgaprune.hls.search",
     "Block": "fpgaprune.select.units",
     "Check": "fpgaprune.report",
@@ -48,6 +49,7 @@ _HOMES = {
     "SecondOpinion": "fpgaprune.hls.opinion",
     "StrategyWarning": "fpgaprune.hls.advice",
     "Target": "fpgaprune.target",
+    "advise": "fpgaprune.advice",
     "apply_removal": "fpgaprune.remove.apply",
     "certify": "fpgaprune.certify.links",
     "check_verilog": "fpgaprune.rtl",

@@ -19,6 +19,9 @@ Folders = Annotated[
     list[Path], typer.Argument(metavar="RUN_DIR|PROJECT...", help="Folders with designs and vendor reports.")
 ]
 
+# Suggestions that the terminal shows.
+_SHOWN = 3
+
 
 def estimate(
     source: Annotated[
@@ -43,13 +46,20 @@ def estimate(
     if designs is not None:
         _print_predictions(designs, calibrated)
         return
-    from fpgaprune.flow.pricing import price
+    from fpgaprune.advice import advise
+    from fpgaprune.flow.pricing import load_designs, price, target_of
 
     figures = price(Path(str(source)), part, calibrated)
+    designs_read = load_designs(Path(str(source)))
+    # Of a run, what the network is now: after pruning, once that is known.
+    side, design = list(designs_read.items())[-1]
+    trained = designs_read.get("before") if side == "after" else None
+    advice = advise(design, target_of(design, part), trained=trained, calibrated=calibrated).to_json()
     if as_json:
-        print_json(figures)
+        print_json({**figures, "advice": advice})
     else:
         _print_estimate(figures)
+        _print_advice(advice)
 
 
 def measure(
@@ -184,7 +194,29 @@ def _print_estimate(figures: dict[str, Any]) -> None:
         show_table(headers, [*rows, _estimate_row("total", total)], title=side)
         part = figure["target"]["part"]
         fits = {True: f"fits {part}", False: f"does not fit {part}", None: f"cannot be judged against {part}"}
-        Console().print(f"{fits[figure['fits']]}; figures: analytic estimate of logic synthesis", highlight=False)
+        upper = (
+            ", its upper end too" if figure["fits_upper"] else ", but its upper end does not" if figure["fits"] else ""
+        )
+        said = f"{fits[figure['fits']]}{upper}; figures: analytic estimate of logic synthesis"
+        Console().print(said, highlight=False)
+
+
+def _print_advice(advice: dict[str, Any]) -> None:
+    """What is short, and the changes that help most; nothing where nothing is short."""
+    from fpgaprune.report.advice import changes, has_advice, shortage_lines
+
+    if not has_advice(advice):
+        return
+    suggested = changes(advice)
+    lines = [f"\nwhat would make {advice['design']} fit", *shortage_lines(advice)]
+    for change in suggested[:_SHOWN]:
+        lines += [f"\n{change.number}. {change.knob}: {change.verdict}", *filter(None, (change.cost, change.figures))]
+        lines += [change.place, *(f"    {line}" for line in change.change.splitlines())]
+    if len(suggested) > _SHOWN:
+        lines.append(f"\n{len(suggested) - _SHOWN} more with --json, and in the report of a run")
+    for line in (*lines, *advice["notes"]):
+        # What is to be copied is not broken into lines.
+        Console().print(line, highlight=False, markup=False, soft_wrap=line.startswith("    "))
 
 
 def _estimate_row(name: str, layer: dict[str, Any]) -> tuple[Cell, ...]:

@@ -8,6 +8,7 @@ multiplier in look-up tables.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,13 @@ class Products:
 def count_products(raw: NDArray[np.int64]) -> Products:
     """The multiplications by `raw`, shaped (products per output, outputs): every row is one input's constants."""
     matrix = np.asarray(raw, dtype=np.int64).reshape(-1, raw.shape[-1] if raw.ndim else 1)
+    return _count(matrix.tobytes(), matrix.shape)
+
+
+# One design is priced in many layouts, with the same weights again and again.
+@lru_cache(maxsize=64)
+def _count(content: bytes, shape: tuple[int, ...]) -> Products:
+    matrix = np.frombuffer(content, dtype=np.int64).reshape(shape)
     digits = count_digits(matrix)
     kinds = np.bincount(np.minimum(digits, 3).ravel(), minlength=4)
     largest = int(np.abs(matrix).max(initial=0))

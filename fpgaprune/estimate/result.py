@@ -125,6 +125,15 @@ class Estimate:
     notes: tuple[str, ...]
 
     @property
+    def fits_upper(self) -> bool | None:
+        """Whether the upper ends of the `synth` ranges, too, stay within every known capacity; None where none is."""
+        capacities = {name: getattr(self.target.part, name) for name in RESOURCES}
+        known = {name: count for name, count in capacities.items() if count is not None}
+        if self.fits is None or not known:
+            return None
+        return all(getattr(self.total["synth"], name).high <= count for name, count in known.items())
+
+    @property
     def latency_us(self) -> float:
         """Latency in microseconds at the target's clock."""
         return self.latency_cycles * self.target.clock_ns / 1000.0
@@ -148,6 +157,7 @@ class Estimate:
             "interval_cycles": self.interval_cycles,
             "latency_us": self.latency_us,
             "fits": self.fits,
+            "fits_upper": self.fits_upper,
             "binding": None if self.binding is None else self.binding.to_json(),
             "notes": list(self.notes),
             "layers": [layer.to_json() for layer in self.layers],

@@ -48,6 +48,7 @@ def write_run_report(context: Context) -> dict[str, Any]:
         ),
         before=figures["before"],
         after=figures["after"],
+        advice=figures.get("advice"),
         measured=measured,
         left_out=_left_out(measure=results["measure"] if config.measure.asks else {}, estimate=run.results("estimate")),
         certificate=summaries,

@@ -278,22 +278,26 @@ def measure(context: Context) -> dict[str, Any]:
 
 
 def estimate(context: Context) -> dict[str, Any]:
-    """`estimate.json` prices the network before and after for the part; it is null where no calibrated model can."""
+    """`estimate.json` prices the network before and after for the part; it is null where no calibrated model can.
+
+    Its `advice` says what is short for the network after, and what each change would bring.
+    """
+    from fpgaprune.advice import advise
     from fpgaprune.estimate import estimate as price
 
     target = context.config.target.target()
+    trained, design = (Design.load(context.run.file(name)) for name in ("design_trained.json", "design.json"))
     try:
-        figures = {
-            "before": price(Design.load(context.run.file("design_trained.json")), target).to_json(),
-            "after": price(Design.load(context.run.file("design.json")), target).to_json(),
-        }
+        figures = {"before": price(trained, target).to_json(), "after": price(design, target).to_json()}
+        advice = advise(design, target, trained=trained).to_json()
     except EstimateError as error:
         write_json(context.run, "estimate.json", None)
         return {"left_out": str(error)}
-    write_json(context.run, "estimate.json", figures)
-    return {
-        side: {"fits": figure["fits"], "latency_cycles": figure["latency_cycles"]} for side, figure in figures.items()
+    write_json(context.run, "estimate.json", {**figures, "advice": advice})
+    sides = {
+        side: {key: figure[key] for key in ("fits", "fits_upper", "latency_cycles")} for side, figure in figures.items()
     }
+    return {**sides, "advice": advice}
 
 
 def write_json(run: RunDirectory, name: str, content: Any) -> None:

@@ -220,6 +220,7 @@ class RunReport:
         metric: on held-out data.
         layers: those that carry weights, in the network's order.
         before, after: analytic estimates in the JSON form of `fpgaprune.estimate`, or None (then see `left_out`).
+        advice: what is short for `after` and what would help, in the JSON form of `fpgaprune.advice`, or None.
         measured: of the removed network, in the JSON form of the flow's stage `measure`, or None.
         certificate: one entry per link. checks: the other comparisons.
         stages: of the flow, in order.
@@ -233,6 +234,7 @@ class RunReport:
     layers: Sequence[LayerReport] = ()
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
+    advice: Mapping[str, Any] | None = None
     measured: Mapping[str, Any] | None = None
     certificate: Sequence[LinkSummary] = ()
     checks: Sequence[Check] = ()
@@ -258,6 +260,7 @@ class RunReport:
             "layers": [layer.to_json() for layer in self.layers],
             "before": self.before,
             "after": self.after,
+            "advice": self.advice,
             "measured": self.measured,
             "certificate": [{**asdict(link), "holds": link.holds} for link in self.certificate],
             "checks": [{**asdict(check), "holds": check.holds} for check in self.checks],

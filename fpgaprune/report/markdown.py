@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from fpgaprune.report.advice import changes, changes_table, has_advice, shortage_lines
 from fpgaprune.report.answers import give_answers, left_out
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import (
@@ -47,6 +48,7 @@ def render_markdown(report: RunReport) -> str:
     blocks.append(_wrap(f"**{escape_text(headline(report.metric)[0])}**"))
     for answer in give_answers(report):
         blocks += [f"## {answer.question} {escape_text(answer.verdict)}", _list(answer.lines)]
+    blocks += _advice(report)
     stages = estimate_stages(report)
     if stages:
         blocks += [
@@ -100,6 +102,20 @@ def escape_text(text: str) -> str:
     for character in "`*[]":
         line = line.replace(character, f"\\{character}")
     return line
+
+
+def _advice(report: RunReport) -> list[str]:
+    """What would make the network fit; empty where nothing is short."""
+    advice = report.advice
+    if advice is None or not has_advice(advice):
+        return []
+    blocks = ["## What would make it fit", _list(shortage_lines(advice))]
+    for change in changes(advice):
+        said = [text for text in (f"{change.verdict}: {change.cost}", change.figures) if text]
+        blocks += [f"### {change.number}. {escape_text(change.knob)}", _list(said), change.place]
+        blocks.append("\n".join(f"    {line}".rstrip() for line in change.change.splitlines()))
+    table = changes_table(advice)
+    return [*blocks, *(_table(table) if table else []), _list(advice["notes"])]
 
 
 def _table(table: Table) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from fpgaprune.report.advice import changes, changes_table, has_advice, shortage_lines
 from fpgaprune.report.answers import give_answers, left_out
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import (
@@ -60,6 +61,7 @@ def render_page(report: RunReport) -> str:
             facts=facts(report),
             headline=headline(report.metric),
             answers=give_answers(report),
+            advice=_advice(report),
             stages=_stages(report),
             layer_bars=_layer_bars(report),
             speed=speed_table(report),
@@ -104,6 +106,18 @@ def _column_class(table: Table, index: int) -> str:
 def _cell_class(cell: str) -> str:
     names = {"VIOLATED": " violated", "holds": " holds", "left out": " faint", "gone": " faint", "new": " faint"}
     return names.get(cell, " faint" if cell == DASH else "")
+
+
+def _advice(report: RunReport) -> dict[str, Any] | None:
+    """What would make the network fit; None where nothing is short."""
+    if report.advice is None or not has_advice(report.advice):
+        return None
+    return {
+        "shortages": shortage_lines(report.advice),
+        "changes": changes(report.advice),
+        "table": changes_table(report.advice),
+        "notes": report.advice["notes"],
+    }
 
 
 def _stages(report: RunReport) -> list[dict[str, Any]]:

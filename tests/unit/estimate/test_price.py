@@ -46,6 +46,7 @@ def test_json_has_the_agreed_names():
             "interval_cycles",
             "latency_us",
             "fits",
+            "fits_upper",
             "binding",
             "notes",
             "layers",

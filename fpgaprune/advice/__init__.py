@@ -1,0 +1,10 @@
+"""What to change where a design does not fit its part: every knob priced at once, the best one first.
+
+`advise(design, target)` reads a `Design`, changes a copy of it as each knob would (`layout`, `narrower`, `sparser`,
+`structure`, `part`), prices the copies with `fpgaprune.estimate`, and puts them in order (`order`).
+"""
+
+from fpgaprune.advice.advise import advise
+from fpgaprune.advice.result import Advice, LayerShare, Prediction, Shortage, Suggestion
+
+__all__ = ["Advice", "LayerShare", "Prediction", "Shortage", "Suggestion", "advise"]

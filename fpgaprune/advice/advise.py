@@ -1,0 +1,77 @@
+"""`advise`: what a design lacks on its part, and every knob priced, the best one first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fpgaprune.advice.order import rank
+from fpgaprune.advice.result import STAGE, Advice, LayerShare, Prediction, Shortage
+from fpgaprune.advice.search import Search
+from fpgaprune.design import Design
+from fpgaprune.estimate import Estimate, estimate
+from fpgaprune.estimate.coefficients import Calibration, calibration
+from fpgaprune.estimate.result import RESOURCES
+from fpgaprune.target import Target
+
+# Layers named for a shortage.
+_NAMED = 3
+BETWEEN = "FIFOs and registers between layers"
+
+
+def advise(
+    design: Design,
+    target: Target | None = None,
+    *,
+    trained: Design | None = None,
+    calibrated: Calibration | None = None,
+) -> Advice:
+    """What `design` lacks on `target`, and what each knob would bring, the best first.
+
+    Nothing is suggested where even the upper end of the estimate fits. All figures are analytic, of the stage `synth`;
+    a change is priced on a copy of the design, in some milliseconds, and a project made with it differs from that only
+    as docs/advice.md says.
+
+    Args:
+        design: the network as fixed-point data.
+        target: part and clock; the design's own unless given.
+        trained: the same network before pruning, whose kernels a sparsity counts; `design` unless given.
+        calibrated: coefficients of the estimator instead of those that ship with the package.
+
+    Raises:
+        EstimateError: a layer has no hardware model, or the design names no part and no target is given.
+    """
+    calibrated = calibrated or calibration()
+    now = estimate(design, target, calibrated=calibrated)
+    shortages = _shortages(now)
+    advice = Advice(design.name, now.target, Prediction.of(now), shortages)
+    if not shortages:
+        return advice
+    search = Search(design, now, trained, calibrated)
+    found = list(search.knobs(shortages[0]))
+    if not any(
+        s.after is not None and s.fits_upper and s.keeps_function and s.after.part == now.target.part for s in found
+    ):
+        found += search.together()
+    # Of two that say the same, the better one.
+    unique = {suggestion.change: suggestion for suggestion in sorted(found, key=rank, reverse=True)}
+    if not any(suggestion.fits for suggestion in found):
+        search.notes.append("no change that was priced makes it fit: a smaller network is needed, or a larger part")
+    return replace(advice, suggestions=tuple(sorted(unique.values(), key=rank)), notes=tuple(search.notes))
+
+
+def _shortages(now: Estimate) -> tuple[Shortage, ...]:
+    """What is short, by the upper ends of the ranges, the worst first."""
+    found = []
+    for name in RESOURCES:
+        used, capacity = getattr(now.total[STAGE], name), getattr(now.target.part, name)
+        if now.fits is not None and capacity is not None and used.high > capacity:
+            found.append(Shortage(name, used, capacity, _shares(now, name, used.value)))
+    return tuple(sorted(found, key=lambda s: s.used.high / s.capacity if s.capacity else float("inf"), reverse=True))
+
+
+def _shares(now: Estimate, name: str, total: int) -> tuple[LayerShare, ...]:
+    counts = [(getattr(layer.synth, name).value, layer.name, layer.kind) for layer in now.layers]
+    # FIFOs, or the registers of a pipeline.
+    counts.append((max(total - sum(count for count, _, _ in counts), 0), BETWEEN, ""))
+    largest = sorted((count for count in counts if count[0]), key=lambda count: count[0], reverse=True)
+    return tuple(LayerShare(layer, kind, count, count / total) for count, layer, kind in largest[:_NAMED])

@@ -1,0 +1,82 @@
+"""`Edit`: a design changed as a knob would change it, with what to write in the flow file for that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fpgaprune.design import Design, LayerSpec
+
+Settings = Mapping[str, Any]
+# What holds for the whole network stands before what single layers have instead.
+_SECTIONS = ("target", "select", "hls")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A changed design.
+
+    Attributes:
+        knobs: what was turned.
+        settings: section of the flow file to its keys, as `{"target": {"strategy": "resource"}}`.
+        design: as it would be.
+        keeps_function: whether it computes the same bits, or the same but for rounding.
+    """
+
+    knobs: tuple[str, ...]
+    settings: Settings
+    design: Design
+    keeps_function: bool = True
+
+    def then(self, other: Edit) -> Edit:
+        """Both changes; `other` was made on the design of this one."""
+        return Edit(
+            tuple(dict.fromkeys((*self.knobs, *other.knobs))),
+            _merged(self.settings, other.settings),
+            other.design,
+            self.keeps_function and other.keeps_function,
+        )
+
+
+def with_layers(design: Design, layers: Sequence[LayerSpec]) -> Design:
+    """`design` with other `layers`."""
+    return replace(design, layers=tuple(layers))
+
+
+def flow_text(settings: Settings) -> str:
+    """`settings` as TOML: a table for each section, and `[hls.layers]` with a line for each layer."""
+    blocks = []
+    for section in sorted(settings, key=_SECTIONS.index):
+        table = settings[section]
+        plain = {key: value for key, value in table.items() if (section, key) != ("hls", "layers")}
+        if plain:
+            blocks.append(_block(section, plain))
+        if len(plain) < len(table):
+            blocks.append(_block("hls.layers", table["layers"]))
+    return "\n\n".join(blocks)
+
+
+def _block(name: str, table: Settings) -> str:
+    return "\n".join([f"[{name}]", *(f"{_key(key)} = {_value(value)}" for key, value in table.items())])
+
+
+def _key(key: str) -> str:
+    bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
+    return key if bare else _value(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())} }}"
+    # A JSON string, number or boolean is one of TOML, too, but for one control character that JSON lets stand.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _merged(first: Settings, second: Settings) -> Settings:
+    both = dict(first)
+    for key, value in second.items():
+        nested = isinstance(value, Mapping) and isinstance(both.get(key), Mapping)
+        both[key] = _merged(both[key], value) if nested else value
+    return both

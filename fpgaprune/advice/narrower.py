@@ -1,0 +1,69 @@
+"""Fewer bits for weights and for activations; the accuracy must be measured again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fpgaprune.advice.edit import Edit
+from fpgaprune.advice.layout import products
+from fpgaprune.advice.retype import Weight, activation_bits, requantised, retyped, sum_bits, trimmed, weight_bits
+from fpgaprune.design import Design
+
+# Widths that are tried: fewer than four bits lose most networks without training for it.
+WIDTHS = (12, 10, 8, 6, 4)
+
+
+def narrower_weights(design: Design) -> Iterator[Edit]:
+    """Weights of fewer bits, from mild to strong."""
+    for bits in WIDTHS:
+        if _has_wider(design, bits):
+            yield _edit(("weight_bits",), design, retyped(design, _weights(design, bits)))
+
+
+def narrower_activations(design: Design) -> Iterator[Edit]:
+    """Activations of fewer bits, from mild to strong."""
+    for bits in WIDTHS:
+        if any(width > bits for width in activation_bits(design).values()):
+            yield _edit(("activation_bits",), design, retyped(design, _weights(design), bits))
+
+
+def narrower_everything(design: Design) -> Iterator[Edit]:
+    """Weights and activations of fewer bits, from mild to strong."""
+    for bits in WIDTHS:
+        # Below eight bits activations lose more than weights do.
+        width = max(bits, 8)
+        if _has_wider(design, bits) and any(have > width for have in activation_bits(design).values()):
+            yield _edit(("weight_bits", "activation_bits"), design, retyped(design, _weights(design, bits), width))
+
+
+def _has_wider(design: Design, bits: int) -> bool:
+    return any(trimmed(layer)[1].width > bits for layer in products(design))
+
+
+def _weights(design: Design, bits: int = 64) -> dict[str, Weight]:
+    """Weights by layer, none wider than `bits`, and none wider than it needs."""
+    own = {layer.name: trimmed(layer) for layer in products(design)}
+    return {name: requantised(design[name], bits) if have[1].width > bits else have for name, have in own.items()}
+
+
+def _edit(knobs: tuple[str, ...], before: Design, after: Design) -> Edit:
+    """The change, with the section `[hls]` that asks for the widths of `after`: of most layers, then of the others."""
+    weights, activations = weight_bits(after), activation_bits(after)
+    most = {"weight_bits": _most(weights), "activation_bits": _most(activations)}
+    settings: dict[str, Any] = {"precision": "widths", **most, "sum_bits": min(sum_bits(before), 32)}
+    entries: dict[str, dict[str, int]] = {}
+    for role, widths in (("weight_bits", weights), ("activation_bits", activations)):
+        for name, bits in widths.items():
+            if bits != most[role]:
+                entries.setdefault(name, {})[role] = bits
+    if entries:
+        settings["layers"] = entries
+    return Edit(knobs, {"hls": settings}, after, keeps_function=False)
+
+
+def _most(widths: Mapping[str, int]) -> int:
+    """The width that most layers have, the larger of two that as many have."""
+    counts = Counter(widths.values())
+    return max(counts, key=lambda width: (counts[width], width), default=8)

@@ -1,0 +1,51 @@
+"""The order of suggestions: what surely fits first, then what keeps the function, then what costs least time."""
+
+from __future__ import annotations
+
+from fpgaprune.advice.result import FLOW, MODEL, Prediction, Suggestion
+
+_PART = 3.0
+
+
+def rank(suggestion: Suggestion) -> tuple[float, ...]:
+    """The smaller, the better.
+
+    By whether the changed design fits: by the upper end of its estimate, by the middle, not at all, unknown. Then by
+    what it takes: nothing of the function, another model file, the accuracy, another part (of the same family first,
+    then the smaller one). Then by latency and interval; where it does not fit, by how far it is beyond the part.
+    """
+    after = suggestion.after
+    if after is None:
+        return (3.0, 0.0 if suggestion.place == FLOW else 1.0)
+    taken = _taken(suggestion)
+    time: tuple[float, ...] = (after.latency_cycles, after.interval_cycles)
+    if taken == _PART:
+        # The family's own first, and the smaller one whatever the time.
+        time = (float(after.part.family != suggestion.before.part.family), after.part.lut or 0, *time)
+    if after.fits_upper:
+        return (0.0, taken, *time)
+    return (1.0, taken, *time) if after.fits else (2.0, after.excess, taken, *time)
+
+
+def _taken(suggestion: Suggestion) -> float:
+    if suggestion.after is not None and suggestion.after.part != suggestion.before.part:
+        return _PART
+    if not suggestion.keeps_function:
+        return 2.0
+    return 1.0 if suggestion.place == MODEL else 0.0
+
+
+def cost_text(before: Prediction, after: Prediction, keeps_function: bool) -> str:
+    """What a change costs, in words."""
+    times = [
+        (name, getattr(before, f"{name}_cycles"), getattr(after, f"{name}_cycles")) for name in ("latency", "interval")
+    ]
+    said = [
+        f"{name} x{_factor(new / old)} ({old:,} to {new:,} cycles)" for name, old, new in times if old and new != old
+    ]
+    speed = ", ".join(said) or "the same latency and interval"
+    return f"{speed}; {'the same function' if keeps_function else 'its accuracy must be measured again'}"
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.1f}" if ratio < 100 else f"{ratio:,.0f}"

@@ -1,0 +1,126 @@
+"""Other weights and narrower types in a design, with the sums that follow from them.
+
+The types are those that the flow would choose for such widths (`fpgaprune.hls.precision`), as far as a design tells
+without its model and data: where the point stands in a weight follows from the weights, in a result it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.advice.edit import with_layers
+from fpgaprune.advice.layout import products
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
+
+Weight = tuple[NDArray[np.int64], FixedType]
+
+_MOVES = ("Reshape", "Repack", "Flatten", "ZeroPadding", "Cropping", "Resize", "Upsampling", "Transpose", "Clone")
+
+
+def retyped(design: Design, weights: Mapping[str, Weight], activation_bits: int | None = None) -> Design:
+    """`design` with other raw `weights` by layer name, and with no activation wider than `activation_bits`.
+
+    Sums become as narrow as holds every partial sum, where that is narrower than what they are.
+    """
+    made: dict[str, LayerSpec] = {}
+    multiplying = {layer.name for layer in products(design)}
+    for layer in design.layers:
+        types = dict(layer.types)
+        was = now = None
+        if layer.inputs:
+            was, now = (side.types.get("result") for side in (design[layer.inputs[0]], made[layer.inputs[0]]))
+        result = types.get("result")
+        new = layer
+        if layer.name in multiplying and now is not None:
+            raw, kind = weights.get(layer.name, (layer.weights["weight"], types["weight"]))
+            types["weight"] = kind
+            new = replace(layer, weights={**layer.weights, "weight": raw})
+            _narrow_sums(types, _exact_sum(layer, raw, kind, now))
+        elif is_activation(layer) and result is not None and activation_bits is not None:
+            if result.width > activation_bits:
+                types["result"] = replace(result, width=activation_bits, rounding="RND", overflow="SAT")
+        elif _moves(layer) and was is not None and now is not None and result == was:
+            types["result"] = now
+            if "accum" in types:
+                types["accum"] = _cut(types["accum"], was.width - now.width)
+        made[layer.name] = replace(new, types=types)
+    return with_layers(design, tuple(made.values()))
+
+
+def is_activation(layer: LayerSpec) -> bool:
+    """Whether the flow's `activation_bits` is the width of this layer's result."""
+    average = str(layer.attributes.get("pool_op", "")).lower().startswith("av")
+    return layer.kind in ("Input", "PReLU") or layer.kind.endswith("Activation") or average
+
+
+def trimmed(layer: LayerSpec) -> Weight:
+    """The weights of `layer` as they are, in the narrowest type with their point that holds them."""
+    kind, raw = layer.types["weight"], layer.weights["weight"]
+    width = integer_bits(float(np.abs(raw).max(initial=0))) + 1
+    return raw, replace(
+        kind, width=max(width, 2), integer=max(width, 2) - kind.fraction
+    ) if width < kind.width else kind
+
+
+def requantised(layer: LayerSpec, bits: int) -> Weight:
+    """The weights of `layer` rounded to `bits`, the point as far left as the largest allows."""
+    values = layer.types["weight"].to_float(layer.weights["weight"])
+    kind = FixedType.holding(float(np.abs(values).max(initial=0.0)), bits)
+    return kind.to_raw(values), kind
+
+
+def _exact_sum(layer: LayerSpec, raw: NDArray[np.int64], kind: FixedType, incoming: FixedType) -> FixedType | None:
+    """The narrowest type that holds every sum; None where no hardware type does."""
+    largest = max(abs(incoming.raw_min), abs(incoming.raw_max)) * incoming.lsb
+    outputs = -2 if layer.kind.startswith("Depthwise") else -1
+    # Half a unit more for each weight: as much as rounding can have moved it.
+    magnitudes = np.where(raw == 0, 0.0, np.abs(raw) + 0.5) * kind.lsb
+    per_output = np.moveaxis(magnitudes, outputs, -1).reshape(-1, raw.shape[outputs]).sum(axis=0)
+    bias = layer.weights.get("bias")
+    constant = 0.0 if bias is None else float(np.abs(layer.types["bias"].to_float(bias)).max(initial=0.0))
+    integer = integer_bits(float(per_output.max(initial=0.0)) * largest + constant) + 1
+    width = max(integer + kind.fraction + incoming.fraction, 2)
+    return FixedType(width, integer) if width <= MAX_WIDTH else None
+
+
+def _narrow_sums(types: dict[str, FixedType], exact: FixedType | None) -> None:
+    """`accum`, `bias` and `result` are no wider than `exact`."""
+    accum = types.get("accum")
+    if exact is None or accum is None or exact.width >= accum.width:
+        return
+    if types.get("bias") == replace(accum, rounding="RND", overflow="SAT"):
+        types["bias"] = replace(exact, rounding="RND", overflow="SAT")
+    types["accum"] = replace(exact, rounding=accum.rounding, overflow=accum.overflow)
+    result = types.get("result")
+    if result is not None and exact.width < result.width:
+        types["result"] = replace(exact, rounding=result.rounding, overflow=result.overflow)
+
+
+def _moves(layer: LayerSpec) -> bool:
+    largest = layer.kind.startswith(("Pooling", "GlobalPooling")) and not is_activation(layer)
+    return largest or layer.kind.startswith(_MOVES)
+
+
+def _cut(kind: FixedType, bits: int) -> FixedType:
+    return replace(kind, width=max(kind.width - bits, 2))
+
+
+def weight_bits(design: Design) -> dict[str, int]:
+    """Width of the weights by layer."""
+    return {layer.name: layer.types["weight"].width for layer in products(design)}
+
+
+def activation_bits(design: Design) -> dict[str, int]:
+    """Width of the result by layer, for those whose width is `activation_bits` in a flow."""
+    activations = (layer for layer in design.layers if is_activation(layer) and "result" in layer.types)
+    return {layer.name: layer.types["result"].width for layer in activations}
+
+
+def sum_bits(design: Design) -> int:
+    """Width of the widest result of a layer that multiplies."""
+    return max((layer.types["result"].width for layer in products(design) if "result" in layer.types), default=16)

@@ -1,0 +1,239 @@
+"""`Search`: the knobs of one design, turned and priced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from fpgaprune.advice.edit import Edit, flow_text
+from fpgaprune.advice.layout import (
+    balanced_layouts,
+    one_layer_layouts,
+    priced_strategies,
+    products,
+    strategies,
+    uniform_layouts,
+)
+from fpgaprune.advice.narrower import narrower_activations, narrower_everything, narrower_weights
+from fpgaprune.advice.order import cost_text
+from fpgaprune.advice.part import fitting_parts
+from fpgaprune.advice.result import COMMAND, FLOW, MODEL, Prediction, Shortage, Suggestion
+from fpgaprune.advice.sparser import sparser
+from fpgaprune.advice.structure import global_average, other_io_type
+from fpgaprune.advice.verilog import bit_serial
+from fpgaprune.design import Design
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate import Estimate
+from fpgaprune.estimate.coefficients import Calibration
+from fpgaprune.estimate.from_design import design_features
+from fpgaprune.estimate.price import price
+from fpgaprune.target import Target
+
+# The share of what is short from which one layer is worth a knob of its own.
+_DOMINANT = 0.4
+# What lowers the worst resource by less than this share brings nothing.
+_LEAST_GAIN = 0.01
+# Nobody waits so many times as long for what does not fit even so.
+_LONGEST = 100
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A changed design with its price."""
+
+    edit: Edit
+    made: Prediction
+
+
+class Search:
+    """The knobs of one design on one target.
+
+    Attributes:
+        notes: what is to be said of knobs that bring nothing.
+    """
+
+    def __init__(self, design: Design, now: Estimate, trained: Design | None, calibrated: Calibration) -> None:
+        self.design, self.trained, self.calibrated = design, trained, calibrated
+        self.target, self.estimate, self.now = now.target, now, Prediction.of(now)
+        self.notes: list[str] = []
+        self._own: list[Priced] | None = None
+
+    def knobs(self, worst: Shortage) -> Iterator[Suggestion]:
+        """A suggestion for each knob that brings anything; `worst` is what is shortest."""
+        design = self.design
+        other = other_io_type(design)
+        alternatives: list[Iterable[Edit]] = [] if other is None else [[other], *self._layouts(other)]
+        for priced in self._relaid():
+            if self._brings(priced.made):
+                yield self._suggestion(priced)
+        alternatives += [
+            *self._dominant(worst),
+            *(narrower_weights(design), narrower_activations(design), narrower_everything(design)),
+        ]
+        for edits in alternatives:
+            yield from self._suggested(edits)
+        sparse = list(self._suggested(sparser(design, self.trained)))
+        if not sparse:
+            self.notes.append("more zeros bring nothing here: the layout stores and multiplies them, or few are left")
+        yield from sparse
+        yield from self._structure()
+        yield from self._parts()
+        yield from self._unpriced()
+
+    def together(self) -> Iterator[Suggestion]:
+        """Several knobs at once: another layout with fewer bits, with more zeros, with both, each as mild as it can be.
+
+        Where none makes the design fit, the one that comes nearest.
+        """
+        nearest: list[Priced] = []
+        for bases in self._bases():
+            # From mild to strong: where the strongest does not fit, the others need no price.
+            strongest = self._best_layout(bases[-1]) if bases else None
+            if strongest is None:
+                continue
+            if not strongest.made.fits_upper:
+                nearest.append(strongest)
+                continue
+            found = (self._best_layout(base) for base in bases)
+            yield self._suggestion(next(p for p in found if p is not None and p.made.fits_upper))
+            return
+        if nearest:
+            yield self._suggestion(min(nearest, key=lambda priced: (not priced.made.fits, priced.made.excess)))
+
+    def _bases(self) -> Iterator[list[Edit]]:
+        """What costs accuracy, in groups, each from mild to strong: fewer bits, more zeros, both; in either io type."""
+        other = other_io_type(self.design)
+        for start in (None,) if other is None else (None, other):
+            design = self.design if start is None else start.design
+            sparse = list(sparser(design, self.trained))
+            for edits in (
+                list(narrower_weights(design)),
+                list(narrower_everything(design)),
+                sparse,
+                [edit.then(more) for edit in sparse for more in _narrower(edit.design)],
+            ):
+                yield edits if start is None else [start.then(edit) for edit in edits]
+
+    def _best_layout(self, base: Edit) -> Priced | None:
+        found = [priced for ways in self._layouts(base) if (priced := self._mildest(ways)) is not None]
+        return min(
+            found,
+            key=lambda p: (
+                not p.made.fits_upper,
+                not p.made.fits,
+                p.made.latency_cycles if p.made.fits else p.made.excess,
+            ),
+            default=None,
+        )
+
+    def _relaid(self) -> list[Priced]:
+        """The design as it is, in the best layout of each ladder."""
+        if self._own is None:
+            ladders = self._layouts(None)
+            self._own = [priced for ways in ladders if (priced := self._mildest(ways)) is not None]
+        return self._own
+
+    def _layouts(self, base: Edit | None) -> Iterator[Iterable[Edit]]:
+        """Ladders of layouts, each from fast to small; on the design that `base` makes, where it is given."""
+        design = self.design if base is None else base.design
+        for strategy in priced_strategies(design):
+            for ladder in (uniform_layouts(design, strategy), balanced_layouts(design, strategy)):
+                yield ladder if base is None else (base.then(edit) for edit in ladder)
+
+    def _dominant(self, worst: Shortage) -> Iterator[Iterable[Edit]]:
+        """Reuse factors of the one layer that takes most of what is short."""
+        largest = worst.layers[0] if worst.layers else None
+        if largest is None or largest.share < _DOMINANT:
+            return
+        if largest.layer in {layer.name for layer in products(self.design)}:
+            for strategy in priced_strategies(self.design):
+                yield one_layer_layouts(self.design, largest.layer, strategy)
+
+    def _structure(self) -> Iterator[Suggestion]:
+        found = global_average(self.design)
+        if found is not None:
+            edit, text = found
+            priced = self._price(edit)
+            if priced is not None and self._brings(priced.made):
+                yield replace(self._suggestion(priced), change=text, place=MODEL)
+
+    def _parts(self) -> Iterator[Suggestion]:
+        """The smallest parts that hold the design as it is, and in its smallest layout."""
+        smallest = min(self._relaid(), key=lambda priced: priced.made.excess, default=None)
+        same = Edit(("part",), {}, self.design)
+        # What fits its own part in another layout needs no other part for that.
+        relaid = (
+            [] if smallest is None or smallest.made.fits else [Edit(("part",), {}, self.design).then(smallest.edit)]
+        )
+        for edit in (same, *relaid):
+            yield from self._other_parts(edit)
+
+    def _other_parts(self, edit: Edit) -> Iterator[Suggestion]:
+        def on(target: Target) -> Estimate:
+            return price(design_features(edit.design, target), target, self.calibrated)
+
+        for made in fitting_parts(self.target, on(self.target), on):
+            part = made.target.part
+            chosen = edit.then(Edit((), {"target": {"part": part.name}}, edit.design))
+            suggestion = self._suggestion(Priced(chosen, Prediction.of(made)))
+            yield replace(suggestion, cost=f"another device ({part.family}); {suggestion.cost}")
+
+    def _unpriced(self) -> Iterator[Suggestion]:
+        """Knobs for which there is no model: they are named, without figures."""
+        used = {layer.strategy for layer in products(self.design)}
+        name = "distributed_arithmetic"
+        if used and name in strategies(self.design) and used != {name} and self.now.used.dsp.value:
+            change = flow_text({"target": {"strategy": name, "reuse_factor": 1}})
+            cost = "no DSP, adders of LUTs instead; no reports of it are calibrated, so that nothing is predicted"
+            yield Suggestion("strategy", change, FLOW, cost, True, self.now, None)
+        counted = bit_serial(self.design)
+        if counted is not None:
+            change = f"fpgaprune measure RUN --interval {counted.interval}"
+            cost = (
+                f"our own Verilog in place of hls4ml's project: with {counted.interval:,} clocks a sample every sum of "
+                f"the convolutions goes bit by bit, {counted.adders:,} adders in at most {counted.luts:,} LUTs of 4 "
+                "inputs; windows, queues and Dense layers come on top, and synthesis counts them"
+            )
+            yield Suggestion("interval", change, COMMAND, cost, True, self.now, None)
+
+    def _suggested(self, edits: Iterable[Edit]) -> Iterator[Suggestion]:
+        priced = self._mildest(edits)
+        if priced is not None and self._brings(priced.made):
+            yield self._suggestion(priced)
+
+    def _suggestion(self, priced: Priced) -> Suggestion:
+        edit, made = priced.edit, priced.made
+        cost = cost_text(self.now, made, edit.keeps_function)
+        knob = " + ".join(edit.knobs)
+        return Suggestion(knob, flow_text(edit.settings), FLOW, cost, edit.keeps_function, self.now, made)
+
+    def _mildest(self, edits: Iterable[Edit]) -> Priced | None:
+        """The first whose upper end fits, else the first that fits, else the one that is least beyond the part."""
+        best: Priced | None = None
+        for edit in edits:
+            priced = self._price(edit)
+            if priced is None:
+                continue
+            if priced.made.fits_upper:
+                return priced
+            if not priced.made.fits and priced.made.latency_cycles > _LONGEST * self.now.latency_cycles:
+                continue
+            if best is None or (not best.made.fits and (priced.made.fits or priced.made.excess < best.made.excess)):
+                best = priced
+        return best
+
+    def _price(self, edit: Edit) -> Priced | None:
+        target = replace(self.target, io_type=edit.design.io_type)
+        try:
+            made = price(design_features(edit.design, target), target, self.calibrated)
+        except EstimateError:
+            return None
+        return Priced(edit, Prediction.of(made))
+
+    def _brings(self, made: Prediction) -> bool:
+        return made.excess < (1 - _LEAST_GAIN) * self.now.excess
+
+
+def _narrower(design: Design) -> list[Edit]:
+    """Fewer bits for all that has many."""
+    return list(narrower_everything(design)) or list(narrower_weights(design))

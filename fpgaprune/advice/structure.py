@@ -1,0 +1,92 @@
+"""Other structures that compute the same: a stream in place of everything at once, a global average as such."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+from fpgaprune.advice.edit import Edit, with_layers
+from fpgaprune.advice.retype import is_activation
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.fixed import FixedType
+
+
+def other_io_type(design: Design) -> Edit | None:
+    """`design` in the other io type, where that may be smaller: images as a stream, vectors at once; else None."""
+    images = any(math.prod(layer.output_shape[:-1]) > 1 for layer in design.layers)
+    if images == (design.io_type == "io_stream"):
+        return None
+    changed = streamed(design) if images else replace(design, io_type="io_parallel")
+    return Edit(("io_type",), {"target": {"io_type": changed.io_type}}, changed)
+
+
+def streamed(design: Design) -> Design:
+    """`design` in io_stream, a pixel a transfer.
+
+    As hls4ml does, zeros are padded by layers of their own, and what two layers read is copied.
+    """
+    if design.io_type == "io_stream":
+        return design
+    readers = Counter(source for layer in design.layers for source in layer.inputs)
+    read_as: dict[str, str] = {}
+    layers: list[LayerSpec] = []
+    for layer in design.layers:
+        new = replace(layer, inputs=tuple(read_as.get(source, source) for source in layer.inputs))
+        padding = _padding(new, design[layer.inputs[0]]) if layer.inputs else None
+        if padding is not None:
+            layers.append(padding)
+            attributes = {**layer.attributes, "in_width": padding.output_shape[-2]}
+            new = replace(new, inputs=(padding.name,), attributes=attributes)
+        layers.append(new)
+        if readers[layer.name] > 1:
+            read_as[layer.name] = f"clone_{layer.name}"
+            name = f"clone_{layer.name}"
+            layers.append(LayerSpec(name, "Clone", (layer.name,), layer.output_shape, _handed_on(layer)))
+    return replace(with_layers(design, layers), io_type="io_stream")
+
+
+def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
+    """The zeros around the image of `source` that a convolution reads, as a layer; None where there are none."""
+    pads = {side: int(layer.attributes.get(f"pad_{side}") or 0) for side in ("top", "bottom", "left", "right")}
+    if "Conv" not in layer.kind or not any(pads.values()):
+        return None
+    *sides, channels = source.output_shape
+    more = (pads["top"] + pads["bottom"], pads["left"] + pads["right"])[-len(sides) :]
+    grown = [size + extra for size, extra in zip(sides, more, strict=True)]
+    kind = f"ZeroPadding{len(sides)}D"
+    return LayerSpec(f"zp_{layer.name}", kind, layer.inputs, (*grown, channels), _handed_on(source))
+
+
+def _handed_on(layer: LayerSpec) -> dict[str, FixedType]:
+    """The types of a layer that only hands on what `layer` gives."""
+    return {role: kind for role, kind in layer.types.items() if role == "result"}
+
+
+def global_average(design: Design) -> tuple[Edit, str] | None:
+    """`design` with global average poolings for average poolings over the whole map, and what to write in the model.
+
+    None where there is no such pooling.
+    """
+    found = [layer for layer in design.layers if _is_whole_average(layer, design)]
+    if not found:
+        return None
+    names = {layer.name for layer in found}
+    layers = [replace(x, kind=f"Global{x.kind}") if x.name in names else x for x in design.layers]
+    lines = [
+        f"layers.GlobalAveragePooling{layer.kind[-2:]}(name={layer.name!r})  # for AveragePooling{layer.kind[-2:]}"
+        for layer in found
+    ]
+    return Edit(("global pooling",), {}, with_layers(design, layers)), "\n".join(lines)
+
+
+def _is_whole_average(layer: LayerSpec, design: Design) -> bool:
+    average = layer.kind in ("Pooling1D", "Pooling2D") and is_activation(layer)
+    source = design[layer.inputs[0]].output_shape[:-1] if layer.inputs else ()
+    whole = math.prod(layer.output_shape[:-1]) == 1 and math.prod(source) > 1
+    return average and whole and math.prod(source) == _window(layer)
+
+
+def _window(layer: LayerSpec) -> int:
+    height, width = (int(layer.attributes.get(f"pool_{side}") or 1) for side in ("height", "width"))
+    return height * width

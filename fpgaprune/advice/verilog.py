@@ -1,0 +1,61 @@
+"""What our own Verilog would take where it has the clocks to compute every sum bit by bit, counted from the weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fpgaprune.advice.layout import products
+from fpgaprune.advice.structure import streamed
+from fpgaprune.design import Design
+from fpgaprune.signed_digits import count_digits
+
+
+@dataclass(frozen=True)
+class BitSerial:
+    """The convolutions of a design, bit by bit.
+
+    Attributes:
+        interval: clocks that a sample must be given for it. adders: one for each signed digit but the first of a sum.
+        luts: of 4 inputs, of these sums, at most: two for an adder, one for each bit that is loaded. What else the
+            Verilog has (windows, queues, activations, Dense layers) is not in it.
+    """
+
+    interval: int
+    adders: int
+    luts: int
+
+
+def bit_serial(design: Design) -> BitSerial | None:
+    """The convolutions of `design` in our own Verilog with the fewest clocks in which all go bit by bit.
+
+    None where there is no convolution, or where the order of additions counts, so that sums are made at once.
+
+    Source: the rules of `fpgaprune.rtl.in_time` and `fpgaprune.rtl.serial`, without adders that are shared.
+    """
+    # What pads a convolution sends its zeros, too.
+    design = streamed(design)
+    convolutions = [layer for layer in products(design) if math.prod(layer.output_shape[:-1]) > 1]
+    if not convolutions:
+        return None
+    interval = adders = luts = 0
+    for layer in convolutions:
+        source = design[layer.inputs[0]]
+        accum, incoming = layer.types.get("accum"), source.types.get("result")
+        if accum is None or incoming is None or accum.overflow != "WRAP":
+            return None
+        if accum.fraction < layer.types["weight"].fraction + incoming.fraction:
+            return None
+        pixels, windows = (math.prod(shape[:-1]) for shape in (source.output_shape, layer.output_shape))
+        # A sum takes a clock for each of its bits and one more; the last window is there when the image has arrived.
+        interval = max(interval, windows * (accum.width + 1) + max(pixels - windows, 0))
+        raw = layer.weights["weight"]
+        per_output = -2 if layer.kind.startswith("Depthwise") else -1
+        digits = np.moveaxis(count_digits(raw), per_output, -1).reshape(-1, raw.shape[per_output]).sum(axis=0)
+        own = int(np.maximum(digits - 1, 0).sum())
+        inputs = int(np.count_nonzero(raw.any(axis=-1))) if per_output == -1 else int(np.count_nonzero(raw))
+        adders += own
+        luts += 2 * own + incoming.width * inputs
+    return BitSerial(interval, adders, luts)

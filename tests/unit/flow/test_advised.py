@@ -1,0 +1,60 @@
+"""Advice in a run: the stage `estimate`, its artefact, and the command."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+import fpgaprune as fp
+from fpgaprune.cli import app
+from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.stages import Context, estimate
+from tests.unit.estimate.designs import cnn
+
+SMALL = 'family = "Mine"\nvendor = "AMD"\nsource = "a data sheet"\ndate = "2026-01-01"\n[[part]]\nname = "mine"\n'
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run up to its designs, before and after pruning, for a part that is too small for either."""
+    (tmp_path / "mine.toml").write_text(SMALL + "lut = 3000\nff = 9000\ndsp = 100\nbram18 = 100\n")
+    (tmp_path / "run").mkdir()
+    directory = RunDirectory(tmp_path / "run")
+    for name, zeros in (("design_trained.json", 0.0), ("design.json", 0.5)):
+        replace(cnn(zeros=zeros), part=str(tmp_path / "mine.toml")).save(directory.file(name))
+    return directory
+
+
+def test_the_stage_advises_on_the_network_after(run, tmp_path):
+    config = parse_config({"name": "net", "target": {"part": "mine.toml"}}, "flow.toml", tmp_path)
+    found = estimate(Context(run, config, None, None))
+    written = json.loads(run.file("estimate.json").read_text())
+    trained, design = (fp.Design.load(run.file(name)) for name in ("design_trained.json", "design.json"))
+    wanted = fp.advise(design, config.target.target(), trained=trained).to_json()
+    assert found["advice"] == written["advice"] == json.loads(json.dumps(wanted))
+    assert written["advice"]["suggestions"]
+    assert {side: found[side]["fits"] for side in ("before", "after")} == {"before": False, "after": False}
+    assert found["after"]["fits_upper"] is False
+
+
+def test_the_command_prints_the_same_and_the_best_first(run):
+    shown = CliRunner().invoke(app, ["estimate", str(run.path), "--json"])
+    assert shown.exit_code == 0
+    advice = json.loads(shown.stdout)["advice"]
+    trained, design = (fp.Design.load(run.file(name)) for name in ("design_trained.json", "design.json"))
+    assert advice == json.loads(json.dumps(fp.advise(design, trained=trained).to_json()))
+    text = CliRunner().invoke(app, ["estimate", str(run.path)]).stdout
+    assert "does not fit mine" in text
+    assert "what would make cnn fit" in text
+    for number, suggestion in enumerate(advice["suggestions"][:3], start=1):
+        assert f"{number}. {suggestion['knob']}" in text
+        assert all(f"    {line}" in text for line in suggestion["change"].splitlines() if line)
+
+
+def test_a_design_that_fits_is_left_in_peace(tmp_path):
+    cnn().save(tmp_path / "design.json")
+    text = CliRunner().invoke(app, ["estimate", str(tmp_path / "design.json")]).stdout
+    assert "fits xc7z020, its upper end too; figures: analytic estimate of logic synthesis" in text
+    assert "what would make" not in text
