@@ -7,7 +7,7 @@ multiplier in look-up tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
@@ -71,6 +71,12 @@ def _count(content: bytes, shape: tuple[int, ...]) -> Products:
         distinct_many=_distinct(matrix, digits >= 3),
         constant_bits=largest.bit_length() + 1,
     )
+
+
+def joined(one: Products, other: Products) -> Products:
+    """The multiplications of both, which share nothing."""
+    sums = {f.name: getattr(one, f.name) + getattr(other, f.name) for f in fields(Products)}
+    return Products(**{**sums, "constant_bits": max(one.constant_bits, other.constant_bits)})
 
 
 def expect_products(total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int) -> Products:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import ExportError
+from fpgaprune.export.recurrent_nodes import put_nodes, with_stand_ins
 from fpgaprune.export.rewriting import rewrite
 
 # tf2onnx writes no later one, and before the first axes were attributes, which the rewriting does not know.
@@ -48,7 +49,8 @@ def _traced(functional: Any, batch: int | None, opset: int) -> Any:
         tf.TensorSpec((batch, *tensor.shape[1:]), tensor.dtype, name=name if len(names) > 1 else "input")
         for name, tensor in zip(names, functional.inputs, strict=True)
     )
-    function = tf.function(lambda *x: functional(x if len(x) > 1 else x[0], training=False), input_signature=signature)
+    traced, marks = with_stand_ins(functional)
+    function = tf.function(lambda *x: traced(x if len(x) > 1 else x[0], training=False), input_signature=signature)
     # It reports what it cannot translate; here that is an error below.
     log = logging.getLogger("tf2onnx")
     level = log.level
@@ -57,6 +59,7 @@ def _traced(functional: Any, batch: int | None, opset: int) -> Any:
         exported = tf2onnx.convert.from_function(function, input_signature=signature, opset=opset)[0]
     finally:
         log.setLevel(level)
+    put_nodes(exported.graph, marks)
     _require_translated(exported, functional, opset)
     return exported
 
