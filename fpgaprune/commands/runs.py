@@ -10,26 +10,53 @@ import typer
 from rich.console import Console
 
 from fpgaprune.commands.checks import require_checks
-from fpgaprune.commands.options import AsJson, Quiet
-from fpgaprune.terminal import Cell, Watcher, print_json, print_problem, show_table
+from fpgaprune.commands.options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
+from fpgaprune.terminal import Cell, print_json, print_problem, show_table
+from fpgaprune.watcher import Watcher
 
 
 def run(
     flow: Annotated[
-        Path | None, typer.Argument(metavar="[FLOW.toml]", help="The flow; built-in digits if left out.")
+        Path | None,
+        typer.Argument(
+            metavar="[FLOW.toml|MODEL.keras]",
+            help="A flow file; or a saved Keras model, with --data, --part and --sparsity; the built-in digits if left "
+            "out. Options beside a flow file replace its keys.",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME if left out.")] = None,
+    data: Annotated[str | None, typer.Option(help=f"{DATA_HELP} [data] source.")] = None,
+    part: Annotated[
+        str | None, typer.Option(help="Part, order number, board or FILE.toml:PART. [target] part.")
+    ] = None,
+    clock_ns: ClockNs = None,
+    sparsity: Sparsity = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the data in fine-tuning. [finetune] epochs.")] = None,
+    max_loss: Annotated[
+        float | None, typer.Option(help="Most accuracy that the run may lose, 0..1. [verdict] max_loss.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a flow: train, select, finetune, certify, remove, export, hls, opinion, measure, estimate, report.
 
     Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
+    `fpgaprune config` lists every key of a flow file.
     """
-    from fpgaprune.flow.config import read_config
+    from fpgaprune.flow.asked import asked_config
     from fpgaprune.flow.runner import run_flow
 
-    config = read_config(flow)
+    config = asked_config(
+        flow,
+        name,
+        data=data,
+        part=part,
+        clock_ns=clock_ns,
+        sparsity=parse_sparsity(sparsity),
+        epochs=epochs,
+        max_loss=max_loss,
+    )
     folder = out or Path("runs") / config.name
     with Watcher(quiet=quiet or as_json) as watcher:
         finished = run_flow(config, folder, watcher)
@@ -38,6 +65,7 @@ def run(
         print_json({"run": str(folder), "report": report})
     elif not quiet:
         _print_outcome(folder, finished.manifest["stages"])
+        Console().print(f"time        {watcher.where_the_time_went()}", highlight=False, soft_wrap=True)
     require_checks(report)
 
 
@@ -45,8 +73,10 @@ def verify(
     run_dir: Annotated[Path, typer.Argument(help="A run directory.")], quiet: Quiet = False, as_json: AsJson = False
 ) -> None:
     """Check a run's certificate again from its files alone; exit status 1 on any violation."""
+    from fpgaprune.flow.file_kinds import require_run
     from fpgaprune.flow.verify import verify_run
 
+    require_run(run_dir)
     links, problems = verify_run(run_dir)
     if as_json:
         print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links]})
@@ -72,8 +102,10 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """List layers, shapes and parameters; draw each convolution's kernel norms as PNG."""
+    from fpgaprune.flow.file_kinds import require_model
     from fpgaprune.flow.inspection import inspect_model
 
+    require_model(model)
     found = inspect_model(model, out or model.parent / f"{model.stem}_kernels")
     if as_json:
         print_json(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from fpgaprune.certificate import LinkCheck
@@ -12,7 +13,7 @@ from fpgaprune.flow.simulating import OTHER_BITS, verilog_checks
 from fpgaprune.flow.stages import ONNX_TOLERANCE, Context
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.remove.plan import read_plan
-from fpgaprune.report import Accuracy, Check, LinkSummary, RunReport, layer_reports, write_report
+from fpgaprune.report import Accuracy, Check, LinkSummary, RunReport, StageTime, layer_reports, write_report
 from fpgaprune.rtl.read_back import VERILOG_LINK
 
 # A class that differs on more than one sample in a hundred is more than rounding.
@@ -24,8 +25,8 @@ _EQUIVALENCES = {
 _CHECKED = ("certify", "remove", "export", "hls", "measure")
 
 
-def write_run_report(context: Context) -> dict[str, Any]:
-    """`report.html`, `report.md` and `report.json` show the whole run."""
+def write_run_report(context: Context, times: Sequence[StageTime] = ()) -> dict[str, Any]:
+    """`report.html`, `report.md` and `report.json` show the whole run, and the `times` of its stages."""
     run, config = context.run, context.config
     results = {name: run.results(name) for name in ("train", *_CHECKED)}
     figures = json.loads(run.file("estimate.json").read_text()) or {"before": None, "after": None}
@@ -56,6 +57,7 @@ def write_run_report(context: Context) -> dict[str, Any]:
             *opinion_checks(run.results("opinion")),
             *verilog_checks(measured),
         ],
+        stages=times,
         versions=run.manifest["versions"],
         seed=config.seed,
     )

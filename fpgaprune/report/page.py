@@ -40,9 +40,9 @@ from fpgaprune.report.run_tables import (
     facts,
     kernels_table,
     provenance,
-    stages_table,
 )
 from fpgaprune.report.table import STAGE_NAMES, Figure, Table
+from fpgaprune.report.timing import stages_table
 
 
 def render_page(report: RunReport) -> str:
