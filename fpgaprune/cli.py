@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fpgaprune import __version__
-from fpgaprune.commands import figures, runs, selecting
+from fpgaprune.commands import figures, reference, runs, selecting
 from fpgaprune.errors import CertificateError, ExportError, FpgaPruneError, HlsError, ToolError
 from fpgaprune.terminal import print_problem
 
@@ -41,6 +41,7 @@ def _program(
 # In the order of use; `--help` keeps it.
 for command in (
     runs.run,
+    reference.config,
     runs.verify,
     runs.inspect,
     selecting.select,

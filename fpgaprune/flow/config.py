@@ -23,15 +23,25 @@ class FlowConfig(Section):
     """A whole flow."""
 
     name: str = "flow"
+    """Of the run, the hls4ml project and the report: letters, digits and `_`."""
     seed: int = Field(default=0, ge=0, lt=2**31)
+    """Of everything random: the same seed gives the same bits."""
     data: DataConfig = DataConfig()
+    """Where samples come from."""
     train: TrainConfig = TrainConfig()
+    """How the network is trained, or which trained model stands in for that."""
     select: SelectConfig = SelectConfig()
+    """Which elements are locked."""
     finetune: FinetuneConfig = FinetuneConfig()
+    """How the locked network is trained on."""
     export: ExportConfig = ExportConfig()
+    """How the ONNX file is written."""
     hls: HlsConfig = HlsConfig()
+    """The hls4ml project."""
     measure: MeasureConfig = MeasureConfig()
+    """What open tools measure of the network as Verilog."""
     target: TargetConfig = TargetConfig()
+    """The part and how the network is put on it."""
 
     @field_validator("name")
     @classmethod

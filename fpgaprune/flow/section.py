@@ -6,6 +6,9 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """A table of a flow file; unknown keys are refused, and nothing changes afterwards."""
+    """A table of a flow file; unknown keys are refused, and nothing changes afterwards.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    The text below each key says what it means; `fpgaprune config` and docs/flow_file.md show it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)

@@ -31,7 +31,7 @@ def run(*arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["parts"], ["verify", "--help"], ["run", "--help"], ["doctor"]]
+    "arguments", [["--help"], ["--version"], ["config"], ["parts"], ["verify", "--help"], ["run", "--help"], ["doctor"]]
 )
 def test_what_needs_no_framework_loads_none(arguments):
     assert run(*arguments).stdout.endswith("LOADED [] CODE 0\n")
