@@ -112,21 +112,28 @@ def inspect(
     elif not quiet:
         show_table(
             ("layer", "class", "output", "parameters", "zeros", "kernels", "zero kernels"),
-            [_layer_row(layer) for layer in found["layers"]],
+            [*(_layer_row(layer) for layer in found["layers"]), _layers_total(found["layers"])],
         )
         for path in found["heat_maps"]:
             Console().print(f"heat map: {path}", soft_wrap=True)
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Say which tools were found and which stages they unlock."""
-    from fpgaprune.flow.doctor import examine
+    """Say which tools were found, stage by stage, what they unlock, and what brings those that are missing."""
+    from fpgaprune.flow.doctor import examine, missing_extras
 
     found = examine()
     if as_json:
         print_json(found)
         return
-    show_table(("tool", "found", "unlocks"), [(r["tool"], r["found"] or "not found", r["unlocks"]) for r in found])
+    rows: list[tuple[Cell, ...]] = []
+    for place, row in enumerate(found):
+        if not place or found[place - 1]["stage"] != row["stage"]:
+            rows.append((row["stage"], "", ""))
+        rows.append((f"  {row['tool']}", row["found"] or "not found", row["unlocks"]))
+    show_table(("stage and tool", "found", "unlocks"), rows)
+    for command, tools in missing_extras(found).items():
+        Console().print(f"{command} brings {', '.join(tools)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_outcome(folder: Path, stages: dict[str, Any]) -> None:
@@ -165,4 +172,15 @@ def _layer_row(layer: dict[str, Any]) -> tuple[Cell, ...]:
         layer["zeros"],
         kernels["total"],
         kernels["zero"],
+    )
+
+
+def _layers_total(layers: list[dict[str, Any]]) -> tuple[Cell, ...]:
+    kernels = [layer["kernels"] for layer in layers if layer["kernels"] is not None]
+    return (
+        f"total of {len(layers)} layers",
+        None,
+        None,
+        *(sum(layer[count] for layer in layers) for count in ("parameters", "zeros")),
+        *(sum(counts[which] for counts in kernels) for which in ("total", "zero")),
     )
