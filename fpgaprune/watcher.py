@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections import deque
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-# Steps that the expected time is drawn from: the first ones of a training hold its compilation.
+# Steps that the expected time is drawn from, so that it follows work that becomes faster or slower.
 _REMEMBERED = 30
+_MANY = 20
 _NARROW = 90
 
 
@@ -43,6 +46,7 @@ class Watcher:
             transient=True,
             disable=not self._live,
         )
+        self._own: TextIO | None = None
         self._task: Any = None
         self._every_s = every_s
         self._ended = threading.Event()
@@ -53,6 +57,9 @@ class Watcher:
         self._marks: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
 
     def __enter__(self) -> Watcher:
+        self._own = _own_standard_error()
+        if self._own is not None:
+            self._console.file = self._own
         self._bars.start()
         if not self._live and not self._console.quiet:
             self._thread = threading.Thread(target=self._tell_often, daemon=True)
@@ -67,6 +74,9 @@ class Watcher:
         if kind is not None and self._stage:
             word = "failed" if issubclass(kind, Exception) else "stopped"
             self._print(self._stage, f"[red]{word}[/] after {_duration(time.monotonic() - self._started)}")
+        if self._own is not None:
+            self._console.file = sys.stderr
+            self._own.close()
 
     def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:
         """Stage `name` is now `running`, `done`, `unchanged` or `skipped` (then `note` says why).
@@ -126,9 +136,11 @@ class Watcher:
 
     def remaining_s(self) -> float | None:
         """Seconds that the work at hand may still take, as fast as its last steps were; None where unknown."""
-        if len(self._marks) < 2 or not self._total:
+        # The first of many steps holds the compilation of what the others repeat.
+        marks = list(self._marks)[self._total > _MANY :]
+        if len(marks) < 2 or not self._total:
             return None
-        (began, first), (ended, last) = self._marks[0], self._marks[-1]
+        (began, first), (ended, last) = marks[0], marks[-1]
         if last <= first or ended <= began:
             return None
         left = (self._total - last) * (ended - began) / (last - first) - (time.monotonic() - ended)
@@ -164,3 +176,14 @@ def _duration(seconds: float) -> str:
     from fpgaprune.report.numbers import NO_BREAK, seconds_text
 
     return seconds_text(seconds).replace(NO_BREAK, " ")
+
+
+def _own_standard_error() -> TextIO | None:
+    """Standard error by a descriptor of its own; None where it has none, as in a test.
+
+    What hides the messages of a framework's import points the usual descriptor elsewhere meanwhile.
+    """
+    try:
+        return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding, errors="replace")
+    except (OSError, ValueError):
+        return None

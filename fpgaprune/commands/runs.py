@@ -111,7 +111,7 @@ def inspect(
         print_json(found)
     elif not quiet:
         show_table(
-            ("layer", "class", "output", "parameters", "zeros", "kernels", "zero kernels"),
+            ("layer", "class", "output", "parameters", "zeros", "kernels", "zero\nkernels"),
             [*(_layer_row(layer) for layer in found["layers"]), _layers_total(found["layers"])],
         )
         for path in found["heat_maps"]:

@@ -25,6 +25,7 @@ def wait_for(text, capsys, seconds=10.0):
 def test_without_a_terminal_a_running_stage_is_a_line_every_so_often(capsys):
     with Watcher(quiet=False, every_s=0.05) as watcher:
         watcher.stage("finetune", "running")
+        watcher.step(1, 400, "epoch 1 of 40, loss 0.7")
         time.sleep(0.02)
         watcher.step(10, 400, "epoch 1 of 40, loss 0.5")
         seen = wait_for("10 of 400", capsys)
@@ -109,11 +110,20 @@ def test_the_expected_time_follows_the_last_steps(clock):
     assert watcher.remaining_s() is None
     steps_at(watcher, clock, (10.0, 1, 11))
     assert watcher.remaining_s() == pytest.approx(100.0)
-    # The first step held a compilation of 9 seconds; after some more it no longer counts.
+    # The last steps took a tenth of the time.
     steps_at(watcher, clock, *((10.0 + step, 1 + step, 101) for step in range(1, 50)))
     assert watcher.remaining_s() == pytest.approx(51.0)
     clock[0] += 21.0
     assert watcher.remaining_s() == pytest.approx(30.0)
+
+
+def test_the_compilation_in_the_first_of_many_steps_does_not_count(clock):
+    watcher = Watcher(quiet=True)
+    watcher.stage("train", "running")
+    steps_at(watcher, clock, (40.0, 1, 90))
+    assert watcher.remaining_s() is None
+    steps_at(watcher, clock, (41.0, 3, 90))
+    assert watcher.remaining_s() == pytest.approx(43.5)
 
 
 def test_other_work_of_a_stage_has_an_expected_time_of_its_own(clock):
@@ -123,6 +133,24 @@ def test_other_work_of_a_stage_has_an_expected_time_of_its_own(clock):
     assert watcher.remaining_s() == pytest.approx(50.0)
     steps_at(watcher, clock, (120.0, 0, 6))
     assert watcher.remaining_s() is None
+
+
+HIDDEN = """
+import time
+from fpgaprune.flow.session import quiet_standard_error
+from fpgaprune.watcher import Watcher
+with Watcher(quiet=False, every_s=0.05) as watcher:
+    watcher.stage("train", "running")
+    with quiet_standard_error():
+        time.sleep(0.5)
+    raise SystemExit(0)
+"""
+
+
+def test_a_stage_is_seen_while_the_messages_of_an_import_are_hidden():
+    done = subprocess.run([sys.executable, "-c", HIDDEN], capture_output=True, text=True, check=True)
+    assert re.search(r"^train      0\.\d s$", done.stderr, re.MULTILINE)
+    assert re.search(r"^train      stopped after ", done.stderr, re.MULTILINE)
 
 
 SHOWN = """
