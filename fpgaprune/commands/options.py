@@ -11,7 +11,7 @@ from fpgaprune.errors import ConfigError
 DATA_HELP = "'digits', an .npz or package.module:function."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ClockNs = Annotated[float | None, typer.Option(help="Clock period in ns. [target] clock_ns.")]
+ClockNs = Annotated[float | None, typer.Option(help="Clock period in ns. Key target.clock_ns.")]
 Sparsity = Annotated[
     list[str] | None, typer.Option(help="Fraction of units to lock, 0..1, or for a glob: 'conv2/kernel=0.8'.")
 ]

@@ -15,7 +15,7 @@ def config(
 
     The output is a flow file itself: each key stands below a comment that says what it means and what is allowed. A
     key without a default is a comment, and so are tables that are written only where they are wanted, such as the
-    schedules of [finetune] other than the default and what a layer has instead in [hls].
+    schedules of fine-tuning other than the default and what a single layer has instead.
     """
     from fpgaprune.flow.reference import to_markdown, to_toml
 

@@ -25,15 +25,17 @@ def run(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME if left out.")] = None,
-    data: Annotated[str | None, typer.Option(help=f"{DATA_HELP} [data] source.")] = None,
+    data: Annotated[str | None, typer.Option(help=f"{DATA_HELP} Key data.source.")] = None,
     part: Annotated[
-        str | None, typer.Option(help="Part, order number, board or FILE.toml:PART. [target] part.")
+        str | None, typer.Option(help="Part, order number, board or FILE.toml:PART. Key target.part.")
     ] = None,
     clock_ns: ClockNs = None,
     sparsity: Sparsity = None,
-    epochs: Annotated[int | None, typer.Option(help="Passes over the data in fine-tuning. [finetune] epochs.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the data in fine-tuning. Key finetune.epochs.")
+    ] = None,
     max_loss: Annotated[
-        float | None, typer.Option(help="Most accuracy that the run may lose, 0..1. [verdict] max_loss.")
+        float | None, typer.Option(help="Most accuracy that the run may lose, 0..1. Key verdict.max_loss.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,

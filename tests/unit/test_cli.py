@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import fpgaprune
@@ -164,3 +166,10 @@ def test_a_request_to_end_ends_the_tool_that_runs_too(tmp_path):
     process.terminate()
     assert process.wait(timeout=30) == 143
     assert not Path("/proc", pid.read_text().strip()).exists()
+
+
+def test_no_word_of_the_help_is_taken_for_markup():
+    command = typer.main.get_command(app)
+    for name, sub in command.commands.items():
+        texts = [sub.help or "", *(getattr(option, "help", None) or "" for option in sub.params)]
+        assert not [text for text in texts if re.search(r"\[[a-z_/]+\]", text)], name
