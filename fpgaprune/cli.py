@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import signal
 import sys
+from typing import Annotated
 
 import typer
 
-from fpgaprune.commands import figures, runs, selecting
+from fpgaprune import __version__
+from fpgaprune.commands import figures, reference, runs, selecting
 from fpgaprune.errors import CertificateError, ExportError, FpgaPruneError, HlsError, ToolError
 from fpgaprune.terminal import print_problem
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fpgaprune {__version__}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="fpgaprune",
@@ -18,9 +27,21 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
 # In the order of use; `--help` keeps it.
 for command in (
     runs.run,
+    reference.config,
     runs.verify,
     runs.inspect,
     selecting.select,

@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -74,6 +74,22 @@ class Part:
 
 
 @dataclass(frozen=True)
+class NamedBoard:
+    """A board whose name stands for its FPGA.
+
+    Attributes:
+        name: of the board. aliases: its other names.
+        part: order number of its FPGA.
+        source: the document that states it.
+    """
+
+    name: str
+    part: str
+    source: str
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Target:
     """A part plus how to use it.
 
@@ -117,7 +133,7 @@ class Target:
         backend: str = "Vitis",
         parts_file: str | os.PathLike[str] | None = None,
     ) -> Target:
-        """The target for `part`: a device name or a full order number, such as `xc7a100tcsg324-1`.
+        """The target for `part`: a device name, a full order number such as `xc7a100tcsg324-1`, or a board.
 
         Args:
             part: or a file of parts of your own, as `board.toml` where it holds one part, else `board.toml:name`.
@@ -133,6 +149,9 @@ class Target:
         """
         found = find_part(part, parts_file=parts_file)
         own = _OWN_FILE.fullmatch(part.strip())
+        board = None if found.is_meant_by(part.strip()) else named_board(part)
+        if board is not None:
+            part = board.part
         order_number = part.strip() if own is None else own["name"] or found.name
         return cls(found, order_number, clock_ns, io_type, strategy, reuse_factor, backend)
 
@@ -151,6 +170,33 @@ def hardware_path(*names: str) -> Path:
 def list_parts() -> tuple[Part, ...]:
     """Every known part, sorted by family file and size."""
     return tuple(part for path in sorted(hardware_path("parts").glob("*.toml")) for part in read_parts(path))
+
+
+@cache
+def list_boards() -> tuple[NamedBoard, ...]:
+    """Every board that stands for its part, from `hw/board_parts.toml`, in the order of that file."""
+    document = tomllib.loads(hardware_path("board_parts.toml").read_text(encoding="utf-8"))
+    return tuple(NamedBoard(**{**row, "aliases": tuple(row.get("aliases", ()))}) for row in document["board"])
+
+
+def named_board(name: str) -> NamedBoard | None:
+    """The board called `name`, in any case, with or without its dashes; None where there is none.
+
+    Raises:
+        TargetError: that board is sold with several parts; the message lists them.
+    """
+    wanted = _plain(name)
+    for board in list_boards():
+        if wanted in map(_plain, (board.name, *board.aliases)):
+            return board
+    variants = [board.name for board in list_boards() if board.name.lower().startswith(f"{name.strip().lower()}-")]
+    if variants:
+        raise TargetError(f"board {name!r} is sold with several parts; say which one: {', '.join(variants)}")
+    return None
+
+
+def _plain(board: str) -> str:
+    return re.sub(r"[-_ ]", "", board.lower())
 
 
 def read_parts(path: Path) -> tuple[Part, ...]:
@@ -180,10 +226,11 @@ def read_parts(path: Path) -> tuple[Part, ...]:
 
 
 def find_part(name: str, *, parts_file: str | os.PathLike[str] | None = None) -> Part:
-    """The part that `name` means: a device name or a full order number such as `xc7a100tcsg324-1`.
+    """The part that `name` means: a device name, a full order number such as `xc7a100tcsg324-1`, or a board.
 
     Args:
-        name: in any case; or a file of parts of your own: `board.toml` where it holds one part, else `board.toml:name`.
+        name: in any case, as `zcu104`; or a file of parts of your own: `board.toml` where it holds one part, else
+            `board.toml:name`.
         parts_file: a TOML file like those in `hw/parts`, searched before them.
 
     Raises:
@@ -193,16 +240,22 @@ def find_part(name: str, *, parts_file: str | os.PathLike[str] | None = None) ->
     if own is not None:
         return _own_part(Path(own["file"]), own["name"])
     known = list_parts() if parts_file is None else (*read_parts(Path(parts_file)), *list_parts())
-    return _search(name, known)
+    if not any(part.is_meant_by(name.strip()) for part in known):
+        board = named_board(name)
+        if board is not None:
+            return _search(board.part, known)
+    return _search(name, known, [board.name for board in list_boards()])
 
 
-def _search(name: str, known: Iterable[Part]) -> Part:
+def _search(name: str, known: Iterable[Part], boards: Sequence[str] = ()) -> Part:
     wanted = name.strip()
     parts = list(known)
     part = next((part for part in parts if part.is_meant_by(wanted)), None)
     if part is not None:
         return part
-    near = sorted((p.name for p in parts), key=lambda n: _likeness(n.lower(), wanted.lower()), reverse=True)[:4]
+    near = sorted(
+        (*(p.name for p in parts), *boards), key=lambda n: _likeness(n.lower(), wanted.lower()), reverse=True
+    )[:4]
     near = [n for n in near if _likeness(n.lower(), wanted.lower())[0] >= 0.6]
     hint = f"nearest: {', '.join(near)}" if near else "see 'fpgaprune parts'"
     raise TargetError(f"part {name!r} is unknown; {hint}")

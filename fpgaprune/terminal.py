@@ -1,4 +1,4 @@
-"""What the terminal shows: tables whose figures are never cut, and a line and a bar for each stage."""
+"""What the terminal shows: tables whose figures are never cut, JSON, and problems on one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from itertools import zip_longest
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -21,7 +20,7 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: st
 
     Args:
         headers: one for each column; a line break makes a header of two lines.
-        rows: text, or figures; None is a dash. A row whose first cell is `total` stands out.
+        rows: text, or figures; None is a dash. A row whose first cell begins with `total` stands out.
         title: above the table.
     """
     console = Console()
@@ -38,7 +37,7 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: st
             table.add_column(header, overflow="fold")
     for row in rows:
         # Text, not markup: names may hold square brackets.
-        table.add_row(*(Text(text(cell)) for cell in row), style="bold" if row[0] == "total" else None)
+        table.add_row(*(Text(text(cell)) for cell in row), style="bold" if str(row[0]).startswith("total") else None)
     console.print(table)
 
 
@@ -58,51 +57,6 @@ def _short(cell: Cell) -> str:
         return _whole(cell)
     scale, unit = (1e6, "M") if abs(cell) >= 999_500 else (1e3, "k")
     return f"{cell / scale:.3g}{unit}"
-
-
-class Watcher:
-    """Shows each stage on a line of its own, and a bar while it runs."""
-
-    def __init__(self, quiet: bool) -> None:
-        """Shows nothing where `quiet`, and no bars where standard error is no terminal."""
-        self._console = Console(stderr=True, quiet=quiet)
-        self._bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description:<10}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}"),
-            console=self._console,
-            transient=True,
-            disable=quiet or not self._console.is_terminal,
-        )
-        self._task: Any = None
-
-    def __enter__(self) -> Watcher:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def stage(self, name: str, state: str) -> None:
-        """Stage `name` is now `running`, `done` or `unchanged`."""
-        if self._task is not None:
-            self._bars.remove_task(self._task)
-            self._task = None
-        if state == "running":
-            self._task = self._bars.add_task(name, total=None, note="")
-            if not self._console.is_terminal:
-                self._console.print(f"{name} ...")
-            return
-        mark = "[green]done[/]" if state == "done" else "[dim]unchanged[/]"
-        self._console.print(f"{name:<10} {mark}", highlight=False)
-
-    def step(self, done: int, total: int, note: str = "") -> None:
-        """The running stage has finished `done` of `total` steps."""
-        if self._task is not None:
-            self._bars.update(self._task, completed=done, total=total, note=note)
 
 
 def print_problem(kind: str, text: str) -> None:

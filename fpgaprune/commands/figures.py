@@ -11,9 +11,10 @@ import typer
 from rich.console import Console
 
 from fpgaprune.commands.checks import require_checks
-from fpgaprune.commands.options import AsJson, Quiet
+from fpgaprune.commands.options import AsJson, ClockNs, Quiet
 from fpgaprune.errors import ConfigError
-from fpgaprune.terminal import Cell, Watcher, print_json, print_problem, show_table
+from fpgaprune.terminal import Cell, print_json, print_problem, show_table
+from fpgaprune.watcher import Watcher
 
 Folders = Annotated[
     list[Path], typer.Argument(metavar="RUN_DIR|PROJECT...", help="Folders with designs and vendor reports.")
@@ -29,8 +30,9 @@ def estimate(
         typer.Argument(metavar="[RUN_DIR|DESIGN|PROJECT]", help="A run directory, a design.json, an hls4ml project."),
     ] = None,
     part: Annotated[
-        str | None, typer.Option(help="Part, order number or FILE.toml:PART; the design's own if left out.")
+        str | None, typer.Option(help="Part, order number, board or FILE.toml:PART; the design's own if left out.")
     ] = None,
+    clock_ns: ClockNs = None,
     designs: Annotated[Path | None, typer.Option(help="Price rows of counts, one JSON object a line.")] = None,
     coefficients: Annotated[
         Path | None, typer.Option("--calibration", help="Coefficients that fpgaprune calibrate wrote.")
@@ -38,6 +40,8 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Price a design for a part: resources, latency, interval, and whether it fits."""
+    if designs is not None and (part is not None or clock_ns is not None):
+        raise ConfigError("--designs prices each row for its own part and clock; leave out --part and --clock-ns")
     if (source is None) == (designs is None):
         raise ConfigError("estimate takes either one run directory, design or project, or --designs FILE.jsonl")
     from fpgaprune.estimate.coefficients import read_own_calibration
@@ -47,14 +51,17 @@ def estimate(
         _print_predictions(designs, calibrated)
         return
     from fpgaprune.advice import advise
+    from fpgaprune.flow.file_kinds import require_design_source
     from fpgaprune.flow.pricing import load_designs, price, target_of
 
-    figures = price(Path(str(source)), part, calibrated)
+    require_design_source(Path(str(source)))
+    figures = price(Path(str(source)), part, calibrated, clock_ns)
     designs_read = load_designs(Path(str(source)))
     # Of a run, what the network is now: after pruning, once that is known.
     side, design = list(designs_read.items())[-1]
     trained = designs_read.get("before") if side == "after" else None
-    advice = advise(design, target_of(design, part), trained=trained, calibrated=calibrated).to_json()
+    target = target_of(design, part, clock_ns)
+    advice = advise(design, target, trained=trained, calibrated=calibrated).to_json()
     if as_json:
         print_json({**figures, "advice": advice})
     else:
@@ -88,9 +95,11 @@ def measure(
     The report in the run directory shows it too. What was measured before and is unchanged is not done again. Exit
     status 1 where a check of the report fails, as that of the Verilog's bits against the emulation's.
     """
+    from fpgaprune.flow.file_kinds import require_run
     from fpgaprune.flow.measuring import measured_tables, settings_of
     from fpgaprune.flow.runner import measure_run
 
+    require_run(run_dir)
     asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz, "interval": interval}
     settings = settings_of(run_dir, tuple(family or ()), **asked, simulate=simulate, timeout_s=timeout)
     with Watcher(quiet=quiet or as_json) as watcher:
@@ -106,6 +115,7 @@ def measure(
             Console().print(f"simulation  left out: {reason}", highlight=False, markup=False, soft_wrap=True)
         if found["bitstream"] is not None:
             Console().print(f"bitstream   {run_dir / found['bitstream']['path']}", highlight=False, soft_wrap=True)
+        Console().print(f"time        {watcher.where_the_time_went()}", highlight=False, soft_wrap=True)
     require_checks(json.loads(run.file("report.json").read_text()))
 
 
@@ -152,26 +162,39 @@ def calibrate(
 def parts(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PART]...", help="Names, order numbers, or files of your own; all parts if left out."),
+        typer.Argument(
+            metavar="[PART]...", help="Names, order numbers, boards, or files of your own; all parts if left out."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the known FPGA parts and their capacities; for parts that are named, the source of the figures too."""
+    """List the known FPGA parts with their capacities, and the boards whose name stands for their part.
+
+    For parts and boards that are named, the source of the figures too.
+    """
     from dataclasses import asdict
 
-    from fpgaprune.target import find_part, list_parts
+    from fpgaprune.target import find_part, list_boards, list_parts, named_board
 
     found = [find_part(name) for name in names] if names else list_parts()
+    boards = [board for board in map(named_board, names) if board is not None] if names else list_boards()
     if as_json:
-        print_json([asdict(part) for part in found])
+        homes = {board.name: find_part(board.part).name for board in list_boards()}
+        print_json([{**asdict(p), "boards": [b for b, home in homes.items() if home == p.name]} for p in found])
         return
     show_table(
         ("part", "family", "LUT", "FF", "DSP", "BRAM18", "URAM"),
         [(part.name, part.family, part.lut, part.ff, part.dsp, part.bram18, part.uram) for part in found],
     )
+    console = Console()
+    if boards and not names:
+        console.print()
+        show_table(("board", "its part"), [(board.name, board.part) for board in boards])
     for part in found if names else ():
         source = f"{part.name}: {part.source} ({part.date}){'; ' + part.note if part.note else ''}"
-        Console().print(source, highlight=False, markup=False, soft_wrap=True)
+        console.print(source, highlight=False, markup=False, soft_wrap=True)
+    for board in boards if names else ():
+        console.print(f"{board.name}: {board.part}; {board.source}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_predictions(designs: Path, calibrated: Any) -> None:

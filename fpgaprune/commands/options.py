@@ -1,10 +1,51 @@
-"""Options that many commands have."""
+"""Options that many commands have, and what their texts mean."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from fpgaprune.errors import ConfigError
+
+DATA_HELP = "'digits', an .npz or package.module:function."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ClockNs = Annotated[float | None, typer.Option(help="Clock period in ns. Key target.clock_ns.")]
+Sparsity = Annotated[
+    list[str] | None, typer.Option(help="Fraction of units to lock, 0..1, or for a glob: 'conv2/kernel=0.8'.")
+]
+
+
+def parse_sparsity(given: list[str] | None) -> Any:
+    """One fraction, fractions by glob, or None where the option is left out.
+
+    Raises:
+        ConfigError: a text is neither a fraction nor `glob=fraction`.
+    """
+    shares = by_pattern(given, "--sparsity")
+    if isinstance(shares, str):
+        return _fraction(shares)
+    return None if shares is None else {pattern: _fraction(share) for pattern, share in shares.items()}
+
+
+def by_pattern(given: list[str] | None, option: str) -> str | dict[str, str] | None:
+    """The one value of an option, or its values by glob where they are written `glob=value`.
+
+    Raises:
+        ConfigError: several values, and not every one has a glob.
+    """
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    if not all("=" in text for text in given):
+        raise ConfigError(f"{option} is given {', '.join(given)}; wanted one value, or 'glob=value' each time")
+    return dict(text.split("=", 1) for text in given)
+
+
+def _fraction(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ConfigError(f"--sparsity is {text!r}; wanted a fraction such as 0.8, or 'conv2/kernel=0.8'") from error

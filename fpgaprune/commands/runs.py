@@ -11,26 +11,55 @@ from rich.console import Console
 from rich.text import Text
 
 from fpgaprune.commands.checks import require_checks
-from fpgaprune.commands.options import AsJson, Quiet
-from fpgaprune.terminal import Cell, Watcher, print_json, print_problem, show_table
+from fpgaprune.commands.options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
+from fpgaprune.terminal import Cell, print_json, print_problem, show_table
+from fpgaprune.watcher import Watcher
 
 
 def run(
     flow: Annotated[
-        Path | None, typer.Argument(metavar="[FLOW.toml]", help="The flow; built-in digits if left out.")
+        Path | None,
+        typer.Argument(
+            metavar="[FLOW.toml|MODEL.keras]",
+            help="A flow file; or a saved Keras model, with --data, --part and --sparsity; the built-in digits if left "
+            "out. Options beside a flow file replace its keys.",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME if left out.")] = None,
+    data: Annotated[str | None, typer.Option(help=f"{DATA_HELP} Key data.source.")] = None,
+    part: Annotated[
+        str | None, typer.Option(help="Part, order number, board or FILE.toml:PART. Key target.part.")
+    ] = None,
+    clock_ns: ClockNs = None,
+    sparsity: Sparsity = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the data in fine-tuning. Key finetune.epochs.")
+    ] = None,
+    max_loss: Annotated[
+        float | None, typer.Option(help="Most accuracy that the run may lose, 0..1. Key verdict.max_loss.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a flow: train, select, finetune, certify, remove, export, hls, opinion, measure, estimate, report.
 
     Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
+    `fpgaprune config` lists every key of a flow file.
     """
-    from fpgaprune.flow.config import read_config
+    from fpgaprune.flow.asked import asked_config
     from fpgaprune.flow.runner import run_flow
 
-    config = read_config(flow)
+    config = asked_config(
+        flow,
+        name,
+        data=data,
+        part=part,
+        clock_ns=clock_ns,
+        sparsity=parse_sparsity(sparsity),
+        epochs=epochs,
+        max_loss=max_loss,
+    )
     folder = out or Path("runs") / config.name
     with Watcher(quiet=quiet or as_json) as watcher:
         finished = run_flow(config, folder, watcher)
@@ -39,6 +68,7 @@ def run(
         print_json({"run": str(folder), "report": report})
     elif not quiet:
         _print_outcome(folder, finished.manifest["stages"], config.verdict, config.data.source)
+        Console().print(f"time        {watcher.where_the_time_went()}", highlight=False, soft_wrap=True)
     require_checks(report)
 
 
@@ -46,8 +76,10 @@ def verify(
     run_dir: Annotated[Path, typer.Argument(help="A run directory.")], quiet: Quiet = False, as_json: AsJson = False
 ) -> None:
     """Check a run's certificate again from its files alone; exit status 1 on any violation."""
+    from fpgaprune.flow.file_kinds import require_run
     from fpgaprune.flow.verify import verify_run
 
+    require_run(run_dir)
     links, problems = verify_run(run_dir)
     if as_json:
         print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links]})
@@ -73,29 +105,38 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """List layers, shapes and parameters; draw each convolution's kernel norms as PNG."""
+    from fpgaprune.flow.file_kinds import require_model
     from fpgaprune.flow.inspection import inspect_model
 
+    require_model(model)
     found = inspect_model(model, out or model.parent / f"{model.stem}_kernels")
     if as_json:
         print_json(found)
     elif not quiet:
         show_table(
-            ("layer", "class", "output", "parameters", "zeros", "kernels", "zero kernels"),
-            [_layer_row(layer) for layer in found["layers"]],
+            ("layer", "class", "output", "parameters", "zeros", "kernels", "zero\nkernels"),
+            [*(_layer_row(layer) for layer in found["layers"]), _layers_total(found["layers"])],
         )
         for path in found["heat_maps"]:
             Console().print(f"heat map: {path}", soft_wrap=True)
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Say which tools were found and which stages they unlock."""
-    from fpgaprune.flow.doctor import examine
+    """Say which tools were found, stage by stage, what they unlock, and what brings those that are missing."""
+    from fpgaprune.flow.doctor import examine, missing_extras
 
     found = examine()
     if as_json:
         print_json(found)
         return
-    show_table(("tool", "found", "unlocks"), [(r["tool"], r["found"] or "not found", r["unlocks"]) for r in found])
+    rows: list[tuple[Cell, ...]] = []
+    for place, row in enumerate(found):
+        if not place or found[place - 1]["stage"] != row["stage"]:
+            rows.append((row["stage"], "", ""))
+        rows.append((f"  {row['tool']}", row["found"] or "not found", row["unlocks"]))
+    show_table(("stage and tool", "found", "unlocks"), rows)
+    for command, tools in missing_extras(found).items():
+        Console().print(f"{command} brings {', '.join(tools)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: str) -> None:
@@ -138,4 +179,15 @@ def _layer_row(layer: dict[str, Any]) -> tuple[Cell, ...]:
         layer["zeros"],
         kernels["total"],
         kernels["zero"],
+    )
+
+
+def _layers_total(layers: list[dict[str, Any]]) -> tuple[Cell, ...]:
+    kernels = [layer["kernels"] for layer in layers if layer["kernels"] is not None]
+    return (
+        f"total of {len(layers)} layers",
+        None,
+        None,
+        *(sum(layer[count] for layer in layers) for count in ("parameters", "zeros")),
+        *(sum(counts[which] for counts in kernels) for which in ("total", "zero")),
     )

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from fpgaprune.commands.options import AsJson, Quiet
-from fpgaprune.errors import ConfigError
-from fpgaprune.terminal import Watcher, print_json, show_table
+from fpgaprune.commands.options import DATA_HELP, AsJson, Quiet, Sparsity, by_pattern, parse_sparsity
+from fpgaprune.terminal import print_json, show_table
+from fpgaprune.watcher import Watcher
 
 _MODEL_HELP = "A .keras file, or what tf_keras and TF-MOT saved: .keras, .h5 or a SavedModel folder."
 Model = Annotated[Path, typer.Argument(help=_MODEL_HELP)]
@@ -46,9 +46,7 @@ Seed = Annotated[int, typer.Option(help="For the criterion random.")]
 def select(
     model: Model,
     out: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("masks.npz"),
-    sparsity: Annotated[
-        list[str] | None, typer.Option(help="Fraction of units to lock, 0..1, or for a glob: 'conv2/kernel=0.8'.")
-    ] = None,
+    sparsity: Sparsity = None,
     granularity: Granularity = "kernel",
     criterion: Criterion = "l1",
     scope: Annotated[str, typer.Option(help="network: one threshold for all; layer: the same share in each.")] = (
@@ -69,7 +67,7 @@ def select(
     close_by: Annotated[
         list[str] | None, typer.Option(help="The same by one rule only: bias, batch_norm or dead_inputs.")
     ] = None,
-    data: Annotated[str | None, typer.Option(help="'digits', an .npz or package.module:function.")] = None,
+    data: Annotated[str | None, typer.Option(help=DATA_HELP)] = None,
     samples: Samples = None,
     batch_size: Batch = 32,
     seed: Seed = 0,
@@ -77,14 +75,16 @@ def select(
     as_json: AsJson = False,
 ) -> None:
     """Choose what to lock in a saved model, and write the mask file."""
+    from fpgaprune.flow.file_kinds import require_model
     from fpgaprune.flow.selecting import select_masks
 
+    require_model(model)
     settings = _section(
         locks=lock,
         masks=masks,
         zeros=zeros,
-        fixed=_by_pattern(fixed, "--fixed"),
-        sparsity=_sparsity(sparsity),
+        fixed=by_pattern(fixed, "--fixed"),
+        sparsity=parse_sparsity(sparsity),
         granularity=granularity,
         criterion=criterion,
         samples=samples,
@@ -109,7 +109,10 @@ def select(
         weights = {name: {"locked": locked, "elements": size} for name, locked, size in counts}
         print_json({"masks": str(out), "weights": weights, "additions": additions})
     elif not quiet:
-        show_table(("weight", "locked", "elements"), [*counts, ("total", chosen.locked_count, chosen.size)])
+        show_table(
+            ("weight", "locked", "elements"),
+            [*counts, (f"total of {len(counts)} weights", chosen.locked_count, chosen.size)],
+        )
         for addition in additions:
             Console().print(
                 f"added {addition['slice']}: {addition['reason']}", highlight=False, markup=False, soft_wrap=True
@@ -119,7 +122,7 @@ def select(
 
 def sensitivity(
     model: Model,
-    data: Annotated[str, typer.Option(help="'digits', an .npz or package.module:function.")] = "digits",
+    data: Annotated[str, typer.Option(help=DATA_HELP)] = "digits",
     out: Annotated[Path, typer.Option(help="Folder for table, JSON and plot.")] = Path("sensitivity"),
     sparsity: Annotated[
         list[float] | None, typer.Option(help="A fraction to measure at; 0.25, 0.5, 0.75 and 0.9 if left out.")
@@ -139,9 +142,11 @@ def sensitivity(
     as_json: AsJson = False,
 ) -> None:
     """Measure accuracy against the sparsity of each weight alone, without training; goes on where it was stopped."""
+    from fpgaprune.flow.file_kinds import require_model
     from fpgaprune.flow.selecting import measure_sensitivity
     from fpgaprune.select.sensitivity import SPARSITIES
 
+    require_model(model)
     settings = _section(
         locks=lock,
         masks=masks,
@@ -155,11 +160,11 @@ def sensitivity(
         min_free_per_output=min_free_per_output,
     )
     with Watcher(quiet=quiet or as_json) as watcher:
-        watcher.stage("measure", "running")
+        watcher.stage("sensitivity", "running")
         found, files = measure_sensitivity(
             model, data, out, settings, tuple(sparsity or SPARSITIES), seed, watcher.step
         )
-        watcher.stage("measure", "done")
+        watcher.stage("sensitivity", "done")
     if as_json:
         print_json(found.to_json())
     elif not quiet:
@@ -183,8 +188,10 @@ def import_tfmot(
     as_json: AsJson = False,
 ) -> None:
     """Take over a model that TF-MOT pruned: the same predictions in Keras 3, and its masks."""
+    from fpgaprune.flow.file_kinds import require_model
     from fpgaprune.flow.models import import_pruned
 
+    require_model(model)
     with Watcher(quiet=quiet or as_json) as watcher:
         watcher.stage("import", "running")
         found = import_pruned(model, out, masks)
@@ -216,28 +223,3 @@ def _section(**values: Any) -> Any:
 
     given = {key: value for key, value in values.items() if value is not None}
     return parse_config({"select": given}, "select").select
-
-
-def _sparsity(given: list[str] | None) -> Any:
-    shares = _by_pattern(given, "--sparsity")
-    if isinstance(shares, str):
-        return _fraction(shares)
-    return None if shares is None else {pattern: _fraction(share) for pattern, share in shares.items()}
-
-
-def _fraction(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise ConfigError(f"--sparsity is {text!r}; wanted a fraction such as 0.8, or 'conv2/kernel=0.8'") from error
-
-
-def _by_pattern(given: list[str] | None, option: str) -> str | dict[str, str] | None:
-    """The one value of an option, or its values by glob where they are written `glob=value`."""
-    if not given:
-        return None
-    if len(given) == 1 and "=" not in given[0]:
-        return given[0]
-    if not all("=" in text for text in given):
-        raise ConfigError(f"{option} is given {', '.join(given)}; wanted one value, or 'glob=value' each time")
-    return dict(text.split("=", 1) for text in given)

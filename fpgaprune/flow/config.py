@@ -31,16 +31,27 @@ class FlowConfig(Section):
     """A whole flow."""
 
     name: str = "flow"
+    """Of the run, the hls4ml project and the report: letters, digits and `_`."""
     seed: int = Field(default=0, ge=0, lt=2**31)
+    """Of everything random: the same seed gives the same bits."""
     data: DataConfig = DataConfig()
+    """Where samples come from."""
     train: TrainConfig = TrainConfig()
+    """How the network is trained, or which trained model stands in for that."""
     select: SelectConfig = SelectConfig()
+    """Which elements are locked."""
     finetune: FinetuneConfig = FinetuneConfig()
+    """How the locked network is trained on."""
     export: ExportConfig = ExportConfig()
+    """How the ONNX file is written."""
     hls: HlsConfig = HlsConfig()
+    """The hls4ml project."""
     measure: MeasureConfig = MeasureConfig()
+    """What open tools measure of the network as Verilog."""
     verdict: VerdictConfig = VerdictConfig()
+    """What may be lost."""
     target: TargetConfig = TargetConfig()
+    """The part and how the network is put on it."""
 
     @field_validator("name")
     @classmethod
@@ -107,7 +118,7 @@ def _beside(config: FlowConfig, folder: Path) -> FlowConfig:
     source = config.data.source
     source = str(found(source)) if source.endswith(".npz") else beside(source, folder)
     updates = {
-        "data": DataConfig(source=source),
+        "data": config.data.model_copy(update={"source": source}),
         "train": train.model_copy(
             update={"model": found(train.model), "loss": function(train.loss), "metric": function(train.metric)}
         ),

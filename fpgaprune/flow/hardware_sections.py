@@ -17,16 +17,24 @@ from fpgaprune.target import Target, find_part
 
 
 class LayerHlsConfig(Section):
-    """What one layer (or those that a glob fits) has instead: its layout, its widths, its types."""
+    """What one layer, or those that a glob fits, has instead: its layout, its widths, its types."""
 
     strategy: Literal[STRATEGIES] | None = None  # type: ignore[valid-type]
+    """How its multiplications are laid out."""
     reuse_factor: int | None = Field(default=None, ge=1)
+    """Times that one of its multipliers is used for each output position."""
     weight_bits: int | None = Field(default=None, ge=2, le=32)
+    """Bits of a weight."""
     activation_bits: int | None = Field(default=None, ge=2, le=32)
+    """Bits of its output."""
     weight: str | None = None
+    """Type of its weights, as `fixed<8,1>`."""
     bias: str | None = None
+    """Type of its biases."""
     accum: str | None = None
+    """Type of its sums."""
     result: str | None = None
+    """Type of its output."""
 
     @field_validator("weight", "bias", "accum", "result")
     @classmethod
@@ -37,24 +45,32 @@ class LayerHlsConfig(Section):
 
 
 class HlsConfig(Section):
-    """The hls4ml backend, fixed-point types, and how many held-out samples the C simulation runs.
-
-    `precision` is `widths` (the three widths below), `auto` (widths are searched to `max_loss`, measured on the labels
-    of the training samples), or one type for everything, as `fixed<16,6>`. With `build`, the vendor's tool does these
-    steps (`synth`, `cosim`, ...) where it is found.
-    """
+    """The hls4ml project: backend, fixed-point types, C simulation, as `weight_bits = 6`."""
 
     backend: str = "Vitis"
+    """hls4ml backend: `Vivado`, `Vitis`, `Quartus`, `oneAPI`, `Catapult` or another that hls4ml has; an unknown one
+    lists them."""
     backend_options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Options of that backend, handed on to hls4ml."""
     precision: str = "widths"
+    """`widths` (the three widths below), `auto` (widths are searched to `max_loss`), or one type for everything, as
+    `fixed<16,6>`."""
     max_loss: float = Field(default=0.005, ge=0, le=1)
+    """Most accuracy that precision `auto` may lose, on the validation samples or else the training samples."""
     weight_bits: int = Field(default=8, ge=2, le=32)
+    """Bits of a weight."""
     activation_bits: int = Field(default=8, ge=2, le=32)
+    """Bits of what a layer gives."""
     sum_bits: int = Field(default=16, ge=2, le=32)
+    """Bits of what a convolution or a Dense layer hands on."""
     layers: dict[str, LayerHlsConfig] = Field(default_factory=dict)
+    """A layer, or a glob of layers, to what it has instead."""
     build: tuple[str, ...] = ()
+    """Steps that the vendor's tool does where it is found, as `synth` and `cosim`."""
     build_timeout_s: float = Field(default=14_400.0, gt=0)
+    """Most seconds for each of these steps."""
     simulate: int = Field(default=360, ge=1)
+    """Held-out samples that the C simulation runs, where there is a compiler."""
 
     @field_validator("precision")
     @classmethod
@@ -74,22 +90,24 @@ class HlsConfig(Section):
 
 
 class MeasureConfig(Section):
-    """What open tools measure of the network as Verilog; nothing unless a family, seeds or a board are named.
-
-    `families` of `hw/synth`; `seeds` of place and route on an ECP5 `device`; `board` of `hw/boards`, or a file like
-    those, for a bitstream; `target_mhz` that place and route aims at, the project's own clock unless given; `interval`,
-    the clocks that an image may take, as many as its pixels do unless given; `simulate`, the held-out samples that
-    Verilator runs; `timeout_s` for each run of a tool.
-    """
+    """What open tools measure of the network as Verilog; nothing unless a family, seeds or a board are named."""
 
     families: tuple[str, ...] = ()
+    """Families of FPGAs to synthesise for: `xc7`, `xcup`, `ecp5`, `gowin` or `ice40`."""
     seeds: int = Field(default=0, ge=0, le=100)
+    """Runs of place and route on an ECP5, each with a seed of its own."""
     device: str | None = None
+    """The ECP5; the smallest that holds the network if left out."""
     board: str | None = None
+    """Write a bitstream for it: `ulx3s`, or a TOML file like those in hw/boards."""
     target_mhz: float | None = Field(default=None, gt=0)
+    """Clock that place and route aims at; the network's own if left out."""
     interval: int = Field(default=0, ge=0)
+    """Clock cycles that a sample may take: the more, the smaller; 0 for as many as it has positions."""
     simulate: int = Field(default=360, ge=0)
+    """Held-out samples that Verilator runs; 0 for none."""
     timeout_s: float = Field(default=3600.0, gt=0)
+    """Most seconds for each run of a tool."""
 
     @field_validator("families")
     @classmethod
@@ -118,13 +136,18 @@ class MeasureConfig(Section):
 
 
 class TargetConfig(Section):
-    """The part and how the network is put on it."""
+    """The part and how the network is put on it, as `part = "pynq-z2"`."""
 
     part: str = "xc7z020clg400-1"
+    """A part, an order number or a board, as `fpgaprune parts` lists them; or `board.toml:name` of your own."""
     clock_ns: float = Field(default=5.0, gt=0)
+    """Clock period in ns."""
     io_type: Literal[IO_TYPES] = "io_stream"  # type: ignore[valid-type]
+    """Everything of a sample at once, or one position after another."""
     strategy: Literal[STRATEGIES] = "latency"  # type: ignore[valid-type]
+    """How multiplications are laid out."""
     reuse_factor: int = Field(default=1, ge=1)
+    """Times that one multiplier is used for each output position."""
 
     @field_validator("part")
     @classmethod

@@ -22,9 +22,10 @@ MULTIPLIER = "multiplier"
 
 
 class DataConfig(Section):
-    """Where samples come from: `digits`, an `.npz`, or `package.module:function`."""
+    """Where samples come from, as `source = "mine.npz"`."""
 
     source: str = "digits"
+    """`digits`, the path of an `.npz` with x_train, y_train, x_test, y_test, or `package.module:function`."""
 
 
 class TrainConfig(Section):
@@ -65,32 +66,47 @@ class TrainConfig(Section):
 class SelectConfig(Section):
     """Which elements are locked: named outright, in a mask file, zero already or in a type, then by score.
 
-    `sparsity` is one fraction, or a table of globs of weight paths to fractions. `fixed` is a type as `fixed<8,1>`, or
-    a table of globs to types: what it would round to zero is locked. `granularity` is `weight`, `kernel`, `filter`,
-    `input_channel`, `n:m`, `block(4, 4)`, `multiplier(resource_unrolled, 9)`, or `multiplier` for that of `[target]`.
-    `criterion` is a name or `package.module:function`; of the training data it sees the first `samples`. `cost` is
-    `none`, or `adders(6)` for scores by the adders that weights of 6 bits take. With `close`, locks that follow from
-    others are added: by every rule, or by those named besides the one for unread channels.
+    `sparsity = 0.6` locks the six tenths of all convolution kernels whose l1 norm is least.
     """
 
     locks: tuple[str, ...] = ()
+    """Slices that are locked whatever they score, as `conv2/kernel[:, :, 29, 13]`."""
     masks: Path | None = None
+    """A mask file whose locks are added, as `fpgaprune select` writes it."""
     zeros: bool = False
+    """Lock what is zero already, as in a model that was pruned elsewhere."""
     fixed: str | dict[str, str] | None = None
+    """Lock what a type would round to zero: `fixed<8,1>`, or a table of globs of weight paths to types."""
     sparsity: Fraction | dict[str, Fraction] = 0.0
+    """The fraction of units to lock, or a table of globs of weight paths to fractions."""
     granularity: str = "kernel"
+    """A unit: `weight`, `kernel`, `filter`, `input_channel`, `n:m`, `block(4, 4)`, `multiplier(resource_unrolled, 9)`,
+    or `multiplier` for that of [target]."""
     criterion: str = "l1"
+    """What scores a unit: `l1`, `l2`, `taylor`, `fisher` or another (an unknown name lists them all), or
+    `package.module:function`."""
     samples: int | None = Field(default=None, ge=1)
+    """How many training samples a criterion sees, the first ones; all if left out."""
     batch_size: int = Field(default=32, ge=1)
+    """Samples in a batch of a criterion."""
     scope: Literal["network", "layer"] = "network"
+    """One threshold for the whole network, or the same share in each layer."""
     normalize: str = "none"
+    """How scores of different layers are made comparable: `none`, `mean`, `max`, `l2` or `lamp`."""
     cost: str = "none"
+    """`none`, or `adders(6)`: scores are divided by the adders that weights of 6 bits take."""
     paths: tuple[str, ...] = ()
+    """Globs of weights to choose from; all convolution kernels if empty."""
     protect: tuple[str, ...] = ()
+    """Globs of weights that stay as they are."""
     min_free: int = Field(default=1, ge=0)
+    """Units of each weight that stay free at least."""
     min_free_per_output: int = Field(default=0, ge=0)
+    """Units of each output channel that stay free at least."""
     coupled: bool = True
+    """Whether filters whose outputs are added to one another are decided together."""
     close: bool | tuple[Literal["bias", "batch_norm", "dead_inputs"], ...] = False
+    """Add the locks that follow from others: by every rule, or by those named besides the one for unread channels."""
 
     @field_validator("locks")
     @classmethod
@@ -141,7 +157,7 @@ class SelectConfig(Section):
 
 
 class FinetuneConfig(Section):
-    """How the locked network is trained on, and when its locks are set."""
+    """How the locked network is trained on, and when its locks are set, as `epochs = 40`."""
 
     epochs: int = Field(default=16, ge=0)
     """Passes over the training samples. 0 trains nothing: the model was fine-tuned before, or is locked as it is."""
@@ -185,12 +201,12 @@ class VerdictConfig(Section):
 
 
 class ExportConfig(Section):
-    """How `model.onnx` is written, and whether it goes to hls4ml too.
-
-    `batch` is the size of the first axis; left out, it is free. With `second_opinion`, the file goes to hls4ml past
-    Keras, and must give the design that Keras gave; that takes a batch that is free or 1.
-    """
+    """How `model.onnx` is written, and whether it goes to hls4ml too, as `second_opinion = true`."""
 
     batch: int | None = Field(default=None, ge=1)
+    """Size of the first axis; free if left out."""
     opset: int = Field(default=17, ge=13, le=18)
+    """ONNX operator set."""
     second_opinion: bool = False
+    """Whether the file goes to hls4ml past Keras, and must give the design that Keras gave; takes a batch that is free
+    or 1."""

@@ -16,21 +16,24 @@ from fpgaprune.target import Target
 _SIDES = {"before": "design_trained.json", "after": "design.json"}
 
 
-def price(source: Path, part: str | None = None, calibrated: Calibration | None = None) -> dict[str, Any]:
+def price(
+    source: Path, part: str | None = None, calibrated: Calibration | None = None, clock_ns: float | None = None
+) -> dict[str, Any]:
     """Side (`before`, `after`, or the design's name) to its estimate as JSON data.
 
     Args:
         source: as in `load_designs`.
         part: device name or order number; the design's own unless given.
         calibrated: coefficients; those that ship with the package unless given.
+        clock_ns: clock period; the design's own unless given.
 
     Raises:
         RunError: a run directory has no design yet.
         DesignError: the file is no design.
-        TargetError: the part is unknown.
+        TargetError: the part is unknown, or the clock period is not above 0.
     """
     return {
-        side: estimate(design, target_of(design, part), calibrated=calibrated).to_json()
+        side: estimate(design, target_of(design, part, clock_ns), calibrated=calibrated).to_json()
         for side, design in load_designs(source).items()
     }
 
@@ -57,13 +60,14 @@ def load_designs(source: Path) -> dict[str, Design]:
     return {side: Design.load(path) for side, path in designs.items()}
 
 
-def target_of(design: Design, part: str | None = None) -> Target:
-    """The target that `design` was made for, on another `part` where one is given."""
+def target_of(design: Design, part: str | None = None, clock_ns: float | None = None) -> Target:
+    """The target that `design` was made for; on another `part`, at another clock period, where they are given."""
     order_number = part or design.part
     if order_number is None:
         raise RunError(f"design {design.name!r} names no part; give one with --part")
     products = [layer for layer in design.layers if layer.strategy is not None]
-    target = Target.of(order_number, clock_ns=design.clock_ns, io_type=design.io_type, backend=design.backend)
+    period = design.clock_ns if clock_ns is None else clock_ns
+    target = Target.of(order_number, clock_ns=period, io_type=design.io_type, backend=design.backend)
     if not products:
         return target
     return replace(target, strategy=str(products[0].strategy), reuse_factor=products[0].reuse_factor)

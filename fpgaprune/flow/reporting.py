@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fpgaprune.certificate import LinkCheck
@@ -14,7 +14,7 @@ from fpgaprune.flow.simulating import OTHER_BITS, verilog_checks
 from fpgaprune.flow.stages import ONNX_TOLERANCE, Context
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.remove.plan import read_plan
-from fpgaprune.report import Check, LinkSummary, Metric, RunReport, layer_reports, write_report
+from fpgaprune.report import Check, LinkSummary, Metric, RunReport, StageTime, layer_reports, write_report
 from fpgaprune.report.verdict import ADVICE
 from fpgaprune.rtl.read_back import VERILOG_LINK
 
@@ -25,8 +25,8 @@ _EQUIVALENCES = {
 _CHECKED = ("certify", "remove", "export", "hls", "measure")
 
 
-def write_run_report(context: Context) -> dict[str, Any]:
-    """`report.html`, `report.md` and `report.json` show the whole run."""
+def write_run_report(context: Context, times: Sequence[StageTime] = ()) -> dict[str, Any]:
+    """`report.html`, `report.md` and `report.json` show the whole run, and the `times` of its stages."""
     run, config = context.run, context.config
     results = {name: run.results(name) for name in ("train", *_CHECKED)}
     figures = json.loads(run.file("estimate.json").read_text()) or {"before": None, "after": None}
@@ -58,6 +58,7 @@ def write_run_report(context: Context) -> dict[str, Any]:
             *opinion_checks(run.results("opinion")),
             *verilog_checks(measured),
         ],
+        stages=times,
         versions=run.manifest["versions"],
         seed=config.seed,
     )

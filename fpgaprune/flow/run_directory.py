@@ -32,6 +32,8 @@ class RunDirectory:
             RunError: `path` is a file, or a folder of something else.
         """
         self.path = path
+        self.ran: list[str] = []
+        """The stages that were recorded since this object was made."""
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file; name a folder for the run")
         names = {entry.name for entry in path.iterdir()} if path.exists() else set()
@@ -81,6 +83,7 @@ class RunDirectory:
             "results": results,
             "seconds": round(seconds, 2),
         }
+        self.ran.append(stage)
         self.write_manifest()
 
     def write_manifest(self) -> None:

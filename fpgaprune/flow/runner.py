@@ -25,11 +25,12 @@ from fpgaprune.flow.data import load_data
 from fpgaprune.flow.hardware_sections import MeasureConfig
 from fpgaprune.flow.keras_sections import MULTIPLIER
 from fpgaprune.flow.opinion import opinion
-from fpgaprune.flow.progress import Progress, Silent
+from fpgaprune.flow.progress import Progress, Silent, tell_end
 from fpgaprune.flow.reporting import write_run_report
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory, digest_tree
 from fpgaprune.flow.session import start_session
 from fpgaprune.masks import MaskSet
+from fpgaprune.report import stage_times
 from fpgaprune.rtl.floorplan import partitioner
 from fpgaprune.rtl.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
 from fpgaprune.rtl.verilator import simulator_version
@@ -77,6 +78,11 @@ def _code(function: str | None) -> str | None:
     """The digest of the file of a user's function; None where there is no file."""
     home = "" if function is None else function.rpartition(":")[0]
     return _digest(Path(home)) if home.endswith(".py") else None
+
+
+def _report(context: stages.Context) -> dict[str, Any]:
+    earlier = (stage.name for stage in STAGES if stage.run is not _report)
+    return write_run_report(context, stage_times(earlier, context.run.manifest["stages"], context.run.ran))
 
 
 def _no_settings(_: FlowConfig) -> None:
@@ -169,7 +175,7 @@ STAGES = (
     ),
     Stage(
         "report",
-        write_run_report,
+        _report,
         (
             "masks.npz",
             "removed_masks.npz",
@@ -259,7 +265,7 @@ def _bring_up_to_date(stage: Stage, context: stages.Context) -> None:
     run, told = context.run, context.progress
     key = _key(stage, context)
     if run.is_current(stage.name, key):
-        told.stage(stage.name, "unchanged")
+        tell_end(told, stage.name, run.results(stage.name), None)
         return
     told.stage(stage.name, "running")
     started = time.monotonic()
@@ -269,7 +275,7 @@ def _bring_up_to_date(stage: Stage, context: stages.Context) -> None:
     inputs = run.digests(stage.inputs)
     seconds = time.monotonic() - started
     run.record(stage.name, key, inputs, run.digests(stage.outputs), results, seconds)
-    told.stage(stage.name, "done")
+    tell_end(told, stage.name, results, seconds)
 
 
 def _write_certificate(run: RunDirectory) -> None:

@@ -21,21 +21,29 @@ class OneShotConfig(Section):
     """All locks are set before the first step."""
 
     kind: Literal["one_shot"] = "one_shot"
+    """All locks are set before the first step."""
 
 
 class PolynomialConfig(Section):
-    """The sparsity rises from `initial_sparsity` to that of `[select]`, fast at first; in training steps.
+    """The sparsity rises to that of `[select]`, fast at first; in training steps.
 
     Without `frequency` the locks change twelve times; without `end_step` the last time is at six tenths of the steps.
     """
 
     kind: Literal["polynomial_decay"]
+    """The sparsity rises to that of [select], fast at first."""
     initial_sparsity: Fraction = 0.0
+    """The sparsity at the first change."""
     begin_step: int = Field(default=0, ge=0)
+    """The training step of the first change."""
     end_step: int | None = Field(default=None, ge=1)
+    """The training step of the last change; six tenths of all if left out."""
     frequency: int | None = Field(default=None, ge=1)
+    """Steps between two changes; for twelve changes in all if left out."""
     power: float = Field(default=3, gt=0)
+    """How fast the sparsity rises at first; 1 is a straight line."""
     regrow_fraction: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the locked units that is set free again at each change, where gradients are largest."""
 
     def over(self, steps: int, sparsity: float) -> Schedule:
         """The schedule for a fine-tuning of `steps` that ends at `sparsity`.
@@ -55,10 +63,15 @@ class ConstantConfig(Section):
     """The sparsity of `[select]` from `begin_step` on, chosen anew every `frequency` steps up to `end_step`."""
 
     kind: Literal["constant_sparsity"]
+    """The sparsity of [select] all the time, chosen anew now and then."""
     begin_step: int = Field(default=0, ge=0)
+    """The training step of the first choice."""
     end_step: int = Field(default=-1, ge=-1)
+    """The training step of the last choice; -1 for the end."""
     frequency: int = Field(default=100, ge=1)
+    """Steps between two choices."""
     regrow_fraction: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the locked units that is set free again at each choice, where gradients are largest."""
 
     def over(self, steps: int, sparsity: float) -> Schedule:  # noqa: ARG002
         """The schedule for a fine-tuning that ends at `sparsity`.
@@ -70,18 +83,19 @@ class ConstantConfig(Section):
 
 
 class RoundsConfig(Section):
-    """Rounds of selection and fine-tuning: `epochs` of `[finetune]` are those of one round.
-
-    `sparsities` are those of the rounds, and `rounds` many that each lock the same share of what is still free without
-    them. `rewind_to` names the weights that free elements are set back to before each round: those after that epoch
-    of the flow's training (0: before the first step), or those in a `.keras` file.
-    """
+    """Rounds of selection and fine-tuning: `epochs` of `[finetune]` are those of one round."""
 
     kind: Literal["rounds"]
+    """Rounds of selection and fine-tuning; [finetune] epochs are those of one round."""
     rounds: int = Field(default=4, ge=1)
+    """Rounds that each lock the same share of what is still free."""
     sparsities: tuple[Fraction, ...] = ()
+    """Those of the rounds instead; the last is that of [select]."""
     rewind_to: Annotated[int, Field(ge=0)] | Path | None = None
+    """Weights that free elements are set back to before each round: those after that epoch of the training (0: before
+    its first step), or those in a `.keras` file; none if left out."""
     regrow_fraction: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the locked units that is set free again in each round, where gradients are largest."""
 
     def shares(self, sparsity: float) -> list[float]:
         """The sparsity of each round; `sparsity` is the last.

@@ -16,7 +16,10 @@ _Value = TypeVar("_Value")
 
 
 class Section(BaseModel):
-    """A table of a flow file; unknown keys are refused, and nothing changes afterwards."""
+    """A table of a flow file; unknown keys are refused, and nothing changes afterwards.
+
+    The text below each key says what it means; `fpgaprune config` and docs/flow_file.md show it.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fpgaprune.report.contents import Check, LayerReport, LinkSummary, Metric, RunReport, StageTime
 from fpgaprune.report.layers import layer_reports
 from fpgaprune.report.norms import kernel_norm_png
+from fpgaprune.report.timing import stage_times
 from fpgaprune.report.write import ReportPaths, write_report
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "StageTime",
     "kernel_norm_png",
     "layer_reports",
+    "stage_times",
     "write_report",
 ]

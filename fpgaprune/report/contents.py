@@ -204,7 +204,7 @@ class Check:
 
 @dataclass(frozen=True)
 class StageTime:
-    """One stage of the flow: its `name`, the `seconds` it took, or None and a `note` such as `unchanged`."""
+    """One stage of the flow: its `name`, the `seconds` that it took, or None, and a `note` such as `unchanged`."""
 
     name: str
     seconds: float | None
@@ -223,7 +223,7 @@ class RunReport:
         advice: what is short for `after` and what would help, in the JSON form of `fpgaprune.advice`, or None.
         measured: of the removed network, in the JSON form of the flow's stage `measure`, or None.
         certificate: one entry per link. checks: the other comparisons.
-        stages: of the flow, in order.
+        stages: of the flow, in order, with the time of each; equal runs differ in nothing else.
         left_out: what the run did not do, to the reason, as `{"estimate": "not asked for"}`.
         created: when, as text; None keeps equal runs equal to the byte.
     """

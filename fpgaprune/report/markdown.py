@@ -28,9 +28,9 @@ from fpgaprune.report.run_tables import (
     facts,
     kernels_table,
     provenance,
-    stages_table,
 )
 from fpgaprune.report.table import Table
+from fpgaprune.report.timing import stages_table
 from fpgaprune.report.verdict import headline
 
 WIDTH = 80

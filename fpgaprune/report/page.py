@@ -41,9 +41,9 @@ from fpgaprune.report.run_tables import (
     facts,
     kernels_table,
     provenance,
-    stages_table,
 )
 from fpgaprune.report.table import STAGE_NAMES, Figure, Table
+from fpgaprune.report.timing import stages_table
 from fpgaprune.report.verdict import headline
 
 

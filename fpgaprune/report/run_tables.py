@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fpgaprune.report.contents import RunReport
-from fpgaprune.report.numbers import DASH, change_text, count_text, error_text, percent_text, seconds_text
+from fpgaprune.report.numbers import DASH, change_text, count_text, error_text, percent_text
 from fpgaprune.report.table import Column, Table
 
 
@@ -82,16 +82,6 @@ def checks_table(report: RunReport) -> Table:
             Column("result", tuple(verdict(check.holds, check.left_out) for check in checks), numeric=False),
         ),
     )
-
-
-def stages_table(report: RunReport) -> Table:
-    """How long each stage of the flow took."""
-    rows = [(stage.name, seconds_text(stage.seconds), stage.note) for stage in report.stages]
-    known = [stage.seconds for stage in report.stages if stage.seconds is not None]
-    rows.append(("all", seconds_text(sum(known)) if known else DASH, ""))
-    names, seconds, notes = zip(*rows, strict=True)
-    columns = [Column("stage", names, numeric=False), Column("time", seconds), Column("note", notes, numeric=False)]
-    return Table("Stages of the flow", tuple(columns if any(notes) else columns[:2]), totals=True)
 
 
 def facts(report: RunReport) -> tuple[str, ...]:

@@ -230,10 +230,11 @@ def test_without_a_compiler_the_run_ends_and_says_what_it_left_out(small):
 
 
 def artefacts(run):
-    """What must be the same however the run went: everything but timings."""
+    """What must be the same however the run went: everything but timings, which the report shows too."""
     manifest = json.loads((run / "manifest.json").read_text())
+    report = {**json.loads((run / "report.json").read_text()), "stages": None}
     stages = {name: {**record, "seconds": None} for name, record in manifest["stages"].items()}
-    return {**manifest, "stages": stages}
+    return {**manifest, "stages": {**stages, "report": {**stages["report"], "outputs": report}}}
 
 
 @pytest.mark.parametrize("stage", ["finetune", "hls"])
@@ -263,11 +264,21 @@ def test_a_kill_and_a_rerun_give_the_same_result(small, tmp_path, stage):
 def test_a_changed_setting_reruns_only_what_depends_on_it(small, tmp_path):
     shutil.copytree(small / "run", tmp_path / "run")
     done = succeed("run", tiny(tmp_path, part="xczu9eg"), "--out", "run", folder=tmp_path, compiler=False)
-    states = dict(line.split() for line in done.stderr.splitlines() if line.endswith(("done", "unchanged")))
+    told = (line.split()[:2] for line in done.stderr.splitlines())
+    states = {name: state for name, state in told if state in ("done", "unchanged", "skipped:")}
     assert states == {
         **dict.fromkeys(("train", "select", "finetune", "certify", "remove", "export"), "unchanged"),
-        **dict.fromkeys(("hls", "opinion", "measure", "estimate", "report"), "done"),
+        **dict.fromkeys(("hls", "estimate", "report"), "done"),
+        **dict.fromkeys(("opinion", "measure"), "skipped:"),
     }
+    times = {time["name"]: time for time in json.loads((tmp_path / "run" / "report.json").read_text())["stages"]}
+    assert list(times)[-4:] == ["hls", "opinion", "measure", "estimate"]
+    assert times["train"]["seconds"] > 0
+    assert times["train"]["note"].startswith("unchanged")
+    assert times["hls"]["note"] == ""
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("time        ")
+    assert "hls" in last
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -9,9 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
+import fpgaprune
 from fpgaprune.cli import app
+
+from .estimate.designs import mlp
 
 PROBE = (
     "import sys\n"
@@ -27,7 +32,9 @@ def run(*arguments):
     return subprocess.run([sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, check=True)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["parts"], ["verify", "--help"], ["run", "--help"], ["doctor"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["config"], ["parts"], ["verify", "--help"], ["run", "--help"], ["doctor"]]
+)
 def test_what_needs_no_framework_loads_none(arguments):
     assert run(*arguments).stdout.endswith("LOADED [] CODE 0\n")
 
@@ -45,6 +52,41 @@ def test_parts_as_json():
     text = run("parts", "--json").stdout.rpartition("LOADED")[0]
     parts = {part["name"]: part for part in json.loads(text)}
     assert parts["xc7z020"]["dsp"] == 220
+    assert {"pynq-z2", "zybo-z7-20"} <= set(parts["xc7z020"]["boards"])
+
+
+def test_the_version_is_that_of_the_package():
+    done = CliRunner().invoke(app, ["--version"])
+    assert (done.exit_code, done.output) == (0, f"fpgaprune {fpgaprune.__version__}\n")
+
+
+def test_boards_are_listed_and_named_ones_are_shown_with_their_part():
+    done = CliRunner().invoke(app, ["parts"])
+    assert ["zcu104", "xczu7ev-ffvc1156-2-e"] in [line.split() for line in done.output.splitlines()]
+    done = CliRunner().invoke(app, ["parts", "kv260"])
+    assert "kv260: xck26-sfvc784-2LV-c; UG1089" in done.output
+    assert done.output.splitlines()[1].split()[0] == "xck26"
+
+
+@pytest.fixture
+def design(tmp_path):
+    mlp().save(tmp_path / "design.json")
+    return str(tmp_path / "design.json")
+
+
+def test_an_estimate_for_another_clock(design):
+    found = [
+        json.loads(CliRunner().invoke(app, ["estimate", design, "--json", *clock]).output)["mlp"]
+        for clock in ((), ("--clock-ns", "2.5"))
+    ]
+    assert [one["target"]["clock_ns"] for one in found] == [5.0, 2.5]
+    assert found[1]["latency_us"] == pytest.approx(found[1]["latency_cycles"] * 0.0025)
+
+
+def test_an_estimate_of_rows_takes_no_part_and_no_clock(tmp_path):
+    for option in (["--clock-ns", "4"], ["--part", "xc7z020"]):
+        done = CliRunner().invoke(app, ["estimate", "--designs", str(tmp_path / "rows.jsonl"), *option])
+        assert "leave out --part and --clock-ns" in str(done.exception)
 
 
 @pytest.mark.parametrize(
@@ -124,3 +166,10 @@ def test_a_request_to_end_ends_the_tool_that_runs_too(tmp_path):
     process.terminate()
     assert process.wait(timeout=30) == 143
     assert not Path("/proc", pid.read_text().strip()).exists()
+
+
+def test_no_word_of_the_help_is_taken_for_markup():
+    command = typer.main.get_command(app)
+    for name, sub in command.commands.items():
+        texts = [sub.help or "", *(getattr(option, "help", None) or "" for option in sub.params)]
+        assert not [text for text in texts if re.search(r"\[[a-z_/]+\]", text)], name

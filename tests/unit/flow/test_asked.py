@@ -1,0 +1,142 @@
+"""A flow from a command line: from a model with a few options, and from a flow file with some beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow import asked
+from fpgaprune.flow.asked import asked_config, name_of
+from fpgaprune.flow.config import parse_config, read_config
+
+GIVEN = {"data": "x.npz", "part": "zcu104", "sparsity": 0.6}
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = Path("my-net.v2.keras")
+    path.write_bytes(b"")
+    return path
+
+
+def test_a_model_and_three_options_are_a_flow(model):
+    assert asked_config(model, **GIVEN) == parse_config(
+        {
+            "name": "my_net_v2",
+            "data": {"source": "x.npz"},
+            "train": {"model": "my-net.v2.keras"},
+            "select": {"sparsity": 0.6},
+            "target": {"part": "zcu104"},
+        },
+        "test",
+    )
+
+
+def test_every_option_sets_its_key(model):
+    config = asked_config(model, "other", **GIVEN, clock_ns=4.0, epochs=3)
+    assert (config.name, config.target.clock_ns, config.finetune.epochs) == ("other", 4.0, 3)
+
+
+def test_the_largest_loss_is_asked_for_only_where_it_is_given(model, monkeypatch):
+    documents = []
+    monkeypatch.setattr(asked, "parse_config", lambda document, _: documents.append(document))
+    asked_config(model, **GIVEN)
+    asked_config(model, **GIVEN, max_loss=0.01)
+    assert [document.get("verdict") for document in documents] == [None, {"max_loss": 0.01}]
+
+
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        ((), "--data, --part, --sparsity are missing"),
+        (("data", "part"), "--sparsity is missing"),
+    ],
+)
+def test_a_model_without_its_options_says_which(model, left, message):
+    with pytest.raises(ConfigError) as caught:
+        asked_config(model, **{name: GIVEN[name] for name in left})
+    assert str(caught.value) == (
+        f"{model} is a Keras model, and {message}; "
+        f"use 'fpgaprune run {model} --data DATA.npz --part PART --sparsity 0.6'"
+    )
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"model file .*gone\.keras does not exist"):
+        asked_config(tmp_path / "gone.keras", **GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [
+        ("resnet8", "resnet8"),
+        ("my net-2", "my_net_2"),
+        ("8layers", "net_8layers"),
+        ("main", "net_main"),
+        ("_x_", "x"),
+        ("réseau", "r_seau"),
+        ("---", "net"),
+    ],
+)
+def test_a_name_is_made_of_the_file(stem, name):
+    assert name_of(Path(f"{stem}.keras")) == name
+    assert parse_config({"name": name}, "test").name == name
+
+
+FLOW = """
+name = "mine"
+[data]
+source = "mine.npz"
+[select]
+sparsity = 0.5
+criterion = "l2"
+[finetune]
+epochs = 4
+[finetune.schedule]
+kind = "rounds"
+rewind_to = "early.keras"
+[target]
+part = "xc7a35t"
+"""
+
+
+def test_an_option_beside_a_flow_file_replaces_that_key_and_no_other(tmp_path):
+    path = tmp_path / "flow.toml"
+    path.write_text(FLOW)
+    config = asked_config(path, sparsity=0.7, part="zcu104")
+    whole = read_config(path)
+    assert (config.select.sparsity, config.target.part) == (0.7, "zcu104")
+    assert config.select.criterion == "l2"
+    for section in ("name", "data", "train", "finetune", "hls", "measure"):
+        assert getattr(config, section) == getattr(whole, section)
+    assert config.data.source == str(tmp_path / "mine.npz")
+    assert config.finetune.rewind_file == tmp_path / "early.keras"
+
+
+def test_data_of_an_option_lie_where_the_command_runs_not_beside_the_flow_file(tmp_path):
+    path = tmp_path / "flow.toml"
+    path.write_text(FLOW)
+    assert asked_config(path, data="here.npz").data.source == "here.npz"
+
+
+def test_without_options_the_flow_is_the_file(tmp_path):
+    path = tmp_path / "flow.toml"
+    path.write_text(FLOW)
+    assert asked_config(path) == read_config(path)
+    assert asked_config(None) == read_config(None)
+    assert asked_config(None, part="pynq-z2", name="two").target.part == "pynq-z2"
+
+
+def test_a_value_that_is_not_allowed_is_one_line(model):
+    with pytest.raises(ConfigError, match=r"my-net\.v2\.keras: select\.sparsity is 2; .*less than or equal to 1"):
+        asked_config(model, **{**GIVEN, "sparsity": 2})
+    with pytest.raises(ConfigError, match=r"options: .*part 'xc7z02' is unknown"):
+        asked_config(None, part="xc7z02")
+
+
+def test_a_flow_whose_model_is_no_keras_model_says_so_before_it_runs(tmp_path):
+    path = tmp_path / "flow.toml"
+    path.write_text('[train]\nmodel = "net.onnx"\n')
+    with pytest.raises(ConfigError, match=r"train\.model: .*net\.onnx is an ONNX file; wanted a Keras model"):
+        asked_config(path)

@@ -1,0 +1,75 @@
+"""A file of the wrong kind is one line that names the right command."""
+
+import pytest
+from typer.testing import CliRunner
+
+from fpgaprune.cli import app
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.file_kinds import kind_of
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("flow.toml", "net.keras", "net.h5", "net.onnx", "x.npz", "design.json", "text"):
+        (tmp_path / name).write_bytes(b"")
+    for folder, inside in (
+        ("run", "manifest.json"),
+        ("saved", "saved_model.pb"),
+        ("project", "firmware"),
+        ("other", "x"),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / inside).write_bytes(b"")
+    return tmp_path
+
+
+def test_kinds(files):
+    assert {path.name: kind_of(path) for path in files.iterdir()} == {
+        "flow.toml": "flow",
+        "net.keras": "model",
+        "net.h5": "model",
+        "net.onnx": "onnx",
+        "x.npz": "arrays",
+        "design.json": "design",
+        "text": None,
+        "run": "run",
+        "saved": "model",
+        "project": "project",
+        "other": None,
+    }
+
+
+# Command and file; what it is, and a command that takes it.
+WRONG = [
+    (["run", "net.keras"], "--data, --part, --sparsity are missing", "'fpgaprune run net.keras --data DATA.npz"),
+    (["run", "net.onnx"], "is an ONNX file", "name the Keras model"),
+    (["run", "x.npz"], "is an .npz of arrays", "--data"),
+    (["run", "run"], "is a run directory", "'fpgaprune run FLOW.toml --out run' goes on with it"),
+    (["inspect", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
+    (["inspect", "net.onnx"], "is an ONNX file", "name the Keras model"),
+    (["select", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
+    (["select", "x.npz"], "is an .npz of arrays", "--data"),
+    (["select", "run"], "is a run directory", "'fpgaprune verify run'"),
+    (["sensitivity", "net.onnx"], "is an ONNX file", "name the Keras model"),
+    (["import-tfmot", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
+    (["measure", "net.keras"], "is a Keras model", "'fpgaprune run net.keras --data DATA.npz"),
+    (["measure", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
+    (["verify", "project"], "is an hls4ml project", "'fpgaprune estimate project'"),
+    (["estimate", "net.keras"], "is a Keras model", "'fpgaprune run net.keras --data DATA.npz"),
+    (["estimate", "flow.toml"], "is a flow file", "'fpgaprune run flow.toml'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what", "advice"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_the_wrong_kind_names_the_right_command(files, arguments, what, advice):
+    before = sorted(files.rglob("*"))
+    with pytest.raises(ConfigError) as caught:
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+    text = str(caught.value)
+    assert what in text
+    assert advice in text
+    assert "\n" not in text
+    assert sorted(files.rglob("*")) == before

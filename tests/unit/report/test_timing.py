@@ -1,0 +1,31 @@
+"""Where the time of a run went."""
+
+from fpgaprune.report import StageTime, stage_times
+from fpgaprune.report.markdown import render_markdown
+from fpgaprune.report.page import render_page
+from fpgaprune.report.timing import UNCHANGED
+
+from .samples import run_report
+
+RECORDS = {"select": {"seconds": 1.25, "results": {}}, "train": {"seconds": 61.0, "results": {}}}
+
+
+def test_stages_stand_in_order_and_say_which_did_not_run_now():
+    assert stage_times(("train", "select", "hls"), RECORDS, ["select"]) == [
+        StageTime("train", 61.0, UNCHANGED),
+        StageTime("select", 1.25),
+    ]
+
+
+def test_the_report_shows_seconds_for_each_stage_and_their_sum():
+    report = run_report(stages=stage_times(("train", "select"), RECORDS, ["train", "select"]))
+    text = render_markdown(report)
+    rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith(("| train", "| select", "| all of"))]
+    assert [[cell.strip().replace("\u00a0", " ") for cell in row] for row in rows] == [
+        ["train", "1 min 01 s"],
+        ["select", "1.2 s"],
+        ["all of these", "1 min 02 s"],
+    ]
+    assert "Where the time went" in text
+    assert "Where the time went" in render_page(report)
+    assert report.to_json()["stages"][0] == {"name": "train", "seconds": 61.0, "note": ""}
