@@ -13,7 +13,7 @@ from typing import Any
 
 from fpgaprune.errors import HlsError, ToolError, UnsupportedLayerError
 from fpgaprune.hls.onnx_layout import keep_channels_last
-from fpgaprune.onnx_graph import Graph, attributes, read_onnx, set_attribute
+from fpgaprune.onnx_graph import IR_VERSION, Graph, attributes, read_onnx, set_attribute
 
 # What hls4ml 1.3.0 reads from ONNX with the meaning that it has there, after the rules below.
 OPERATIONS = frozenset(
@@ -24,8 +24,6 @@ OPERATIONS = frozenset(
     }
 )
 _WINDOWS = frozenset({"Conv", "MaxPool", "AveragePool"})
-# The newest that onnxruntime reads, through which qonnx computes constants.
-_IR_VERSION = 10
 
 
 def read_clean(path: Path) -> Any:
@@ -162,7 +160,7 @@ def _readable_nodes() -> Iterator[None]:
     import onnx
 
     newest = onnx.IR_VERSION
-    onnx.IR_VERSION = min(newest, _IR_VERSION)
+    onnx.IR_VERSION = min(newest, IR_VERSION)
     try:
         yield
     finally:
