@@ -29,7 +29,9 @@ from fpgaprune.firmware import (
 from fpgaprune.fixed import FixedType
 
 # How hls4ml calls the array of a role, before the layer's number.
-_LETTERS = {"weight": "w", "bias": "b", "scale": "s"}
+_LETTERS = {"weight": "w", "bias": "b", "scale": "s", "recurrent_weight": "wr", "recurrent_bias": "br"}
+# The roles whose arrays are matrices of multipliers.
+_MATRICES = ("weight", "recurrent_weight")
 
 
 def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any]]:
@@ -42,13 +44,23 @@ def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any
         CertificateError: a file is missing or malformed, or they do not agree.
     """
     weights = read_layer_integers(folder, design)
-    # A bias carries BatchNorm's shift: its elements are not those of the Keras weight.
-    return {
-        path: weights[layer.name, role]
-        for layer in design.layers
-        for role, path in layer.sources.items()
-        if role != "bias"
-    }
+    found = {}
+    for layer in design.layers:
+        for role, path in layer.sources.items():
+            if role not in ("bias", "recurrent_bias"):
+                found[path] = weights[layer.name, role]
+            elif "recurrent_weight" in layer.weights:
+                found[path] = _recurrent_bias(layer, weights)
+            # Any other bias carries BatchNorm's shift: its elements are not those of the Keras weight.
+    return found
+
+
+def _recurrent_bias(layer: LayerSpec, weights: Mapping[tuple[str, str], NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The bias of a recurrent layer as Keras has it: an LSTM's is one, a GRU's that of the inputs over the state's."""
+    bias = weights[layer.name, "bias"]
+    if "recurrent_bias" not in layer.sources:
+        return bias
+    return np.stack([bias, weights[layer.name, "recurrent_bias"]])
 
 
 def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], NDArray[np.int64]]:
@@ -86,15 +98,17 @@ def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
     counts = []
     for layer in design.layers:
         _require_lengths(layer, lengths.get(layer.name, {}), design.io_type, firmware)
-        if (layer.name, "weight") in integers:
-            raw = integers[layer.name, "weight"]
-            _require_sizes(layer, raw.shape, sizes.get(numbers.get(layer.name, -1), {}), firmware)
+        for role in _MATRICES:
+            if (layer.name, role) not in integers:
+                continue
+            raw = integers[layer.name, role]
+            _require_sizes(layer, role, raw.shape, sizes.get(numbers.get(layer.name, -1), {}), firmware)
             magnitudes = np.abs(raw[raw != 0])
             outputs = raw.shape[-2] if layer.kind.startswith("Depthwise") else raw.shape[-1]
             counts.append(
                 LayerCounts(
                     layer=layer.name,
-                    path=layer.sources.get("weight", ""),
+                    path=layer.sources.get(role, ""),
                     inputs=int(raw.size // outputs),
                     outputs=int(outputs),
                     weights=int(raw.size),
@@ -106,9 +120,15 @@ def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
     return tuple(counts)
 
 
-def _require_sizes(layer: LayerSpec, shape: tuple[int, ...], stated: Mapping[str, int], firmware: Path) -> None:
+def _require_sizes(
+    layer: LayerSpec, role: str, shape: tuple[int, ...], stated: Mapping[str, int], firmware: Path
+) -> None:
     """What the project's configuration states of a layer is what its weights have."""
-    if layer.kind.startswith("Depthwise"):
+    if role == "recurrent_weight":
+        wanted = {"n_state": shape[0], "n_out": shape[0]}
+    elif "recurrent_weight" in layer.weights:
+        wanted = {"n_in": shape[0]}
+    elif layer.kind.startswith("Depthwise"):
         wanted = {"n_chan": shape[-2], "n_filt": shape[-2]}
     elif layer.kind == "Dense":
         wanted = {"n_in": shape[0], "n_out": shape[1]}

@@ -19,7 +19,12 @@ def linear(step: Step, x: Exact) -> Exact:
 
 def relu(step: Step, x: Exact) -> Exact:
     """`nnet::relu`."""
-    return Exact(np.maximum(x.raw, 0), x.fraction, max(x.low, 0), max(x.high, 0)).into(step.result)
+    return not_negative(x).into(step.result)
+
+
+def not_negative(x: Exact) -> Exact:
+    """`x`, with 0 in place of what is below it."""
+    return Exact(np.maximum(x.raw, 0), x.fraction, max(x.low, 0), max(x.high, 0))
 
 
 def _relu_max(limit: int) -> Callable[[Step, Exact], Exact]:

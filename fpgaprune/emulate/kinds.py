@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fpgaprune.design import Design
-from fpgaprune.emulate import activations, elementwise, moves, pooling, products, softmax, tables
+from fpgaprune.emulate import activations, elementwise, moves, pooling, products, recurrent, softmax, tables
 from fpgaprune.emulate.backends import check_backend, is_streamed
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
@@ -26,9 +26,11 @@ RULES: Mapping[str, Rule] = {
     "DepthwiseConv1D": products.depthwise,
     "DepthwiseConv2D": products.depthwise,
     "ELU": tables.elu,
+    "GRU": recurrent.gru,
     "GlobalPooling1D": pooling.global_pooling,
     "GlobalPooling2D": pooling.global_pooling,
     "HardActivation": activations.activation,
+    "LSTM": recurrent.lstm,
     "LeakyReLU": activations.leaky_relu,
     "Merge": elementwise.merge,
     "PReLU": activations.prelu,
@@ -50,7 +52,9 @@ RULES: Mapping[str, Rule] = {
 # Kinds of which each layer chooses its function by an attribute.
 _CHOOSERS: Mapping[str, Callable[[Step], Rule]] = {
     "Activation": activations.rule,
+    "GRU": recurrent.rule,
     "HardActivation": activations.rule,
+    "LSTM": recurrent.rule,
     "Merge": elementwise.rule,
     "ParametrizedActivation": activations.rule,
     "Softmax": softmax.rule,

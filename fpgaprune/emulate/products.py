@@ -86,18 +86,24 @@ def channel_orders(step: Step, taps: int, channels: int) -> list[NDArray[np.int6
 
 
 def _accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel) -> Exact:
-    order = step.keep("order", lambda: input_order(step, kernel.weight.raw.shape[0]))
+    return accumulated(step, parts, kernel, "bias").into(step.result)
+
+
+def accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel, bias: str) -> Exact:
+    """`parts` times `kernel` plus the weights of role `bias`, as the layer's strategy adds them up in its `accum`."""
+    inputs = kernel.weight.raw.shape[0]
+    order = step.keep(f"order of {inputs}", lambda: input_order(step, inputs))
     accum, x = step.type("accum"), parts[0]
-    total = weighted_sum(parts, kernel, step.constants("bias"), accum, order)
+    total = weighted_sum(parts, kernel, step.constants(bias), accum, order)
     if step.exact_sums or step.layer.strategy in ("resource_unrolled", "distributed_arithmetic"):
         low, high = kernel.partial_bounds(x.low, x.high)
-        _require_exact(step, Exact(np.zeros(0), x.fraction + kernel.weight.fraction, low, high))
-    return total.into(step.result)
+        _require_exact(step, Exact(np.zeros(0), x.fraction + kernel.weight.fraction, low, high), bias)
+    return total
 
 
-def _require_exact(step: Step, products: Exact) -> None:
+def _require_exact(step: Step, products: Exact, role: str = "bias") -> None:
     """The accumulator loses no bit of `products`, every partial sum of which lies in their bounds, and of the bias."""
-    bias, accum = step.constants("bias"), step.type("accum")
+    bias, accum = step.constants(role), step.type("accum")
     if not (products + Exact(np.zeros(0), bias.fraction, bias.low, bias.high)).fits(accum):
         raise DesignError(
             f"strategy {step.layer.strategy!r} with accumulator {accum}, which may round or overflow, adds in an "

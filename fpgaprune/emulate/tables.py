@@ -67,7 +67,12 @@ CENTRED = frozenset(_CENTRED)
 
 def centred(step: Step, x: Exact) -> Exact:
     """`nnet::sigmoid`, `tanh`, `softplus`, `softsign`: a table around zero, its ends repeated outside."""
-    function, half = _CENTRED[step.attribute("activation").lower()]
+    return centred_entries(step, step.attribute("activation").lower(), x).into(step.result)
+
+
+def centred_entries(step: Step, name: str, x: Exact) -> Exact:
+    """What the layer's table of function `name` of `CENTRED` holds for `x`."""
+    function, half = _CENTRED[name]
     size = step.number("table_size")
 
     def table() -> Exact:
@@ -76,7 +81,7 @@ def centred(step: Step, x: Exact) -> Exact:
 
     # The sum is an int, and wraps like one.
     index = (_index(x, size, 2 * half) + half * size // (2 * half)).astype(np.int32)
-    return _looked_up(step.keep("table", table), index, size).into(step.result)
+    return _looked_up(step.keep(f"table of {name}", table), index, size)
 
 
 def elu(step: Step, x: Exact) -> Exact:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fpgaprune.estimate import elementwise, window
+from fpgaprune.estimate import elementwise, recurrent, window
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import FIFO_REGISTER_BITS, VITIS_FIFO_REGISTER_BITS, fifo_blocks, fifo_blocks_placed
@@ -17,6 +17,7 @@ _MODELS: dict[str, Callable[[LayerFeatures, DesignFeatures], Hardware]] = {
     "dense": elementwise.dense,
     "conv": window.convolution,
     "depthwise": window.depthwise,
+    "recurrent": recurrent.recurrent,
     "scale": elementwise.scale,
     "activation": elementwise.activation,
     "softmax": elementwise.softmax,
@@ -105,6 +106,9 @@ def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, 
         return total, round(max(h.interval_cycles for _, h in active) + 1)
     products = [x for x, h in active if x.family == "dense"]
     interval = max([1.0, *(h.interval_cycles for _, h in active)])
+    if any(x.family == "recurrent" for x, _ in active):
+        # Its steps cannot be one pipeline: the tool then lets the next inference in when the last one is out.
+        return round(sum(latencies) + len(products) + 1), round(sum(latencies) + len(products) + 1)
     if design.tool == "vitis":
         handover = len(active) - 1 + (len(products) if interval == 1 else 0)
     else:

@@ -7,7 +7,7 @@ multiplier in look-up tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,12 @@ def count_products(raw: NDArray[np.int64]) -> Products:
         distinct_many=_distinct(matrix, digits >= 3),
         constant_bits=largest.bit_length() + 1,
     )
+
+
+def joined(one: Products, other: Products) -> Products:
+    """The multiplications of both, which share nothing."""
+    sums = {f.name: getattr(one, f.name) + getattr(other, f.name) for f in fields(Products)}
+    return Products(**{**sums, "constant_bits": max(one.constant_bits, other.constant_bits)})
 
 
 def expect_products(total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int) -> Products:

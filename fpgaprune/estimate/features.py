@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fpgaprune.estimate.digits import Products
+from fpgaprune.estimate.digits import Products, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class LayerFeatures:
         live_blocks: multipliers of the unrolled resource strategy that have a weight other than zero, else None.
         encoded: the window is kept by the 'encoded' scheme instead of a line buffer.
         fifo_depth: of the stream that leaves it, None for its number of positions.
+        state: of a recurrent layer, the product of its state; `products` is then that of its inputs.
     """
 
     name: str
@@ -72,6 +73,14 @@ class LayerFeatures:
     live_blocks: int | None = None
     encoded: bool = False
     fifo_depth: int | None = None
+    state: LayerFeatures | None = None
+
+    @property
+    def all_products(self) -> Products | None:
+        """Every multiplication of one position, or of one step; None where the layer has none."""
+        if self.products is None or self.state is None or self.state.products is None:
+            return self.products
+        return joined(self.products, self.state.products)
 
 
 @dataclass(frozen=True, slots=True)

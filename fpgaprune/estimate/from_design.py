@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
     weight = spec.weights.get("scale" if family == "scale" else "weight")
     products: Products | None = None
     n_in = n_out = 0
-    if family in ("dense", "conv", "depthwise", "scale"):
+    if family in ("dense", "conv", "depthwise", "scale", "recurrent"):
         if weight is None:
             raise EstimateError(f"{where} ({spec.kind}) has no weights; wanted raw integers under 'weight' or 'scale'")
         alone = family in ("scale", "depthwise")
@@ -90,18 +91,9 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
     weight_type = spec.types.get("scale" if family == "scale" else "weight")
     if spec.reuse_factor < 1:
         raise EstimateError(f"{where} has reuse factor {spec.reuse_factor}; wanted 1 or more")
-    if (
-        spec.strategy in ("resource", "resource_unrolled")
-        and spec.reuse_factor > 1
-        and n_in
-        and n_in * n_out % spec.reuse_factor
-    ):
-        raise EstimateError(
-            f"{where} has reuse factor {spec.reuse_factor}, which does not divide its {n_in} x {n_out} "
-            "multiplications; choose a divisor"
-        )
+    _require_divisor(spec, where, n_in, n_out)
     table = next((spec.types[r] for r in ("exp_table", "table", "inv_table") if r in spec.types), None)
-    return LayerFeatures(
+    features = LayerFeatures(
         name=spec.name,
         kind=spec.kind,
         family=family,
@@ -131,6 +123,33 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         live_blocks=_live_blocks(spec, weight) if spec.strategy == "resource_unrolled" else None,
         encoded=str(attributes.get("implementation", "")).lower() == "encoded",
     )
+    return replace(features, state=_state(spec, features, where)) if family == "recurrent" else features
+
+
+def _state(spec: LayerSpec, features: LayerFeatures, where: str) -> LayerFeatures:
+    """The product of a recurrent layer's state."""
+    weight = spec.weights.get("recurrent_weight")
+    if weight is None:
+        raise EstimateError(f"{where} ({spec.kind}) has no weights of its state; wanted them under 'recurrent_weight'")
+    _require_divisor(spec, where, *weight.shape)
+    kind = spec.types["recurrent_weight"]
+    return replace(
+        features,
+        n_in=weight.shape[0],
+        inp=features.out,
+        weight_bits=kind.width,
+        constant_bits=max(min(kind.width, kind.fraction + 2), 1),
+        products=count_products(weight),
+        live_blocks=_live_blocks(spec, weight) if spec.strategy == "resource_unrolled" else None,
+    )
+
+
+def _require_divisor(spec: LayerSpec, where: str, n_in: int, n_out: int) -> None:
+    if spec.strategy in ("resource", "resource_unrolled") and n_in * n_out % spec.reuse_factor:
+        raise EstimateError(
+            f"{where} has reuse factor {spec.reuse_factor}, which does not divide its {n_in} x {n_out} "
+            "multiplications; choose a divisor"
+        )
 
 
 def _live_blocks(spec: LayerSpec, weight: NDArray[np.int64] | None) -> int | None:

@@ -19,6 +19,8 @@ FAMILIES: dict[str, str] = {
     "PointwiseConv2D": "conv",
     "DepthwiseConv1D": "depthwise",
     "DepthwiseConv2D": "depthwise",
+    "GRU": "recurrent",
+    "LSTM": "recurrent",
     "BatchNorm": "scale",
     "BatchNormalization": "scale",
     "ApplyAlpha": "scale",

@@ -9,9 +9,10 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import Parts, build
-from fpgaprune.estimate.features import DesignFeatures
+from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.hardware import Hardware
+from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.result import RESOURCES, Binding, Estimate, Figure, LayerEstimate, Usage
 from fpgaprune.estimate.savings import design_notes, zeros_note
 from fpgaprune.estimate.stages import stage_figures
@@ -52,12 +53,12 @@ def price(
     specs: Sequence[LayerSpec | None] = layers_as_made or [None] * len(design.layers)
     layers = []
     for layer, hardware, spec in zip(design.layers, parts.layers, specs, strict=True):
-        usage = _usages(hardware, calibrated)
+        usage = _usages(hardware, calibrated, _doubt([layer]))
         layers.append(
             LayerEstimate(
                 name=layer.name,
                 kind=layer.kind,
-                multiplications=layer.products,
+                multiplications=layer.all_products,
                 csynth=usage["csynth"],
                 synth=usage["synth"],
                 latency_cycles=round(hardware.latency_cycles),
@@ -65,7 +66,7 @@ def price(
                 zeros_note=zeros_note(layer, design, calibrated.rates, spec),
             )
         )
-    total = _usages(total_hardware(parts), calibrated)
+    total = _usages(total_hardware(parts), calibrated, _doubt(design.layers))
     binding, fits = _binding(total["synth"], layers, target)
     return Estimate(
         design=design.name,
@@ -88,11 +89,19 @@ def total_hardware(parts: Parts) -> Hardware:
     return whole
 
 
-def _usages(hardware: Hardware, calibrated: Calibration) -> dict[str, Usage]:
+def _doubt(layers: Sequence[LayerFeatures]) -> float:
+    """By what factor the ends of an interval lie further out than the calibration says."""
+    return RECURRENT_DOUBT if any(layer.family == "recurrent" for layer in layers) else 1.0
+
+
+def _usages(hardware: Hardware, calibrated: Calibration, doubt: float) -> dict[str, Usage]:
     usages = {}
     for stage, figures in stage_figures(hardware, calibrated.rates).items():
         factors = calibrated.factors.get(stage, {})
-        usages[stage] = Usage(**{name: _figure(value, factors.get(name, _UNKNOWN)) for name, value in figures.items()})
+        ends = {name: factors.get(name, _UNKNOWN) for name in figures}
+        usages[stage] = Usage(
+            **{name: _figure(value, (ends[name][0] / doubt, ends[name][1] * doubt)) for name, value in figures.items()}
+        )
     return usages
 
 

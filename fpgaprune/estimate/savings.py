@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fpgaprune.estimate.device import speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.products import product_hardware, uses_dsp
+from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.stages import Rates, stage_figures
 from fpgaprune.target import Target
 
@@ -27,15 +28,20 @@ _NAMED = 4
 
 def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec: LayerSpec | None = None) -> str:
     """What the zeros of `layer` save, in one sentence; empty where it has no multiplications or no zeros."""
-    products = layer.products
+    products = layer.all_products
     if products is None or not products.zero or layer.family == "scale":
         return ""
     zeros = f"{products.zero} of {products.total} multiplications are by zero"
     if layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1:
+        if layer.state is not None:
+            return _folded_state_note(layer, zeros)
         return _folded_note(layer, design, zeros, spec)
-    kept = stage_figures(product_hardware(layer, design), rates)["synth"]
-    full = stage_figures(product_hardware(_without_zeros(layer), design), rates)["synth"]
-    saved = {name: max(round(full[name]) - round(kept[name]), 0) for name in ("dsp", "lut")}
+    saved = {"dsp": 0, "lut": 0}
+    for part in (layer, layer.state):
+        if part is not None:
+            kept = stage_figures(product_hardware(part, design), rates)["synth"]
+            full = stage_figures(product_hardware(_without_zeros(part), design), rates)["synth"]
+            saved = {name: saved[name] + max(round(full[name]) - round(kept[name]), 0) for name in saved}
     note = (
         f"{layer.name}: {zeros}; against the same layer without zeros that saves about "
         f"{saved['dsp']} DSP and {saved['lut']} LUT after synthesis"
@@ -44,6 +50,19 @@ def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec:
     if layer.reuse > 1 and uses_dsp(layer, design) and 1 < limit < products.distinct_many:
         note += f"; at reuse {layer.reuse} every {layer.reuse} further zeros free one multiplier"
     return note
+
+
+def _folded_state_note(layer: LayerFeatures, zeros: str) -> str:
+    """The same as `_folded_note` for the two products of a recurrent layer."""
+    parts = [part for part in (layer, layer.state) if part is not None]
+    total = sum(math.ceil(part.n_in * part.n_out / part.reuse) for part in parts)
+    if layer.strategy == "resource":
+        return (
+            f"{layer.name}: {zeros} and save none of {total} multipliers at reuse {layer.reuse}, since the resource "
+            "strategy stores and multiplies zeros too"
+        )
+    live = sum(part.live_blocks or 0 for part in parts)
+    return f"{layer.name}: {zeros} and save {total - live} of {total} multipliers at reuse {layer.reuse}"
 
 
 def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
@@ -132,6 +151,14 @@ def design_notes(
     known = [name for name in names if name not in unknown]
     if fits and any(getattr(total["synth"], name).high > getattr(target.part, name) for name in known):
         notes.append("it fits by the middle of the interval only: the upper end exceeds the part")
+    names_of = [layer.name for layer in design.layers if layer.family == "recurrent"]
+    if names_of:
+        notes.append(
+            f"{', '.join(names_of)}: priced by the laws of Dense layers, one step in hardware through which the steps "
+            "go in turn; no coefficient was fitted to recurrent layers, so every range reaches "
+            f"{RECURRENT_DOUBT:g} times as far at either end"
+            + ("" if design.tool == "vivado" else ", and no report of Vitis HLS was there to check against")
+        )
     notes.append(_clock_note(design))
     return tuple(notes)
 

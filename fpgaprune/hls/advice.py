@@ -12,6 +12,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.hls.backends import BACKENDS
@@ -106,25 +107,30 @@ def warn_of_idle_zeros(advice: Advice) -> None:
 
 
 def _savings(layer: LayerSpec) -> LayerSavings:
-    weight = layer.weights["weight"]
-    zeros = int(weight.size - np.count_nonzero(weight))
     reuse, strategy = layer.reuse_factor, str(layer.strategy)
-    shared = strategy in ("resource", "resource_unrolled") and reuse > 1
-    unrolled = _idle_blocks(layer) if reuse > 1 else 0
-    if not shared:
-        multipliers, saved = weight.size if strategy != "latency" or reuse == 1 else -(-weight.size // reuse), zeros
-        saved = min(saved if reuse == 1 else zeros // reuse, multipliers)
+    # A recurrent layer has two products.
+    products = [layer.weights[role] for role in ("weight", "recurrent_weight") if role in layer.weights]
+    counts = np.sum([_counts(weight, strategy, reuse) for weight in products], axis=0)
+    return LayerSavings(layer.name, strategy, reuse, *(int(count) for count in counts))
+
+
+def _counts(weight: NDArray[np.int64], strategy: str, reuse: int) -> tuple[int, int, int, int, int]:
+    """Of one product: weights, zeros, multipliers, how many are saved, and how many `resource_unrolled` would save."""
+    zeros = int(weight.size - np.count_nonzero(weight))
+    unrolled = _idle_blocks(weight, reuse) if reuse > 1 else 0
+    if strategy not in ("resource", "resource_unrolled") or reuse == 1:
+        multipliers = weight.size if strategy != "latency" or reuse == 1 else -(-weight.size // reuse)
+        saved = min(zeros if reuse == 1 else zeros // reuse, multipliers)
     else:
         multipliers, saved = -(-weight.size // reuse), unrolled if strategy == "resource_unrolled" else 0
-    return LayerSavings(layer.name, strategy, reuse, int(weight.size), zeros, int(multipliers), int(saved), unrolled)
+    return weight.size, zeros, multipliers, saved, unrolled
 
 
-def _idle_blocks(layer: LayerSpec) -> int:
+def _idle_blocks(weight: NDArray[np.int64], reuse: int) -> int:
     """Multipliers all of whose weights are zero, weights in the order of the resource templates: outputs first."""
-    weight = layer.weights["weight"]
-    if weight.size % layer.reuse_factor:
+    if weight.size % reuse:
         return 0
-    blocks = np.moveaxis(weight, -1, 0).reshape(-1, layer.reuse_factor)
+    blocks = np.moveaxis(weight, -1, 0).reshape(-1, reuse)
     return int(len(blocks) - np.count_nonzero(blocks.any(axis=1)))
 
 

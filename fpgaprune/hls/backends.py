@@ -23,6 +23,7 @@ class Backend:
         kinds: the kinds of layers that it has templates for; None where nearly all.
         wrong: kinds of layers that it converts without a word to something else, with what goes wrong.
         unstreamed: kinds of layers whose templates for io_stream do not compile.
+        unsettled: kinds of layers that it has templates for, whose types are not chosen here.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Backend:
     kinds: frozenset[str] | None = None
     wrong: Mapping[str, str] = field(default_factory=dict)
     unstreamed: frozenset[str] = frozenset()
+    unsettled: frozenset[str] = frozenset()
 
 
 _AVERAGES = dict.fromkeys(
@@ -42,6 +44,7 @@ _DEPTHWISE = dict.fromkeys(
     ("DepthwiseConv1D", "DepthwiseConv2D"), "builds a whole convolution, which reads past the end of the weights"
 )
 _CROPPING = dict.fromkeys(("Cropping1D", "Cropping2D"), "leaves the output unset, for lack of a template")
+_RECURRENT = frozenset({"GRU", "LSTM"})
 _HALVES = {"Average": "halves with a constant of a type that cannot hold one half"}
 # Measured on hls4ml 1.3.0. Quartus and oneAPI take any strategy and build 'resource'; the code generators of
 # 'resource_unrolled' and 'distributed_arithmetic' refuse every backend but Vitis and Vivado.
@@ -51,13 +54,14 @@ BACKENDS: Mapping[str, Backend] = {
         Backend("Vitis"),
         Backend("Vivado"),
         Backend("VivadoAccelerator", ("latency", "resource")),
-        Backend("Quartus", ("resource",), wrong=_AVERAGES | _DEPTHWISE | _CROPPING),
-        Backend("oneAPI", ("resource",), compiles=False, wrong=_AVERAGES | _CROPPING),
+        Backend("Quartus", ("resource",), wrong=_AVERAGES | _DEPTHWISE | _CROPPING, unsettled=_RECURRENT),
+        Backend("oneAPI", ("resource",), compiles=False, wrong=_AVERAGES | _CROPPING, unsettled=_RECURRENT),
         Backend(
             "Catapult",
             ("latency", "resource"),
             wrong=_AVERAGES | _CROPPING | _HALVES,
             unstreamed=frozenset({"Maximum", "Minimum", "Permute"}),
+            unsettled=_RECURRENT,
         ),
         Backend(
             "Libero",

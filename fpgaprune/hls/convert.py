@@ -27,7 +27,7 @@ _NOT_DATA = frozenset(
     {"name", "class_name", "module", "inputs", "outputs", "trace", "precision", "index", "strategy", "include_header"}
     | {"input_keras_tensor_names", "output_keras_tensor_names", "reuse_factor"}
 )
-_WEIGHT_ROLES = ("weight", "bias", "scale", "param")
+_WEIGHT_ROLES = ("weight", "recurrent_weight", "bias", "recurrent_bias", "scale", "param")
 
 
 def convert(

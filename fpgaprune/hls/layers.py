@@ -9,6 +9,7 @@ import keras
 
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls.backends import Backend
+from fpgaprune.hls.recurrent import RECURRENT, recurrent_reason
 
 # hls4ml 1.3.0 converts these from Keras 3, and the types of each are settled here.
 SUPPORTED = frozenset(
@@ -22,6 +23,7 @@ SUPPORTED = frozenset(
         *("Flatten", "Reshape", "Permute", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D"),
         *("UpSampling1D", "UpSampling2D", "Dropout", "SpatialDropout1D", "SpatialDropout2D"),
         *("GaussianNoise", "GaussianDropout", "ActivityRegularization"),
+        *("GRU", "LSTM"),
     }
 )
 _MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"})
@@ -44,10 +46,11 @@ _INSTEAD: Mapping[str, str] = {
     "Dot": "Dense layers",
     "MultiHeadAttention": "convolutions and Dense layers",
     "Embedding": "data that are encoded before they reach the network",
-    "LSTM": "Conv1D layers",
-    "GRU": "Conv1D layers",
-    "SimpleRNN": "Conv1D layers",
+    "SimpleRNN": "GRU",
+    "Bidirectional": "GRU or LSTM, which read the steps in one direction",
 }
+# hls4ml 1.3.0 has converters and templates for these; what they compute with is not settled here.
+_UNSETTLED = frozenset({"Bidirectional"})
 _NO_TEMPLATE = "hls4ml has no templates for it"
 
 
@@ -62,7 +65,12 @@ def check_layers(functional: Any) -> None:
         if kind not in SUPPORTED:
             near = _INSTEAD.get(kind)
             instead = f"use {near}" if near else f"it converts {', '.join(sorted(SUPPORTED))}"
-            raise UnsupportedLayerError(f"layer {layer.name!r} is a {kind}, which hls4ml cannot convert; {instead}")
+            why = (
+                "whose types this fpgaprune does not settle yet"
+                if kind in _UNSETTLED
+                else "which hls4ml cannot convert"
+            )
+            raise UnsupportedLayerError(f"layer {layer.name!r} is a {kind}, {why}; {instead}")
         reason = _reason(layer, kind)
         if reason:
             raise UnsupportedLayerError(f"layer {layer.name!r} ({kind}) cannot be converted: {reason}")
@@ -104,6 +112,11 @@ def check_kinds(functional: Any, backend: Backend, io_type: str, strategy: str) 
             raise UnsupportedLayerError(
                 f"layer {name!r} is a {kind}, with which backend {backend.name} {backend.wrong[kind]}; another backend "
                 "('Vitis') builds it"
+            )
+        if kind in backend.unsettled:
+            raise UnsupportedLayerError(
+                f"layer {name!r} is a {kind}, which hls4ml builds for backend {backend.name} with other templates, for "
+                "which this fpgaprune does not settle the types yet: choose backend 'Vitis' or 'Vivado'"
             )
         if io_type == "io_stream" and kind in backend.unstreamed:
             raise UnsupportedLayerError(
@@ -149,6 +162,8 @@ def _reason(layer: Any, kind: str) -> str | None:
         return "it has a max_value together with a slope or a threshold; use one of them"
     if kind == "PReLU" and layer.shared_axes:
         return f"it shares its slopes along axes {layer.shared_axes}, and {_NO_TEMPLATE}: use LeakyReLU, or share none"
+    if isinstance(layer, RECURRENT):
+        return recurrent_reason(layer)
     if isinstance(layer.input, list) and len(layer.input) > 2 and kind in _MERGES:
         return f"it merges {len(layer.input)} tensors, and {_NO_TEMPLATE}: merge two at a time"
     return None

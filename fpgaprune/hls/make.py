@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +25,7 @@ from fpgaprune.hls.precision import Precision, Types, choose_types
 from fpgaprune.hls.prepare import allowed_name, fold, quantise_weights
 from fpgaprune.hls.quartus_tables import check_softmax
 from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
+from fpgaprune.hls.recurrent import RECURRENT, observe_states
 from fpgaprune.hls.search import AutoPrecision, Found, Search
 from fpgaprune.hls.split import depthwise_name
 from fpgaprune.masks import MaskSet
@@ -31,6 +33,7 @@ from fpgaprune.target import Target
 from fpgaprune.weights import named_weights
 
 _ROLES = {
+    "recurrent_kernel": "recurrent_weight",
     **dict.fromkeys(("kernel", "depthwise_kernel", "pointwise_kernel"), "weight"),
     "bias": "bias",
     "gamma": "scale",
@@ -66,6 +69,8 @@ def make(
     options = read_options([layer.name for layer in folded.layers], settings)
     layouts = settle_layouts(folded, target, options)
     observed = {} if data is None else observe(folded, data)
+    # A state must fit at every step, not only where the layer hands it on.
+    observed |= observe_states(folded, observed) if observed else {}
     ranges = {layer: Range.of(values) for layer, values in observed.items()}
     found = None
     if isinstance(precision, AutoPrecision):
@@ -135,12 +140,18 @@ def _given(types: Types, precision: Precision | FixedType, options: Mapping[str,
 
 def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
     """Layer name to role to weight path, for the layers whose kernel reaches the hardware."""
-    names = {layer.name for layer in folded.layers}
+    layers = {layer.name: layer for layer in folded.layers}
     sources: dict[str, dict[str, str]] = {}
     for path in named_weights(model):
         layer, _, variable = path.rpartition("/")
+        owner = allowed_name(layer.partition("/")[0])
+        if isinstance(layers.get(owner), RECURRENT):
+            # Its weights belong to the cell within it, as `gru/gru_cell/kernel`.
+            layer = owner
+            if variable == "bias" and isinstance(layers[owner], keras.layers.GRU):
+                sources.setdefault(layer, {})["recurrent_bias"] = path
         layer = depthwise_name(layer) if variable == "depthwise_kernel" else allowed_name(layer)
-        if layer in names and variable in _ROLES:
+        if layer in layers and variable in _ROLES:
             sources.setdefault(layer, {})[_ROLES[variable]] = path
     return sources
 
@@ -151,9 +162,11 @@ def _free_locks(
     weights = named_weights(model)
     masks = {}
     for layer, roles in raws.items():
-        path = sources.get(layer, {}).get("weight")
-        if path is not None:
-            vanished = (weights[path].numpy() != 0) & (roles["weight"] == 0)
+        for role in ("weight", "recurrent_weight"):
+            path = sources.get(layer, {}).get(role)
+            if path is None:
+                continue
+            vanished = (weights[path].numpy() != 0) & (roles[role] == 0)
             if vanished.any():
                 masks[path] = ~vanished
     return MaskSet(masks)

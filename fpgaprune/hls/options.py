@@ -11,7 +11,10 @@ from fpgaprune.design import STRATEGIES
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 
-TYPE_ROLES = ("result", "weight", "bias", "accum", "scale", "table", "exp_table", "inv_table", "inv_inp")
+TYPE_ROLES = (
+    *("result", "weight", "bias", "recurrent_weight", "recurrent_bias", "accum", "scale"),
+    *("table", "exp_table", "inv_table", "inv_inp"),
+)
 _PLAIN = ("strategy", "reuse_factor", "weight_bits", "activation_bits")
 
 

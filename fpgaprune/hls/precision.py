@@ -19,8 +19,9 @@ from fpgaprune.batch_norm import scale_and_shift
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
 from fpgaprune.hls.options import LayerOptions
-from fpgaprune.hls.prepare import FOLDABLE
+from fpgaprune.hls.prepare import FOLDABLE, role_weights
 from fpgaprune.hls.ranges import Range
+from fpgaprune.hls.recurrent import RECURRENT
 
 Types = dict[str, dict[str, FixedType]]
 _AVERAGES = (
@@ -131,6 +132,8 @@ class _Chooser:
             chosen = {"result": self._activation(layer.name, own)}
         elif isinstance(layer, FOLDABLE):
             chosen = self._product(layer, own, given)
+        elif isinstance(layer, RECURRENT):
+            chosen = self._recurrent(layer, own, given)
         else:
             chosen = self._other(layer, own)
         self.types[layer.name] = chosen | given
@@ -216,6 +219,68 @@ class _Chooser:
             result = replace(result, integer=accum.integer)
         return {"result": result, "accum": accum, "weight": weight, "bias": bias_type}
 
+    def _recurrent(self, layer: Any, own: LayerOptions, given: Mapping[str, FixedType]) -> dict[str, FixedType]:
+        weights = role_weights(layer)
+        bits = own.weight_bits or self.precision.weight_bits
+        kinds = {
+            role: given.get(role) or self.uniform or fitting(Range.of(weights[role]), bits, signed=True)
+            for role in ("weight", "recurrent_weight")
+        }
+        table = given.get("table") or _TABLE
+        result = given.get("result") or self._state(layer, own)
+        biases = {role: given.get(role) or self.uniform for role in ("bias", "recurrent_bias")}
+        accum = recurrent_accumulator(layer, kinds, self.incoming(layer), result, table, biases)
+        exact = FixedType(accum.width, accum.integer, True, "RND", "SAT")
+        return {
+            **kinds,
+            **{role: kind or exact for role, kind in biases.items()},
+            "result": result,
+            "accum": accum,
+            "table": table,
+        }
+
+    def _state(self, layer: Any, own: LayerOptions) -> FixedType:
+        """The type of what a recurrent layer hands on, and carries from step to step."""
+        if self.uniform or own.activation_bits:
+            return self._activation(layer.name, own)
+        return self._sum(layer.name, signed=True)
+
+
+def recurrent_accumulator(
+    layer: Any,
+    kinds: Mapping[str, FixedType],
+    incoming: FixedType,
+    result: FixedType,
+    table: FixedType,
+    biases: Mapping[str, FixedType | None],
+) -> FixedType:
+    """The narrowest type that holds, at any input and state, both products of `layer`, their sum, biases and gates.
+
+    Args:
+        layer: a GRU or LSTM.
+        kinds: types of `weight` and `recurrent_weight`.
+        incoming: type of the inputs.
+        result: type of the state.
+        table: type of the entries of its tables.
+        biases: types of `bias` and `recurrent_bias`, None where they are to be as exact as the accumulator.
+
+    Raises:
+        HlsError: it has more than 64 bits.
+    """
+    weights = role_weights(layer)
+    read = {"weight": incoming, "recurrent_weight": result}
+    fraction = max(
+        *(kinds[role].fraction + read[role].fraction for role in read),
+        *(kind.fraction for kind in biases.values() if kind is not None),
+        table.fraction,
+    )
+    worst = np.zeros(weights["weight"].shape[-1])
+    for role, bias in (("weight", "bias"), ("recurrent_weight", "recurrent_bias")):
+        worst = worst + _largest_sums(weights[role], kinds[role], read[role], weights.get(bias), fraction)
+    # A gate is 1 at most; a function without an upper end hands on what the cell state holds.
+    largest = max(1.0, float(worst.max()), _largest(result) if layer.activation is keras.activations.relu else 0.0)
+    return _holding(layer.name, largest, fraction)
+
 
 def exact_accumulator(
     layer: Any,
@@ -231,18 +296,32 @@ def exact_accumulator(
         HlsError: it has more than 64 bits.
     """
     fraction = max(weight.fraction + incoming.fraction, bias_type.fraction if bias_type else -MAX_WIDTH)
-    largest_input = max(abs(incoming.raw_min), abs(incoming.raw_max)) * incoming.lsb
-    # Quantisation moves each weight by so much at most, so this bounds every partial sum. Zeros stay zeros.
+    outputs = -2 if type(layer).__name__.startswith("Depthwise") else -1
+    sums = _largest_sums(np.moveaxis(kernel, outputs, -1), weight, incoming, bias, fraction)
+    return _holding(layer.name, float(sums.max()), fraction)
+
+
+def _largest_sums(
+    kernel: NDArray[Any], weight: FixedType, incoming: FixedType, bias: NDArray[Any] | None, fraction: int
+) -> NDArray[np.float64]:
+    """For each output, the last axis of `kernel`: what no partial sum of it, in any order, exceeds in magnitude."""
+    # Quantisation moves each weight by so much at most. Zeros stay zeros.
     moved = weight.lsb / 2 if weight.rounding.startswith("RND") else weight.lsb
     magnitudes = np.where(kernel == 0, 0.0, np.abs(kernel.astype(np.float64)) + moved)
-    outputs = -2 if type(layer).__name__.startswith("Depthwise") else -1
-    per_output = np.moveaxis(magnitudes, outputs, -1).reshape(-1, kernel.shape[outputs])
     constant = 0.0 if bias is None else np.abs(bias) + 2.0 ** -(fraction + 1)
-    worst = float((per_output.sum(axis=0) * largest_input + constant).max())
-    integer = integer_bits(worst) + 1
+    return np.asarray(magnitudes.reshape(-1, kernel.shape[-1]).sum(axis=0) * _largest(incoming) + constant)
+
+
+def _largest(kind: FixedType) -> float:
+    return float(max(abs(kind.raw_min), abs(kind.raw_max)) * kind.lsb)
+
+
+def _holding(layer: str, magnitude: float, fraction: int) -> FixedType:
+    """The narrowest accumulator that holds numbers that large with `fraction` bits right of the point."""
+    integer = integer_bits(magnitude) + 1
     if integer + fraction > MAX_WIDTH:
         raise HlsError(
-            f"layer {layer.name!r} needs an accumulator of {integer + fraction} bits; hardware types end at "
+            f"layer {layer!r} needs an accumulator of {integer + fraction} bits; hardware types end at "
             f"{MAX_WIDTH}: use fewer weight or activation bits"
         )
     # ac_fixed of some backends has two bits at least.

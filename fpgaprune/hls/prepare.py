@@ -18,6 +18,7 @@ from fpgaprune.batch_norm import find_folds, folded_weights
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.layers import INFERENCE_NO_OPS, check_layers
+from fpgaprune.hls.recurrent import RECURRENT, gates_of
 from fpgaprune.hls.reserved import RESERVED
 from fpgaprune.hls.split import split_separable
 
@@ -27,6 +28,8 @@ _GLOBAL = {
     keras.layers.AveragePooling1D: keras.layers.GlobalAveragePooling1D,
     keras.layers.AveragePooling2D: keras.layers.GlobalAveragePooling2D,
 }
+# Layers that multiply by weights of several axes.
+PRODUCTS = (*FOLDABLE, *RECURRENT)
 
 
 def fold(model: Any) -> Any:
@@ -127,17 +130,36 @@ def quantise_weights(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) 
 
     Args:
         folded: what `fold` returned; changed in place.
-        types: layer name to role (`weight`, `bias`, `scale`) to type.
+        types: layer name to role (`weight`, `bias`, `recurrent_weight`, `recurrent_bias`, `scale`) to type.
     """
     raws: dict[str, dict[str, NDArray[Any]]] = {}
     for layer in folded.layers:
         roles = types.get(layer.name, {})
-        if not isinstance(layer, FOLDABLE) or "weight" not in roles:
+        if not isinstance(layer, PRODUCTS) or "weight" not in roles:
             continue
-        named = dict(zip(("weight", "bias"), layer.get_weights(), strict=False))
-        raws[layer.name] = {role: roles[role].to_raw(value) for role, value in named.items()}
-        layer.set_weights([roles[role].to_float(raw).astype("float32") for role, raw in raws[layer.name].items()])
+        raws[layer.name] = {role: roles[role].to_raw(value) for role, value in role_weights(layer).items()}
+        values = [roles[role].to_float(raw).astype("float32") for role, raw in raws[layer.name].items()]
+        if isinstance(layer, RECURRENT):
+            values = [*values[:2], *_joined(layer, values[2:])]
+        layer.set_weights(values)
     return raws
+
+
+def role_weights(layer: Any) -> dict[str, NDArray[Any]]:
+    """Role to weight of a layer of `PRODUCTS`, in the order in which Keras holds them.
+
+    A GRU's bias (2, 3 units) is two: what is added to the product of the inputs, and to that of the state.
+    """
+    weights = layer.get_weights()
+    if not isinstance(layer, RECURRENT):
+        return dict(zip(("weight", "bias"), weights, strict=False))
+    biases = [row for bias in weights[2:] for row in bias.reshape(-1, gates_of(layer) * layer.units)]
+    return dict(zip(("weight", "recurrent_weight", "bias", "recurrent_bias"), (*weights[:2], *biases), strict=False))
+
+
+def _joined(layer: Any, biases: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The biases of a recurrent layer as the one weight that Keras holds; none where it has none."""
+    return [np.stack(biases).reshape(layer.cell.bias.shape)] if biases else []
 
 
 def allowed_name(name: str) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, HlsError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls.prepare import PRODUCTS, role_weights
 
 Samples = NDArray[Any] | Sequence[NDArray[Any]]
 
@@ -86,17 +87,18 @@ def require_ranges(
         folded: what `prepare.fold` returned, before its weights are quantised.
         types: all types.
         given: layer name to role to the types among them that a user gave.
-        observed: what `observe` returned; may be empty, and then results are not checked.
+        observed: what `observe` returned, of recurrent layers what `observe_states` did; may be empty, and then results
+            are not checked.
 
     Raises:
         HlsError: one does; the message says which layer, how often, on what data, and what would hold the values.
     """
     for name, roles in given.items():
         layer = folded.get_layer(name)
-        weights = dict(zip(("weight", "bias"), layer.get_weights(), strict=False))
+        weights = role_weights(layer) if isinstance(layer, PRODUCTS) else {}
         for role in roles:
             kind = types[name][role]
-            if role in ("weight", "bias") and role in weights:
+            if role in weights:
                 _require(name, role, weights[role], kind, f"{weights[role].size} weights of the model")
             elif role in ("result", "accum") and name in observed:
                 values = observed[name]

@@ -34,12 +34,19 @@ def valid_reuse_factors(n_in: int, n_out: int, strategy: str) -> tuple[int, ...]
     return tuple(valid)
 
 
-def reuse_problem(n_in: int, n_out: int, strategy: str, wanted: int) -> str | None:
-    """Why a layer of this size cannot have reuse factor `wanted`, with the nearest that it can have; None if it can."""
+def reuse_problem(n_in: int, n_out: int, strategy: str, wanted: int, also: tuple[int, int] | None = None) -> str | None:
+    """Why a layer of this size cannot have reuse factor `wanted`, with the nearest that it can have; None if it can.
+
+    `also` is the size of a second product of the layer, which has the same factor.
+    """
     valid = valid_reuse_factors(n_in, n_out, strategy)
+    size = f"{n_in} inputs, {n_out} outputs"
+    if also is not None:
+        both = set(valid_reuse_factors(*also, strategy))
+        valid = tuple(factor for factor in valid if factor in both)
+        size += f", and {also[0]} inputs of the same outputs"
     if strategy == "latency" or wanted in valid:
         return None
-    size = f"{n_in} inputs, {n_out} outputs"
     if not valid:
         return f"{size}: none for strategy {strategy!r}, choose 'latency' for it"
     near = nearest(valid, wanted)

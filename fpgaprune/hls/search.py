@@ -23,8 +23,9 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError
 from fpgaprune.hls.options import LayerOptions
 from fpgaprune.hls.precision import Precision, Types, choose_types
-from fpgaprune.hls.prepare import FOLDABLE
+from fpgaprune.hls.prepare import PRODUCTS, role_weights
 from fpgaprune.hls.ranges import Range, Samples
+from fpgaprune.hls.recurrent import RECURRENT
 
 # Where the search begins; most networks lose little with as many.
 _USUAL_BITS = 8
@@ -113,11 +114,7 @@ class Search:
     ) -> None:
         self.folded, self.ranges, self.skeleton, self.data = folded, ranges, skeleton, data
         self.options = options
-        self.weights = {
-            layer.name: dict(zip(("weight", "bias"), layer.get_weights(), strict=False))
-            for layer in folded.layers
-            if isinstance(layer, FOLDABLE)
-        }
+        self.weights = {layer.name: role_weights(layer) for layer in folded.layers if isinstance(layer, PRODUCTS)}
         self.measure, self._loss = _loss(wanted, labels)
         self.evaluations = 0
 
@@ -188,7 +185,7 @@ class Search:
         for layer in self.folded.layers:
             own = self.options.get(layer.name, LayerOptions())
             given = own.types or {}
-            if isinstance(layer, FOLDABLE) and own.weight_bits is None and "weight" not in given:
+            if isinstance(layer, PRODUCTS) and own.weight_bits is None and "weight" not in given:
                 places.append(("weight", layer.name))
             is_softmax = getattr(layer, "activation", None) is keras.activations.softmax
             if isinstance(layer, _ROUNDED) and not is_softmax and own.activation_bits is None and "result" not in given:
@@ -209,12 +206,14 @@ class Search:
     def _cost(self, types: Types) -> int:
         total = 0
         for layer in self.folded.layers:
-            if isinstance(layer, FOLDABLE):
-                kind = types[layer.name]["weight"]
-                incoming = types[layer.input._keras_history.operation.name]["result"]
-                total += (
-                    int(np.count_nonzero(kind.to_raw(self.weights[layer.name]["weight"]))) * kind.width * incoming.width
-                )
+            if isinstance(layer, PRODUCTS):
+                read = {"weight": types[layer.input._keras_history.operation.name]["result"]}
+                if isinstance(layer, RECURRENT):
+                    read["recurrent_weight"] = types[layer.name]["result"]
+                for role, incoming in read.items():
+                    kind = types[layer.name][role]
+                    kept = np.count_nonzero(kind.to_raw(self.weights[layer.name][role]))
+                    total += int(kept) * kind.width * incoming.width
         return total
 
 
@@ -222,6 +221,7 @@ _ROUNDED = (
     *(keras.layers.InputLayer, keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU),
     *(keras.layers.ELU, keras.layers.PReLU, keras.layers.AveragePooling1D, keras.layers.AveragePooling2D),
     *(keras.layers.GlobalAveragePooling1D, keras.layers.GlobalAveragePooling2D),
+    *RECURRENT,
 )
 
 

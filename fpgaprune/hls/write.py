@@ -9,6 +9,7 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.hls.convert import quiet
+from fpgaprune.hls.lstm_template import mend_lstm
 from fpgaprune.hls.quartus_tables import write_tables
 from fpgaprune.hls.readme import readme
 from fpgaprune.keras_file import save_keras
@@ -33,6 +34,7 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design) -> None
             graph.write()
     if design.backend == "Quartus":
         write_tables(folder, design)
+    mend_lstm(folder, design)
     stamp, settled = str(graph.config.get_config_value("Stamp")), _digest(design)
     for path in (path for pattern in _SCRIPTS for path in folder.glob(pattern)):
         text = path.read_text()

@@ -14,6 +14,7 @@ from keras import layers as kl
 from fpgaprune.design import Design
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.hls.convert import convert, extract, quiet
+from fpgaprune.hls.lstm_template import mend_lstm
 from fpgaprune.hls.prepare import quantise_weights
 from fpgaprune.hls.quartus_tables import write_tables
 from fpgaprune.hls.simulate import CSimulation
@@ -45,8 +46,8 @@ def centred_type(rng: np.random.Generator, width: tuple[int, int], integer: tupl
 
 def role_type(rng: np.random.Generator, role: str, kind: str) -> FixedType:
     """A type for `role` of a layer of `kind`: small enough to overflow and round often, not always."""
-    if role in ("weight", "scale", "param", "bias"):
-        return centred_type(rng, (2, 9), (0, 3), **({"signed": True} if role == "weight" else {}))
+    if role in ("weight", "scale", "param", "bias", "recurrent_weight", "recurrent_bias"):
+        return centred_type(rng, (2, 9), (0, 3), **({"signed": True} if role.endswith("weight") else {}))
     if role == "accum" and kind == "Softmax":
         return centred_type(rng, (10, 18), (3, 8), signed=True)
     if role == "accum":
@@ -108,6 +109,7 @@ def written(
         graph.write()
     if target.backend == "Quartus":
         write_tables(folder, design)
+    mend_lstm(folder, design)
     inputs = [
         _samples(rng, design[f"in{place}"].types["result"], (samples, *shape))
         for place, (shape, _) in enumerate(branches)
@@ -121,7 +123,8 @@ def _types(model: Any, rng: np.random.Generator) -> dict[str, dict[str, FixedTyp
     for layer in model.layers:
         kind = type(layer).__name__
         kind = "Softmax" if getattr(layer, "activation", None) is keras.activations.softmax else kind
-        types[layer.name] = {role: role_type(rng, role, kind) for role in roles}
+        recurrent = ("recurrent_weight", "recurrent_bias") if kind in ("GRU", "LSTM") else ()
+        types[layer.name] = {role: role_type(rng, role, kind) for role in (*roles, *recurrent)}
         if kind == "InputLayer":
             types[layer.name] = {"result": centred_type(rng, (3, 12), (-1, 5))}
     return types

@@ -1,0 +1,108 @@
+"""GRU and LSTM: each step is two products, tables of the gates, and a new state.
+
+As in `nnet::gru_static` and `nnet::lstm_static`, the same for `io_parallel` and `io_stream`: products, their sum and
+the gates are of type `accum`; what is carried from step to step is of type `result`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fpgaprune.emulate.activations import not_negative
+from fpgaprune.emulate.exact import Exact, carrier
+from fpgaprune.emulate.products import accumulated
+from fpgaprune.emulate.step import Step
+from fpgaprune.emulate.sums import Kernel
+from fpgaprune.emulate.tables import centred_entries
+from fpgaprune.errors import UnsupportedLayerError
+
+States = tuple[Exact, ...]
+# From the products of a step's inputs, of its state, and the states before it: the states after it.
+_Advance = Callable[[Step, Exact, Exact, States], States]
+
+_KNOWN = ("sigmoid", "tanh", "relu")
+_ONE = Exact(np.ones(1, np.float32), 0, 1, 1)
+
+
+def rule(step: Step) -> Callable[[Step, Exact], Exact]:
+    """The function that computes the layer.
+
+    Raises:
+        UnsupportedLayerError: it is a variant without emulation.
+    """
+    for attribute in ("activation", "recurrent_activation"):
+        name = str(step.attribute(attribute)).lower()
+        if name not in _KNOWN:
+            raise UnsupportedLayerError(
+                f"{attribute} {name!r} of a recurrent layer has no emulation; those that have: {', '.join(_KNOWN)}"
+            )
+    for attribute, wanted in (("static", True), ("pytorch", False), ("apply_reset_gate", "after")):
+        if step.layer.attributes.get(attribute, wanted) != wanted:
+            raise UnsupportedLayerError(
+                f"{attribute} is {step.attribute(attribute)!r}; a recurrent layer is emulated with {wanted!r} only"
+            )
+    return gru if step.layer.kind == "GRU" else lstm
+
+
+def gru(step: Step, x: Exact) -> Exact:
+    """`nnet::gru_stack`: gates in the order update, reset, proposal; the reset gate acts after the product."""
+    return _over_steps(step, x, _gru_step, states=1)
+
+
+def lstm(step: Step, x: Exact) -> Exact:
+    """`nnet::lstm_stack`: gates in the order input, forget, proposal, output."""
+    return _over_steps(step, x, _lstm_step, states=2)
+
+
+def _gru_step(step: Step, inputs: Exact, recurrent: Exact, states: States) -> States:
+    accum, (state,) = step.type("accum"), states
+    update, reset = (
+        _function(step, "recurrent_activation", (_gate(step, inputs, n) + _gate(step, recurrent, n)).into(accum))
+        for n in (0, 1)
+    )
+    kept = (reset * _gate(step, recurrent, 2)).into(accum)
+    proposal = _function(step, "activation", (_gate(step, inputs, 2) + kept).into(accum))
+    return ((proposal * (_ONE - update) + state * update).into(step.result),)
+
+
+def _lstm_step(step: Step, inputs: Exact, recurrent: Exact, states: States) -> States:
+    total, cell = (inputs + recurrent).into(step.type("accum")), states[1]
+    take, forget, out = (_function(step, "recurrent_activation", _gate(step, total, n)) for n in (0, 1, 3))
+    proposal = _function(step, "activation", _gate(step, total, 2))
+    cell = (proposal * take + cell * forget).into(step.result)
+    return (out * _function(step, "activation", cell)).into(step.result), cell
+
+
+def _over_steps(step: Step, x: Exact, advance: _Advance, states: int) -> Exact:
+    samples, steps, features = x.raw.shape
+    products = _product(step, x.reshape(samples * steps, features), "weight", "bias")
+    low, high = step.result.raw_min, step.result.raw_max
+    zeros = np.zeros((samples, step.number("n_out")), carrier(low, high))
+    now: States = (Exact(zeros, step.result.fraction, low, high),) * states
+    seen = np.empty((samples, steps, step.number("n_out")), carrier(low, high))
+    by_step = products.raw.reshape(samples, steps, products.raw.shape[-1])
+    for place in range(steps):
+        recurrent = _product(step, now[0], "recurrent_weight", "recurrent_bias")
+        now = advance(step, products.on(by_step[:, place]), recurrent, now)
+        seen[:, place] = now[0].raw
+    found = seen if step.attribute("return_sequences") else seen[:, -1]
+    return Exact(found, step.result.fraction, low, high)
+
+
+def _product(step: Step, x: Exact, weight: str, bias: str) -> Exact:
+    kernel = step.keep(f"kernel of {weight}", lambda: Kernel.of(step.weight(weight), step.type(weight)))
+    return accumulated(step, [x], kernel, bias)
+
+
+def _function(step: Step, attribute: str, x: Exact) -> Exact:
+    """The activation that `attribute` names, as a number of the accumulator's type."""
+    name = str(step.attribute(attribute)).lower()
+    found = not_negative(x) if name == "relu" else centred_entries(step, name, x)
+    return found.into(step.type("accum"))
+
+
+def _gate(step: Step, x: Exact, place: int) -> Exact:
+    units = step.number("n_out")
+    return x.on(x.raw[..., place * units : (place + 1) * units])

@@ -1,0 +1,42 @@
+"""hls4ml's LSTM template for Vivado and Vitis, so that it compiles whatever types the layer has.
+
+hls4ml 1.3.0 instantiates a variant of the layer that is never run, in which both products are declared with the types
+of the data: where inputs, state and accumulator are not of one type, no C++ compiler takes it. The variant that runs
+declares them as here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fpgaprune.design import Design
+from fpgaprune.errors import HlsError
+
+_HEADER = Path("firmware", "nnet_utils", "nnet_recurrent.h")
+_CALLS = {
+    "nnet::dense<data_T, res_T, typename CONFIG_T::mult_config1>(data, tmpres,": (
+        "nnet::dense<data_T, typename CONFIG_T::accum_t, typename CONFIG_T::mult_config1>(data, tmpres,"
+    ),
+    "nnet::dense<data_T, res_T, typename CONFIG_T::mult_config2>(h_newstate, tmpres_state,": (
+        "nnet::dense<res_T, typename CONFIG_T::accum_t, typename CONFIG_T::mult_config2>(h_newstate, tmpres_state,"
+    ),
+}
+
+
+def mend_lstm(folder: Path, design: Design) -> None:
+    """The project in `folder` compiles with the types of `design`'s LSTM layers; unchanged where it has none.
+
+    Raises:
+        HlsError: the template is neither that of hls4ml 1.3.0 nor one that declares the types as they are.
+    """
+    if not any(layer.kind == "LSTM" for layer in design.layers):
+        return
+    header = folder / _HEADER
+    text = header.read_text()
+    for wrong, right in _CALLS.items():
+        if wrong not in text and right not in text:
+            raise HlsError(
+                f"{_HEADER} is not the one of hls4ml 1.3.0, so that LSTM layers may not compile: install that"
+            )
+        text = text.replace(wrong, right)
+    header.write_text(text)

@@ -1,0 +1,102 @@
+"""GRU and LSTM as hls4ml's templates for Vivado and Vitis compute them: which they are, and what their states hold.
+
+A step of the templates is two products, of the inputs and of the state, their sum, tables of the gates, and the new
+state. The products, their sum and the gates share one type, `accum`; the state has the type `result`, which an LSTM's
+cell state shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+RECURRENT = (keras.layers.GRU, keras.layers.LSTM)
+# Those that hls4ml has as functions of a recurrent layer, and of these the ones that keep a gate between -1 and 1.
+_ACTIVATIONS = ("tanh", "sigmoid", "relu")
+_GATES = ("sigmoid", "tanh")
+
+
+def recurrent_reason(layer: Any) -> str | None:
+    """Why hls4ml would not compute what the GRU or LSTM `layer` does; None where it does."""
+    if isinstance(layer.input, list):
+        return "it reads an initial state, which hls4ml's converter leaves out: let it begin with zeros"
+    if layer.return_state:
+        return "it hands on its state, which hls4ml's converter refuses: use return_sequences"
+    if layer.go_backwards:
+        return "it reads its steps backwards, and hls4ml would read them forwards: turn the data round instead"
+    if layer.stateful:
+        return "it keeps its state between samples, and hls4ml begins each with zeros: use stateful=False"
+    if layer.input.shape[1] is None:
+        return "its number of steps is open: give the model's input a fixed one, as Input((20, 6))"
+    if isinstance(layer, keras.layers.GRU) and not layer.reset_after:
+        return "its reset gate acts before the product (reset_after=False), and hls4ml's after it: use reset_after=True"
+    for what, known in (("activation", _ACTIVATIONS), ("recurrent_activation", _GATES)):
+        name = getattr(layer, what).__name__
+        if name not in known:
+            return f"its {what} is {name!r}, and hls4ml's recurrent layers here know {', '.join(known)}"
+    return None
+
+
+def gates_of(layer: Any) -> int:
+    """How many times `units` numbers a product of a GRU or LSTM has."""
+    return 3 if isinstance(layer, keras.layers.GRU) else 4
+
+
+def observed_states(layer: Any, x: NDArray[Any]) -> NDArray[np.float64]:
+    """What the state of `layer` is after every step for inputs `x` (N, T, C): (N, T, units), an LSTM's (N, T, 2 units).
+
+    An LSTM's cell state stands behind its output. Computed in float64 with Keras's order of gates.
+    """
+    kernel, recurrent, *biases = (np.asarray(array, np.float64) for array in layer.get_weights())
+    units, gates = layer.units, gates_of(layer)
+    bias = biases[0].reshape(-1, gates * units) if biases else np.zeros((2, gates * units))
+    products = x.astype(np.float64) @ kernel + bias[0]
+    recurrent_bias = bias[1] if len(bias) > 1 else np.zeros(gates * units)
+    step = _gru if isinstance(layer, keras.layers.GRU) else _lstm
+    state = np.zeros((len(x), units if gates == 3 else 2 * units))
+    found = np.empty((*x.shape[:2], state.shape[-1]))
+    function, gate = _FUNCTIONS[layer.activation.__name__], _FUNCTIONS[layer.recurrent_activation.__name__]
+    for place in range(x.shape[1]):
+        state = step(products[:, place], state[:, :units] @ recurrent + recurrent_bias, state, function, gate)
+        found[:, place] = state
+    return found
+
+
+def observe_states(folded: Any, observed: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+    """Name of each recurrent layer to `observed_states`, (N, T, ...), of what it reads.
+
+    Args:
+        folded: what `prepare.fold` returned.
+        observed: what `ranges.observe` returned for it.
+    """
+    return {
+        layer.name: observed_states(layer, observed[layer.input._keras_history.operation.name])
+        for layer in folded.layers
+        if isinstance(layer, RECURRENT)
+    }
+
+
+def _gru(x: Any, recurrent: Any, state: Any, function: Any, gate: Any) -> Any:
+    units = state.shape[-1]
+    update = gate(x[:, :units] + recurrent[:, :units])
+    reset = gate(x[:, units : 2 * units] + recurrent[:, units : 2 * units])
+    proposed = function(x[:, 2 * units :] + reset * recurrent[:, 2 * units :])
+    return update * state + (1 - update) * proposed
+
+
+def _lstm(x: Any, recurrent: Any, state: Any, function: Any, gate: Any) -> Any:
+    units = state.shape[-1] // 2
+    into, forget, proposed, out = np.split(x + recurrent, 4, axis=-1)
+    cell = gate(forget) * state[:, units:] + gate(into) * function(proposed)
+    return np.concatenate([gate(out) * function(cell), cell], axis=-1)
+
+
+_FUNCTIONS: Mapping[str, Any] = {
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 0.5 * (1 + np.tanh(0.5 * x)),
+    "relu": lambda x: np.maximum(x, 0.0),
+}
