@@ -45,6 +45,7 @@ def read_clean(path: Path) -> Any:
         ) from error
     model = _one_sample(_read(path), path)
     _require_operations(model.graph, path)
+    _say_global_averages(model.graph)
     _say_paddings(model.graph)
     _say_defaults(model.graph)
     _turn_single_channels(model.graph)
@@ -103,6 +104,20 @@ def _require_operations(graph: Any, path: Path) -> None:
                 raise UnsupportedLayerError(
                     f"{where} with a constant, as of a BatchNorm that no layer takes in; this route has no types for it"
                 )
+
+
+def _say_global_averages(graph: Any) -> None:
+    """An average over the whole map is a global one, as on the direct route."""
+    view = Graph(graph)
+    for node in graph.node:
+        before, after = view.shape(node.input[0]), view.shape(node.output[0])
+        if node.op_type != "AveragePool" or before is None or after is None or set(after[2:]) != {1}:
+            continue
+        found = attributes(node)
+        whole = all(size <= pool for size, pool in zip(before[2:], found["kernel_shape"], strict=True))
+        if whole and not found.get("count_include_pad", 0):
+            del node.attribute[:]
+            node.op_type = "GlobalAveragePool"
 
 
 def _say_paddings(graph: Any) -> None:
