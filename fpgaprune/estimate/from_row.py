@@ -104,6 +104,10 @@ def _layer(
     name = fields.text("name", "") or f"{kind.lower()}_{index}"
     fields.where = f"{fields.where} ({name})"
     family = family_of(kind, fields.where)
+    if family == "recurrent":
+        raise EstimateError(
+            f"{fields.where} is a {kind!r}, whose two products a row does not tell apart: price a design"
+        )
     shape_in, shape_out = fields.sizes("in"), fields.sizes("out")
     inp = fields.port("input_t", previous.out if previous else Port(16))
     out = fields.port("output_t", inp)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import ExportError
+from fpgaprune.export.recurrent_nodes import put_nodes, with_stand_ins
 from fpgaprune.export.rewriting import rewrite
 from fpgaprune.export.tags import can_be_tagged
 from fpgaprune.export.weight_inputs import Constants, find_constants
@@ -19,6 +20,8 @@ OPSETS = range(13, 19)
 # A prime that no layer's shape holds: with a free batch axis tf2onnx leaves chains of Shape, Gather and Slice, and
 # which ones differs from run to run; a fixed one is folded into constants, where it is known again.
 _TRACED_BATCH = 7919
+# What the inputs that are weights are called, before a number.
+_WEIGHT = "weight_"
 
 
 def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constants]:
@@ -42,27 +45,28 @@ def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constant
 
 
 def _traced(functional: Any, batch: int | None, opset: int) -> tuple[Any, Constants]:
-    weights = {
-        f"weight_{number}": (path, variable)
-        for number, (path, variable) in enumerate(named_weights(functional).items())
-        if can_be_tagged(variable.numpy())
-    }
     from tf2onnx.optimizer import optimize_graph
 
+    traced, marks = with_stand_ins(functional)
+    own = {id(variable) for variable in traced.variables}
+    paths = {id(variable): path for path, variable in named_weights(functional).items()}
+    given = [v for v in named_weights(functional).values() if id(v) in own and can_be_tagged(v.numpy())]
     # It reports what it cannot translate; here that is an error below.
     log = logging.getLogger("tf2onnx")
     level = log.level
     log.setLevel(logging.CRITICAL)
     try:
-        translated = _translated(functional, [variable for _, variable in weights.values()], batch, opset)
+        translated = _translated(traced, given, batch, opset)
         exported = translated.make_model(functional.name)
         _require_translated(exported, functional, opset)
-        values = {f"{name}:0": (path, variable.numpy()) for name, (path, variable) in weights.items()}
+        values = {f"{_WEIGHT}{number}:0": (paths[id(v)], v.numpy()) for number, v in enumerate(given)}
         constants = find_constants(exported, values)
         _put_in(translated, constants, values)
-        return rewrite(optimize_graph(translated).make_model(functional.name)), constants
+        exported = optimize_graph(translated).make_model(functional.name)
     finally:
         log.setLevel(level)
+    put_nodes(exported.graph, marks, lambda variable: constants.tags.add(paths[id(variable)], variable.numpy()))
+    return rewrite(exported), constants
 
 
 def _put_in(translated: Any, constants: Constants, inputs: Iterable[str]) -> None:
@@ -91,7 +95,7 @@ def _translated(functional: Any, variables: list[Any], batch: int | None, opset:
     names = [f"input_{number}" for number in range(1, 1 + count)] if count > 1 else ["input"]
     given = zip(names, functional.inputs, strict=True)
     signature = [tf.TensorSpec((batch, *tensor.shape[1:]), tensor.dtype, name=name) for name, tensor in given]
-    signature += [tf.TensorSpec(v.shape, v.dtype, name=f"weight_{number}") for number, v in enumerate(variables)]
+    signature += [tf.TensorSpec(v.shape, v.dtype, name=f"{_WEIGHT}{number}") for number, v in enumerate(variables)]
 
     def call(*tensors: Any) -> Any:
         with keras.StatelessScope(state_mapping=list(zip(variables, tensors[count:], strict=True))):

@@ -74,6 +74,6 @@ def test_a_depthwise_weight_meets_no_other_on_its_input():
 def test_unknown_classes_are_named():
     assert set(FAMILIES.values()) >= {"dense", "conv", "softmax"}
     with pytest.raises(
-        EstimateError, match="layer 'x' is a 'LSTM', which no hardware model prices; known classes: Input"
+        EstimateError, match="layer 'x' is a 'SimpleRNN', which no hardware model prices; known classes: Input"
     ):
-        family_of("LSTM", "layer 'x'")
+        family_of("SimpleRNN", "layer 'x'")

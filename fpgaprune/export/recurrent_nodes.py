@@ -1,0 +1,180 @@
+"""A GRU or LSTM is one node of an ONNX file, which reads its weights as Keras has them.
+
+tf2onnx makes a loop of a GRU, and of an LSTM a loop or a node, by the size of the batch. So it is given a stand-in, one
+product with a marked matrix, in whose place the node is put afterwards. ONNX has the weights of a node transposed, and
+the gates of an LSTM in another order; locks are stated in Keras's order, so that is what an initialiser holds, and
+nodes that every runtime computes once turn it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import ExportError
+
+_ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}
+# Which of Keras's blocks stands at each of ONNX's places: z, r, h of a GRU; i, o, f, c of an LSTM.
+_GATES = {"GRU": (0, 1, 2), "LSTM": (0, 3, 1, 2)}
+
+
+class _StandIn(keras.layers.Layer):
+    """A product of every step's features with a matrix of one number, `mark`."""
+
+    def __init__(self, units: int, sequences: bool, mark: float, **options: Any) -> None:
+        super().__init__(**options)
+        self.units, self.sequences, self.mark = units, sequences, mark
+
+    # With the arguments that the layer itself was called with.
+    def call(self, x: Any, mask: Any = None, training: Any = None) -> Any:  # noqa: ARG002
+        import tensorflow as tf
+
+        matrix = np.full((x.shape[-1], self.units), self.mark, np.float32)
+        # One operation with its operands as they are, where Keras would reshape them.
+        product = tf.raw_ops.BatchMatMulV2(x=x, y=tf.constant(matrix))
+        return product if self.sequences else product[:, -1]
+
+    def compute_output_shape(self, shape: Any) -> Any:
+        return (*shape[:-1], self.units) if self.sequences else (shape[0], self.units)
+
+
+def with_stand_ins(functional: Any) -> tuple[Any, dict[float, Any]]:
+    """`functional` with a stand-in for each GRU and LSTM that ONNX has a node for; mark to layer.
+
+    Itself where there is none. Other recurrent layers stay, and become loops.
+
+    Args:
+        functional: a functional Keras model. It is not changed.
+    """
+    masked = any(isinstance(x, keras.layers.Masking) or getattr(x, "mask_zero", False) for x in functional.layers)
+    found = [layer for layer in functional.layers if not masked and _has_node(layer)]
+    if not found:
+        return functional, {}
+    marks = {float(number): layer for number, layer in enumerate(found, start=2)}
+    names = {layer.name: mark for mark, layer in marks.items()}
+
+    def clone(layer: Any) -> Any:
+        if layer.name in names:
+            return _StandIn(layer.units, layer.return_sequences, names[layer.name], name=layer.name)
+        # The weights of all others are the model's own.
+        return layer
+
+    return keras.models.clone_model(functional, clone_function=clone), marks
+
+
+def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], NDArray[Any]]) -> None:
+    """In `graph` each stand-in is the node of its layer.
+
+    Args:
+        graph: what tf2onnx made of the model that `with_stand_ins` returned.
+        marks: what it returned with it.
+        values: what an initialiser holds for a weight of such a layer.
+
+    Raises:
+        ExportError: a stand-in is not to be found.
+    """
+    from onnx import numpy_helper
+
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    placed: set[float] = set()
+    stood: set[str] = set()
+    for node in list(graph.node):
+        matrix = constants.get(node.input[1]) if node.op_type == "MatMul" else None
+        mark = float(matrix.flat[0]) if matrix is not None and matrix.size else 0.0
+        if mark not in marks or matrix is None or not _is_stand_in(matrix, mark, marks[mark]):
+            continue
+        _put(graph, node, marks[mark], values)
+        placed.add(mark)
+        stood.add(node.input[1])
+    for mark, layer in marks.items():
+        if mark not in placed:
+            raise ExportError(
+                f"layer {layer.name!r} ({type(layer).__name__}) is not to be found in what tf2onnx wrote: install the "
+                "tf2onnx that this fpgaprune names"
+            )
+    kept = [type(t).FromString(t.SerializeToString()) for t in graph.initializer if t.name not in stood]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+def _has_node(layer: Any) -> bool:
+    """Whether ONNX has a node that computes what `layer` does."""
+    if not isinstance(layer, keras.layers.GRU | keras.layers.LSTM) or isinstance(layer.input, list):
+        return False
+    names = (layer.activation.__name__, layer.recurrent_activation.__name__)
+    plain = not (layer.return_state or layer.go_backwards or layer.stateful)
+    return plain and layer.compute_dtype == "float32" and all(name in _ACTIVATIONS for name in names)
+
+
+def _is_stand_in(matrix: Any, mark: float, layer: Any) -> bool:
+    return matrix.shape == (layer.input.shape[-1], layer.units) and bool((matrix == mark).all())
+
+
+def _put(graph: Any, node: Any, layer: Any, values: Callable[[Any], NDArray[Any]]) -> None:
+    """`layer`'s ONNX node, with what turns its inputs, weights and outputs, is in the place of `node`."""
+    kind, made, path = type(layer).__name__, _Nodes(graph, node.name), layer.name
+    kernel, recurrent, *biases = (values(variable) for variable in layer.weights)
+    weights = [made.weight(name, w, _GATES[kind]) for name, w in (("kernel", kernel), ("recurrent", recurrent))]
+    weights += [made.bias(bias, _GATES[kind]) for bias in biases]
+    steps = made.add("Transpose", [node.input[0]], "steps", perm=[1, 0, 2])
+    gate, function = (_ACTIVATIONS[getattr(layer, n).__name__] for n in ("recurrent_activation", "activation"))
+    options: dict[str, Any] = {"hidden_size": layer.units}
+    if kind == "GRU":
+        options |= {"activations": [gate, function], "linear_before_reset": int(layer.reset_after)}
+    else:
+        options["activations"] = [gate, function, function]
+    states = made.add(kind, [steps, *weights], path, **options)
+    flat = made.add("Squeeze", [states, made.constant("direction", np.array([1]))], "one_direction")
+    made.add("Transpose", [flat], "samples", output=node.output[0], perm=[1, 0, 2])
+    place = list(graph.node).index(node)
+    graph.node.remove(node)
+    for number, one in enumerate(made.nodes):
+        graph.node.insert(place + number, one)
+
+
+class _Nodes:
+    """Nodes and constants under names that begin with `prefix`."""
+
+    def __init__(self, graph: Any, prefix: str) -> None:
+        self.graph, self.prefix = graph, prefix
+        self.nodes: list[Any] = []
+
+    def add(self, kind: str, inputs: list[str], name: str, output: str | None = None, **attributes: Any) -> str:
+        """The output of a new node."""
+        from onnx import helper
+
+        whole = f"{self.prefix}/{name}"
+        self.nodes.append(helper.make_node(kind, inputs, [output or f"{whole}:0"], name=whole, **attributes))
+        return output or f"{whole}:0"
+
+    def constant(self, name: str, values: Any) -> str:
+        """The name of a new initialiser."""
+        from onnx import numpy_helper
+
+        whole = f"{self.prefix}/{name}"
+        self.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(values), whole))
+        return whole
+
+    def weight(self, name: str, keras_weight: Any, gates: tuple[int, ...]) -> str:
+        """(1, gates x units, inputs) of an initialiser (inputs, gates x units)."""
+        stored = self._in_order(name, self.constant(name, keras_weight), keras_weight.shape[-1], gates, axis=1)
+        turned = self.add("Transpose", [stored], f"{name}_turned", perm=[1, 0])
+        return self.add("Unsqueeze", [turned, self.constant(f"{name}_axis", np.array([0]))], f"{name}_placed")
+
+    def bias(self, bias: Any, gates: tuple[int, ...]) -> str:
+        """(1, 2 x gates x units) of a bias; one that has no part of the state gets zeros for it."""
+        stored = self._in_order("bias", self.constant("bias", bias), bias.shape[-1], gates, axis=bias.ndim - 1)
+        if bias.ndim == 1:
+            stored = self.add("Concat", [stored, self.constant("none", np.zeros_like(bias))], "bias_joined", axis=0)
+        return self.add("Reshape", [stored, self.constant("bias_shape", np.array([1, -1]))], "bias_placed")
+
+    def _in_order(self, name: str, stored: str, length: int, gates: tuple[int, ...], axis: int) -> str:
+        if gates == tuple(range(len(gates))):
+            return stored
+        units = length // len(gates)
+        order = np.concatenate([np.arange(gate * units, (gate + 1) * units) for gate in gates])
+        return self.add("Gather", [stored, self.constant(f"{name}_order", order)], f"{name}_gates", axis=axis)
