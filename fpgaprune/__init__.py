@@ -44,6 +44,7 @@ _HOMES = {
     "Precision": "fpgaprune.hls.precision",
     "Protection": "fpgaprune.select.protection",
     "RemovalPlan": "fpgaprune.remove.plan",
+    "ReuseWarning": "fpgaprune.hls.reuse",
     "RtlProject": "fpgaprune.rtl.project",
     "RunReport": "fpgaprune.report",
     "SecondOpinion": "fpgaprune.hls.opinion",

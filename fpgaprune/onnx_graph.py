@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import FpgaPruneError
 
+# onnx writes newer formats than onnxruntime reads; these are read by every onnxruntime since 1.18.
+IR_VERSION = 10
+
 
 def read_onnx(path: Path, problem: type[FpgaPruneError]) -> Any:
     """The model in the ONNX file at `path`.
@@ -119,3 +122,8 @@ def set_attribute(node: Any, name: str, value: Any) -> None:
     kept = [type(entry).FromString(entry.SerializeToString()) for entry in node.attribute if entry.name != name]
     del node.attribute[:]
     node.attribute.extend(kept if value is None else [*kept, helper.make_attribute(name, value)])
+
+
+def bodies(node: Any) -> list[Any]:
+    """The graphs inside `node`, as of a loop."""
+    return [graph for entry in node.attribute for graph in (*([entry.g] if entry.HasField("g") else []), *entry.graphs)]

@@ -18,8 +18,8 @@ LAYOUT_KEY = "fpgaprune.layout"
 def read_onnx_weights(path: Path) -> dict[str, NDArray[Any]]:
     """Weight path to array, transposed back to Keras's axes; exact bits.
 
-    The file's metadata under `fpgaprune.layout` names, per weight path, the initialiser and the
-    permutation that took Keras's axes to ONNX's.
+    The file's metadata under `fpgaprune.layout` names, per weight path, the initialiser, the shape in Keras, and the
+    permutation that took Keras's axes to those that the initialiser's shape is made of.
 
     Raises:
         CertificateError: the file is missing, no ONNX, or was not written by `export_onnx`.
@@ -35,5 +35,7 @@ def read_onnx_weights(path: Path) -> dict[str, NDArray[Any]]:
     for weight, place in json.loads(metadata[LAYOUT_KEY]).items():
         if place["initializer"] not in stored:
             raise CertificateError(f"{path} has no initialiser {place['initializer']!r} for weight {weight!r}")
-        weights[weight] = np.transpose(stored[place["initializer"]], np.argsort(place["permutation"]))
+        order = place["permutation"]
+        array = stored[place["initializer"]].reshape([place["shape"][axis] for axis in order])
+        weights[weight] = np.transpose(array, np.argsort(order))
     return weights

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError
+from fpgaprune.export.tags import Place
+from fpgaprune.export.weight_inputs import Constants
+from fpgaprune.onnx_graph import bodies
 from fpgaprune.weights import named_weights
 
 # Each scaled weight was rounded once to float32.
@@ -17,77 +19,87 @@ _SCALE_ROUNDING = 1e-6
 
 
 def name_initialisers(
-    graph: Any, model: Any, written: Any, folds: Mapping[str, str]
+    graph: Any, constants: Constants, model: Any, folds: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Each initialiser that holds a weight has the weight's path as its name; where each weight of `model` stands.
+    """Each initialiser holds the values of its tags; one that is a weight has the weight's path as its name.
 
     Args:
-        graph: the ONNX graph.
-        model: the model that was to be exported.
-        written: the model that was, with weights of the same paths.
-        folds: name of the BatchNorm that a layer of `written` took in, by layer name.
+        graph: the ONNX graph, with tags in the place of weights.
+        constants: these, and what was computed from weights.
+        model: the model that was to be exported; what was has weights of the same paths.
+        folds: name of the BatchNorm that a layer took in, by layer name.
 
     Returns:
-        By weight path the initialiser, the permutation of its axes, and whether each output is scaled by a BatchNorm;
-        and the names of all initialisers that bear a weight's. A bias that took something in is one of these only.
+        By weight path the initialiser, the weight's shape, the order of its axes that the initialiser has, and whether
+        each output is scaled by a BatchNorm; and the names of all initialisers that bear a weight's. A bias that took
+        something in is one of these only.
 
     Raises:
         ExportError: what multiplies is not to be found in the file.
     """
     from onnx import numpy_helper
 
-    free = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-    known = named_weights(model)
-    weights = {path: variable.numpy() for path, variable in named_weights(written).items()}
-    layout: dict[str, dict[str, Any]] = {}
+    found = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    places = {name: constants.tags.place(array) for name, array in found.items()}
     names: dict[str, str] = {}
-    # Every unchanged weight finds its place before a scaled one may take it.
-    for is_same in (_same_bits, is_scaled):
-        for path, array in weights.items():
-            if path in names.values() or (is_same is is_scaled and array.ndim < 2):
-                continue
-            layer = path.rpartition("/")[0]
-            found = _find(array, free, is_same, hint=layer.rpartition("/")[2])
-            if found is None:
-                continue
-            name, permutation = found
-            del free[name]
+    stands: dict[str, tuple[Place, bool]] = {}
+    for name, place in places.items():
+        if place is None or place.name in constants.sources:
+            continue
+        # A layer that is used twice may bring its kernel twice: once is enough where the axes have one order.
+        if stands.setdefault(place.name, (place, False))[0] == place:
+            names[name] = place.name
+    for name, place in places.items():
+        path = _scaled_weight(place, constants) if place is not None else None
+        if place is not None and path is not None and path not in stands:
             names[name] = path
-            if path in known and (layer not in folds or array.ndim > 1):
-                scaled = is_same is is_scaled or layer in folds
-                layout[path] = {"initializer": path, "permutation": list(permutation), "scaled": scaled}
+            stands[path] = place, True
+    kept = {}
+    for tensor, array in zip(graph.initializer, found.values(), strict=True):
+        name = names.get(tensor.name, tensor.name)
+        kept[name] = numpy_helper.from_array(constants.tags.values(array), name)
+    del graph.initializer[:]
+    graph.initializer.extend(kept.values())
+    _rename(graph, names)
+    known = named_weights(model)
     for path, variable in known.items():
         # BatchNorm's vectors, and biases before one, are merged by the exporter; what multiplies must be there.
-        if len(variable.shape) > 1 and path not in layout:
-            shape = tuple(variable.shape)
-            raise ExportError(f"weight {path!r} of shape {shape} is not to be found in the ONNX file")
-    for tensor in graph.initializer:
-        tensor.name = names.get(tensor.name, tensor.name)
-    for node in graph.node:
-        node.input[:] = [names.get(name, name) for name in node.input]
+        if len(variable.shape) > 1 and path not in stands:
+            raise ExportError(
+                f"weight {path!r} of shape {tuple(variable.shape)} is not to be found in the ONNX file: no initialiser "
+                "holds its elements, so that something is computed from it, or nothing; use another layer"
+            )
+    layout = {
+        path: {
+            "initializer": path,
+            "permutation": list(place.permutation),
+            "shape": list(known[path].shape),
+            "scaled": is_computed or path.rpartition("/")[0] in folds,
+        }
+        for path, (place, is_computed) in stands.items()
+        if path in known and (path.rpartition("/")[0] not in folds or len(known[path].shape) > 1)
+    }
     return layout, list(names.values())
 
 
-def _find(
-    array: NDArray[Any],
-    stored: Mapping[str, NDArray[Any]],
-    is_same: Callable[[NDArray[Any], NDArray[Any]], bool],
-    hint: str,
-) -> tuple[str, tuple[int, ...]] | None:
-    # Layers may hold equal bits: a name that mentions the layer goes first.
-    for name in sorted(stored, key=lambda name: (f"/{hint}" not in name, name)):
-        if stored[name].size != array.size or stored[name].ndim != array.ndim:
-            continue
-        for permutation in itertools.permutations(range(array.ndim)):
-            found = np.transpose(stored[name], np.argsort(permutation))
-            if found.shape == array.shape and is_same(array, found):
-                return name, permutation
-    return None
+def _scaled_weight(place: Place, constants: Constants) -> str | None:
+    """The weight that the constant at `place` is a multiple of, by a number for each output; None if there is none."""
+    paths = constants.sources.get(place.name, frozenset())
+    if len(paths) != 1:
+        return None
+    (path,) = paths
+    weight, computed = constants.tags.arrays[path], constants.tags.arrays[place.name]
+    return path if weight.ndim > 1 and weight.shape == computed.shape and is_scaled(weight, computed) else None
 
 
-def _same_bits(array: NDArray[Any], found: NDArray[Any]) -> bool:
-    # tobytes, not ==: -0.0 equals 0.0 as a number.
-    return array.tobytes() == found.tobytes()
+def _rename(graph: Any, names: Mapping[str, str]) -> None:
+    """The nodes of `graph`, and of the graphs inside it, read each tensor under its new name."""
+    for node in graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        for body in bodies(node):
+            _rename(body, names)
+    for value in graph.output:
+        value.name = names.get(value.name, value.name)
 
 
 def is_scaled(array: NDArray[Any], found: NDArray[Any]) -> bool:
@@ -95,6 +107,8 @@ def is_scaled(array: NDArray[Any], found: NDArray[Any]) -> bool:
     zero = array == 0
     if found.dtype != array.dtype or not np.array_equal(zero, found == 0):
         return False
+    if zero.all():
+        return True
     ratio = np.divide(found, array, where=~zero, out=np.full(array.shape, np.nan), dtype=np.float64, casting="unsafe")
     for outputs in (1, 2):  # a depthwise kernel has an output for each of its last two axes
         flat = np.ma.masked_invalid(ratio.reshape(-1, *ratio.shape[-outputs:]))

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError
 from fpgaprune.files import write_bytes
+from fpgaprune.onnx_graph import IR_VERSION
 
-# onnx writes newer formats than onnxruntime reads; these are read by every onnxruntime since 1.18.
 OPSET = 17
-IR_VERSION = 10
 _LAYOUT_KEY = "fpgaprune.layout"
 
 
@@ -30,9 +29,10 @@ def export_onnx(
     """`path` is a checked ONNX file of `model` with the weights' own names; the same bytes for the same model.
 
     It says the shape of every tensor: with a free batch axis (`batch` None), or that of one batch size. An initialiser
-    that holds a weight carries the weight's path as its name. The metadata `fpgaprune.layout` gives the permutation
-    of its axes, and says where a BatchNorm was folded in, which scales each output; elsewhere the bits are the
-    weight's. What is folded is what `to_hls` folds, to the same bits. No initialiser holds -0.0.
+    that holds a weight carries the weight's path as its name; which one that is follows from the graph, not from the
+    weight's values. The metadata `fpgaprune.layout` gives the weight's shape and the permutation of its axes, and says
+    where a BatchNorm was folded in, which scales each output; elsewhere the bits are the weight's. What is folded is
+    what `to_hls` folds, to the same bits. No initialiser holds -0.0.
 
     Args:
         model: a Keras model, Sequential or functional, with models inside it or not.
@@ -61,9 +61,9 @@ def export_onnx(
     if not getattr(model, "inputs", None):
         raise ExportError(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
     written, folds = fold_batch_norms(model)
-    exported = trace(written, opset, batch)
+    exported, constants = trace(written, opset, batch)
     exported.ir_version = IR_VERSION
-    layout, named = name_initialisers(exported.graph, model, written, folds)
+    layout, named = name_initialisers(exported.graph, constants, model, folds)
     plain_zeros(exported.graph)
     settle_names(exported.graph, named)
     entries = {_LAYOUT_KEY: json.dumps(layout, sort_keys=True), **(metadata or {})}

@@ -8,11 +8,12 @@ nodes that every runtime computes once turn it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
 import numpy as np
+from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError
 
@@ -65,12 +66,13 @@ def with_stand_ins(functional: Any) -> tuple[Any, dict[float, Any]]:
     return keras.models.clone_model(functional, clone_function=clone), marks
 
 
-def put_nodes(graph: Any, marks: Mapping[float, Any]) -> None:
+def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], NDArray[Any]]) -> None:
     """In `graph` each stand-in is the node of its layer.
 
     Args:
         graph: what tf2onnx made of the model that `with_stand_ins` returned.
         marks: what it returned with it.
+        values: what an initialiser holds for a weight of such a layer.
 
     Raises:
         ExportError: a stand-in is not to be found.
@@ -85,7 +87,7 @@ def put_nodes(graph: Any, marks: Mapping[float, Any]) -> None:
         mark = float(matrix.flat[0]) if matrix is not None and matrix.size else 0.0
         if mark not in marks or matrix is None or not _is_stand_in(matrix, mark, marks[mark]):
             continue
-        _put(graph, node, marks[mark])
+        _put(graph, node, marks[mark], values)
         placed.add(mark)
         stood.add(node.input[1])
     for mark, layer in marks.items():
@@ -112,10 +114,10 @@ def _is_stand_in(matrix: Any, mark: float, layer: Any) -> bool:
     return matrix.shape == (layer.input.shape[-1], layer.units) and bool((matrix == mark).all())
 
 
-def _put(graph: Any, node: Any, layer: Any) -> None:
+def _put(graph: Any, node: Any, layer: Any, values: Callable[[Any], NDArray[Any]]) -> None:
     """`layer`'s ONNX node, with what turns its inputs, weights and outputs, is in the place of `node`."""
     kind, made, path = type(layer).__name__, _Nodes(graph, node.name), layer.name
-    kernel, recurrent, *biases = layer.get_weights()
+    kernel, recurrent, *biases = (values(variable) for variable in layer.weights)
     weights = [made.weight(name, w, _GATES[kind]) for name, w in (("kernel", kernel), ("recurrent", recurrent))]
     weights += [made.bias(bias, _GATES[kind]) for bias in biases]
     steps = made.add("Transpose", [node.input[0]], "steps", perm=[1, 0, 2])

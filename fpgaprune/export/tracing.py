@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,21 @@ import numpy as np
 from fpgaprune.errors import ExportError
 from fpgaprune.export.recurrent_nodes import put_nodes, with_stand_ins
 from fpgaprune.export.rewriting import rewrite
+from fpgaprune.export.tags import can_be_tagged
+from fpgaprune.export.weight_inputs import Constants, find_constants
+from fpgaprune.weights import named_weights
 
 # tf2onnx writes no later one, and before the first axes were attributes, which the rewriting does not know.
 OPSETS = range(13, 19)
 # A prime that no layer's shape holds: with a free batch axis tf2onnx leaves chains of Shape, Gather and Slice, and
 # which ones differs from run to run; a fixed one is folded into constants, where it is known again.
 _TRACED_BATCH = 7919
+# What the inputs that are weights are called, before a number.
+_WEIGHT = "weight_"
 
 
-def trace(functional: Any, opset: int, batch: int | None) -> Any:
-    """The ONNX model of `functional`, as tf2onnx names things, tidied, with the shapes of all its tensors.
+def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constants]:
+    """The ONNX model of `functional`, tidied, with the shapes of all its tensors, and tags in the place of its weights.
 
     Args:
         functional: a functional Keras model.
@@ -29,39 +35,81 @@ def trace(functional: Any, opset: int, batch: int | None) -> Any:
     Raises:
         ExportError: a layer has no translation, or a shape stays unknown although the batch is fixed.
     """
+    exported, constants = _traced(functional, _TRACED_BATCH if batch is None else batch, opset)
     if batch is not None:
-        exported = rewrite(_traced(functional, batch, opset))
         _require_known_shapes(exported.graph, functional.name)
-        return exported
-    exported = rewrite(_traced(functional, _TRACED_BATCH, opset))
-    if not _free_batch(exported.graph):
+    elif not _free_batch(exported.graph):
         # Something besides shapes depends on the batch size: let the graph compute it.
-        exported = rewrite(_traced(functional, None, opset))
-    return exported
+        exported, constants = _traced(functional, None, opset)
+    return exported, constants
 
 
-def _traced(functional: Any, batch: int | None, opset: int) -> Any:
-    import tensorflow as tf
-    import tf2onnx
+def _traced(functional: Any, batch: int | None, opset: int) -> tuple[Any, Constants]:
+    from tf2onnx.optimizer import optimize_graph
 
-    names = [f"input_{number}" for number in range(1, 1 + len(functional.inputs))]
-    signature = tuple(
-        tf.TensorSpec((batch, *tensor.shape[1:]), tensor.dtype, name=name if len(names) > 1 else "input")
-        for name, tensor in zip(names, functional.inputs, strict=True)
-    )
     traced, marks = with_stand_ins(functional)
-    function = tf.function(lambda *x: traced(x if len(x) > 1 else x[0], training=False), input_signature=signature)
+    own = {id(variable) for variable in traced.variables}
+    paths = {id(variable): path for path, variable in named_weights(functional).items()}
+    given = [v for v in named_weights(functional).values() if id(v) in own and can_be_tagged(v.numpy())]
     # It reports what it cannot translate; here that is an error below.
     log = logging.getLogger("tf2onnx")
     level = log.level
     log.setLevel(logging.CRITICAL)
     try:
-        exported = tf2onnx.convert.from_function(function, input_signature=signature, opset=opset)[0]
+        translated = _translated(traced, given, batch, opset)
+        exported = translated.make_model(functional.name)
+        _require_translated(exported, functional, opset)
+        values = {f"{_WEIGHT}{number}:0": (paths[id(v)], v.numpy()) for number, v in enumerate(given)}
+        constants = find_constants(exported, values)
+        _put_in(translated, constants, values)
+        exported = optimize_graph(translated).make_model(functional.name)
     finally:
         log.setLevel(level)
-    put_nodes(exported.graph, marks)
-    _require_translated(exported, functional, opset)
-    return exported
+    put_nodes(exported.graph, marks, lambda variable: constants.tags.add(paths[id(variable)], variable.numpy()))
+    return rewrite(exported), constants
+
+
+def _put_in(translated: Any, constants: Constants, inputs: Iterable[str]) -> None:
+    """The constants stand where `translated` computed them, and its `inputs` that were weights are gone."""
+    from tf2onnx.utils import make_name
+
+    for name, array in constants.arrays.items():
+        translated.replace_all_inputs(name, translated.make_const(make_name("constant"), array).output[0])
+    translated.delete_unused_nodes(translated.outputs)
+    for name in inputs:
+        translated.remove_node(translated.get_node_by_output(name).name)
+    for node in translated.get_nodes():
+        # tf2onnx multiplies a constant that comes second into the convolution before it.
+        if node.type == "Mul" and node.inputs[1].is_const() and not node.inputs[0].is_const():
+            translated.replace_inputs(node, list(reversed(node.input)))
+
+
+def _translated(functional: Any, variables: list[Any], batch: int | None, opset: int) -> Any:
+    """What tf2onnx makes of `functional`, not yet optimised, with the values of `variables` as further inputs."""
+    import keras
+    import tensorflow as tf
+    from tf2onnx import tf_loader
+    from tf2onnx.tfonnx import process_tf_graph
+
+    count = len(functional.inputs)
+    names = [f"input_{number}" for number in range(1, 1 + count)] if count > 1 else ["input"]
+    given = zip(names, functional.inputs, strict=True)
+    signature = [tf.TensorSpec((batch, *tensor.shape[1:]), tensor.dtype, name=name) for name, tensor in given]
+    signature += [tf.TensorSpec(v.shape, v.dtype, name=f"{_WEIGHT}{number}") for number, v in enumerate(variables)]
+
+    def call(*tensors: Any) -> Any:
+        with keras.StatelessScope(state_mapping=list(zip(variables, tensors[count:], strict=True))):
+            return functional(list(tensors[:count]) if count > 1 else tensors[0], training=False)
+
+    function = tf.function(call, input_signature=signature).get_concrete_function()
+    inputs, outputs = ([t.name for t in ts if t.dtype != tf.resource] for ts in (function.inputs, function.outputs))
+    with tf.device("/cpu:0"):
+        frozen = tf_loader.from_function(function, inputs, outputs)
+        with tf.Graph().as_default() as graph:
+            tf.import_graph_def(frozen, name="")
+            return process_tf_graph(
+                graph, continue_on_error=True, opset=opset, input_names=inputs, output_names=outputs
+            )
 
 
 def _require_translated(exported: Any, functional: Any, opset: int) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.errors import HlsError
+from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.firmware import stored_forms
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.precision import Types, hls_precision
@@ -58,7 +58,7 @@ def convert(
         raise HlsError(f"project name {name!r} is no C identifier that is free; {PROJECT_NAMES}")
     import hls4ml
 
-    with quiet():
+    with quiet(), _as_problem(f"hls4ml cannot convert model {folded.name!r} for {target.backend}"):
         config = hls4ml.utils.config_from_keras_model(folded, granularity="name", backend=target.backend)
         config["Model"].update(Strategy=target.strategy, ReuseFactor=target.reuse_factor)
         for layer, entry in config["LayerName"].items():
@@ -67,34 +67,62 @@ def convert(
                 entry["ReuseFactor"] = target.reuse_factor
             entry.update((options or {}).get(layer, {}))
         _require_all(types, config["LayerName"])
-        try:
-            return hls4ml.converters.convert_from_keras_model(
-                folded,
-                hls_config=config,
-                output_dir=str(output_dir),
-                project_name=name,
-                backend=target.backend,
-                io_type=target.io_type,
-                part=target.order_number,
-                clock_period=target.clock_ns,
-                **_backend_options(target, backend_options or {}),
-            )
-        except Exception as error:
-            # hls4ml raises bare Exception, and asserts, for whatever it cannot convert.
-            what = str(error) or f"{type(error).__name__}, with no message"
-            raise HlsError(f"hls4ml cannot convert model {folded.name!r} for {target.backend}: {what}") from error
+        return hls4ml.converters.convert_from_keras_model(
+            folded,
+            hls_config=config,
+            output_dir=str(output_dir),
+            project_name=name,
+            backend=target.backend,
+            io_type=target.io_type,
+            part=target.order_number,
+            clock_period=target.clock_ns,
+            **_backend_options(target, backend_options or {}),
+        )
+
+
+@contextlib.contextmanager
+def _as_problem(what: str) -> Iterator[None]:
+    """What hls4ml raises is one line that begins with `what`."""
+    try:
+        yield
+    except FpgaPruneError:
+        raise
+    except Exception as error:
+        # hls4ml raises bare Exception, and asserts, for whatever it cannot convert.
+        raise HlsError(f"{what}: {in_words(error)}") from error
+
+
+def in_words(error: BaseException) -> str:
+    """What `error` says, on one line, with its kind where it says little."""
+    said = " ".join(str(error).split())
+    if not said:
+        return f"{type(error).__name__}, with no message"
+    return (
+        said
+        if type(error) in (Exception, AssertionError, ValueError, RuntimeError)
+        else f"{type(error).__name__}: {said}"
+    )
 
 
 def _backend_options(target: Target, given: Mapping[str, Any]) -> dict[str, Any]:
+    problems = option_problems(target, given)
+    if problems:
+        raise HlsError(problems[0])
+    return {**needed_options(target.backend), **given}
+
+
+def option_problems(target: Target, given: Mapping[str, Any]) -> list[str]:
+    """One line for each of the `given` settings that hls4ml's backend does not have."""
     import hls4ml
 
     known = inspect.signature(hls4ml.backends.get_backend(target.backend).create_initial_config).parameters
     settled = {"part", "clock_period", "io_type", "write_weights_txt", "write_tar"}
     allowed = [key for key in known if key not in settled and known[key].kind is not inspect.Parameter.VAR_KEYWORD]
-    unknown = [key for key in given if key not in allowed]
-    if unknown:
-        raise HlsError(f"backend {target.backend} has no option {unknown[0]!r}; wanted one of {', '.join(allowed)}")
-    return {**needed_options(target.backend), **given}
+    return [
+        f"backend {target.backend} has no option {key!r}; wanted one of {', '.join(allowed)}"
+        for key in given
+        if key not in allowed
+    ]
 
 
 def needed_options(backend: str) -> dict[str, Any]:
@@ -133,7 +161,8 @@ def extract(
     Raises:
         HlsError: the graph's weights are not the ones that were quantised.
     """
-    layers, outputs = extract_layers(graph, raws, sources, types or {})
+    with _as_problem(f"hls4ml's graph of {graph.config.get_project_name()!r} cannot be read"):
+        layers, outputs = extract_layers(graph, raws, sources, types or {})
     return Design(
         name=graph.config.get_project_name(),
         layers=layers,

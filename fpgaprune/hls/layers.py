@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,12 +46,22 @@ _INSTEAD: Mapping[str, str] = {
     "Lambda": "layers of Keras that compute the same",
     "Dot": "Dense layers",
     "MultiHeadAttention": "convolutions and Dense layers",
+    "GroupQueryAttention": "convolutions and Dense layers",
+    "Attention": "convolutions and Dense layers",
+    "EinsumDense": "Dense or a convolution of one point",
+    "TimeDistributed": "the layer itself, which Keras applies to the last axis, or a convolution of one point",
     "Embedding": "data that are encoded before they reach the network",
     "SimpleRNN": "GRU",
     "Bidirectional": "GRU or LSTM, which read the steps in one direction",
 }
-# hls4ml 1.3.0 has converters and templates for these; what they compute with is not settled here.
-_UNSETTLED = frozenset({"Bidirectional"})
+# hls4ml 1.3.0 converts these from Keras 3; what they compute with is not settled here.
+HLS4ML_ONLY = frozenset(
+    {
+        *("Bidirectional", "SimpleRNN", "TimeDistributed", "LayerNormalization", "Embedding", "EinsumDense", "Dot"),
+        *("AveragePooling3D", "MaxPooling3D", "GlobalAveragePooling3D", "GlobalMaxPooling3D"),
+        *("AlphaDropout", "SpatialDropout3D"),
+    }
+)
 _NO_TEMPLATE = "hls4ml has no templates for it"
 
 
@@ -60,28 +71,47 @@ def check_layers(functional: Any) -> None:
     Raises:
         UnsupportedLayerError: the first that is not; the message names the alternative.
     """
+    for problem in layer_problems(functional):
+        raise UnsupportedLayerError(problem)
+
+
+def layer_problems(functional: Any) -> list[str]:
+    """One line for each layer of `functional` that cannot be converted: its name, the true reason, what to do."""
+    problems = []
     for layer in functional.layers:
         kind = type(layer).__name__
         if kind not in SUPPORTED:
-            near = _INSTEAD.get(kind)
-            instead = f"use {near}" if near else f"it converts {', '.join(sorted(SUPPORTED))}"
-            why = (
-                "whose types this fpgaprune does not settle yet"
-                if kind in _UNSETTLED
-                else "which hls4ml cannot convert"
-            )
-            raise UnsupportedLayerError(f"layer {layer.name!r} is a {kind}, {why}; {instead}")
+            problems.append(f"layer {layer.name!r} is {_article(kind)} {kind}, {_why(layer, kind)}")
+            continue
         reason = _reason(layer, kind)
         if reason:
-            raise UnsupportedLayerError(f"layer {layer.name!r} ({kind}) cannot be converted: {reason}")
+            problems.append(f"layer {layer.name!r} ({kind}) cannot be converted: {reason}")
     uses: dict[str, int] = {}
     for node in (node for level in functional._nodes_by_depth.values() for node in level):
         uses[node.operation.name] = uses.get(node.operation.name, 0) + 1
-    for name, count in uses.items():
-        if count > 1:
-            raise UnsupportedLayerError(
-                f"layer {name!r} is used {count} times; hardware has no shared layers here: make a copy for each use"
-            )
+    return problems + [
+        f"layer {name!r} is used {count} times; hardware has no shared layers here: make a copy for each use"
+        for name, count in uses.items()
+        if count > 1
+    ]
+
+
+def _article(kind: str) -> str:
+    # As they are read: an LSTM.
+    return "an" if kind[0] in "AEIO" or kind[:2] in ("LS",) else "a"
+
+
+def _why(layer: Any, kind: str) -> str:
+    """Why a layer of a kind that is not supported cannot be converted, and what to do."""
+    near = _INSTEAD.get(kind)
+    instead = f"use {near}" if near else f"fpgaprune converts {', '.join(sorted(SUPPORTED))}"
+    if kind in HLS4ML_ONLY:
+        return f"which hls4ml can convert but fpgaprune cannot yet: it has no rule for the layer's types; {instead}"
+    if hasattr(layer, "layers"):
+        return "a model inside the model, which hls4ml cannot convert: put its layers into the model itself"
+    if not type(layer).__module__.startswith("keras."):
+        return f"a layer of your own, for which hls4ml has no templates: build it of layers of Keras; {instead}"
+    return f"which hls4ml cannot convert: it has no templates for it; {instead}"
 
 
 def check_kinds(functional: Any, backend: Backend, io_type: str, strategy: str) -> None:
@@ -90,50 +120,65 @@ def check_kinds(functional: Any, backend: Backend, io_type: str, strategy: str) 
     Raises:
         UnsupportedLayerError: it lacks one; the message names the layer and what to change.
     """
-    kinds = {layer.name: type(layer).__name__ for layer in functional.layers}
-    for name, kind in kinds.items():
-        if backend.kinds is not None and kind not in backend.kinds:
-            raise UnsupportedLayerError(
-                f"layer {name!r} is a {kind}; backend {backend.name} has templates for "
-                f"{', '.join(sorted(backend.kinds))} only: choose another backend"
-            )
-        layer = functional.get_layer(name)
-        if (
-            io_type == "io_stream"
-            and kind in ("Conv2D", "DepthwiseConv2D")
-            and layer.kernel_size[0] == 1 < layer.strides[0]
-            and layer.kernel_size != (1, 1)
-        ):
-            raise UnsupportedLayerError(
-                f"layer {name!r} is a {kind} with a kernel of height 1 and a vertical stride, which hls4ml ignores in "
-                "io_stream: choose io_parallel"
-            )
-        if kind in backend.wrong:
-            raise UnsupportedLayerError(
-                f"layer {name!r} is a {kind}, with which backend {backend.name} {backend.wrong[kind]}; another backend "
-                "('Vitis') builds it"
-            )
-        if kind in backend.unsettled:
-            raise UnsupportedLayerError(
-                f"layer {name!r} is a {kind}, which hls4ml builds for backend {backend.name} with other templates, for "
-                "which this fpgaprune does not settle the types yet: choose backend 'Vitis' or 'Vivado'"
-            )
-        if io_type == "io_stream" and kind in backend.unstreamed:
-            raise UnsupportedLayerError(
-                f"layer {name!r} is a {kind}, whose io_stream template of backend {backend.name} does not compile: "
-                "choose io_parallel"
-            )
-        depthwise = kind.startswith("Depthwise") and strategy == "resource"
-        if depthwise and (io_type == "io_parallel" or backend.name == "Catapult"):
-            raise UnsupportedLayerError(
-                f"layer {name!r} is a {kind}, for which strategy 'resource' has no template in {io_type} of backend "
-                f"{backend.name}: choose strategy 'latency'{'' if io_type == 'io_stream' else ', or io_stream'}"
-            )
-    if io_type == "io_parallel" and {"DepthwiseConv1D", "DepthwiseConv2D"} <= set(kinds.values()):
-        raise UnsupportedLayerError(
+    for problem in kind_problems(functional, backend, io_type, strategy):
+        raise UnsupportedLayerError(problem)
+
+
+def kind_problems(functional: Any, backend: Backend, io_type: str, strategy: str) -> list[str]:
+    """One line for each layer of `functional` for which `backend` has no template that computes what Keras does."""
+    problems = [
+        problem
+        for layer in functional.layers
+        if (problem := _kind_problem(layer, backend, io_type, strategy)) is not None
+    ]
+    kinds = {type(layer).__name__ for layer in functional.layers}
+    if io_type == "io_parallel" and {"DepthwiseConv1D", "DepthwiseConv2D"} <= kinds:
+        problems.append(
             "a project for io_parallel cannot hold a DepthwiseConv1D and a DepthwiseConv2D, for their headers share an "
             "include guard in hls4ml: choose io_stream"
         )
+    return problems
+
+
+def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> str | None:
+    name, kind = layer.name, type(layer).__name__
+    if backend.kinds is not None and kind not in backend.kinds:
+        return (
+            f"layer {name!r} is a {kind}; backend {backend.name} has templates for "
+            f"{', '.join(sorted(backend.kinds))} only: choose another backend"
+        )
+    if (
+        io_type == "io_stream"
+        and kind in ("Conv2D", "DepthwiseConv2D")
+        and layer.kernel_size[0] == 1 < layer.strides[0]
+        and layer.kernel_size != (1, 1)
+    ):
+        return (
+            f"layer {name!r} is a {kind} with a kernel of height 1 and a vertical stride, which hls4ml ignores in "
+            "io_stream: choose io_parallel"
+        )
+    if kind in backend.wrong:
+        return (
+            f"layer {name!r} is a {kind}, with which backend {backend.name} {backend.wrong[kind]}; another backend "
+            "('Vitis') builds it"
+        )
+    if kind in backend.unsettled:
+        return (
+            f"layer {name!r} is a {kind}, which hls4ml builds for backend {backend.name} with other templates, for "
+            "which this fpgaprune does not settle the types yet: choose backend 'Vitis' or 'Vivado'"
+        )
+    if io_type == "io_stream" and kind in backend.unstreamed:
+        return (
+            f"layer {name!r} is a {kind}, whose io_stream template of backend {backend.name} does not compile: "
+            "choose io_parallel"
+        )
+    depthwise = kind.startswith("Depthwise") and strategy == "resource"
+    if depthwise and (io_type == "io_parallel" or backend.name == "Catapult"):
+        return (
+            f"layer {name!r} is a {kind}, for which strategy 'resource' has no template in {io_type} of backend "
+            f"{backend.name}: choose strategy 'latency'{'' if io_type == 'io_stream' else ', or io_stream'}"
+        )
+    return None
 
 
 def _reason(layer: Any, kind: str) -> str | None:
@@ -160,6 +205,14 @@ def _reason(layer: Any, kind: str) -> str | None:
         return f"its max_value is {layer.max_value}, and {_NO_TEMPLATE}: use none, or 6"
     if kind == "ReLU" and layer.max_value is not None and (layer.negative_slope or layer.threshold):
         return "it has a max_value together with a slope or a threshold; use one of them"
+    if kind in ("Softmax", "BatchNormalization"):
+        axes = layer.axis if isinstance(layer.axis, list | tuple) else [layer.axis]
+        last = len(layer.input.shape) - 1
+        if [axis % (last + 1) for axis in axes] != [last]:
+            return f"it works along axis {layer.axis}, and {_NO_TEMPLATE}: only the last axis has some, put it there"
+    if kind in _MERGES - {"Concatenate"} and not _tiles([tuple(tensor.shape[1:]) for tensor in layer.input]):
+        shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
+        return f"it merges {shapes}, which hls4ml spreads in another way than Keras: give both one shape"
     if kind == "PReLU" and layer.shared_axes:
         return f"it shares its slopes along axes {layer.shared_axes}, and {_NO_TEMPLATE}: use LeakyReLU, or share none"
     if isinstance(layer, RECURRENT):
@@ -167,6 +220,18 @@ def _reason(layer: Any, kind: str) -> str | None:
     if isinstance(layer.input, list) and len(layer.input) > 2 and kind in _MERGES:
         return f"it merges {len(layer.input)} tensors, and {_NO_TEMPLATE}: merge two at a time"
     return None
+
+
+def _tiles(shapes: list[tuple[int, ...]]) -> bool:
+    """Whether Keras spreads each of `shapes` over the largest by repeating it as a whole, as hls4ml does."""
+    largest = max(shapes, key=math.prod)
+    for shape in shapes:
+        inner = list(shape)
+        while inner and inner[0] == 1:
+            inner.pop(0)
+        if inner != list(largest[len(largest) - len(inner) :]):
+            return False
+    return True
 
 
 INFERENCE_NO_OPS = (

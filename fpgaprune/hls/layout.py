@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
 from fpgaprune.errors import HlsError
-from fpgaprune.hls.backends import Backend, backend_of
+from fpgaprune.hls.backends import BACKENDS, Backend, backend_of
 from fpgaprune.hls.layers import check_kinds
 from fpgaprune.hls.options import LayerOptions
 from fpgaprune.hls.prepare import DEPTHWISE, FOLDABLE, PRODUCTS
 from fpgaprune.hls.recurrent import RECURRENT
-from fpgaprune.hls.reuse import product_size, reuse_problem
+from fpgaprune.hls.reuse import Reuse, product_size, settle_reuse
 from fpgaprune.target import Target
 
 
@@ -24,37 +25,79 @@ class Layout:
     reuse_factor: int
 
 
-def settle_layouts(folded: Any, target: Target, options: Mapping[str, LayerOptions]) -> dict[str, Layout]:
-    """Layer name to its layout, for every layer of `folded` that multiplies.
+@dataclass(frozen=True)
+class Layouts:
+    """How all layers multiply.
+
+    Attributes:
+        layers: name to layout, for every layer that multiplies.
+        problems: what cannot be made, each a whole line that says what to do.
+        notes: where a reuse factor is another than was asked for, each a whole line.
+    """
+
+    layers: dict[str, Layout]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def settle_layouts(
+    folded: Any, target: Target, options: Mapping[str, LayerOptions]
+) -> tuple[dict[str, Layout], tuple[str, ...]]:
+    """Layer name to its layout, for every layer of `folded` that multiplies; and a note for each reuse factor moved.
 
     A depthwise layer has no template for `resource_unrolled` and `distributed_arithmetic`, a recurrent one none for
     `distributed_arithmetic`: where the whole network is to have one of these, it has `latency` with reuse factor 1.
 
     Raises:
-        HlsError: the backend cannot make what is asked for; reuse factors that are not possible are named together
-            with the nearest that are.
+        HlsError: the backend cannot make what is asked for, or a layer cannot have the reuse factor that was asked for
+            by its name; the nearest are named.
         UnsupportedLayerError: the backend has no template for a layer.
     """
     backend = backend_of(target)
     check_kinds(folded, backend, target.io_type, target.strategy)
+    found = find_layouts(folded.layers, target, options)
+    if found.problems:
+        raise HlsError("; ".join(found.problems))
+    return found.layers, found.notes
+
+
+def find_layouts(layers: Iterable[Any], target: Target, options: Mapping[str, LayerOptions]) -> Layouts:
+    """As `settle_layouts`, with all problems, for a backend that is known; `layers` need not be a whole network."""
+    backend = BACKENDS[target.backend]
     layouts: dict[str, Layout] = {}
-    problems = []
-    for layer in folded.layers:
+    problems, moved = [], []
+    for layer in layers:
         if not isinstance(layer, PRODUCTS):
             continue
         own = options.get(layer.name, LayerOptions())
-        layout = _layout(layer, backend, target, own)
-        size, *also = _sizes(layer)
-        problem = reuse_problem(*size, layout.strategy, layout.reuse_factor, *also)
-        if problem:
-            problems.append(f"{layer.name!r} ({problem})")
-        layouts[layer.name] = layout
-    if problems:
-        raise HlsError(
-            f"reuse factor {target.reuse_factor} is not possible with strategy {target.strategy!r}; nearest that are: "
-            f"{', '.join(problems)}; change it for the whole network, or give these layers one of their own"
-        )
-    return layouts
+        try:
+            layout = _layout(layer, backend, target, own)
+        except HlsError as error:
+            problems.append(str(error))
+            continue
+        reuse = settle_reuse(_sizes(layer), layout.strategy, layout.reuse_factor)
+        if reuse.factor is None:
+            problems.append(
+                f"layer {layer.name!r} ({reuse.size}) can have no reuse factor with strategy {layout.strategy!r}: "
+                "choose 'latency' for it"
+            )
+        elif reuse.factor != reuse.wanted and own.exact_reuse:
+            problems.append(
+                f"layer {layer.name!r} ({reuse.size}) cannot have reuse factor {reuse.wanted} with strategy "
+                f"{layout.strategy!r}: choose {' or '.join(map(str, reuse.near))} for it, or name none"
+            )
+        else:
+            if reuse.factor != reuse.wanted:
+                moved.append((layer.name, layout.strategy, reuse))
+            layouts[layer.name] = Layout(layout.strategy, reuse.factor)
+    return Layouts(layouts, tuple(problems), tuple(starmap(_note, moved)))
+
+
+def _note(layer: str, strategy: str, reuse: Reuse) -> str:
+    return (
+        f"layer {layer!r} ({reuse.size}) has reuse factor {reuse.factor}, the nearest to {reuse.wanted} that strategy "
+        f"{strategy!r} can build"
+    )
 
 
 def _sizes(layer: Any) -> list[tuple[int, int]]:

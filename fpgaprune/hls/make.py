@@ -18,6 +18,7 @@ from fpgaprune.emulate.backends import BACKENDS as EMULATED
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.advice import Advice, advise
+from fpgaprune.hls.boards import require_board
 from fpgaprune.hls.convert import convert, extract
 from fpgaprune.hls.layout import settle_layouts
 from fpgaprune.hls.options import LayerOptions, read_options
@@ -51,6 +52,7 @@ class Made:
     advice: Advice
     free_locks: MaskSet
     search: Found | None
+    notes: tuple[str, ...]
 
 
 def make(
@@ -65,9 +67,10 @@ def make(
     backend_options: Mapping[str, Any],
 ) -> Made:
     """As `to_hls`, without writing; `folder` is where the project would stand."""
+    require_board(target, backend_options)
     folded = fold(model)
     options = read_options([layer.name for layer in folded.layers], settings)
-    layouts = settle_layouts(folded, target, options)
+    layouts, notes = settle_layouts(folded, target, options)
     observed = {} if data is None else observe(folded, data)
     # A state must fit at every step, not only where the layer hands it on.
     observed |= observe_states(folded, observed) if observed else {}
@@ -90,7 +93,7 @@ def make(
                 f"{design[layer].reuse_factor}; wanted {at.strategy!r} and {at.reuse_factor}: choose others for it"
             )
     _require_sound(design)
-    return Made(graph, folded, design, advise(design, target), _free_locks(model, raws, sources), found)
+    return Made(graph, folded, design, advise(design, target), _free_locks(model, raws, sources), found, notes)
 
 
 def _search(

@@ -13,7 +13,7 @@ from typing import Any
 
 from fpgaprune.errors import HlsError, ToolError, UnsupportedLayerError
 from fpgaprune.hls.onnx_layout import keep_channels_last
-from fpgaprune.onnx_graph import Graph, attributes, read_onnx, set_attribute
+from fpgaprune.onnx_graph import IR_VERSION, Graph, attributes, read_onnx, set_attribute
 
 # What hls4ml 1.3.0 reads from ONNX with the meaning that it has there, after the rules below.
 OPERATIONS = frozenset(
@@ -24,8 +24,6 @@ OPERATIONS = frozenset(
     }
 )
 _WINDOWS = frozenset({"Conv", "MaxPool", "AveragePool"})
-# The newest that onnxruntime reads, through which qonnx computes constants.
-_IR_VERSION = 10
 
 
 def read_clean(path: Path) -> Any:
@@ -47,6 +45,7 @@ def read_clean(path: Path) -> Any:
         ) from error
     model = _one_sample(_read(path), path)
     _require_operations(model.graph, path)
+    _say_global_averages(model.graph)
     _say_paddings(model.graph)
     _say_defaults(model.graph)
     _turn_single_channels(model.graph)
@@ -107,6 +106,20 @@ def _require_operations(graph: Any, path: Path) -> None:
                 )
 
 
+def _say_global_averages(graph: Any) -> None:
+    """An average over the whole map is a global one, as on the direct route."""
+    view = Graph(graph)
+    for node in graph.node:
+        before, after = view.shape(node.input[0]), view.shape(node.output[0])
+        if node.op_type != "AveragePool" or before is None or after is None or set(after[2:]) != {1}:
+            continue
+        found = attributes(node)
+        whole = all(size <= pool for size, pool in zip(before[2:], found["kernel_shape"], strict=True))
+        if whole and not found.get("count_include_pad", 0):
+            del node.attribute[:]
+            node.op_type = "GlobalAveragePool"
+
+
 def _say_paddings(graph: Any) -> None:
     """Every window says its padding in numbers."""
     view = Graph(graph)
@@ -162,7 +175,7 @@ def _readable_nodes() -> Iterator[None]:
     import onnx
 
     newest = onnx.IR_VERSION
-    onnx.IR_VERSION = min(newest, _IR_VERSION)
+    onnx.IR_VERSION = min(newest, IR_VERSION)
     try:
         yield
     finally:

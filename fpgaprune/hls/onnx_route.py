@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.convert import extract_layers, needed_options, quiet
+from fpgaprune.hls.convert import extract_layers, in_words, needed_options, quiet
 from fpgaprune.hls.onnx_clean import read_clean
 from fpgaprune.hls.onnx_pooling import sizes_channels_last
 from fpgaprune.hls.pairing import pair_layers, without_idle
@@ -112,8 +112,7 @@ def _converted(clean: Any, file: Path, like: Design, places: Mapping[str, _Place
             )
         except Exception as error:
             # hls4ml raises bare Exception, and asserts, for whatever it cannot convert.
-            what = str(error) or f"{type(error).__name__}, with no message"
-            raise HlsError(f"hls4ml cannot convert {file.name} for {like.backend}: {what}") from error
+            raise HlsError(f"hls4ml cannot convert {file.name} for {like.backend}: {in_words(error)}") from error
 
 
 def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from fpgaprune.design import STRATEGIES
-from fpgaprune.errors import HlsError
+from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
 from fpgaprune.fixed import FixedType
 
 TYPE_ROLES = (
@@ -27,6 +28,7 @@ class LayerOptions:
         reuse_factor: times one multiplier is used per output position.
         weight_bits, activation_bits: widths.
         types: by role.
+        exact_reuse: whether the user asked for just this reuse factor, by the layer's own name and not by a glob.
     """
 
     strategy: str | None = None
@@ -34,6 +36,7 @@ class LayerOptions:
     weight_bits: int | None = None
     activation_bits: int | None = None
     types: Mapping[str, FixedType] | None = None
+    exact_reuse: bool = False
 
     def with_bits(self, role: str, bits: int) -> LayerOptions:
         """The same with a width for `weight` or `activation`."""
@@ -61,8 +64,15 @@ class LayerOptions:
             value = plain.get(key)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
                 raise HlsError(f"layer {layer!r} has {key} {value!r}; wanted a whole number, {least} or more")
-        types = {role: t if isinstance(t, FixedType) else FixedType.parse(str(t)) for role, t in roles.items()}
+        types = {role: _type(layer, role, given) for role, given in roles.items()}
         return cls(**plain, types=types)
+
+
+def _type(layer: str, role: str, given: Any) -> FixedType:
+    try:
+        return given if isinstance(given, FixedType) else FixedType.parse(str(given))
+    except DesignError as error:
+        raise DesignError(f"layer {layer!r}, {role}: {error}") from error
 
 
 def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> dict[str, LayerOptions]:
@@ -75,11 +85,35 @@ def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, Any]])
     Raises:
         HlsError: a key matches no layer, or an option is unknown.
     """
+    read, problems = gather_options(names, options)
+    for problem in problems:
+        raise problem
+    return read
+
+
+def gather_options(
+    names: Sequence[str], options: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, LayerOptions], list[FpgaPruneError]]:
+    """As `read_options`, with all that is wrong instead of the first."""
     merged: dict[str, dict[str, Any]] = {}
+    exact: dict[str, bool] = {}
+    problems: list[FpgaPruneError] = []
     for pattern, entry in options.items():
         found = [name for name in names if fnmatchcase(name, pattern)]
         if not found:
-            raise HlsError(f"options for layer {pattern!r} fit no layer; the network has {', '.join(names)}")
+            near = difflib.get_close_matches(pattern, names, n=1)
+            meant = f"did you mean {near[0]!r}? The" if near else "the"
+            problems.append(
+                HlsError(f"options for layer {pattern!r} fit no layer; {meant} network has {', '.join(names)}")
+            )
         for name in found:
             merged.setdefault(name, {}).update(entry)
-    return {name: LayerOptions.of(name, entry) for name, entry in merged.items()}
+            if "reuse_factor" in entry:
+                exact[name] = pattern == name
+    read = {}
+    for name, entry in merged.items():
+        try:
+            read[name] = replace(LayerOptions.of(name, entry), exact_reuse=exact.get(name, False))
+        except FpgaPruneError as error:
+            problems.append(error)
+    return read, problems

@@ -99,10 +99,13 @@ def _padded_sources(folded: Any) -> set[str]:
     found = set()
     for layer in folded.layers:
         if isinstance(layer, _LARGEST[:2]) and layer.padding == "same":
-            source = layer.input._keras_history.operation
-            while isinstance(source, _MOVES):
-                source = source.input._keras_history.operation
-            found.add(source.name)
+            waiting = [layer.input]
+            while waiting:
+                source = waiting.pop()._keras_history.operation
+                if isinstance(source, (*_MOVES, keras.layers.Concatenate)):
+                    waiting += source.input if isinstance(source.input, list) else [source.input]
+                else:
+                    found.add(source.name)
     return found
 
 
@@ -169,8 +172,23 @@ class _Chooser:
             return {"result": incoming, "accum": begin}
         if isinstance(layer, _MOVES):
             return {"result": incoming, "accum": incoming}
-        result = self._sum(layer.name)
+        if isinstance(layer, keras.layers.Concatenate):
+            result = self._joined(layer, own)
+            return {"result": result, "accum": result}
+        result = self._sum(layer.name, True if layer.name in self.signed else None)
         return {"result": result, "accum": result}
+
+    def _joined(self, layer: Any, own: LayerOptions) -> FixedType:
+        """The narrowest type that holds every value of all that `layer` reads, unless a width or a type is given."""
+        if self.uniform or own.activation_bits is not None:
+            return self._activation(layer.name, own)
+        kinds = [self.types[source._keras_history.operation.name]["result"] for source in layer.input]
+        if len(set(kinds)) == 1:
+            return kinds[0]
+        signed = any(kind.signed for kind in kinds)
+        integer = max(kind.integer + int(signed and not kind.signed) for kind in kinds)
+        width = integer + max(kind.fraction for kind in kinds)
+        return FixedType(width, integer, signed) if width <= MAX_WIDTH else self._sum(layer.name)
 
     def _within(self, result: FixedType, incoming: FixedType) -> FixedType:
         """`result` without integer bits that nothing of type `incoming` can fill."""

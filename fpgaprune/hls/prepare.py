@@ -24,6 +24,10 @@ from fpgaprune.hls.split import split_separable
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
 FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense, *DEPTHWISE)
+_GLOBAL = {
+    keras.layers.AveragePooling1D: keras.layers.GlobalAveragePooling1D,
+    keras.layers.AveragePooling2D: keras.layers.GlobalAveragePooling2D,
+}
 # Layers that multiply by weights of several axes.
 PRODUCTS = (*FOLDABLE, *RECURRENT)
 
@@ -33,8 +37,9 @@ def fold(model: Any) -> Any:
 
     Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it (float64, then cast);
     Dropout is gone; `ReLU()` is `Activation("relu")`; the activation of a convolution or Dense layer is a layer of
-    its own, `NAME_relu`, so that both get a type. A separable convolution is two layers. Layer names stay, but for
-    those that hls4ml keeps for itself, which end in `_layer`.
+    its own, `NAME_relu`, so that both get a type. A separable convolution is two layers. An average pooling over the
+    whole map is a global one: hls4ml builds the first with all its inputs at once. Layer names stay, but for those that
+    hls4ml keeps for itself, which end in `_layer`.
 
     Raises:
         HlsError: a weight is NaN or infinite.
@@ -55,6 +60,12 @@ def fold(model: Any) -> Any:
         for name, layer in originals.items()
         if isinstance(layer, FOLDABLE) and layer.activation is not keras.activations.linear
     }
+    # Where something else than Flatten reads it, the map of one position is made again.
+    mapped = {
+        allowed_name(layer.name): layer.output.shape[1:]
+        for layer in functional.layers
+        if averages_all(layer) and not _only_flattened(functional, layer)
+    }
 
     def clone(layer: Any) -> Any:
         config = layer.get_config() | {"name": allowed_name(layer.name)}
@@ -67,12 +78,16 @@ def fold(model: Any) -> Any:
         if getattr(layer, "activation", None) is keras.activations.softmax and len(layer.output.shape) > 2:
             # As an activation of several axes it would be taken over all of them.
             return keras.layers.Softmax(name=config["name"])
+        if averages_all(layer):
+            return _GLOBAL[type(layer)](name=config["name"])
         return type(layer).from_config(config)
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         if layer.name in folded_names or isinstance(layer, INFERENCE_NO_OPS):
             return args[0]
         output = layer(*args, **kwargs)
+        if layer.name in mapped:
+            return keras.layers.Reshape(mapped[layer.name], name=f"{layer.name}_map")(output)
         if layer.name not in activations:
             return output
         activation = activations[layer.name]
@@ -89,6 +104,25 @@ def fold(model: Any) -> Any:
         elif original.weights and name not in folded_names and not isinstance(original, INFERENCE_NO_OPS):
             copy.get_layer(allowed_name(name)).set_weights(original.get_weights())
     return copy
+
+
+def averages_all(layer: Any) -> bool:
+    """`layer` is an average pooling whose one window holds every position of what it reads."""
+    if type(layer) not in _GLOBAL or layer.data_format != "channels_last":
+        return False
+    sizes, positions = layer.input.shape[1:-1], layer.output.shape[1:-1]
+    # Zeros of the padding are not counted in an average.
+    return all(size is not None and size <= pool for size, pool in zip(sizes, layer.pool_size, strict=True)) and all(
+        position == 1 for position in positions
+    )
+
+
+def _only_flattened(functional: Any, layer: Any) -> bool:
+    if any(tensor is layer.output for tensor in functional.outputs):
+        return False
+    nodes = (node for level in functional._nodes_by_depth.values() for node in level)
+    readers = [node.operation for node in nodes if any(tensor is layer.output for tensor in node.input_tensors)]
+    return all(isinstance(reader, keras.layers.Flatten) for reader in readers)
 
 
 def quantise_weights(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) -> dict[str, dict[str, NDArray[Any]]]:

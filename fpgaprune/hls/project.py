@@ -13,13 +13,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
-from fpgaprune.errors import DesignError, HlsError
+from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.advice import Advice, warn_of_idle_zeros
 from fpgaprune.hls.build import Build, run_build
+from fpgaprune.hls.convert import in_words
 from fpgaprune.hls.make import Made, make
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.ranges import Samples
+from fpgaprune.hls.reuse import warn_of_moved_reuse
 from fpgaprune.hls.search import AutoPrecision, Found
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.write import DESIGN, write_project
@@ -41,6 +43,8 @@ class HlsProject:
         free_locks: for each kernel with such elements a mask that is False where a weight that is not zero in Keras has
             become zero in hardware: locking these costs nothing more. None for a project that was opened.
         search: what the search of precision `auto` found; None where there was none.
+        notes: sentences that say where the project is another than was asked for, as where a layer has the nearest
+            reuse factor that it can have; none for a project that was opened.
     """
 
     path: Path
@@ -48,6 +52,7 @@ class HlsProject:
     advice: Advice | None = None
     free_locks: MaskSet | None = None
     search: Found | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> HlsProject:
@@ -110,7 +115,9 @@ def make_design(
     Args, errors: as for `to_hls`.
     """
     with tempfile.TemporaryDirectory() as folder:
-        return _make(model, target, data, precision, Path(folder), name, labels, layers, None).design
+        made = _make(model, target, data, precision, Path(folder), name, labels, layers, None)
+    warn_of_moved_reuse(made.notes)
+    return made.design
 
 
 def to_hls(
@@ -144,11 +151,13 @@ def to_hls(
 
     Warns:
         StrategyWarning: in the chosen strategy the zeros of some layers save nothing; with figures.
+        ReuseWarning: a layer cannot have the target's reuse factor and has the nearest possible; in `notes` too.
 
     Raises:
         UnsupportedLayerError: hls4ml, or this backend, cannot convert a layer; the message names an alternative.
-        HlsError: hls4ml cannot make a correct project, a reuse factor is not possible (the nearest are named), a given
-            type overflows, no widths keep the loss, or `output_dir` holds something else.
+        HlsError: hls4ml cannot make a correct project, a reuse factor that was asked for by a layer's name is not
+            possible (the nearest are named), the board has another part, a given type overflows, no widths keep the
+            loss, or `output_dir` holds something else.
     """
     folder = Path(output_dir)
     if folder.exists() and (
@@ -160,14 +169,21 @@ def to_hls(
     try:
         inner = draft / folder.name
         made = _make(model, target, data, precision, inner, name, labels, layers, backend_options)
-        write_project(inner, made.graph, made.folded, made.design)
+        try:
+            write_project(inner, made.graph, made.folded, made.design)
+        except FpgaPruneError:
+            raise
+        except Exception as error:
+            # hls4ml's writers raise whatever comes, as KeyError for a template that a board does not have.
+            raise HlsError(f"hls4ml cannot write the project of {made.design.name!r}: {in_words(error)}") from error
         if folder.exists():
             folder.rename(draft / "replaced")
         inner.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+    warn_of_moved_reuse(made.notes)
     warn_of_idle_zeros(made.advice)
-    return HlsProject(folder, made.design, made.advice, made.free_locks, made.search)
+    return HlsProject(folder, made.design, made.advice, made.free_locks, made.search, made.notes)
 
 
 def _make(

@@ -1,13 +1,27 @@
 """Reuse factors: which ones hls4ml's templates compute correctly, layer by layer, and the nearest to one that is not.
 
-hls4ml replaces a factor that it does not allow by another and goes on; here it is refused, so that a design never has
-another layout than was asked for.
+hls4ml replaces a factor that it does not allow by another and goes on without a word. Here the nearest is taken and
+said: the layers of one network seldom allow the same ones, and other ones when channels are removed. A factor that was
+asked for by the layer's own name is refused instead.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class ReuseWarning(UserWarning):
+    """A layer has another reuse factor than the target's."""
+
+
+def warn_of_moved_reuse(notes: tuple[str, ...]) -> None:
+    """A `ReuseWarning` was given where there are `notes`."""
+    if notes:
+        warnings.warn("; ".join(notes), ReuseWarning, stacklevel=3)
 
 
 def valid_reuse_factors(n_in: int, n_out: int, strategy: str) -> tuple[int, ...]:
@@ -34,23 +48,36 @@ def valid_reuse_factors(n_in: int, n_out: int, strategy: str) -> tuple[int, ...]
     return tuple(valid)
 
 
-def reuse_problem(n_in: int, n_out: int, strategy: str, wanted: int, also: tuple[int, int] | None = None) -> str | None:
-    """Why a layer of this size cannot have reuse factor `wanted`, with the nearest that it can have; None if it can.
+@dataclass(frozen=True)
+class Reuse:
+    """Which reuse factor a layer has.
 
-    `also` is the size of a second product of the layer, which has the same factor.
+    Attributes:
+        wanted: that was asked for.
+        factor: that it has: `wanted`, or the nearest possible, of two equally near the smaller; None where it can have
+            none.
+        near: the possible ones next below and next above `wanted`.
+        size: of the layer, in words.
     """
-    valid = valid_reuse_factors(n_in, n_out, strategy)
-    size = f"{n_in} inputs, {n_out} outputs"
-    if also is not None:
-        both = set(valid_reuse_factors(*also, strategy))
-        valid = tuple(factor for factor in valid if factor in both)
-        size += f", and {also[0]} inputs of the same outputs"
-    if strategy == "latency" or wanted in valid:
-        return None
+
+    wanted: int
+    factor: int | None
+    near: tuple[int, ...]
+    size: str
+
+
+def settle_reuse(sizes: Sequence[tuple[int, int]], strategy: str, wanted: int) -> Reuse:
+    """The reuse factor of a layer whose products have `sizes`, inputs and outputs of each; all have the same."""
+    size = f"{sizes[0][0]} inputs, {sizes[0][1]} outputs"
+    size += "".join(f", and {n_in} inputs of the same outputs" for n_in, _ in sizes[1:])
+    if strategy == "latency":
+        return Reuse(wanted, wanted, (wanted,), size)
+    shared = set.intersection(*(set(valid_reuse_factors(*one, strategy)) for one in sizes))
+    valid = tuple(sorted(shared))
     if not valid:
-        return f"{size}: none for strategy {strategy!r}, choose 'latency' for it"
-    near = nearest(valid, wanted)
-    return f"{size}: {' or '.join(map(str, near))}"
+        return Reuse(wanted, None, (), size)
+    factor = min(valid, key=lambda one: (abs(one - wanted), one))
+    return Reuse(wanted, factor, nearest(valid, wanted), size)
 
 
 def nearest(valid: tuple[int, ...], wanted: int) -> tuple[int, ...]:

@@ -72,6 +72,12 @@ SAME = {
         kl.AveragePooling2D(2, name="pool"), kl.ReLU(name="relu"), kl.Flatten(name="flat"), kl.Dense(3)
     ),
     "average 1-D": lambda: series(kl.AveragePooling1D(2, name="pool")),
+    "average over the whole map": lambda: image(
+        kl.Conv2D(2, 3, strides=2, padding="same", name="conv"),
+        kl.AveragePooling2D(9, padding="same", strides=9, name="pool"),
+        kl.Flatten(name="flat"),
+        kl.Dense(3, name="head"),
+    ),
     "global average": lambda: image(kl.GlobalAveragePooling2D(name="pool"), kl.Dense(3, name="head")),
     "global average 1-D": lambda: series(kl.GlobalAveragePooling1D(name="pool"), kl.Dense(3, name="head")),
     "global average at the end": lambda: image(kl.GlobalAveragePooling2D(name="pool")),

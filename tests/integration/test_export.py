@@ -12,9 +12,10 @@ from fpgaprune.certify.links import certify
 from fpgaprune.certify.onnx_file import LAYOUT_KEY, read_onnx_weights
 from fpgaprune.errors import CertificateError, ExportError
 from fpgaprune.export.naming import is_scaled
-from fpgaprune.export.onnx_file import IR_VERSION, export_onnx, run_onnx
+from fpgaprune.export.onnx_file import export_onnx, run_onnx
 from fpgaprune.hls.prepare import fold
 from fpgaprune.masks import MaskSet
+from fpgaprune.onnx_graph import IR_VERSION
 from fpgaprune.weights import named_weights
 
 
@@ -86,6 +87,63 @@ def series():
     )
 
 
+def single():
+    """Layers of one channel, whose weights have the same numbers in several orders of axes."""
+    return keras.Sequential(
+        [
+            keras.Input((8, 8, 1)),
+            layers.Conv2D(1, 3, padding="same", name="conv"),
+            layers.BatchNormalization(name="norm"),
+            layers.ReLU(),
+            layers.DepthwiseConv2D(3, name="deep"),
+            layers.Conv2D(1, 1, name="point"),
+            layers.Flatten(),
+            layers.Dense(1, name="head"),
+            layers.Dense(1, name="last"),
+        ],
+        name="single",
+    )
+
+
+def line():
+    return keras.Sequential([keras.Input((16, 1)), layers.Conv1D(1, 5, name="conv")], name="line")
+
+
+def alike():
+    """Pairs of layers of the same shapes."""
+    return keras.Sequential(
+        [
+            keras.Input((6, 6, 4)),
+            layers.DepthwiseConv2D(3, padding="same", use_bias=False, name="deep"),
+            layers.BatchNormalization(name="norm"),
+            layers.ReLU(),
+            layers.DepthwiseConv2D(3, padding="same", use_bias=False, name="deep2"),
+            layers.BatchNormalization(name="norm2"),
+            layers.Conv2D(4, 1, name="conv"),
+            layers.Conv2D(4, 1, name="conv2"),
+            layers.PReLU(name="slope"),
+            layers.Flatten(),
+            layers.Dense(4, name="dense"),
+            layers.Dense(4, name="dense2"),
+        ],
+        name="alike",
+    )
+
+
+def shared():
+    """One layer that is used twice, and a depthwise layer of two outputs a channel."""
+    image = keras.Input((6, 6, 2), name="image")
+    conv = layers.Conv2D(2, 3, padding="same", name="conv")
+    out = layers.DepthwiseConv2D(3, depth_multiplier=2, name="deep")(layers.Add()([conv(image), conv(conv(image))]))
+    return keras.Model(image, out, name="shared")
+
+
+def recurrent():
+    image = keras.Input((5, 4), name="image")
+    out = layers.MultiHeadAttention(2, 2, name="look")(image, image)
+    return keras.Model(image, layers.GRU(3, name="gru")(layers.LSTM(3, return_sequences=True)(out)), name="recurrent")
+
+
 def shapes_of(graph):
     """Sizes by tensor name, a name where a size is not known."""
     values = (*graph.input, *graph.output, *graph.value_info)
@@ -136,6 +194,43 @@ def test_an_export_is_the_model_with_every_kernel_named(build, batch, tmp_path):
             assert {size for size in shapes[tensor] if not isinstance(size, int)} == free
     again = export_onnx(model, tmp_path / "again.onnx", {"note": "kept"}, batch=batch)
     assert path.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("build", "values"),
+    [
+        *((single, "random"), (single, "zero"), (line, "random"), (line, "equal"), (alike, "zero"), (alike, "equal")),
+        *((shared, "zero"), (recurrent, "zero")),
+    ],
+)
+def test_which_initialiser_is_which_weight_does_not_hang_on_values(build, values, tmp_path):
+    model = randomise(build())
+    weights = named_weights(model)
+    for variable in weights.values():
+        if values != "random" and len(variable.shape) > 1:
+            variable.assign(np.full(variable.shape, 0.0 if values == "zero" else 0.25))
+    path = export_onnx(model, tmp_path / "model.onnx")
+    x = np.random.default_rng(1).normal(size=(2, *model.input_shape[1:])).astype("float32")
+    wanted = model.predict(x, verbose=0)
+    assert np.abs(run_onnx(path, x) - wanted).max() <= 1e-5 * max(np.abs(wanted).max(), 1)
+    found, exported = read_onnx_weights(path), onnx.load(str(path))
+    layout = json.loads({e.key: e.value for e in exported.metadata_props}[LAYOUT_KEY])
+    names = [tensor.name for tensor in exported.graph.initializer]
+    for name, variable in weights.items():
+        if len(variable.shape) > 1:
+            assert found[name].shape == tuple(variable.shape)
+            assert names.count(name) == 1
+            if not layout[name]["scaled"]:
+                assert found[name].tobytes() == variable.numpy().tobytes()
+    masks = MaskSet({name: np.asarray(v) != 0 for name, v in weights.items() if len(v.shape) > 1})
+    assert certify(path, masks).require().ok
+    # One element more that is not zero is found in its own weight, and in no other.
+    changed = next(name for name, v in weights.items() if name.endswith("kernel") and len(v.shape) > 1)
+    kernel = weights[changed].numpy()
+    kernel.flat[-1] = 3
+    weights[changed].assign(kernel)
+    again = read_onnx_weights(export_onnx(model, tmp_path / "again.onnx"))
+    assert [n for n in found if found[n].tobytes() != again[n].tobytes() and len(weights[n].shape) > 1] == [changed]
 
 
 @pytest.mark.parametrize("build", [branched, series])
@@ -212,7 +307,7 @@ def of(layer):
         (
             lambda: of(layers.Conv2D(4, 3, groups=2, name="grouped")),
             {},
-            "layer 'grouped' (Conv2D) of model 'model' needs an operation 'StatefulPartitionedCall', which ONNX "
+            "layer 'grouped' (Conv2D) of model 'model' needs an operation 'PartitionedCall', which ONNX "
             "does not have in opset 17: split it with fp.split_groups",
         ),
         (
@@ -257,6 +352,7 @@ def test_a_scaled_kernel_is_told_from_another():
     changed = kernel * scale
     changed[0, 0, 0, 0] *= np.float32(1.0001)
     assert not is_scaled(kernel, changed)
+    assert is_scaled(0 * kernel, 0 * kernel)
     freed = kernel * scale
     freed[0, 0, 1, 2] = 1e-30
     assert not is_scaled(kernel, freed)

@@ -181,7 +181,7 @@ def test_no_input_overflows_or_rounds_an_accumulator(seed):
         (lambda: layers.SeparableConv2D(4, 3, depth_multiplier=2, name="odd"), "its depth multiplier is 2"),
         (
             lambda: layers.LayerNormalization(name="odd"),
-            "is a LayerNormalization, which hls4ml cannot convert; use Batch",
+            "is a LayerNormalization, which hls4ml can convert but fpgaprune cannot yet: .*; use BatchNormalization",
         ),
         (lambda: layers.Conv2D(4, 3, dilation_rate=2, name="odd"), "is dilated by"),
         (lambda: layers.Conv2D(4, 3, groups=2, name="odd"), "it has 2 groups"),
@@ -223,12 +223,15 @@ def test_names_that_hls4ml_would_change_are_changed_here(tmp_path):
 def test_a_reuse_factor_that_is_not_possible_is_answered_with_the_nearest(trained, tmp_path):
     model, x, _, _ = trained
     target = fp.Target.of("xc7z020clg400-1", io_type="io_parallel", strategy="resource", reuse_factor=5)
-    with pytest.raises(HlsError) as caught:
-        fp.to_hls(model, target, x, tmp_path / "hls")
-    message = str(caught.value)
-    assert "reuse factor 5 is not possible with strategy 'resource'" in message
-    assert "'first' (6 inputs, 12 outputs: 3 or 6)" in message
-    assert "'second' (12 inputs, 8 outputs: 4 or 6)" in message
+    with pytest.warns(fp.StrategyWarning), pytest.warns(fp.ReuseWarning, match="'second' .12 inputs, 8 outputs. has"):
+        project = fp.to_hls(model, target, x, tmp_path / "hls")
+    assert project.notes[:2] == (
+        "layer 'first' (6 inputs, 12 outputs) has reuse factor 6, the nearest to 5 that strategy 'resource' can build",
+        "layer 'second' (12 inputs, 8 outputs) has reuse factor 4, the nearest to 5 that strategy 'resource' can build",
+    )
+    assert [project.design[n].reuse_factor for n in ("first", "second")] == [6, 4]
+    with pytest.raises(HlsError, match=r"layer 'first' .* cannot have reuse factor 5 .*: choose 3 or 6 for it"):
+        fp.to_hls(model, target, x, tmp_path / "other", layers={"first": {"reuse_factor": 5}})
     own = {name: {"reuse_factor": 4} for name in ("second", "head")} | {"first": {"reuse_factor": 3}}
     with pytest.warns(
         fp.StrategyWarning, match=r"strategy .resource. with reuse factor 3, 4 saves 0 of \d+ multipliers by the"

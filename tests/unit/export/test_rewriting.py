@@ -6,9 +6,8 @@ import onnxruntime
 import pytest
 
 from fpgaprune.export.canonical import settle_names
-from fpgaprune.export.onnx_file import IR_VERSION
 from fpgaprune.export.rewriting import RULES, rewrite
-from fpgaprune.onnx_graph import Graph
+from fpgaprune.onnx_graph import IR_VERSION, Graph
 
 RNG = np.random.default_rng(0)
 HEAD = f'<ir_version: {IR_VERSION}, opset_import: ["" : 17]>\n'

@@ -21,7 +21,7 @@ def simulated(change=lambda outputs: None, samples=5):
     def simulate(x, timeout_s):
         output = emulate(NETWORK, x).copy()
         change(output)
-        return SimpleNamespace(output=output, latency_cycles=91, interval_cycles=36)
+        return SimpleNamespace(outputs=(output,), latency_cycles=91, interval_cycles=36)
 
     steps = []
     project = SimpleNamespace(simulate=simulate)

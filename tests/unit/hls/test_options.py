@@ -22,10 +22,20 @@ def test_a_glob_fits_several_and_a_later_key_overrides():
     }
 
 
+def test_a_reuse_factor_is_exact_where_the_layer_is_named():
+    found = read_options(NAMES, {"conv*": {"reuse_factor": 2}, "conv2": {"reuse_factor": 3}, "dense": {}})
+    assert {name: own.exact_reuse for name, own in found.items()} == {"conv1": False, "conv2": True, "dense": False}
+    assert not read_options(NAMES, {"conv2": {"reuse_factor": 3}, "*": {"reuse_factor": 2}})["conv2"].exact_reuse
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"conv9": {}}, "options for layer 'conv9' fit no layer; the network has conv1, conv2, dense"),
+        (
+            {"conv9": {}},
+            "options for layer 'conv9' fit no layer; did you mean 'conv2'? The network has conv1, conv2, dense",
+        ),
+        ({"x*": {}}, "options for layer 'x*' fit no layer; the network has conv1, conv2, dense"),
         ({"conv1": {"wieght": "fixed<5,1>"}}, "layer 'conv1' has no option 'wieght'; wanted strategy, reuse_factor"),
         ({"conv1": {"strategy": "fast"}}, "layer 'conv1' has strategy 'fast'; wanted one of latency, resource"),
         ({"conv1": {"reuse_factor": 0}}, "layer 'conv1' has reuse_factor 0; wanted a whole number, 1 or more"),
@@ -39,7 +49,7 @@ def test_what_has_no_meaning_is_refused(options, message):
 
 
 def test_a_type_that_cannot_be_read_is_refused():
-    with pytest.raises(DesignError, match="'fixd<6,1>' cannot be read"):
+    with pytest.raises(DesignError, match=r"layer 'conv1', weight: .*'fixd<6,1>' cannot be read"):
         read_options(NAMES, {"conv1": {"weight": "fixd<6,1>"}})
 
 

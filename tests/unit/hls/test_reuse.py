@@ -2,7 +2,7 @@
 
 import pytest
 
-from fpgaprune.hls.reuse import nearest, product_size, reuse_problem, valid_reuse_factors
+from fpgaprune.hls.reuse import nearest, product_size, settle_reuse, valid_reuse_factors
 
 
 def test_they_are_those_of_hls4ml():
@@ -24,18 +24,30 @@ def test_the_nearest_stand_on_either_side(wanted, found):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "wanted", "problem"),
+    ("strategy", "wanted", "factor", "near"),
     [
-        ("latency", 7, None),
-        ("resource", 3, None),
-        ("resource", 2, "9 inputs, 4 outputs: 1 or 3"),
-        ("resource_unrolled", 1, "9 inputs, 4 outputs: 3"),
-        ("distributed_arithmetic", 1, None),
-        ("distributed_arithmetic", 3, "9 inputs, 4 outputs: 1"),
+        ("latency", 7, 7, (7,)),
+        ("resource", 3, 3, (1, 3)),
+        ("resource", 2, 1, (1, 3)),
+        ("resource", 7, 9, (3, 9)),
+        ("resource", 99, 36, (36,)),
+        ("resource_unrolled", 1, 3, (3,)),
+        ("distributed_arithmetic", 1, 1, (1,)),
+        ("distributed_arithmetic", 3, 1, (1,)),
     ],
 )
-def test_a_problem_names_the_nearest(strategy, wanted, problem):
-    assert reuse_problem(9, 4, strategy, wanted) == problem
+def test_the_nearest_is_taken_and_of_two_the_smaller(strategy, wanted, factor, near):
+    reuse = settle_reuse([(9, 4)], strategy, wanted)
+    assert (reuse.wanted, reuse.factor, reuse.size) == (wanted, factor, "9 inputs, 4 outputs")
+    assert set(near) <= set(reuse.near)
+
+
+def test_two_products_of_a_layer_have_one_factor_or_none():
+    reuse = settle_reuse([(9, 12), (4, 12)], "resource", 3)
+    assert reuse.size == "9 inputs, 12 outputs, and 4 inputs of the same outputs"
+    assert reuse.factor in valid_reuse_factors(9, 12, "resource")
+    assert reuse.factor in valid_reuse_factors(4, 12, "resource")
+    assert settle_reuse([(1, 1)], "resource_unrolled", 1).factor is None
 
 
 def test_sizes_are_counted_as_hls4ml_counts_them():

@@ -1,0 +1,124 @@
+"""`Tags`: numbers that stand for the elements of weights while an exporter moves them about.
+
+Two weights may hold equal bits: all zeros, one number, one bias for every channel. So a file is made with tags in their
+places. A tag is a number that stands for one element of one weight; at the end it is exchanged for the element. Which
+initialiser is which weight, and in which order of axes, is then known and not guessed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import ExportError
+
+# The float32 numbers from 2**64 to 2**127, by their bits; no constant of a layer is one of them.
+_FIRST = 0x5F800000
+_PAST = 0x7F000000
+_FLOATS = (np.dtype("float32"), np.dtype("float64"))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the array `name` went: its axes in the order `permutation`, then in the shape of the initialiser."""
+
+    name: str
+    permutation: tuple[int, ...]
+
+
+@dataclass
+class Tags:
+    """Tags of some arrays, by name.
+
+    Attributes:
+        arrays: the arrays that have tags, in the order in which they got them.
+    """
+
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    _starts: dict[str, int] = field(default_factory=dict)
+    _count: int = 0
+
+    def add(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        """Tags for `values`, of the same shape and dtype; none stands for anything else.
+
+        Raises:
+            ExportError: there are more elements than tags.
+        """
+        start = self._count
+        if start + values.size > _PAST - _FIRST:
+            raise ExportError(f"the model has more than {_PAST - _FIRST} weights; an ONNX file of it cannot be written")
+        self.arrays[name], self._starts[name] = values, start
+        self._count += values.size
+        bits = np.arange(_FIRST + start, _FIRST + self._count, dtype=np.uint32)
+        return bits.view(np.float32).astype(values.dtype).reshape(values.shape)
+
+    def knows(self, tagged: NDArray[Any]) -> bool:
+        """Whether every element of `tagged` is a tag that was given."""
+        numbers = self._numbers(tagged)
+        return numbers is not None and bool(((numbers >= 0) & (numbers < self._count)).all())
+
+    def values(self, tagged: NDArray[Any]) -> NDArray[Any]:
+        """`tagged` with the element in place of each tag; what is no tag stays.
+
+        Raises:
+            ExportError: a number is none that was given, so that something was computed from tags.
+        """
+        numbers = self._numbers(tagged)
+        if numbers is None:
+            return tagged
+        is_tag = (numbers >= 0) & (numbers < self._count)
+        size = np.abs(tagged)
+        if (~is_tag & (size >= 2.0**32) & (size < 2.0**127)).any():
+            raise ExportError("tf2onnx computed with weights that it was to hand on only; use another version of it")
+        found = np.array(tagged)
+        for name in self._named(numbers[is_tag]):
+            array, start = self.arrays[name], self._starts[name]
+            own = is_tag & (numbers >= start) & (numbers < start + array.size)
+            found[own] = array.ravel()[numbers[own] - start]
+        return found
+
+    def place(self, tagged: NDArray[Any]) -> Place | None:
+        """The array whose every element stands in `tagged` once, with its axes in some order; None if there is none."""
+        numbers = self._numbers(tagged)
+        if numbers is None or not numbers.size:
+            return None
+        flat = numbers.ravel()
+        named = self._named(flat) if 0 <= flat.min() <= flat.max() < self._count else []
+        if len(named) != 1 or self.arrays[named[0]].size != flat.size:
+            return None
+        array, start = self.arrays[named[0]], self._starts[named[0]]
+        own = np.arange(start, start + array.size).reshape(array.shape)
+        # Of several orders, as where axes have one element, the one that gives the initialiser's shape comes first.
+        orders = sorted(
+            itertools.permutations(range(array.ndim)),
+            key=lambda order: tuple(array.shape[axis] for axis in order) != tagged.shape,
+        )
+        for order in orders:
+            if np.array_equal(np.transpose(own, order).ravel(), flat):
+                return Place(named[0], order)
+        return None
+
+    def _named(self, numbers: NDArray[np.int64]) -> list[str]:
+        """The arrays whose tags have these numbers."""
+        # An empty array starts where the next one does; it comes before it, and so is never found.
+        starts = np.fromiter(self._starts.values(), dtype=np.int64)
+        names = list(self._starts)
+        return [names[place] for place in np.unique(np.searchsorted(starts, numbers, side="right") - 1)]
+
+    def _numbers(self, tagged: NDArray[Any]) -> NDArray[np.int64] | None:
+        """Which tag each element is, counted from 0; another number where it is none."""
+        if tagged.dtype not in _FLOATS:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            narrow = np.ascontiguousarray(tagged, dtype=np.float32)
+        numbers = narrow.view(np.uint32).astype(np.int64) - _FIRST
+        return np.where(narrow.astype(tagged.dtype) == tagged, numbers, -1).reshape(tagged.shape)
+
+
+def can_be_tagged(values: NDArray[Any]) -> bool:
+    """Whether an array of this dtype can have tags."""
+    return values.dtype in _FLOATS

@@ -1,0 +1,119 @@
+"""What a graph computes from weights that come into it as inputs.
+
+While weights are inputs no exporter can look at them: a kernel of zeros is treated as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from fpgaprune.export.tags import Tags, can_be_tagged
+from fpgaprune.onnx_graph import IR_VERSION, bodies
+
+# No weight's path begins so.
+_COMPUTED = "computed: "
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What a graph computes from its weights alone.
+
+    Attributes:
+        tags: of the weights, by path, and of what was computed from them.
+        arrays: tensor that something else reads, to its tags.
+        sources: name of a computed array among the tags to the paths of the weights that it was computed from.
+    """
+
+    tags: Tags
+    arrays: dict[str, NDArray[Any]]
+    sources: dict[str, frozenset[str]]
+
+
+def find_constants(exported: Any, weights: Mapping[str, tuple[str, NDArray[Any]]]) -> Constants:
+    """Everything that `exported` computes from weights alone, with tags in the place of numbers.
+
+    A constant that holds elements of weights as they are has their tags; one that was computed, as the scale of a
+    BatchNorm, was computed from the true values, exactly as the graph says, and has tags of its own.
+
+    Args:
+        exported: an ONNX model in which weights are inputs.
+        weights: name of the input to the weight's path and its values.
+    """
+    graph = exported.graph
+    tags = Tags()
+    tagged = {
+        name: tags.add(path, values) if can_be_tagged(values) else values for name, (path, values) in weights.items()
+    }
+    fixed = {tensor.name for tensor in graph.initializer}
+    derived = {name: frozenset({path}) for name, (path, _) in weights.items()}
+    computing, fixing = [], []
+    for node in graph.node:
+        names = {name for name in node.input if name}
+        if any(bodies(node)) or not names <= fixed | derived.keys() or node.op_type.startswith("Random"):
+            continue
+        if names & derived.keys():
+            computing.append(node)
+            derived |= dict.fromkeys(node.output, frozenset().union(*(derived.get(name, ()) for name in names)))
+        else:
+            fixing.append(node)
+            fixed |= set(node.output)
+    inner = {id(node) for node in computing}
+    others = [node for node in graph.node if id(node) not in inner]
+    read = _read_by(others) | {value.name for value in graph.output}
+    wanted = [name for name in (*weights, *(name for node in computing for name in node.output)) if name in read]
+    true = _computed(exported, [*fixing, *computing], {name: values for name, (_, values) in weights.items()}, wanted)
+    moved = _computed(exported, [*fixing, *computing], tagged, wanted)
+    arrays, sources = {}, {}
+    for name in wanted:
+        arrays[name] = true[name]
+        if not can_be_tagged(true[name]):
+            continue
+        # A small number added to a tag is lost in it, so that it must give the true values too.
+        if tags.knows(moved[name]) and tags.values(moved[name]).tobytes() == true[name].tobytes():
+            arrays[name] = moved[name]
+        else:
+            arrays[name] = tags.add(f"{_COMPUTED}{name}", true[name])
+            sources[f"{_COMPUTED}{name}"] = derived[name]
+    return Constants(tags, arrays, sources)
+
+
+def _computed(
+    exported: Any, nodes: list[Any], given: Mapping[str, NDArray[Any]], wanted: list[str]
+) -> dict[str, NDArray[Any]]:
+    """The tensors `wanted`, as `nodes` compute them from `given`."""
+    import onnx
+    import onnxruntime
+
+    found = {name: given[name] for name in wanted if name in given}
+    outputs = [name for name in wanted if name not in given]
+    if not outputs:
+        return found
+    helper, read = onnx.helper, _read_by(nodes)
+    part = helper.make_graph(
+        nodes,
+        "weights",
+        [value for value in exported.graph.input if value.name in given and value.name in read],
+        [helper.make_empty_tensor_value_info(name) for name in outputs],
+        [tensor for tensor in exported.graph.initializer if tensor.name in read],
+    )
+    model = helper.make_model(part, opset_imports=exported.opset_import, ir_version=IR_VERSION)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    results = session.run(outputs, {value.name: given[value.name] for value in part.input})
+    return found | dict(zip(outputs, results, strict=True))
+
+
+def _read_by(nodes: Iterable[Any]) -> set[str]:
+    """What `nodes` read, and the graphs inside them."""
+    read: set[str] = set()
+    for node in nodes:
+        read |= set(node.input)
+        for body in bodies(node):
+            read |= _read_by(body.node) | {value.name for value in body.output}
+    return read

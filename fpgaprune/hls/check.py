@@ -1,0 +1,128 @@
+"""What would stop a model on its way to hls4ml, all of it at once, before anything is trained or converted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
+from fpgaprune.fixed import FixedType
+from fpgaprune.hls.backends import BACKENDS, backend_of
+from fpgaprune.hls.boards import board_problems
+from fpgaprune.hls.convert import option_problems
+from fpgaprune.hls.layers import kind_problems, layer_problems
+from fpgaprune.hls.layout import find_layouts
+from fpgaprune.hls.options import gather_options
+from fpgaprune.hls.prepare import fold
+from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
+from fpgaprune.hls.split import depthwise_name, is_separable
+from fpgaprune.target import Target
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `to_hls` would say of a model.
+
+    Attributes:
+        problems: what would stop it, each a whole line that says what to do; empty where nothing would.
+        notes: what it would do otherwise than asked, as a reuse factor that is moved to the nearest possible one.
+    """
+
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def require(self) -> Check:
+        """The check itself, where there are no problems.
+
+        Raises:
+            HlsError: there are; the message holds all of them.
+        """
+        if self.problems:
+            raise HlsError("; ".join(self.problems))
+        return self
+
+
+def check_model(
+    model: Any,
+    target: Target,
+    precision: Any = None,
+    *,
+    name: str = "network",
+    layers: Mapping[str, Mapping[str, Any]] | None = None,
+    backend_options: Mapping[str, Any] | None = None,
+) -> Check:
+    """Everything that would stop `model` at `to_hls` and follows from the model and the settings alone.
+
+    Nothing is converted, so that it takes a second or two for a network of 80 layers. What hangs on trained weights and
+    on data (accumulators, types that overflow) is not known yet.
+
+    Args:
+        model: a Keras model with inputs of known shape, trained or not.
+        target: part, clock, backend, io type, strategy, reuse.
+        precision: as for `to_hls`.
+        name: of the project.
+        layers: settings of single layers, by name or glob, as for `to_hls`.
+        backend_options: as for `to_hls`.
+    """
+    problems: list[str] = []
+    if isinstance(precision, str) and precision != "auto":
+        try:
+            FixedType.parse(precision)
+        except DesignError as error:
+            problems.append(f"precision {precision!r} is neither 'auto' nor a type: {error}")
+    if not is_project_name(name):
+        problems.append(f"project name {name!r} is no C identifier that is free; {PROJECT_NAMES}")
+    if not getattr(model, "inputs", None):
+        problems.append(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
+        return Check(tuple(problems), ())
+    functional = keras.Model(model.inputs, model.outputs, name=model.name)
+    unsupported = [*_open_shapes(functional), *layer_problems(functional)]
+    problems += unsupported
+    network: Any = functional
+    if not unsupported:
+        try:
+            network = fold(model)
+        except FpgaPruneError as error:
+            problems.append(str(error))
+    names = [layer.name for layer in network.layers]
+    if network is functional:
+        names += _added_names(functional)
+    options, wrong = gather_options(names, layers or {})
+    problems += map(str, wrong)
+    try:
+        backend_of(target)
+    except HlsError as error:
+        problems.append(str(error))
+    notes: tuple[str, ...] = ()
+    if target.backend in BACKENDS:
+        backend = BACKENDS[target.backend]
+        problems += kind_problems(network, backend, target.io_type, target.strategy)
+        problems += option_problems(target, backend_options or {})
+        problems += board_problems(target, backend_options or {})
+        if target.strategy in backend.strategies:
+            found = find_layouts(network.layers, target, options)
+            problems += found.problems
+            notes = found.notes
+    return Check(tuple(dict.fromkeys(problems)), notes)
+
+
+def _open_shapes(functional: Any) -> list[str]:
+    return [
+        f"input {tensor.name!r} of model {functional.name!r} has shape {tuple(tensor.shape)}; hardware needs a size "
+        "for every axis but the first: give keras.Input a whole shape"
+        for tensor in functional.inputs
+        if None in tensor.shape[1:]
+    ]
+
+
+def _added_names(functional: Any) -> list[str]:
+    """What `fold` would call the layers that it adds, of a model that it cannot fold."""
+    activations = [
+        f"{layer.name}_{layer.activation.__name__}"
+        for layer in functional.layers
+        if hasattr(getattr(layer, "activation", None), "__name__")
+    ]
+    return activations + [depthwise_name(layer.name) for layer in functional.layers if is_separable(layer)]

@@ -1,0 +1,159 @@
+"""Everything that would stop a model is said at once, before anything is trained."""
+
+import keras
+import pytest
+from keras import layers
+
+import fpgaprune as fp
+from fpgaprune.errors import HlsError
+from fpgaprune.hls.check import check_model
+from fpgaprune.hls.layers import HLS4ML_ONLY, SUPPORTED, layer_problems
+
+PART = "xc7z020clg400-1"
+
+
+def target(**settings):
+    return fp.Target.of(PART, **settings)
+
+
+def cnn():
+    return keras.Sequential(
+        [
+            keras.Input((6, 6, 3)),
+            layers.Conv2D(5, 3, activation="relu", name="conv"),
+            layers.Flatten(),
+            layers.Dense(7, name="dense"),
+        ],
+        name="cnn",
+    )
+
+
+def test_a_model_that_goes_through_has_no_problems():
+    for settings in ({}, {"strategy": "resource", "reuse_factor": 1}, {"backend": "Quartus", "strategy": "resource"}):
+        check = check_model(cnn(), target(**settings), layers={"conv_relu": {"activation_bits": 6}})
+        assert check.problems == check.notes == ()
+        assert check.require() is check
+
+
+def test_all_problems_are_said_together():
+    sequence = keras.Input((8, 4), name="sequence")
+    out = layers.MultiHeadAttention(2, 2, name="look")(sequence, sequence)
+    out = layers.LayerNormalization(name="norm")(out)
+    model = keras.Model(sequence, layers.Dense(3, name="out", activation="relu")(out), name="attends")
+    check = check_model(
+        model,
+        target(strategy="resource", reuse_factor=5),
+        "fixed<8",
+        name="main",
+        layers={
+            "uot": {"weight_bits": 4},
+            "out": {"weight": "fixd<3,1>"},
+            "out_relu": {"activation_bits": 1},
+        },
+        backend_options={"bord": "pynq-z2"},
+    )
+    wanted = [
+        "precision 'fixed<8' is neither 'auto' nor a type",
+        "project name 'main' is no C identifier that is free",
+        "layer 'look' is a MultiHeadAttention, which hls4ml cannot convert: it has no templates for it; use convolut",
+        "layer 'norm' is a LayerNormalization, which hls4ml can convert but fpgaprune cannot yet: it has no rule for",
+        "options for layer 'uot' fit no layer; did you mean 'out'?",
+        "layer 'out', weight: ",
+        "layer 'out_relu' has activation_bits 1; wanted a whole number, 2 or more",
+        "backend Vitis has no option 'bord'; wanted one of ",
+    ]
+    assert len(check.problems) == len(wanted)
+    for problem, begin in zip(check.problems, wanted, strict=True):
+        assert problem.startswith(begin)
+    note = "layer 'out' (4 inputs, 3 outputs) has reuse factor 4, the nearest to 5 that strategy 'resource' can build"
+    assert check.notes == (note,)
+    with pytest.raises(HlsError, match=r"precision 'fixed<8'.*; layer 'look'.*; layer 'norm'"):
+        check.require()
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "problem"),
+    [
+        ({"backend": "Vitus"}, {}, "backend 'Vitus' is unknown; wanted one of Vitis, Vivado"),
+        ({"backend": "Quartus"}, {}, "backend Quartus has no strategy 'latency'; it has resource"),
+        ({"backend": "VivadoAccelerator"}, {"board": "zcu102"}, "board 'zcu102' has part xczu9eg-ffvb1156-2-e, not"),
+        (
+            {"strategy": "resource_unrolled", "io_type": "io_parallel"},
+            {},
+            "layer 'conv' is a convolution, for which strategy 'resource_unrolled' has no template in io_parallel",
+        ),
+        (
+            {"backend": "Libero", "io_type": "io_parallel"},
+            {},
+            "layer 'conv' is a Conv2D; backend Libero has templates for Activation, Dense",
+        ),
+    ],
+)
+def test_a_target_that_does_not_go_with_the_model_is_a_problem(settings, options, problem):
+    found = check_model(cnn(), target(**settings), backend_options=options).problems
+    assert len(found) == 1
+    assert found[0].startswith(problem)
+
+
+def test_a_reuse_factor_moves_unless_it_was_asked_for_by_name():
+    wanted = target(strategy="resource", reuse_factor=5)
+    check = check_model(cnn(), wanted)
+    assert check.problems == ()
+    note = "layer 'conv' (27 inputs, 5 outputs) has reuse factor 3, the nearest to 5 that strategy 'resource' can build"
+    assert check.notes == (note,)
+    assert check_model(cnn(), wanted, layers={"c*": {"reuse_factor": 8}}).problems == ()
+    (problem,) = check_model(cnn(), wanted, layers={"conv": {"reuse_factor": 8}}).problems
+    assert problem == (
+        "layer 'conv' (27 inputs, 5 outputs) cannot have reuse factor 8 with strategy 'resource': choose 3 or 9 for "
+        "it, or name none"
+    )
+
+
+def of(*stack, shape=(6, 6, 4)):
+    return keras.Sequential([keras.Input(shape), *stack], name="of")
+
+
+def merged(one, other):
+    a, b = keras.Input(one), keras.Input(other)
+    return keras.Model([a, b], layers.Add(name="add")([a, b]))
+
+
+@pytest.mark.parametrize(
+    ("build", "problem"),
+    [
+        (
+            lambda: of(layers.Softmax(axis=1, name="soft")),
+            "layer 'soft' (Softmax) cannot be converted: it works along a",
+        ),
+        (
+            lambda: of(layers.BatchNormalization(axis=1, name="norm")),
+            "layer 'norm' (BatchNormalization) cannot be conv",
+        ),
+        (lambda: of(of(layers.Dense(3)), layers.Flatten()), "layer 'of' is a Sequential, a model inside the model, wh"),
+        (lambda: of(layers.Rescaling(2.0, name="scale")), "layer 'scale' is a Rescaling, which hls4ml cannot convert"),
+        (
+            lambda: merged((6, 6, 4), (6, 6, 1)),
+            "layer 'add' (Add) cannot be converted: it merges (6, 6, 4) and (6, 6, 1)",
+        ),
+        (lambda: of(layers.Dense(3), shape=(None, 4)), "input 'keras_tensor"),
+    ],
+)
+def test_each_true_reason_is_told(build, problem):
+    (found,) = check_model(build(), target()).problems
+    assert found.startswith(problem)
+
+
+def test_what_is_spread_as_hls4ml_spreads_it_is_no_problem():
+    for shapes in (((6, 6, 4), (1, 1, 4)), ((6, 6, 4), (6, 6, 4)), ((5,), (5,))):
+        assert layer_problems(merged(*shapes)) == []
+
+
+def test_what_only_hls4ml_can_is_what_its_converters_say():
+    pytest.importorskip("hls4ml")
+    from hls4ml.converters.keras_v2_to_hls import layer_handlers
+    from hls4ml.converters.keras_v3 import layer_handlers as v3_handlers
+
+    known = set(layer_handlers) | {name.rpartition(".")[2] for name in v3_handlers if name.startswith("keras.")}
+    assert known >= HLS4ML_ONLY
+    assert not HLS4ML_ONLY & SUPPORTED
+    assert not {"MultiHeadAttention", "Rescaling", "Conv2DTranspose"} & known
