@@ -131,6 +131,35 @@ def read_keras_ends(path: str | os.PathLike[str]) -> Ends:
     return Ends(sizes, tuple(outputs), units[0] if units and len(outputs) == 1 else None)
 
 
+@dataclass(frozen=True)
+class SavedLayer:
+    """A layer as a saved model names it: its `name`, its class `kind`, the `module` of the class, whether `nested`."""
+
+    name: str
+    kind: str
+    module: str
+    nested: bool
+
+
+def read_keras_layers(path: str | os.PathLike[str]) -> tuple[SavedLayer, ...]:
+    """The layers of the model saved at `path`, in its order.
+
+    Raises:
+        CertificateError: the file is missing, or is no `.keras` file.
+    """
+    config, _ = _contents(Path(path))
+    return tuple(
+        SavedLayer(
+            str(layer["config"].get("name")),
+            str(layer["class_name"]),
+            # A class of the user's may be registered under the module of Keras's own saving.
+            str(layer.get("module") or layer.get("registered_name") or ""),
+            "layers" in layer["config"],
+        )
+        for layer in config.get("layers", [])
+    )
+
+
 def _names(ends: Any) -> list[str]:
     """The layers that `ends` names: Keras writes one end as [name, node, tensor], several as a list or a mapping."""
     if isinstance(ends, Mapping):

@@ -74,8 +74,10 @@ def export_onnx(
     return write_bytes(path, exported.SerializeToString(deterministic=True))
 
 
-def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
     """What onnxruntime computes for `x` (N, ...), or one such array for each input, from the file at `path`.
+
+    float32 outputs (N, ...); a tuple of them where the file has several.
 
     A file for a fixed number of samples gets that many at a time.
     """
@@ -90,8 +92,8 @@ def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[An
     # The last ones are filled up with samples that are not asked for.
     padded = [np.concatenate([array, np.repeat(array[:1], -count % step, axis=0)]) for array in arrays]
     parts = [
-        session.run(None, {name: array[start : start + step] for name, array in zip(names, padded, strict=True)})[0]
+        session.run(None, {name: array[start : start + step] for name, array in zip(names, padded, strict=True)})
         for start in range(0, max(count, 1), step)
     ]
-    result: NDArray[np.float32] = np.concatenate(parts)[:count]
-    return result
+    outputs = tuple(np.concatenate(column)[:count] for column in zip(*parts, strict=True))
+    return outputs[0] if len(outputs) == 1 else outputs

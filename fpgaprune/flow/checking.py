@@ -14,7 +14,8 @@ from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.network import small_cnn_shapes
 from fpgaprune.flow.samples import arrays_of
 from fpgaprune.flow.schedule_config import check_schedule
-from fpgaprune.keras_file import read_keras_ends, read_keras_weights
+from fpgaprune.hls.classes import class_problem
+from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights
 from fpgaprune.masks import MaskSet
 from fpgaprune.select.tfmot_model import is_tf_keras
 from fpgaprune.weights import match_paths
@@ -39,6 +40,8 @@ def check_flow(config: FlowConfig) -> Dataset:
         found.of(partial(_check_finetune, config, data))
     if shapes is None and config.train.model is None and data is not None and not found.errors:
         shapes = small_cnn_shapes(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
+    for problem in _class_problems(config) if shapes is not None else ():
+        found.errors.append(ConfigError(f"train.model: {problem}"))
     for check in _mask_checks(config, shapes):
         found.of(check)
     found.require()
@@ -74,6 +77,18 @@ class _Problems:
             raise self.errors[0]
         if texts:
             raise ConfigError(all_problems("the flow", texts))
+
+
+def _class_problems(config: FlowConfig) -> list[str]:
+    """A line for each layer of the saved model that no back end takes, whatever its settings."""
+    model = config.train.model
+    if model is None:
+        return []
+    layers = read_keras_layers(model)
+    # An operation of Keras (`x * 2`) says only when the model is loaded what it is.
+    known = [layer for layer in layers if layer.module.split(".")[0] == "keras" and layer.kind[:1].isupper()]
+    problems = (class_problem(layer.name, layer.kind, layer.module, nested=layer.nested) for layer in known)
+    return [problem for problem in problems if problem is not None]
 
 
 def _check_functions(config: FlowConfig) -> None:

@@ -3,63 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import keras
 
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls.backends import Backend
+from fpgaprune.hls.classes import class_problem
 from fpgaprune.hls.recurrent import RECURRENT, recurrent_reason
 
-# hls4ml 1.3.0 converts these from Keras 3, and the types of each are settled here.
-SUPPORTED = frozenset(
-    {
-        *("InputLayer", "Dense", "Conv1D", "Conv2D", "DepthwiseConv1D", "DepthwiseConv2D", "BatchNormalization"),
-        *("SeparableConv1D", "SeparableConv2D"),  # by `split_separable`
-        *("Activation", "ReLU", "LeakyReLU", "PReLU", "ELU", "Softmax"),
-        *("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"),
-        *("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
-        *("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"),
-        *("Flatten", "Reshape", "Permute", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D"),
-        *("UpSampling1D", "UpSampling2D", "Dropout", "SpatialDropout1D", "SpatialDropout2D"),
-        *("GaussianNoise", "GaussianDropout", "ActivityRegularization"),
-        *("GRU", "LSTM"),
-    }
-)
 _MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"})
 _ACTIVATIONS = frozenset(
     {
         *("linear", "relu", "relu6", "leaky_relu", "elu", "selu"),
         *("sigmoid", "tanh", "softplus", "softsign", "softmax"),
-    }
-)
-_INSTEAD: Mapping[str, str] = {
-    "Conv3D": "Conv2D layers",
-    "Conv1DTranspose": "UpSampling1D and Conv1D",
-    "Conv2DTranspose": "UpSampling2D and Conv2D",
-    "LayerNormalization": "BatchNormalization",
-    "GroupNormalization": "BatchNormalization",
-    "UnitNormalization": "BatchNormalization",
-    "Rescaling": "data that are scaled before they reach the network",
-    "Normalization": "data that are normalised before they reach the network, or BatchNormalization",
-    "Lambda": "layers of Keras that compute the same",
-    "Dot": "Dense layers",
-    "MultiHeadAttention": "convolutions and Dense layers",
-    "GroupQueryAttention": "convolutions and Dense layers",
-    "Attention": "convolutions and Dense layers",
-    "EinsumDense": "Dense or a convolution of one point",
-    "TimeDistributed": "the layer itself, which Keras applies to the last axis, or a convolution of one point",
-    "Embedding": "data that are encoded before they reach the network",
-    "SimpleRNN": "GRU",
-    "Bidirectional": "GRU or LSTM, which read the steps in one direction",
-}
-# hls4ml 1.3.0 converts these from Keras 3; what they compute with is not settled here.
-HLS4ML_ONLY = frozenset(
-    {
-        *("Bidirectional", "SimpleRNN", "TimeDistributed", "LayerNormalization", "Embedding", "EinsumDense", "Dot"),
-        *("AveragePooling3D", "MaxPooling3D", "GlobalAveragePooling3D", "GlobalMaxPooling3D"),
-        *("AlphaDropout", "SpatialDropout3D"),
     }
 )
 _NO_TEMPLATE = "hls4ml has no templates for it"
@@ -80,8 +37,9 @@ def layer_problems(functional: Any) -> list[str]:
     problems = []
     for layer in functional.layers:
         kind = type(layer).__name__
-        if kind not in SUPPORTED:
-            problems.append(f"layer {layer.name!r} is {_article(kind)} {kind}, {_why(layer, kind)}")
+        problem = class_problem(layer.name, kind, type(layer).__module__, nested=hasattr(layer, "layers"))
+        if problem is not None:
+            problems.append(problem)
             continue
         reason = _reason(layer, kind)
         if reason:
@@ -94,24 +52,6 @@ def layer_problems(functional: Any) -> list[str]:
         for name, count in uses.items()
         if count > 1
     ]
-
-
-def _article(kind: str) -> str:
-    # As they are read: an LSTM.
-    return "an" if kind[0] in "AEIO" or kind[:2] in ("LS",) else "a"
-
-
-def _why(layer: Any, kind: str) -> str:
-    """Why a layer of a kind that is not supported cannot be converted, and what to do."""
-    near = _INSTEAD.get(kind)
-    instead = f"use {near}" if near else f"fpgaprune converts {', '.join(sorted(SUPPORTED))}"
-    if kind in HLS4ML_ONLY:
-        return f"which hls4ml can convert but fpgaprune cannot yet: it has no rule for the layer's types; {instead}"
-    if hasattr(layer, "layers"):
-        return "a model inside the model, which hls4ml cannot convert: put its layers into the model itself"
-    if not type(layer).__module__.startswith("keras."):
-        return f"a layer of your own, for which hls4ml has no templates: build it of layers of Keras; {instead}"
-    return f"which hls4ml cannot convert: it has no templates for it; {instead}"
 
 
 def check_kinds(functional: Any, backend: Backend, io_type: str, strategy: str) -> None:

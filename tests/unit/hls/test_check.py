@@ -7,7 +7,8 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
 from fpgaprune.hls.check import check_model
-from fpgaprune.hls.layers import HLS4ML_ONLY, SUPPORTED, layer_problems
+from fpgaprune.hls.classes import HLS4ML_ONLY, SUPPORTED
+from fpgaprune.hls.layers import layer_problems
 
 PART = "xc7z020clg400-1"
 

@@ -1,0 +1,75 @@
+"""Which classes of Keras layers go to hls4ml, and what to use in place of the others; known without Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# hls4ml 1.3.0 converts these from Keras 3, and the types of each are settled here.
+SUPPORTED = frozenset(
+    {
+        *("InputLayer", "Dense", "Conv1D", "Conv2D", "DepthwiseConv1D", "DepthwiseConv2D", "BatchNormalization"),
+        *("SeparableConv1D", "SeparableConv2D"),  # by `split_separable`
+        *("Activation", "ReLU", "LeakyReLU", "PReLU", "ELU", "Softmax"),
+        *("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"),
+        *("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalAveragePooling1D", "GlobalAveragePooling2D"),
+        *("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"),
+        *("Flatten", "Reshape", "Permute", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D"),
+        *("UpSampling1D", "UpSampling2D", "Dropout", "SpatialDropout1D", "SpatialDropout2D"),
+        *("GaussianNoise", "GaussianDropout", "ActivityRegularization"),
+        *("GRU", "LSTM"),
+    }
+)
+_INSTEAD: Mapping[str, str] = {
+    "Conv3D": "Conv2D layers",
+    "Conv1DTranspose": "UpSampling1D and Conv1D",
+    "Conv2DTranspose": "UpSampling2D and Conv2D",
+    "LayerNormalization": "BatchNormalization",
+    "GroupNormalization": "BatchNormalization",
+    "UnitNormalization": "BatchNormalization",
+    "Rescaling": "data that are scaled before they reach the network",
+    "Normalization": "data that are normalised before they reach the network, or BatchNormalization",
+    "Lambda": "layers of Keras that compute the same",
+    "Dot": "Dense layers",
+    "MultiHeadAttention": "convolutions and Dense layers",
+    "GroupQueryAttention": "convolutions and Dense layers",
+    "Attention": "convolutions and Dense layers",
+    "EinsumDense": "Dense or a convolution of one point",
+    "TimeDistributed": "the layer itself, which Keras applies to the last axis, or a convolution of one point",
+    "Embedding": "data that are encoded before they reach the network",
+    "SimpleRNN": "GRU",
+    "Bidirectional": "GRU or LSTM, which read the steps in one direction",
+}
+# hls4ml 1.3.0 converts these from Keras 3; what they compute with is not settled here.
+HLS4ML_ONLY = frozenset(
+    {
+        *("Bidirectional", "SimpleRNN", "TimeDistributed", "LayerNormalization", "Embedding", "EinsumDense", "Dot"),
+        *("AveragePooling3D", "MaxPooling3D", "GlobalAveragePooling3D", "GlobalMaxPooling3D"),
+        *("AlphaDropout", "SpatialDropout3D"),
+    }
+)
+
+
+def class_problem(name: str, kind: str, module: str, *, nested: bool = False) -> str | None:
+    """Why layer `name` cannot be converted, whatever its settings, and what to do; None where its class can be.
+
+    Args:
+        name: of the layer.
+        kind: its class.
+        module: of its class; a layer of the user's own comes from another package than Keras.
+        nested: it is a model itself.
+    """
+    if kind in SUPPORTED:
+        return None
+    # As it is read: an LSTM.
+    article = "an" if kind[0] in "AEIO" or kind[:2] in ("LS",) else "a"
+    near = _INSTEAD.get(kind)
+    instead = f"use {near}" if near else f"fpgaprune converts {', '.join(sorted(SUPPORTED))}"
+    if kind in HLS4ML_ONLY:
+        why = f"which hls4ml can convert but fpgaprune cannot yet: it has no rule for the layer's types; {instead}"
+    elif nested:
+        why = "a model inside the model, which hls4ml cannot convert: put its layers into the model itself"
+    elif module.split(".")[0] != "keras":
+        why = f"a layer of your own, for which hls4ml has no templates: build it of layers of Keras; {instead}"
+    else:
+        why = f"which hls4ml cannot convert: it has no templates for it; {instead}"
+    return f"layer {name!r} is {article} {kind}, {why}"
