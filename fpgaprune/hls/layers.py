@@ -50,7 +50,7 @@ _INSTEAD: Mapping[str, str] = {
     "Bidirectional": "GRU or LSTM, which read the steps in one direction",
 }
 # hls4ml 1.3.0 has converters and templates for these; what they compute with is not settled here.
-_UNSETTLED = frozenset({"Bidirectional"})
+_UNSETTLED = frozenset({"Bidirectional", "LayerNormalization"})
 _NO_TEMPLATE = "hls4ml has no templates for it"
 
 
