@@ -116,7 +116,7 @@ def _is_stand_in(matrix: Any, mark: float, layer: Any) -> bool:
 
 def _put(graph: Any, node: Any, layer: Any, values: Callable[[Any], NDArray[Any]]) -> None:
     """`layer`'s ONNX node, with what turns its inputs, weights and outputs, is in the place of `node`."""
-    kind, made, path = type(layer).__name__, _Nodes(graph, node.name), layer.name
+    kind, made, path = type(layer).__name__, _Nodes(graph, node.name.rpartition("/")[0]), layer.name
     kernel, recurrent, *biases = (values(variable) for variable in layer.weights)
     weights = [made.weight(name, w, _GATES[kind]) for name, w in (("kernel", kernel), ("recurrent", recurrent))]
     weights += [made.bias(bias, _GATES[kind]) for bias in biases]

@@ -50,13 +50,23 @@ def target(**options):
             lambda: kl.Bidirectional(kl.GRU(3), name="g"),
             "layer 'g' is a Bidirectional, whose types this fpgaprune does not settle yet; use GRU or LSTM",
         ),
-        (lambda: kl.LayerNormalization(name="g"), "layer 'g' is a LayerNormalization, which hls4ml cannot convert"),
+        (
+            lambda: kl.LayerNormalization(name="g"),
+            "layer 'g' is a LayerNormalization, whose types this fpgaprune does not settle yet; use BatchNormalization",
+        ),
     ],
 )
 def test_what_hls4ml_would_compute_otherwise_is_refused(layer, message):
     model = network(layer())
     with pytest.raises(UnsupportedLayerError, match=message):
         check_layers(keras.Model(model.inputs, model.outputs))
+
+
+def test_attention_has_no_converter():
+    x = keras.Input((STEPS, FEATURES))
+    model = keras.Model(x, kl.MultiHeadAttention(2, 3, name="g")(x, x))
+    with pytest.raises(UnsupportedLayerError, match="layer 'g' is a MultiHeadAttention, which hls4ml cannot convert"):
+        check_layers(model)
 
 
 def test_states_that_come_or_go_are_refused():
