@@ -239,3 +239,18 @@ def test_a_reuse_factor_that_is_not_possible_is_answered_with_the_nearest(traine
         project = fp.to_hls(model, target, x, tmp_path / "hls", layers=own)
     assert [project.design[n].reuse_factor for n in ("first", "second", "head")] == [3, 4, 4]
     assert project.advice.recommended == "latency"
+
+
+def test_a_concatenation_and_an_average_over_the_map_have_the_bits_of_the_c_simulation(tmp_path):
+    image = keras.Input((4, 4, 2), name="image")
+    wide = layers.Conv2D(3, 3, padding="same", activation="relu", name="wide")(image)
+    deep = layers.Conv2D(2, 3, padding="same", activation="relu", name="deep")(layers.MaxPooling2D(name="half")(wide))
+    joined = layers.Concatenate(name="join")([layers.UpSampling2D(name="twice")(deep), wide])
+    mixed = layers.Conv2D(3, 1, activation="relu", name="mixed")(joined)
+    out = layers.Dense(2, name="head")(layers.Flatten(name="flat")(layers.AveragePooling2D(4, name="pool")(mixed)))
+    x = np.random.default_rng(0).normal(size=(30, 4, 4, 2)).astype("float32")
+    project = fp.to_hls(keras.Model(image, out), TARGET, x, tmp_path / "hls")
+    assert project.design["pool"].kind == "GlobalPooling2D"
+    read = [project.design[name].types["result"] for name in ("twice", "wide_relu")]
+    assert project.design["join"].types["result"].width <= max(kind.width for kind in read) + 2
+    assert project.predict(x).tobytes() == fp.emulate(project.design, x).tobytes()
