@@ -51,13 +51,13 @@ class Hardware:
             self._precision(),
             self.name,
             labels=y,
-            layers=self._layers(),
+            layers=self.layers,
             backend_options=self.settings.backend_options,
         )
 
     def design(self, model: Any, found: Found | None = None) -> Design:
         """The design of `model`, for comparison; with the widths that a search found for another network."""
-        precision, layers = self._precision(), self._layers()
+        precision, layers = self._precision(), self.layers
         if found is not None:
             bits = found.uniform_bits
             precision = Precision(bits, bits, self.settings.sum_bits)
@@ -90,6 +90,7 @@ class Hardware:
             "advice": None
             if advice is None
             else {"recommended": advice.recommended, "text": advice.text, "layers": [asdict(s) for s in advice.layers]},
+            "notes": list(project.notes),
             "free_locks": {} if free is None else {path: int(mask.size - mask.sum()) for path, mask in free.items()},
             "precision": None
             if project.search is None
@@ -116,5 +117,7 @@ class Hardware:
             return Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
         return settings.precision
 
-    def _layers(self) -> dict[str, dict[str, Any]]:
+    @property
+    def layers(self) -> dict[str, dict[str, Any]]:
+        """What single layers, or those that a glob fits, have instead."""
         return {name: entry.model_dump(exclude_none=True) for name, entry in self.settings.layers.items()}

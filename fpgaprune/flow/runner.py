@@ -21,6 +21,7 @@ from fpgaprune.errors import ToolError
 from fpgaprune.flow import stages
 from fpgaprune.flow.checking import check_flow
 from fpgaprune.flow.config import FlowConfig, parse_config
+from fpgaprune.flow.convertible import require_convertible
 from fpgaprune.flow.data import load_data
 from fpgaprune.flow.hardware_sections import MeasureConfig
 from fpgaprune.flow.keras_sections import MULTIPLIER
@@ -207,10 +208,16 @@ def run_flow(config: FlowConfig, out: Path, progress: Progress | None = None) ->
     """
     data = check_flow(config)
     run = RunDirectory(out)
+    checked = _hardware_key(config)
+    if run.manifest.get("checked") != checked:
+        require_convertible(config, data)
     with run.locked():
         run.manifest.update(
             config=json.loads(config.model_dump_json()), seed=config.seed, versions=_versions(), data=data.digest()
         )
+        run.manifest["checked"] = checked
+        # Before any artefact: a folder with a manifest is a run, wherever it was killed.
+        run.write_manifest()
         context = stages.Context(run, config, data, progress or Silent())
         for stage in STAGES:
             _bring_up_to_date(stage, context)
@@ -276,6 +283,12 @@ def _bring_up_to_date(stage: Stage, context: stages.Context) -> None:
     seconds = time.monotonic() - started
     run.record(stage.name, key, inputs, run.digests(stage.outputs), results, seconds)
     tell_end(told, stage.name, results, seconds)
+
+
+def _hardware_key(config: FlowConfig) -> str:
+    """What decides whether the network can become the hardware that is asked for."""
+    asked = [config.name, _section(config.hls), _section(config.target), _digest(config.train.model), _versions()]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 def _write_certificate(run: RunDirectory) -> None:
