@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from fpgaprune.commands.advice import print_advice
 from fpgaprune.commands.checks import require_checks
 from fpgaprune.commands.options import AsJson, ClockNs, Quiet
 from fpgaprune.errors import ConfigError
@@ -19,9 +20,6 @@ from fpgaprune.watcher import Watcher
 Folders = Annotated[
     list[Path], typer.Argument(metavar="RUN_DIR|PROJECT...", help="Folders with designs and vendor reports.")
 ]
-
-# Suggestions that the terminal shows.
-_SHOWN = 3
 
 
 def estimate(
@@ -66,7 +64,7 @@ def estimate(
         print_json({**figures, "advice": advice})
     else:
         _print_estimate(figures)
-        _print_advice(advice)
+        print_advice(advice)
 
 
 def measure(
@@ -222,24 +220,6 @@ def _print_estimate(figures: dict[str, Any]) -> None:
         )
         said = f"{fits[figure['fits']]}{upper}; figures: analytic estimate of logic synthesis"
         Console().print(said, highlight=False)
-
-
-def _print_advice(advice: dict[str, Any]) -> None:
-    """What is short, and the changes that help most; nothing where nothing is short."""
-    from fpgaprune.report.advice import changes, has_advice, shortage_lines
-
-    if not has_advice(advice):
-        return
-    suggested = changes(advice)
-    lines = [f"\nwhat would make {advice['design']} fit", *shortage_lines(advice)]
-    for change in suggested[:_SHOWN]:
-        lines += [f"\n{change.number}. {change.knob}: {change.verdict}", *filter(None, (change.cost, change.figures))]
-        lines += [change.place, *(f"    {line}" for line in change.change.splitlines())]
-    if len(suggested) > _SHOWN:
-        lines.append(f"\n{len(suggested) - _SHOWN} more with --json, and in the report of a run")
-    for line in (*lines, *advice["notes"]):
-        # What is to be copied is not broken into lines.
-        Console().print(line, highlight=False, markup=False, soft_wrap=line.startswith("    "))
 
 
 def _estimate_row(name: str, layer: dict[str, Any]) -> tuple[Cell, ...]:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from fpgaprune.commands.advice import print_advice
 from fpgaprune.commands.checks import require_checks
 from fpgaprune.commands.options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
 from fpgaprune.terminal import Cell, print_json, print_problem, show_table
@@ -164,7 +165,12 @@ def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: st
     for side in (side for side in ("before", "after") if side in priced):
         figure = priced[side]
         fits = {True: "fits", False: "does not fit", None: "cannot be judged"}[figure["fits"]]
-        console.print(f"{side:<11} {fits}, {figure['latency_cycles']:,} cycles", highlight=False)
+        if figure["fits"] and figure["fits_upper"] is False:
+            fits = "fits, but the upper end of its range does not"
+        cycles = f"{figure['latency_cycles']:,} cycles"
+        console.print(f"{side:<11} {fits}, {cycles} (analytic estimate of logic synthesis)", highlight=False)
+    if priced.get("advice"):
+        print_advice(priced["advice"])
     console.print(f"report      {folder / 'report.html'}", highlight=False, soft_wrap=True)
 
 
