@@ -201,6 +201,8 @@ class HlsConfig(_Section):
     build: tuple[str, ...] = ()
     build_timeout_s: float = Field(default=14_400.0, gt=0)
     simulate: int = Field(default=360, ge=1)
+    # Of these samples as many run as fit into so many seconds, on all cores; compiling comes on top.
+    simulate_s: float = Field(default=10.0, gt=0)
 
     @field_validator("precision")
     @classmethod

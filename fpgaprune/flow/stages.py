@@ -35,6 +35,9 @@ ONNX_TOLERANCE = 1e-5
 EQUIVALENCE_TOLERANCE = 1e-9
 # What is stored rounds each bias that took in a constant to float32, once.
 ROUNDING_TOLERANCE = 1e-6
+# Most seconds for g++, and how many samples its program runs however slow it is.
+COMPILE_S = 600.0
+FEWEST_SIMULATED = 8
 
 
 @dataclass(frozen=True)
@@ -147,15 +150,15 @@ def remove(context: Context) -> dict[str, Any]:
     """`removed.keras` is the network without dead and unread channels, proven equal in float64."""
     from fpgaprune.remove.apply import apply_removal
     from fpgaprune.remove.planning import plan_removal
-    from fpgaprune.remove.proof import equivalence
+    from fpgaprune.remove.proof import Reference
 
     model = context.model("finetuned.keras")
     plan = plan_removal(model, strict=True)
-    x = context.data.x_test
+    reference = Reference(model, context.data.x_test)
     exact = apply_removal(model, plan, dtype="float64")
-    proof = equivalence(model, exact, x, tolerance=EQUIVALENCE_TOLERANCE).require()
+    proof = reference.compare(exact, tolerance=EQUIVALENCE_TOLERANCE).require()
     small = apply_removal(model, plan)
-    stored = equivalence(model, small, x, tolerance=ROUNDING_TOLERANCE).require()
+    stored = reference.compare(small, tolerance=ROUNDING_TOLERANCE).require()
     masks = plan.remap(context.masks("masks.npz"))
     save_keras(small, context.run.file("removed.keras"))
     masks.save(context.run.file("removed_masks.npz"))
@@ -269,21 +272,22 @@ def _emulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
 
 
 def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
-    """What the hardware does on some held-out samples, by compiling it; the emulation must give the same bits."""
+    """What the hardware does on held-out samples, as many as the time allows; the emulation must give the same bits."""
+    settings = context.config.hls
+    x = context.data.x_test[: settings.simulate]
     try:
-        simulation = project.compile()
+        ran = project.compile(COMPILE_S).run(
+            x,
+            settings.simulate_s,
+            FEWEST_SIMULATED,
+            lambda done: context.progress.step(done, len(x), "C simulation"),
+        )
     except ToolError as error:
         return {"left_out": str(error)}
-    x = context.data.x_test[: context.config.hls.simulate]
-    batches = np.array_split(x, max(1, len(x) // 24))
-    parts = []
-    for done, batch in enumerate(batches, start=1):
-        parts.append(simulation.predict(batch))
-        context.progress.step(done, len(batches), "C simulation")
-    outputs = np.concatenate(parts)
-    found = _agreement(outputs, predict(model, x), context.data.y_test[: len(x)])
+    x, labels = x[: ran.samples], context.data.y_test[: ran.samples]
+    found = {**_agreement(ran.outputs, predict(model, x), labels), "asked": ran.asked, "seconds": ran.seconds}
     try:
-        different = int((outputs != emulate(project.design, x)).sum())
+        different = int((ran.outputs != emulate(project.design, x)).sum())
     except UnsupportedLayerError:
         return found
     return {**found, "outputs_unlike_emulation": different}
