@@ -18,6 +18,8 @@ from fpgaprune.target import Target
 
 # Samples that show the ranges; the search of precision 'auto' measures its loss on as many as it asks for.
 _SAMPLES = 512
+# Held-out samples that the project's own test bench runs.
+_GOLDEN = 32
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Hardware:
             labels=y,
             layers=self._layers(),
             backend_options=self.settings.backend_options,
+            golden=self.data.x_test[:_GOLDEN],
         )
 
     def design(self, model: Any, found: Found | None = None) -> Design:

@@ -212,8 +212,10 @@ def _source(design: Design) -> str:
 
 def _both(match: re.Match[str]) -> str:
     """The function for `volatile` objects, and the same for all others."""
-    return match[0] + "  // Added by fpgaprune: as above, and the value may stay in a register.\n" + match[0].replace(
-        "(void) volatile", "(void)"
+    return (
+        match[0]
+        + "  // Added by fpgaprune: as above, and the value may stay in a register.\n"
+        + match[0].replace("(void) volatile", "(void)")
     )
 
 

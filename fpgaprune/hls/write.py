@@ -10,7 +10,9 @@ from typing import Any
 from fpgaprune.design import Design
 from fpgaprune.hls.backends import BACKENDS
 from fpgaprune.hls.convert import quiet
+from fpgaprune.hls.golden import write_golden
 from fpgaprune.hls.quartus_tables import write_tables
+from fpgaprune.hls.ranges import Samples
 from fpgaprune.hls.readme import readme
 from fpgaprune.hls.simulator import write_simulator
 from fpgaprune.keras_file import save_keras
@@ -19,7 +21,7 @@ DESIGN = "design.json"
 _SCRIPTS = ("*.sh", "*.yml", "*.tcl", "*.txt", "Makefile*")
 
 
-def write_project(folder: Path, graph: Any, folded: Any, design: Design) -> None:
+def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden: Samples | None = None) -> None:
     """`folder` is the project of hls4ml's `graph`; the same bytes for the same design, wherever it stands.
 
     Args:
@@ -27,6 +29,7 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design) -> None
         graph: what `convert` returned.
         folded: the model that it was made of.
         design: what `extract` returned for it.
+        golden: samples that go into the project with the outputs that they must give; None for none.
     """
     with quiet():
         if design.backend == "Libero":
@@ -47,9 +50,10 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design) -> None
         path.write_text(text)
     if BACKENDS[design.backend].compiles:
         write_simulator(folder, design)
+    samples = write_golden(folder, design, golden)
     save_keras(folded, folder / "keras_model.keras")
     design.save(folder / DESIGN)
-    (folder / "README.md").write_text(readme(design))
+    (folder / "README.md").write_text(readme(design, samples))
 
 
 def _write_libero(graph: Any) -> None:

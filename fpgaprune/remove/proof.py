@@ -55,7 +55,9 @@ class Reference:
         self, model: Any, inputs: Any = None, *, dtype: str | None = "float64", bare: bool = True, seed: int = 0
     ) -> None:
         """`model` has run on `inputs`; arguments and errors as for `equivalence`."""
-        arrays = [np.asarray(x) for x in keras.tree.flatten(edge_inputs(model, seed=seed) if inputs is None else inputs)]
+        arrays = [
+            np.asarray(x) for x in keras.tree.flatten(edge_inputs(model, seed=seed) if inputs is None else inputs)
+        ]
         if not arrays or any(len(array) != len(arrays[0]) or not len(array) for array in arrays):
             raise EquivalenceError(
                 f"inputs have shapes {[array.shape for array in arrays]}; wanted one or more samples, as many in each"
