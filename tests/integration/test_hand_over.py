@@ -19,7 +19,7 @@ X = np.random.default_rng(5).random((40, 6), dtype=np.float32)
 
 def network():
     keras.utils.set_random_seed(2)
-    entry = keras.Input((6,), name="features")
+    entry = keras.Input((6,), name="measured")
     hidden = layers.Dense(4, activation="relu", name="hidden")(entry)
     return keras.Model(entry, [layers.Dense(3, name="one")(hidden), layers.Dense(2, name="two")(hidden)], name="net")
 
