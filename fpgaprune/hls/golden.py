@@ -93,7 +93,7 @@ def write_golden(folder: Path, design: Design, samples: Samples | None) -> int:
     found = None if samples is None else golden_samples(design, samples)
     if found is not None:
         (folder / "tb_data").mkdir(exist_ok=True)
-        for name, rows in zip((INPUTS, OUTPUTS), found, strict=True):
+        for name, rows in ((INPUTS, found[0]), (OUTPUTS, found[1])):
             (folder / name).write_text("".join(" ".join(map(_digits, row)) + "\n" for row in rows))
     for bench in (folder / f"{design.name}_test.cpp", folder / "src" / f"{design.name}_test.cpp"):
         if bench.exists():
