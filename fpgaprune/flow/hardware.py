@@ -20,6 +20,8 @@ from fpgaprune.target import Target
 
 # Samples that show the ranges; the search of precision 'auto' measures its loss on as many as it asks for.
 _SAMPLES = 512
+# Held-out samples that the project's own test bench runs.
+_GOLDEN = 32
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Hardware:
             labels=y,
             layers=self.layers,
             backend_options=self.settings.backend_options,
+            golden=for_keras(at(self.data.x_test, slice(_GOLDEN))),
         )
 
     def design(self, model: Any, found: Found | None = None) -> Design:

@@ -39,6 +39,9 @@ ONNX_TOLERANCE = 1e-5
 EQUIVALENCE_TOLERANCE = 1e-9
 # What is stored rounds each bias that took in a constant to float32, once.
 ROUNDING_TOLERANCE = 1e-6
+# Most seconds for g++, and how many samples its program runs however slow it is.
+COMPILE_S = 600.0
+FEWEST_SIMULATED = 8
 
 
 @dataclass(frozen=True)
@@ -185,15 +188,15 @@ def remove(context: Context) -> dict[str, Any]:
     """`removed.keras` is the network without dead and unread channels, proven equal in float64."""
     from fpgaprune.remove.apply import apply_removal
     from fpgaprune.remove.planning import plan_removal
-    from fpgaprune.remove.proof import equivalence
+    from fpgaprune.remove.proof import Reference
 
     model = context.model("finetuned.keras")
     plan = plan_removal(model, strict=True)
-    x = for_keras(context.data.x_test)
+    reference = Reference(model, for_keras(context.data.x_test))
     exact = apply_removal(model, plan, dtype="float64")
-    proof = equivalence(model, exact, x, tolerance=EQUIVALENCE_TOLERANCE).require()
+    proof = reference.compare(exact, tolerance=EQUIVALENCE_TOLERANCE).require()
     small = apply_removal(model, plan)
-    stored = equivalence(model, small, x, tolerance=ROUNDING_TOLERANCE).require()
+    stored = reference.compare(small, tolerance=ROUNDING_TOLERANCE).require()
     masks = plan.remap(context.masks("masks.npz"))
     save_keras(small, context.run.file("removed.keras"))
     masks.save(context.run.file("removed_masks.npz"))
@@ -318,26 +321,27 @@ def _emulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
 
 
 def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
-    """What the hardware does on some held-out samples, by compiling it; the emulation must give the same bits."""
+    """What the hardware does on held-out samples, as many as the time allows; the emulation must give the same bits."""
+    settings = context.config.hls
+    x = at(context.data.x_test, slice(settings.simulate))
     try:
-        simulation = project.compile()
+        ran = project.compile(COMPILE_S).run(
+            for_keras(x),
+            settings.simulate_s,
+            FEWEST_SIMULATED,
+            lambda done: context.progress.step(done, count_of(x), "C simulation"),
+        )
     except ToolError as error:
         return {"left_out": str(error)}
-    some = slice(context.config.hls.simulate)
+    # The first of them: as many as the time allowed.
+    some = slice(ran.samples)
     x = at(context.data.x_test, some)
-    batches = np.array_split(np.arange(count_of(x)), max(1, count_of(x) // 24))
-    parts = []
-    for done, batch in enumerate(batches, start=1):
-        parts.append(arrays_of(simulation.predict(for_keras(at(x, batch)))))
-        context.progress.step(done, len(batches), "C simulation")
-    joined = tuple(np.concatenate(column) for column in zip(*parts, strict=True))
-    outputs: Samples = joined if len(joined) > 1 else joined[0]
-    found = _agreement(context, outputs, predict(model, x), some)
+    found = {**_agreement(context, ran.outputs, predict(model, x), some), "asked": ran.asked, "seconds": ran.seconds}
     try:
         emulated = arrays_of(emulate(project.design, for_keras(x)))
     except UnsupportedLayerError:
         return found
-    different = sum(int((a != b).sum()) for a, b in zip(arrays_of(outputs), emulated, strict=True))
+    different = sum(int((a != b).sum()) for a, b in zip(arrays_of(ran.outputs), emulated, strict=True))
     return {**found, "outputs_unlike_emulation": different}
 
 

@@ -81,6 +81,11 @@ def build_commands(design: Design, steps: Sequence[str] = ("synth",)) -> tuple[C
     return _COMMANDS[design.backend](design, steps)
 
 
+def steps_of(design: Design) -> tuple[str, ...]:
+    """What the scripts of the design's backend can do, in that order."""
+    return _STEPS_OF[design.backend]
+
+
 def run_build(
     folder: Path,
     design: Design,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
@@ -18,6 +19,7 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.hls.advice import Advice, warn_of_idle_zeros
 from fpgaprune.hls.build import Build, run_build
 from fpgaprune.hls.convert import in_words
+from fpgaprune.hls.golden import GOLDEN
 from fpgaprune.hls.make import Made, make
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.ranges import Samples
@@ -71,7 +73,8 @@ class HlsProject:
         """The C simulation is compiled with g++ and ready.
 
         Raises:
-            ToolError: g++ is missing, fails or takes longer than `timeout_s`, or the backend needs another compiler.
+            ToolTimeoutError: g++ takes longer than `timeout_s`.
+            ToolError: g++ is missing or fails, or the backend needs another compiler.
         """
         return CSimulation.build(self.path, self.design, timeout_s)
 
@@ -131,6 +134,7 @@ def to_hls(
     labels: NDArray[Any] | None = None,
     layers: LayerSettings | None = None,
     backend_options: Mapping[str, Any] | None = None,
+    golden: Samples | None = None,
 ) -> HlsProject:
     """`output_dir` is a whole hls4ml project of `model`, written at once, the same bytes each time.
 
@@ -148,6 +152,8 @@ def to_hls(
         layers: settings of single layers, by name or glob, as
             `{"conv2": {"weight": "fixed<6,1>", "strategy": "resource", "reuse_factor": 3}, "d*": {"weight_bits": 5}}`.
         backend_options: further settings of hls4ml's backend, as `{"clock_uncertainty": "20%", "board": "pynq-z2"}`.
+        golden: samples that the project's test bench runs; it compares the outputs with those of the emulation. None
+            for the first 32 of `data`.
 
     Warns:
         StrategyWarning: in the chosen strategy the zeros of some layers save nothing; with figures.
@@ -170,7 +176,7 @@ def to_hls(
         inner = draft / folder.name
         made = _make(model, target, data, precision, inner, name, labels, layers, backend_options)
         try:
-            write_project(inner, made.graph, made.folded, made.design)
+            write_project(inner, made.graph, made.folded, made.design, _first(data) if golden is None else golden)
         except FpgaPruneError:
             raise
         except Exception as error:
@@ -204,6 +210,12 @@ def _make(
             "as precision='fixed<16,6>'"
         )
     return make(model, target, data, chosen, folder, name, labels, layers or {}, backend_options or {})
+
+
+def _first(data: Samples | None) -> Samples | None:
+    if isinstance(data, list | tuple):
+        return [np.asarray(array)[:GOLDEN] for array in data]
+    return None if data is None else np.asarray(data)[:GOLDEN]
 
 
 def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:

@@ -1,14 +1,15 @@
-"""The C simulation of a written project: compiled with g++, called through ctypes.
+"""The C simulation of a written project: compiled with g++, run in processes of its own.
 
 Needs neither hls4ml nor TensorFlow: only the project's folder and its `Design`.
 """
 
 from __future__ import annotations
 
-import ctypes
-import re
+import os
 import shutil
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
-from fpgaprune.errors import DataError, ToolError
+from fpgaprune.errors import DataError, ToolError, ToolTimeoutError
 from fpgaprune.hls.backends import BACKENDS
+from fpgaprune.hls.simulator import Simulator, ports, program_of
 from fpgaprune.processes import run_tool
+
+# A process reads all weights before its first sample; fewer samples are not worth another one.
+_SAMPLES_EACH = 4
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What a C simulation gave for the first samples of those that it was asked for.
+
+    Attributes:
+        outputs: float32 (samples, ...); a tuple of them where the design has several outputs.
+        samples: how many ran. asked: how many there were. seconds: of wall-clock time.
+    """
+
+    outputs: Any
+    samples: int
+    asked: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -27,11 +48,11 @@ class CSimulation:
     """A compiled project; `predict` gives what the hardware gives, bit for bit.
 
     Attributes:
-        library: the shared object.
+        program: the compiled simulation.
         design: what it computes.
     """
 
-    library: Path
+    program: Path
     design: Design
 
     @classmethod
@@ -39,7 +60,8 @@ class CSimulation:
         """The project in `folder` is compiled.
 
         Raises:
-            ToolError: g++ is missing, fails or takes longer than `timeout_s`.
+            ToolTimeoutError: g++ takes longer than `timeout_s`.
+            ToolError: g++ is missing or fails.
         """
         if not BACKENDS[design.backend].compiles:
             raise ToolError(
@@ -50,18 +72,23 @@ class CSimulation:
             raise ToolError("g++ was not found on PATH; the C simulation needs it: install a C++ compiler")
         try:
             run = run_tool(["bash", "build_lib.sh"], folder, timeout_s, log_name="build_lib.log")
+        except ToolTimeoutError:
+            raise ToolTimeoutError(
+                f"g++ did not compile the C simulation of {folder} within {timeout_s:g} s and was stopped; allow more "
+                f"seconds, or take the emulation alone"
+            ) from None
         except ToolError as error:
             raise ToolError(f"g++ did not compile the C simulation: {error}") from error
-        library = _library(folder)
-        if not library.exists():
+        program = program_of(folder)
+        if not program.exists():
             raise ToolError(f"g++ did not compile the C simulation of {folder}; what it said is in {run.log}")
-        return cls(library, design)
+        return cls(program, design)
 
     @classmethod
     def open_or_build(cls, folder: Path, design: Design) -> CSimulation:
         """The project's C simulation, compiled only where that has not been done."""
-        library = _library(folder)
-        return cls(library, design) if library.exists() else cls.build(folder, design)
+        program = program_of(folder)
+        return cls(program, design) if program.exists() else cls.build(folder, design)
 
     def predict(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
         """float32 outputs (N, ...) for inputs `x` (N, ...); a tuple of them where the design has several.
@@ -71,30 +98,123 @@ class CSimulation:
 
         Raises:
             DataError: `x` does not fit the design's inputs.
+            ToolError: the compiled code crashed, or an assertion in it failed.
         """
+        return self.run(x).outputs
+
+    def run(
+        self,
+        x: NDArray[Any] | Sequence[NDArray[Any]],
+        seconds: float | None = None,
+        at_least: int = 1,
+        on_progress: Callable[[int], None] | None = None,
+        sample_timeout_s: float = 900.0,
+    ) -> Simulated:
+        """The first samples of `x` ran, as many as fit into `seconds`, on all cores at once.
+
+        Another sample starts only while the longest so far would still end in time.
+
+        Args:
+            x: as for `predict`.
+            seconds: of wall-clock time; None for all samples.
+            at_least: so many run however long they take.
+            on_progress: gets the number of samples done, several times a second.
+            sample_timeout_s: most seconds for one sample.
+
+        Raises:
+            DataError: `x` does not fit the design's inputs.
+            ToolTimeoutError: one sample took longer than `sample_timeout_s`.
+            ToolError: the compiled code crashed, or an assertion in it failed.
+        """
+        samples = self._samples(x)
+        asked, started = len(samples[0]), time.monotonic()
+        shared = _Queue(asked, min(at_least, asked), None if seconds is None else started + seconds)
+        results = [np.zeros((asked, *shape), np.float32) for shape in ports(self.design)[1]]
+        count = max(1, min(_cores(), -(-asked // _SAMPLES_EACH))) if asked else 0
+        log = self.program.parent.parent
+        workers: list[Simulator] = []
+        try:
+            for number in range(count):
+                workers.append(Simulator(self.program, self.design, log / f"simulate_{number}.log"))
+            threads = [
+                threading.Thread(target=shared.work, args=(worker, samples, results, sample_timeout_s), daemon=True)
+                for worker in workers
+            ]
+            for thread in threads:
+                thread.start()
+            while any(thread.is_alive() for thread in threads):
+                next(thread for thread in threads if thread.is_alive()).join(_POLL_S)
+                if on_progress is not None:
+                    on_progress(shared.done)
+        finally:
+            for worker in workers:
+                worker.end()
+        if shared.error is not None:
+            raise shared.error
+        done = tuple(array[: shared.done] for array in results)
+        outputs = done[0] if len(done) == 1 else done
+        return Simulated(outputs, shared.done, asked, time.monotonic() - started)
+
+    def _samples(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
         arrays: list[NDArray[Any]] = list(x) if isinstance(x, list | tuple) else [np.asarray(x)]
-        shapes = [layer.output_shape for layer in self.design.layers if layer.kind == "Input"]
+        shapes = ports(self.design)[0]
         if [array.shape[1:] for array in arrays] != shapes:
             got = ", ".join(str(array.shape[1:]) for array in arrays)
             wanted = ", ".join(map(str, shapes))
             raise DataError(f"samples have shape {got}; design {self.design.name!r} takes {wanted}")
         samples = [np.ascontiguousarray(array, dtype=np.float32) for array in arrays]
-        count = len(samples[0])
-        if any(len(array) != count for array in samples):
+        if any(len(array) != len(samples[0]) for array in samples):
             raise DataError(f"the inputs have {[len(array) for array in samples]} samples; wanted as many of each")
-        results = tuple(
-            np.zeros((count, *self.design[name].output_shape), dtype=np.float32) for name in self.design.outputs
-        )
-        pointer = np.ctypeslib.ndpointer(dtype=np.float32, flags="C_CONTIGUOUS")
-        run = getattr(ctypes.CDLL(str(self.library)), f"{self.design.name}_float")
-        run.argtypes = [pointer] * (len(samples) + len(results))
-        run.restype = None
-        for place in range(count):
-            run(*(array[place] for array in (*samples, *results)))
-        return results[0] if len(results) == 1 else results
+        return samples
 
 
-def _library(folder: Path) -> Path:
-    script = (folder / "build_lib.sh").read_text()
-    settings = dict(re.findall(r"^(PROJECT|LIB_STAMP)=(\w+)$", script, flags=re.MULTILINE))
-    return (folder / "firmware" / f"{settings['PROJECT']}-{settings['LIB_STAMP']}.so").resolve()
+class _Queue:
+    """Which sample is next, for several threads: in order, so that what has run are the first ones."""
+
+    def __init__(self, count: int, at_least: int, until: float | None) -> None:
+        self.done = 0
+        self.error: ToolError | None = None
+        self._count = count
+        self._at_least = at_least
+        self._until = until
+        self._next = 0
+        self._longest = 0.0
+        self._lock = threading.Lock()
+
+    def work(
+        self,
+        simulator: Simulator,
+        samples: Sequence[NDArray[np.float32]],
+        results: Sequence[NDArray[np.float32]],
+        timeout_s: float,
+    ) -> None:
+        """`simulator` runs samples into `results` until there is none, no time, or an error."""
+        while (place := self._take()) is not None:
+            started = time.monotonic()
+            try:
+                found = simulator.give([array[place] for array in samples], timeout_s)
+            except (ToolError, OSError) as error:
+                with self._lock:
+                    self.error = self.error or _tool_error(error)
+                return
+            for result, values in zip(results, found, strict=True):
+                result[place] = values
+            with self._lock:
+                self.done += 1
+                self._longest = max(self._longest, time.monotonic() - started)
+
+    def _take(self) -> int | None:
+        with self._lock:
+            late = self._until is not None and time.monotonic() + self._longest > self._until
+            if self.error is not None or self._next == self._count or (late and self._next >= self._at_least):
+                return None
+            self._next += 1
+            return self._next - 1
+
+
+def _tool_error(error: ToolError | OSError) -> ToolError:
+    return error if isinstance(error, ToolError) else ToolError(f"the C simulation cannot be read: {error}")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import Design
+from fpgaprune.hls.backends import BACKENDS
 from fpgaprune.hls.convert import quiet
+from fpgaprune.hls.golden import write_golden
 from fpgaprune.hls.lstm_template import mend_lstm
 from fpgaprune.hls.quartus_tables import write_tables
+from fpgaprune.hls.ranges import Samples
 from fpgaprune.hls.readme import readme
+from fpgaprune.hls.simulator import write_simulator
 from fpgaprune.keras_file import save_keras
 
 DESIGN = "design.json"
 _SCRIPTS = ("*.sh", "*.yml", "*.tcl", "*.txt", "Makefile*")
 
 
-def write_project(folder: Path, graph: Any, folded: Any, design: Design) -> None:
+def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden: Samples | None = None) -> None:
     """`folder` is the project of hls4ml's `graph`; the same bytes for the same design, wherever it stands.
 
     Args:
@@ -26,6 +30,7 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design) -> None
         graph: what `convert` returned.
         folded: the model that it was made of.
         design: what `extract` returned for it.
+        golden: samples that go into the project with the outputs that they must give; None for none.
     """
     with quiet():
         if design.backend == "Libero":
@@ -45,21 +50,12 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design) -> None
             text = re.sub(r"^OutputDir: .*$", "OutputDir: .", text, flags=re.MULTILINE)
             text = re.sub(r"^KerasModel: .*$", "KerasModel: !keras_model 'keras_model.keras'", text, flags=re.MULTILINE)
         path.write_text(text)
-    if design.backend == "Catapult":
-        _find_weights_beside_the_script(folder, design.name)
+    if BACKENDS[design.backend].compiles:
+        write_simulator(folder, design)
+    samples = write_golden(folder, design, golden)
     save_keras(folded, folder / "keras_model.keras")
     design.save(folder / DESIGN)
-    (folder / "README.md").write_text(readme(design))
-
-
-def _find_weights_beside_the_script(folder: Path, name: str) -> None:
-    """The C simulation reads its weights from wherever the folder stands, as with hls4ml's other backends."""
-    bridge, script = folder / f"{name}_bridge.cpp", folder / "build_lib.sh"
-    bridge.write_text(re.sub(r'(s_weights_dir = )"[^"]*"', r"\1SIMULATED_WEIGHTS_DIR", bridge.read_text()))
-    defined = 'WEIGHTS_DIR="\\"$(cd "$(dirname "$0")" && pwd)/firmware/weights\\""\n'
-    text = script.read_text().replace("${CC} ${CFLAGS}", defined + "${CC} ${CFLAGS}", 1)
-    option = '-D SIMULATED_WEIGHTS_DIR="${WEIGHTS_DIR}"'
-    script.write_text(text.replace("-c ${PROJECT}_bridge", f"{option} -c ${{PROJECT}}_bridge"))
+    (folder / "README.md").write_text(readme(design, samples))
 
 
 def _write_libero(graph: Any) -> None:

@@ -21,8 +21,10 @@ _CARRIER_RATIO = 1e-3
 class Liveness:
     """The needed slots of a finished trace, and for each why it was first needed."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, multiple_of: int = 1) -> None:
+        """The least set of `trace` that leaves each layer with a multiple of `multiple_of` channels, or with all."""
         self._trace = trace
+        self._multiple_of = multiple_of
         self._linears = list(reversed(trace.linears.values()))
         self._roots = trace.slots.roots()
         self._needed = np.zeros(trace.slots.count, dtype=bool)
@@ -32,7 +34,7 @@ class Liveness:
             self._mark(hold.ids, hold.reason, hold.by)
         while True:
             self._follow_reads()
-            if not (self._choose_carriers() | self._fill_empty() | self._even_groups()):
+            if not (self._choose_carriers() | self._fill_empty() | self._even_groups() or self._round_up()):
                 break
 
     def needed(self, ids: Ids) -> Bools:
@@ -100,6 +102,16 @@ class Liveness:
                 at = zeros[0] if zeros.size else 0
                 changed |= self._mark(source.ids[[at]], "last", linear.path)
         return changed
+
+    def _round_up(self) -> bool:
+        """More channels stay in the first layer that has no multiple; what these read comes first, then the next."""
+        for path, owner in self._trace.owners.items():
+            missing = -int(self.needed(owner.ids).sum()) % self._multiple_of
+            if missing and self.needed(owner.ids).any():
+                spare = owner.ids[~self.needed(owner.ids)][:missing]
+                if self._mark(spare, "multiple", path):
+                    return True
+        return False
 
     def _even_groups(self) -> bool:
         changed = False

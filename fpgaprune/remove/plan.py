@@ -32,6 +32,7 @@ KEPT = {
     "partner": "it is a constant, but an element-wise merge couples it with channels that are not",
     "last": "the tensor would have no channel left",
     "groups": "the groups of a convolution must stay of one size",
+    "multiple": "the number of channels stays a multiple of what was asked for",
     "mixed": "a layer mixes all channels, such as a softmax",
     "layout": "a layer moves channels in a way that no smaller layer can",
     "state": "a recurrent layer keeps its units",

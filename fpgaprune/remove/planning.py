@@ -24,7 +24,9 @@ from fpgaprune.remove.walk import Walk
 from fpgaprune.weights import named_weights
 
 
-def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0, inputs: Any = None) -> RemovalPlan:
+def plan_removal(
+    model: Any, *, strict: bool = False, tolerance: float = 0.0, inputs: Any = None, multiple_of: int = 1
+) -> RemovalPlan:
     """What may leave `model` without changing what it computes at inference; the model is unchanged.
 
     A channel may leave if everything that stays reads it with zero weights, or if it is a constant and the
@@ -37,15 +39,20 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0, in
         tolerance: weights of at most this size count as zero; more than 0 makes the removal lossy, and the plan's
             `change` tells by how much.
         inputs: what to measure that change on, as `equivalence` takes it; None for its edge inputs.
+        multiple_of: each layer keeps a multiple of so many channels, or all that it has: some that could leave stay,
+            with the reason `multiple`. With 4, reuse factors that divide 4 stay possible.
 
     Raises:
-        RemovalError: the model's graph cannot be read, or all of its outputs are constant.
+        RemovalError: the model's graph cannot be read, all of its outputs are constant, or `multiple_of` is below 1.
         UnsupportedLayerError: a layer has no rule, and `strict` is set.
     """
     if not tolerance >= 0:
         raise RemovalError(f"tolerance is {tolerance}; wanted 0 or more")
+    if multiple_of < 1:
+        raise RemovalError(f"multiple_of is {multiple_of}; wanted 1 or more, as 4 for layers of 4, 8, 12 channels")
     weights = named_weights(model) if model.weights else {}
-    trace, alive = _analyse(model, {id(variable): path for path, variable in weights.items()}, tolerance)
+    paths = {id(variable): path for path, variable in weights.items()}
+    trace, alive = _analyse(model, paths, tolerance, multiple_of)
     if strict and trace.unsupported:
         listed = ", ".join(f"{path!r} ({kind})" for path, kind in trace.unsupported.items())
         raise UnsupportedLayerError(
@@ -85,7 +92,7 @@ def plan_removal(model: Any, *, strict: bool = False, tolerance: float = 0.0, in
     return replace(plan, change={**found.to_json(), "tolerance": None})
 
 
-def _analyse(model: Any, paths: dict[int, str], tolerance: float) -> tuple[Trace, Liveness]:
+def _analyse(model: Any, paths: dict[int, str], tolerance: float, multiple_of: int) -> tuple[Trace, Liveness]:
     """The facts of `model` and what is needed, again and again while that lets another merge collapse."""
     leaving: dict[str, NDArray[np.bool_]] = {}
     best: tuple[Trace, Liveness] | None = None
@@ -96,7 +103,7 @@ def _analyse(model: Any, paths: dict[int, str], tolerance: float) -> tuple[Trace
             raise RemovalError(
                 f"every output of model {model.name!r} is a constant: the network is dead; prune less, or train again"
             )
-        alive = Liveness(trace)
+        alive = Liveness(trace, multiple_of)
         if best and any((alive.needed(affine.ids) & affine.assumed).any() for affine in trace.affine.values()):
             return best  # a channel that was to leave is wanted now
         best = trace, alive

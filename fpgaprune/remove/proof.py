@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 from numpy.typing import NDArray
 
 from fpgaprune.comparison import Equivalence
@@ -15,6 +16,8 @@ from fpgaprune.remove.graph import graph_of, structures, value_of
 from fpgaprune.remove.rebuild import rebuild
 
 _BATCH = 32
+# Tracing a model costs as much as a few batches of it, operation by operation.
+_TRACED_FROM = 4 * _BATCH
 
 
 def equivalence(
@@ -42,35 +45,58 @@ def equivalence(
     Raises:
         EquivalenceError: inputs or outputs of the two differ in number or shape, or there is no input.
     """
-    if inputs is None:
-        inputs = edge_inputs(first, seed=seed)
-    arrays = [np.asarray(x) for x in keras.tree.flatten(inputs)]
-    if not arrays or any(len(array) != len(arrays[0]) or not len(array) for array in arrays):
-        raise EquivalenceError(
-            f"inputs have shapes {[array.shape for array in arrays]}; wanted one or more samples, as many in each"
+    return Reference(first, inputs, dtype=dtype, bare=bare, seed=seed).compare(second, tolerance=tolerance)
+
+
+class Reference:
+    """A model and what it gives, computed once, for others to be compared with."""
+
+    def __init__(
+        self, model: Any, inputs: Any = None, *, dtype: str | None = "float64", bare: bool = True, seed: int = 0
+    ) -> None:
+        """`model` has run on `inputs`; arguments and errors as for `equivalence`."""
+        arrays = [
+            np.asarray(x) for x in keras.tree.flatten(edge_inputs(model, seed=seed) if inputs is None else inputs)
+        ]
+        if not arrays or any(len(array) != len(arrays[0]) or not len(array) for array in arrays):
+            raise EquivalenceError(
+                f"inputs have shapes {[array.shape for array in arrays]}; wanted one or more samples, as many in each"
+            )
+        self._name = model.name
+        self._arrays = arrays
+        self._dtype = dtype
+        self._bare = bare
+        self._batches = [[x[start : start + _BATCH] for x in arrays] for start in range(0, len(arrays[0]), _BATCH)]
+        self._outputs = self._run(model)
+
+    def compare(self, second: Any, *, tolerance: float = 1e-9) -> Equivalence:
+        """How far the outputs of `second` lie from those of this model; arguments and errors as for `equivalence`."""
+        finding = _Finding(np.dtype(self._dtype or "float32"))
+        for mine, other in zip(self._outputs, self._run(second), strict=True):
+            finding.add(mine, other)
+        errors, scales = finding.per_sample()
+        relative = errors / np.where(scales > 0, scales, 1.0)
+        output, sample = (int(k) for k in np.unravel_index(int(relative.argmax()), relative.shape))
+        return Equivalence(
+            first=self._name,
+            second=second.name,
+            samples=len(self._arrays[0]),
+            dtype=self._dtype or "model",
+            max_abs_error=float(errors.max()),
+            max_relative_error=float(relative.max()),
+            max_ulp=finding.ulp,
+            variation=finding.variation(scales),
+            tolerance=tolerance,
+            worst_sample=sample,
+            worst_output=output,
+            worst_input=tuple(array[sample] for array in self._arrays),
         )
-    models = [rebuild(model, dtype=dtype, bare=bare) if dtype else model for model in (first, second)]
-    finding = _Finding(np.dtype(dtype or "float32"))
-    for start in range(0, len(arrays[0]), _BATCH):
-        batch = [array[start : start + _BATCH] for array in arrays]
-        finding.add(*(_outputs(model, batch, dtype) for model in models))
-    errors, scales = finding.per_sample()
-    relative = errors / np.where(scales > 0, scales, 1.0)
-    output, sample = (int(k) for k in np.unravel_index(int(relative.argmax()), relative.shape))
-    return Equivalence(
-        first=first.name,
-        second=second.name,
-        samples=len(arrays[0]),
-        dtype=dtype or "model",
-        max_abs_error=float(errors.max()),
-        max_relative_error=float(relative.max()),
-        max_ulp=finding.ulp,
-        variation=finding.variation(scales),
-        tolerance=tolerance,
-        worst_sample=sample,
-        worst_output=output,
-        worst_input=tuple(array[sample] for array in arrays),
-    )
+
+    def _run(self, model: Any) -> list[list[NDArray[Any]]]:
+        """What `model` gives for each batch, flat."""
+        copy = rebuild(model, dtype=self._dtype, bare=self._bare) if self._dtype else model
+        call = _call(copy, self._dtype, self._arrays)
+        return [call(batch) for batch in self._batches]
 
 
 def edge_inputs(model: Any, samples: int = 8, seed: int = 0) -> list[NDArray[Any]]:
@@ -142,13 +168,28 @@ class _Finding:
         return gap.max(axis=1, initial=0.0), np.where(np.isfinite(x), np.abs(x), 0.0).max(axis=1, initial=0.0)
 
 
-def _outputs(model: Any, batch: Sequence[NDArray[Any]], dtype: str | None) -> list[NDArray[Any]]:
+def _call(
+    model: Any, dtype: str | None, arrays: Sequence[NDArray[Any]]
+) -> Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]]:
+    """What gives the outputs of `model`, flat, for batches of `arrays`; traced once where there are many batches."""
     graph = graph_of(model) if dtype else None
-    tensors: Any = [keras.ops.convert_to_tensor(x) for x in batch]
-    if graph is not None:
-        wanted = [tensor.dtype for tensor in graph.inputs]
-        tensors = [keras.ops.cast(x, name) for x, name in zip(tensors, wanted, strict=True)]
-        tensors = keras.tree.pack_sequence_as(structures(graph)[0], tensors)
-    elif len(tensors) == 1:
-        tensors = tensors[0]
-    return [value_of(x) for x in keras.tree.flatten(model(tensors, training=False))]
+    kinds = [x.dtype.name for x in arrays] if graph is None else [tensor.dtype for tensor in graph.inputs]
+
+    def call(tensors: list[Any]) -> list[Any]:
+        nested: Any = tensors
+        if graph is not None:
+            nested = keras.tree.pack_sequence_as(structures(graph)[0], tensors)
+        elif len(tensors) == 1:
+            nested = tensors[0]
+        return list(keras.tree.flatten(model(nested, training=False)))
+
+    if len(arrays[0]) >= _TRACED_FROM:
+        # One trace for all batches, the last and smaller one too.
+        shapes = [tf.TensorSpec((None, *x.shape[1:]), kind) for x, kind in zip(arrays, kinds, strict=True)]
+        call = tf.function(call, input_signature=[shapes])
+
+    def run(batch: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        tensors = [keras.ops.convert_to_tensor(x, dtype=kind) for x, kind in zip(batch, kinds, strict=True)]
+        return [value_of(x) for x in call(tensors)]
+
+    return run

@@ -191,7 +191,7 @@ def check_written(case: Case, folder: Path) -> tuple[HlsProject, np.ndarray]:
 def check_compiled(project: HlsProject, x: np.ndarray) -> None:
     """The compiled C simulation gives the emulator's bits, and they are near to what Keras gives."""
     script = project.path / "build_lib.sh"
-    script.write_text(script.read_text().replace("-O3", "-O0"))
+    script.write_text(script.read_text().replace("-O1", "-O0"))
     compiled = project.compile(600).predict(x)
     emulated = fp.emulate(project.design, x)
     assert compiled.tobytes() == emulated.tobytes(), "the compiled project gives other bits than the emulator"

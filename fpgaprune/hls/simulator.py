@@ -1,0 +1,224 @@
+"""The program that a project's C simulation is compiled to, and one running copy of it.
+
+It runs in a process of its own: an assertion or a crash in the compiled code ends that process and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design
+from fpgaprune.errors import ToolError, ToolTimeoutError
+
+_SOURCE = """\
+// The C simulation as a program, written by fpgaprune: it reads samples from standard input and writes outputs to
+// standard output, float32 numbers in the machine's order, all inputs (outputs) of one sample after another.
+
+#include <cstddef>
+#include <unistd.h>
+
+extern "C" void {name}_float({parameters});
+
+static bool read_all(char *place, std::size_t left) {{
+    while (left > 0) {{
+        const ssize_t got = read(0, place, left);
+        if (got <= 0)
+            return false;
+        place += got;
+        left -= got;
+    }}
+    return true;
+}}
+
+static bool write_all(int file, const char *place, std::size_t left) {{
+    while (left > 0) {{
+        const ssize_t put = write(file, place, left);
+        if (put <= 0)
+            return false;
+        place += put;
+        left -= put;
+    }}
+    return true;
+}}
+
+{arrays}
+int main() {{
+    // What the firmware prints is no result.
+    const int results = dup(1);
+    dup2(2, 1);
+    while ({reads}) {{
+        {name}_float({arguments});
+        if (!({writes}))
+            return 1;
+    }}
+    return 0;
+}}
+"""
+_TAIL = """\
+# The network beside all the rest: two processes at once.
+compile() {{
+  ${{CC}} ${{CFLAGS}} ${{INCFLAGS}} {options}-c "$1" -o "$2"
+}}
+compile firmware/${{PROJECT}}.cpp ${{PROJECT}}.o &
+NETWORK=$!
+compile ${{PROJECT}}_bridge.cpp ${{PROJECT}}_bridge.o
+compile ${{PROJECT}}_simulate.cpp ${{PROJECT}}_simulate.o
+wait ${{NETWORK}}
+${{CC}} ${{CFLAGS}} -shared ${{PROJECT}}.o ${{PROJECT}}_bridge.o -o firmware/${{PROJECT}}-${{LIB_STAMP}}.so
+${{CC}} ${{CFLAGS}} ${{PROJECT}}.o ${{PROJECT}}_bridge.o ${{PROJECT}}_simulate.o -o firmware/${{PROJECT}}-${{LIB_STAMP}}
+rm -f *.o
+"""
+_VOLATILE = re.compile(r"  INLINE void clearUnusedBits\(void\) volatile\n.*?\n  \}\n", re.DOTALL)
+
+
+def write_simulator(folder: Path, design: Design) -> None:
+    """The project in `folder` has the program's source, a script that compiles it soon, and headers that run fast.
+
+    hls4ml's script compiles one file after the other with -O3. -O1 takes two thirds of the time, and what it makes is
+    as fast once `ap_private`, of which every number is made, keeps its value in a register: hls4ml's copy of that
+    header writes it to memory and reads it back after each operation, since the function that cuts off spare bits
+    exists for `volatile` objects only. A second one for all others changes no result. Synthesis reads neither.
+
+    Args:
+        folder: as hls4ml wrote it.
+        design: what it computes.
+    """
+    (folder / f"{design.name}_simulate.cpp").write_text(_source(design))
+    script = folder / "build_lib.sh"
+    head, _, tail = script.read_text().partition("${CC} ${CFLAGS} ${INCFLAGS}")
+    options = tail.partition("-c firmware/")[0].strip()
+    if design.backend == "Catapult":
+        # Its bridge looks for the weights where the project was written, not where the folder stands now.
+        _find_weights_beside_the_script(folder, design.name)
+        head += 'WEIGHTS_DIR="\\"$(cd "$(dirname "$0")" && pwd)/firmware/weights\\""\n\n'
+        options = '-D SIMULATED_WEIGHTS_DIR="${WEIGHTS_DIR}"'
+    head = head.replace("#!/bin/bash\n\nCC", "#!/bin/bash\nset -e\n\nCC").replace("-O3", "-O1")
+    script.write_text(head + _TAIL.format(options=options + " " if options else ""))
+    header = folder / "firmware" / "ap_types" / "etc" / "ap_private.h"
+    if header.exists():
+        header.write_text(_VOLATILE.sub(_both, header.read_text()))
+
+
+def program_of(folder: Path) -> Path:
+    """Where `build_lib.sh` of the project in `folder` puts the compiled program."""
+    script = (folder / "build_lib.sh").read_text()
+    settings = dict(re.findall(r"^(PROJECT|LIB_STAMP)=(\w+)$", script, flags=re.MULTILINE))
+    return (folder / "firmware" / f"{settings['PROJECT']}-{settings['LIB_STAMP']}").resolve()
+
+
+def ports(design: Design) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Shapes of one sample's inputs and of its outputs, in the program's order."""
+    inputs = [layer.output_shape for layer in design.layers if layer.kind == "Input"]
+    return inputs, [design[name].output_shape for name in design.outputs]
+
+
+class Simulator:
+    """One running copy of the program; end it with `end`, whatever happened."""
+
+    def __init__(self, program: Path, design: Design, log: Path) -> None:
+        """The program runs and waits for samples; what it prints goes to `log`.
+
+        Raises:
+            ToolError: it cannot be started.
+        """
+        self._outputs = ports(design)[1]
+        self._log = log
+        with log.open("wb") as printed:
+            try:
+                self._process = subprocess.Popen(
+                    [str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=printed, bufsize=0
+                )
+            except OSError as error:
+                raise ToolError(
+                    f"the C simulation {program} cannot be started: {error.strerror}; compile it anew"
+                ) from None
+
+    def give(self, sample: Sequence[NDArray[np.float32]], timeout_s: float) -> list[NDArray[np.float32]]:
+        """The outputs for one sample, an array for each input.
+
+        Raises:
+            ToolTimeoutError: it takes longer than `timeout_s`.
+            ToolError: the program ended: it crashed, or an assertion in it failed.
+        """
+        inlet, outlet = self._process.stdin, self._process.stdout
+        if inlet is None or outlet is None:
+            raise ToolError("the C simulation has no pipes; it was ended before")
+        size = 4 * sum(math.prod(shape) for shape in self._outputs)
+        answer, until = b"", time.monotonic() + timeout_s
+        left = memoryview(b"".join(array.tobytes() for array in sample))
+        # Where nobody reads any more, the end of the answers says so below.
+        with suppress(BrokenPipeError):
+            while left:
+                left = left[os.write(inlet.fileno(), left) :]
+        while len(answer) < size:
+            if not select.select([outlet], [], [], max(0.0, until - time.monotonic()))[0]:
+                raise ToolTimeoutError(
+                    f"the C simulation took longer than {timeout_s:g} s for one sample and was stopped; "
+                    f"what it printed is in {self._log}"
+                )
+            got = os.read(outlet.fileno(), size - len(answer))
+            if not got:
+                raise ToolError(self._ended())
+            answer += got
+        values = np.frombuffer(answer, dtype=np.float32)
+        ends = np.cumsum([math.prod(shape) for shape in self._outputs])
+        parts = np.split(values, ends[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, self._outputs, strict=True)]
+
+    def end(self) -> None:
+        """The process is gone."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        self._process.kill()
+        self._process.wait()
+
+    def _ended(self) -> str:
+        code = self._process.wait()
+        how = f"with code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
+        lines = self._log.read_bytes()[-4096:].decode(errors="replace").splitlines()
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return (
+            f"the C simulation ended {how} at a sample; its last line: {last!r}; all that it printed is in {self._log}"
+        )
+
+
+def _source(design: Design) -> str:
+    inputs, outputs = ([math.prod(shape) for shape in shapes] for shapes in ports(design))
+    names = [f"in{n}" for n in range(len(inputs))], [f"out{n}" for n in range(len(outputs))]
+    sizes = dict(zip(names[0] + names[1], inputs + outputs, strict=True))
+    return _SOURCE.format(
+        name=design.name,
+        parameters=", ".join(["float *"] * len(sizes)),
+        arrays="".join(f"static float {name}[{size}];\n" for name, size in sizes.items()),
+        arguments=", ".join(sizes),
+        reads=" && ".join(f"read_all((char *){name}, sizeof {name})" for name in names[0]),
+        writes=" && ".join(f"write_all(results, (const char *){name}, sizeof {name})" for name in names[1]),
+    )
+
+
+def _both(match: re.Match[str]) -> str:
+    """The function for `volatile` objects, and the same for all others."""
+    return (
+        match[0]
+        + "  // Added by fpgaprune: as above, and the value may stay in a register.\n"
+        + match[0].replace("(void) volatile", "(void)")
+    )
+
+
+def _find_weights_beside_the_script(folder: Path, name: str) -> None:
+    bridge = folder / f"{name}_bridge.cpp"
+    bridge.write_text(re.sub(r'(s_weights_dir = )"[^"]*"', r"\1SIMULATED_WEIGHTS_DIR", bridge.read_text()))
