@@ -58,8 +58,10 @@ class SelectConfig(_Section):
     a table of globs to types: what it would round to zero is locked. `granularity` is `weight`, `kernel`, `filter`,
     `input_channel`, `n:m`, `block(4, 4)`, `multiplier(resource_unrolled, 9)`, or `multiplier` for that of `[target]`.
     `criterion` is a name or `package.module:function`; of the training data it sees the first `samples`. `cost` is
-    `none`, or `adders(6)` for scores by the adders that weights of 6 bits take. With `close`, locks that follow from
-    others are added: by every rule, or by those named besides the one for unread channels.
+    `none`, or `adders(6)` for scores by the adders that weights of 6 bits take; `normalize` then makes those of
+    different layers comparable. `min_free_channels` is the share of each layer's channels that stays alive. With
+    `close`, locks that follow from others are added: by every rule, or by those named besides the one for unread
+    channels.
     """
 
     locks: tuple[str, ...] = ()
@@ -72,12 +74,13 @@ class SelectConfig(_Section):
     samples: int | None = Field(default=None, ge=1)
     batch_size: int = Field(default=32, ge=1)
     scope: Literal["network", "layer"] = "network"
-    normalize: str = "none"
+    normalize: str = "lamp"
     cost: str = "none"
     paths: tuple[str, ...] = ()
     protect: tuple[str, ...] = ()
     min_free: int = Field(default=1, ge=0)
     min_free_per_output: int = Field(default=0, ge=0)
+    min_free_channels: float = Field(default=0.125, ge=0, le=1)
     coupled: bool = True
     close: bool | tuple[Literal["bias", "batch_norm", "dead_inputs"], ...] = False
 

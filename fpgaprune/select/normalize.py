@@ -11,7 +11,7 @@ Scores = NDArray[np.float64]
 
 
 def none(scores: Scores) -> Scores:
-    """The scores as they are: layers with small weights lose most."""
+    """The scores as they are: a layer with small weights may lose all but what is protected."""
     return scores
 
 
@@ -37,9 +37,13 @@ def norm(scores: Scores) -> Scores:
 def lamp(scores: Scores) -> Scores:
     """Each score's square divided by the sum of the squares that are not smaller: the layer's best has 1.
 
+    So the k-th best unit of each layer has about 1/k, and a small layer keeps its units. Where a score is below zero,
+    all are first raised by as much: the order within the layer stays.
+
     Source: Lee, Park, Mo, Ahn, Shin, "Layer-adaptive Sparsity for the Magnitude-based Pruning", 2021, section 3.
     """
-    top = float(np.abs(scores).max(initial=0.0))
+    scores = scores - min(float(scores.min(initial=0.0)), 0.0)
+    top = float(scores.max(initial=0.0))
     squares = np.square(_divided(scores, top))
     order = np.argsort(squares, kind="stable")
     remaining = np.cumsum(squares[order][::-1])[::-1]

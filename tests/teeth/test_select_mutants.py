@@ -144,9 +144,7 @@ def test_a_draw_without_a_seed(monkeypatch):
 
 
 def test_floors_that_are_not_kept(monkeypatch):
-    monkeypatch.setattr(
-        protection.Protection, "kept", lambda self, path, scores, locked, partition, axes: np.zeros(len(scores), bool)
-    )
+    monkeypatch.setattr(protection.Protection, "kept", lambda self, path, scores, *_: np.zeros(len(scores), bool))
     breaks(
         test_select_units.test_the_count_is_met_or_the_largest_that_can_be_is_named, sparsity=[0.5, 0.9], **UNIT_LAWS
     )
