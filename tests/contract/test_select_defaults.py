@@ -60,6 +60,29 @@ def test_each_layer_keeps_an_eighth_of_its_channels_alive(sparsity):
     assert fp.guard(model, masks) == ()
 
 
+@pytest.mark.parametrize("granularity", ["kernel", "weight", "filter", "input_channel"])
+def test_the_floor_alone_keeps_an_eighth_where_scores_are_as_they_are(granularity):
+    model = small_ds_cnn()
+    masks = select(model, 0.6, granularity, normalize="none")
+    alive = alive_channels(model, masks)
+    assert all(flags.mean() >= 1 / 8 for flags in alive.values())
+    if granularity != "input_channel":  # of which the first layer has one
+        assert alive["first"].sum() == 2, "and no more than the scores want"
+
+
+def test_channels_that_stay_are_read_as_well_as_fed():
+    model = mlp()
+    weights = named_weights(model)
+    large, small = np.full((16, 32), 1e-4), np.ones((32, 16))
+    large[:, :4], small[:4] = 10, 1e-4
+    noise = np.random.default_rng(0).uniform(0.9, 1.1, (32, 32))
+    weights["a/kernel"].assign(large * noise[:16])
+    weights["b/kernel"].assign(small * noise[:, :16])
+    masks = select(model, 0.9, normalize="none")
+    # By size the four channels that are fed are read by no one.
+    assert alive_channels(model, masks)["a"].tolist() == [True] * 4 + [False] * 28
+
+
 def test_the_guard_names_the_layers_that_a_selection_by_size_alone_kills():
     model = small_ds_cnn()
     found = {warning.layer: warning for warning in fp.guard(model, by_size_alone(model, 0.6))}
