@@ -45,10 +45,14 @@ def lamp(scores: Scores) -> Scores:
     scores = scores - min(float(scores.min(initial=0.0)), 0.0)
     top = float(scores.max(initial=0.0))
     squares = np.square(_divided(scores, top))
-    order = np.argsort(squares, kind="stable")
-    remaining = np.cumsum(squares[order][::-1])[::-1]
-    found = np.zeros_like(squares)
-    found[order] = np.divide(squares[order], remaining, out=np.zeros_like(squares), where=remaining > 0)
+    order = np.argsort(squares)
+    ascending = squares[order]
+    remaining = np.cumsum(ascending[::-1])[::-1]
+    # Equal scores are alike: each is divided by what the first of them is.
+    first = np.flatnonzero(np.diff(ascending, prepend=-1.0))
+    remaining = np.repeat(remaining[first], np.diff(first, append=len(ascending)))
+    found = np.empty_like(squares)
+    found[order] = np.divide(ascending, remaining, out=np.zeros_like(squares), where=remaining > 0)
     return found
 
 

@@ -110,8 +110,9 @@ def _pairs(partition: Partition, axes: ChannelAxes, scores: Scores, locked: Flag
     wide = tuple(size if axis in both else partition.labels.shape[axis] for axis, size in enumerate(partition.shape))
     labels = np.moveaxis(np.broadcast_to(partition.labels, wide), both, range(len(both))).reshape(len(reads), -1)
     free = np.where(locked, -np.inf, scores)
-    at = np.argmax(free[labels], axis=1)
-    units = labels[np.arange(len(labels)), at]
+    units = labels[:, 0]
+    if labels.shape[1] > 1:
+        units = labels[np.arange(len(labels)), np.argmax(free[labels], axis=1)]
     return _Pairs(reads, makes, units, free[units])
 
 
@@ -136,13 +137,14 @@ def _staying(graph: Graph | None, channels: Channels, pairs: Mapping[str, _Pairs
     value, possible = np.zeros(count), np.ones(count, dtype=bool)
     layers = [np.unique(ids) for ids in channels.made.values()]
     for of_one in pairs.values():
-        mine = np.unique(of_one.makes)
+        pairs_of = np.bincount(of_one.makes, minlength=count)
+        mine = np.flatnonzero(pairs_of)
         if mine[0] > channels.count:
             layers.append(mine)
         free = of_one.scores > -np.inf
-        possible[np.setdiff1d(mine, of_one.makes[free])] = False
-        sums = np.bincount(of_one.makes[free], weights=of_one.scores[free], minlength=count)
-        mean = sums / np.maximum(np.bincount(of_one.makes, minlength=count), 1)
+        possible[mine[np.bincount(of_one.makes[free], minlength=count)[mine] == 0]] = False
+        sums = np.bincount(of_one.makes, weights=np.where(free, of_one.scores, 0), minlength=count)
+        mean = sums / np.maximum(pairs_of, 1)
         value += mean / (np.abs(mean[mine]).mean() or 1.0)
     if graph is not None:
         for tensor in graph.outputs:
@@ -156,7 +158,16 @@ def _staying(graph: Graph | None, channels: Channels, pairs: Mapping[str, _Pairs
 
 
 def _best(groups: Ids, wanted: Flags, fits: Flags, scores: Scores) -> Ids:
-    """For each wanted group its best pair that fits, or its best pair where none fits; none that is locked."""
-    rows = np.flatnonzero(wanted[groups] & (scores > -np.inf))
-    rows = rows[np.lexsort((scores[rows], fits[rows], groups[rows]))]
-    return rows[np.flatnonzero(np.diff(groups[rows], append=-1))]
+    """For each wanted group its best pair that fits, or its best pair where none fits; none that is locked.
+
+    Of equal ones the last.
+    """
+    found = np.full(len(wanted), -1, dtype=np.intp)
+    possible = wanted[groups] & (scores > -np.inf)
+    for rows in (np.flatnonzero(possible & fits), np.flatnonzero(possible & ~fits)):
+        rows = rows[found[groups[rows]] < 0]
+        best = np.full(len(wanted), -np.inf)
+        np.maximum.at(best, groups[rows], scores[rows])
+        rows = rows[scores[rows] == best[groups[rows]]]
+        found[groups[rows]] = rows
+    return found[found >= 0]
