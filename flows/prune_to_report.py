@@ -59,7 +59,7 @@ original.set_weights(model.get_weights())
 
 # select, fine-tune under the lock, certify
 named = fp.MaskSet.from_slices(model, ["conv2/kernel[:, :, 29, 13]", "conv3/kernel[:, :, :, 5]"])
-masks = fp.select(model, sparsity=0.85, granularity="kernel", criterion="l1", base=named)
+masks = fp.select(model, sparsity=0.85, granularity="kernel", base=named)
 train(model, 40, lambda *data, **options: fp.finetune(model, masks, *data, seed=7, **options))
 certificates = [fp.certify(model, masks).require()]
 

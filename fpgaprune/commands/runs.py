@@ -149,6 +149,8 @@ def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: st
     text, tone = headline(metric)
     colour = {"good": "green", "bad": "bold red", "open": "yellow"}[tone]
     console.print(Text(text, style=colour), soft_wrap=True)
+    for warning in stages["finetune"]["results"]["warnings"]:
+        console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
     for name in ("emulation", "simulation"):
         found = stages["hls"]["results"][name]
         label = "hardware" if name == "emulation" else "compiled"

@@ -33,14 +33,17 @@ Fixed = Annotated[
     list[str] | None, typer.Option(help="Lock what a type rounds to zero: 'fixed<8,1>', or 'conv*/kernel=fixed<8,1>'.")
 ]
 Paths = Annotated[
-    list[str] | None, typer.Option("--path", help="A glob of weights to choose from; all convolutions if left out.")
+    list[str] | None,
+    typer.Option("--path", help="A glob of weights to choose from; those that do the multiplications if left out."),
 ]
 Protect = Annotated[list[str] | None, typer.Option(help="A glob of weights that stay as they are.")]
 MinFree = Annotated[int, typer.Option(help="Units of each weight that stay free at least.")]
 MinFreePerOutput = Annotated[int, typer.Option(help="Units of each output channel that stay free at least.")]
+MinFreeChannels = Annotated[float, typer.Option(help="Share of each layer's channels that stays alive at least.")]
 Samples = Annotated[int | None, typer.Option(help="How many training samples a criterion sees; all if left out.")]
 Batch = Annotated[int, typer.Option(help="Samples in a batch of a criterion.")]
 Seed = Annotated[int, typer.Option(help="For the criterion random.")]
+_SHOWN = 6  # warnings in the terminal: the first layers tell the cause
 
 
 def select(
@@ -52,7 +55,7 @@ def select(
     scope: Annotated[str, typer.Option(help="network: one threshold for all; layer: the same share in each.")] = (
         "network"
     ),
-    normalize: Annotated[str, typer.Option(help="none, mean, max, l2 or lamp: scores across layers.")] = "none",
+    normalize: Annotated[str, typer.Option(help="lamp, mean, max, l2 or none: scores across layers.")] = "lamp",
     cost: Cost = "none",
     lock: Lock = None,
     masks: Masks = None,
@@ -62,6 +65,7 @@ def select(
     protect: Protect = None,
     min_free: MinFree = 1,
     min_free_per_output: MinFreePerOutput = 0,
+    min_free_channels: MinFreeChannels = 0.125,
     uncoupled: Annotated[bool, typer.Option("--uncoupled", help="Decide filters that are added one by one.")] = False,
     close: Annotated[bool, typer.Option("--close", help="Add the locks that follow from others.")] = False,
     close_by: Annotated[
@@ -96,18 +100,19 @@ def select(
         protect=protect,
         min_free=min_free,
         min_free_per_output=min_free_per_output,
+        min_free_channels=min_free_channels,
         coupled=not uncoupled,
         close=close_by or close,
     )
     with Watcher(quiet=quiet or as_json) as watcher:
         watcher.stage("select", "running")
-        chosen, additions = select_masks(model, settings, data, seed, watcher.step)
+        chosen, additions, warnings = select_masks(model, settings, data, seed, watcher.step)
         watcher.stage("select", "done")
     chosen.save(out)
     counts = [(name, mask.size - int(mask.sum()), mask.size) for name, mask in chosen.items()]
     if as_json:
         weights = {name: {"locked": locked, "elements": size} for name, locked, size in counts}
-        print_json({"masks": str(out), "weights": weights, "additions": additions})
+        print_json({"masks": str(out), "weights": weights, "additions": additions, "warnings": warnings})
     elif not quiet:
         show_table(
             ("weight", "locked", "elements"),
@@ -117,6 +122,10 @@ def select(
             Console().print(
                 f"added {addition['slice']}: {addition['reason']}", highlight=False, markup=False, soft_wrap=True
             )
+        for warning in warnings[:_SHOWN]:
+            Console().print(f"warning: {warning['text']}", highlight=False, markup=False, soft_wrap=True)
+        if len(warnings) > _SHOWN:
+            Console().print(f"warning: {len(warnings) - _SHOWN} layers more; --json lists all", highlight=False)
         Console().print(f"masks: {out}", highlight=False, soft_wrap=True)
 
 

@@ -91,18 +91,20 @@ class SelectConfig(Section):
     """Samples in a batch of a criterion."""
     scope: Literal["network", "layer"] = "network"
     """One threshold for the whole network, or the same share in each layer."""
-    normalize: str = "none"
+    normalize: str = "lamp"
     """How scores of different layers are made comparable: `none`, `mean`, `max`, `l2` or `lamp`."""
     cost: str = "none"
     """`none`, or `adders(6)`: scores are divided by the adders that weights of 6 bits take."""
     paths: tuple[str, ...] = ()
-    """Globs of weights to choose from; all convolution kernels if empty."""
+    """Globs of weights to choose from; the kernels that carry the multiplications if empty."""
     protect: tuple[str, ...] = ()
     """Globs of weights that stay as they are."""
     min_free: int = Field(default=1, ge=0)
     """Units of each weight that stay free at least."""
     min_free_per_output: int = Field(default=0, ge=0)
     """Units of each output channel that stay free at least."""
+    min_free_channels: float = Field(default=0.125, ge=0, le=1)
+    """Share of each layer's channels that stays alive."""
     coupled: bool = True
     """Whether filters whose outputs are added to one another are decided together."""
     close: bool | tuple[Literal["bias", "batch_norm", "dead_inputs"], ...] = False

@@ -59,6 +59,7 @@ def write_run_report(context: Context, times: Sequence[StageTime] = ()) -> dict[
             *verilog_checks(measured),
         ],
         stages=times,
+        warnings=run.results("finetune")["warnings"],
         versions=run.manifest["versions"],
         seed=config.seed,
     )

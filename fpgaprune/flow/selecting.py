@@ -50,6 +50,23 @@ def choose_masks(
     return close_masks(model, settings, masks)
 
 
+def guard_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> list[dict[str, Any]]:
+    """What `masks` cut too far in `model`, or not as far as `settings` ask, as JSON data; empty where all is sound.
+
+    Each item has `layer`, `rule`, `kept_channels`, `total_channels` and `text`: see `fpgaprune.select.guard`.
+
+    Raises:
+        MaskError: a mask does not fit the model.
+    """
+    from fpgaprune.select.guard import guard
+
+    asked = settings.sparsity if isinstance(settings.sparsity, float) and settings.sparsity else None
+    return [
+        warning.to_json()
+        for warning in guard(model, masks, sparsity=asked, scope=settings.scope, normalize=settings.normalize)
+    ]
+
+
 def explicit_masks(model: Any, settings: SelectConfig) -> MaskSet:
     """The locks of `settings` that no score decides.
 
@@ -100,7 +117,11 @@ def score_options(settings: SelectConfig, data: Data | None, seed: int, target: 
         "normalize": settings.normalize,
         "cost": settings.cost,
         "protect": Protection(
-            settings.protect, settings.min_free, settings.min_free_per_output, coupled=settings.coupled
+            settings.protect,
+            settings.min_free,
+            settings.min_free_per_output,
+            coupled=settings.coupled,
+            min_free_channels=settings.min_free_channels,
         ),
     }
 
@@ -133,8 +154,8 @@ def close_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> tuple[Mas
 
 def select_masks(
     model_path: Path, settings: SelectConfig, source: str | None, seed: int, told: Told
-) -> tuple[MaskSet, list[dict[str, Any]]]:
-    """`choose_masks` for a saved model, with data named as in a flow.
+) -> tuple[MaskSet, list[dict[str, Any]], list[dict[str, Any]]]:
+    """`choose_masks` and `guard_masks` for a saved model, with data named as in a flow.
 
     Raises:
         ConfigError: the model cannot be read, or the criterion needs data and there are none.
@@ -149,7 +170,8 @@ def select_masks(
     if data is not None:
         compile_saved(model, model_path, data)
     samples = None if data is None else (data.x_train, data.y_train)
-    return choose_masks(model, settings, samples, seed, told)
+    masks, additions = choose_masks(model, settings, samples, seed, told)
+    return masks, additions, guard_masks(model, settings, masks)
 
 
 def compile_saved(model: Any, path: Path, data: Dataset) -> Callable[[Any], float]:

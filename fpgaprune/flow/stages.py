@@ -132,7 +132,7 @@ def train(context: Context) -> dict[str, Any]:
 
 def select(context: Context) -> dict[str, Any]:
     """`selection.npz` says which elements will be locked from the first step of fine-tuning on."""
-    from fpgaprune.flow.selecting import choose_masks, explicit_masks
+    from fpgaprune.flow.selecting import choose_masks, explicit_masks, guard_masks
     from fpgaprune.flow.task import FINETUNE_RATE
 
     config, data = context.config, context.data
@@ -147,13 +147,15 @@ def select(context: Context) -> dict[str, Any]:
         # That the sparsity can be reached is known now; which units go is decided on the way.
         masks, additions = explicit_masks(model, config.select), []
     masks.save(context.run.file("selection.npz"))
-    return {**_counts(masks), "additions": additions}
+    warnings = guard_masks(model, config.select, masks)
+    return {**_counts(masks), "additions": additions, "warnings": [warning["text"] for warning in warnings]}
 
 
 def finetune(context: Context) -> dict[str, Any]:
     """`finetuned.keras` is the network trained on, with every element that `masks.npz` locks at exact zero."""
     from fpgaprune.flow.finetuning import finetune_model
     from fpgaprune.flow.models import read_model
+    from fpgaprune.flow.selecting import guard_masks
 
     config, data = context.config, context.data
     early: Mapping[str, Any] | None = None
@@ -172,6 +174,7 @@ def finetune(context: Context) -> dict[str, Any]:
         **_counts(found.masks),
         "additions": list(found.additions),
         "changes": [list(change) for change in found.changes],
+        "warnings": [warning["text"] for warning in guard_masks(model, config.select, found.masks)],
     }
 
 

@@ -224,6 +224,7 @@ class RunReport:
         measured: of the removed network, in the JSON form of the flow's stage `measure`, or None.
         certificate: one entry per link. checks: the other comparisons.
         stages: of the flow, in order, with the time of each; equal runs differ in nothing else.
+        warnings: what may be wrong with the run, each a sentence that says what to do.
         left_out: what the run did not do, to the reason, as `{"estimate": "not asked for"}`.
         created: when, as text; None keeps equal runs equal to the byte.
     """
@@ -239,6 +240,7 @@ class RunReport:
     certificate: Sequence[LinkSummary] = ()
     checks: Sequence[Check] = ()
     stages: Sequence[StageTime] = ()
+    warnings: Sequence[str] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     seed: int | None = None
@@ -265,6 +267,7 @@ class RunReport:
             "certificate": [{**asdict(link), "holds": link.holds} for link in self.certificate],
             "checks": [{**asdict(check), "holds": check.holds} for check in self.checks],
             "stages": [asdict(stage) for stage in self.stages],
+            "warnings": list(self.warnings),
             "left_out": dict(self.left_out),
             "versions": dict(self.versions),
             "seed": self.seed,

@@ -46,6 +46,7 @@ def render_markdown(report: RunReport) -> str:
     """
     blocks = [f"# {escape_text(report.name)}", _wrap(" · ".join(facts(report)))]
     blocks.append(_wrap(f"**{escape_text(headline(report.metric)[0])}**"))
+    blocks += [_list([f"Warning: {escape_text(text)}" for text in report.warnings])] if report.warnings else []
     for answer in give_answers(report):
         blocks += [f"## {answer.question} {escape_text(answer.verdict)}", _list(answer.lines)]
     blocks += _advice(report)

@@ -83,25 +83,44 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
     Args:
         units: changed in place.
         shares: weight path to the name of its group and the fraction to lock.
-        per_layer: each weight is a group of its own. Weights that share a unit are one group in any case.
+        per_layer: each weight is a group of its own, and gives what it can where what must stay free leaves less than
+            its share. Weights that share a unit are one group in any case.
 
     Raises:
-        MaskError: a group cannot reach its share, or coupled weights have different ones.
+        MaskError: a group cannot reach its share, where `per_layer` none that gives anything can; or coupled weights
+            have different ones.
     """
-    for paths, share in _groups(units, shares, per_layer):
-        span, is_member = _members(units, paths)
-        now_locked = units.locked[span]
+    asked = [_Demand(units, paths, share) for paths, share in _groups(units, shares, per_layer)]
+    short = [demand for demand in asked if demand.missing > len(demand.eligible)]
+    giving = [demand for demand in asked if demand.eligible.size or demand.missing <= 0]
+    if short and not (per_layer and any(demand not in short for demand in giving)):
+        first = short[0]
+        raise MaskError(
+            f"sparsity {first.share} cannot be reached in {_names(first.paths)}: what must stay free leaves "
+            f"{np.floor(first.reachable * 1e4) / 1e4:.4f} at most; ask for less or protect less"
+        )
+    for demand in asked:
+        demand.lock(units)
+
+
+class _Demand:
+    """What one group of weights is asked to give, and what it can."""
+
+    def __init__(self, units: Units, paths: list[str], share: float) -> None:
+        self.paths, self.share = paths, share
+        self._span, is_member = _members(units, paths)
+        now_locked = units.locked[self._span]
         members, locked = int(is_member.sum()), int((is_member & now_locked).sum())
-        eligible = np.flatnonzero(is_member & ~(now_locked | units.kept[span]))
-        missing = round(share * members) - locked
-        if missing > len(eligible):
-            reachable = (locked + len(eligible)) / members
-            raise MaskError(
-                f"sparsity {share} cannot be reached in {_names(paths)}: what must stay free leaves "
-                f"{np.floor(reachable * 1e4) / 1e4:.4f} at most; ask for less or protect less"
-            )
-        if missing > 0:
-            now_locked[eligible[lowest(units.scores[span][eligible], missing)]] = True
+        self.eligible = np.flatnonzero(is_member & ~(now_locked | units.kept[self._span]))
+        self.missing = round(share * members) - locked
+        self.reachable = (locked + len(self.eligible)) / members
+
+    def lock(self, units: Units) -> None:
+        """The lowest units are locked, as many as are missing, or all that may be."""
+        count = min(self.missing, len(self.eligible))
+        if count > 0:
+            of_eligible = units.scores[self._span][self.eligible]
+            units.locked[self._span][self.eligible[lowest(of_eligible, count)]] = True
 
 
 def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:

@@ -11,16 +11,19 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.select.allot import lock_lowest, merge_units
+from fpgaprune.select.allot import Units, lock_lowest, merge_units
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.cost import Adders, parse_cost
 from fpgaprune.select.coupling import coupled_outputs
 from fpgaprune.select.criteria import CRITERIA, Criterion
+from fpgaprune.select.following import follow
 from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.layers import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.normalize import NORMALIZATIONS
+from fpgaprune.select.pools import default_paths, pool_of
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.question import Question
+from fpgaprune.select.skeleton import skeleton
 from fpgaprune.select.units import Granularity, Named, NofM, Partition
 from fpgaprune.weights import match_paths, named_weights
 
@@ -52,16 +55,17 @@ def select(
     data: Any = None,
     batch_size: int = 32,
     seed: int = 0,
-    normalize: str = "none",
+    normalize: str = "lamp",
     cost: str | Adders | None = None,
     protect: Protection | Sequence[str] = (),
     progress: Progress | None = None,
 ) -> MaskSet:
     """Masks in which the `sparsity` least important units are locked, with `base` locked besides.
 
-    The count of locked units is `round(sparsity * units)`, those that `base` locks whole included; equal
-    scores are locked in the order of their index, so the result is the same each time. Scores are means
-    over a unit, so kernels of different sizes compare. At least one unit of each weight stays free.
+    Of the kernels of convolutions `round(sparsity * kernels)` are locked, of the weights of Dense and recurrent layers
+    as large a share, each counted by itself; those that `base` locks whole are included. Equal scores are locked in
+    the order of their index, so the result is the same each time. Scores are means over a unit, so kernels of
+    different sizes compare. At least an eighth of each layer's channels stays alive, and one unit of each weight.
 
     Args:
         model: a Keras model; its weights are only read.
@@ -71,17 +75,20 @@ def select(
             `n:m` as in `2:4`, a `Block` or a `Multiplier`.
         criterion: one of `CRITERIA`, or a function `scores(model, data)` that gives each weight path an array
             which broadcasts to the weight; the lowest are locked first.
-        scope: `network` for one threshold over all weights (over all that one glob of `sparsity` matches), `layer`
-            for the same sparsity in each. Layers with coupled filters count as one.
-        paths: globs of weight paths; every convolution kernel unless given.
+        scope: `network` for one threshold over all weights (over all that one glob of `sparsity` matches), one for
+            convolutions and one for the others; `layer` for the same sparsity in each, or as much of it as what must
+            stay free leaves. Layers with coupled filters count as one.
+        paths: globs of weight paths. Unless given: the kernels of convolutions, and of Dense and recurrent layers
+            where these do a quarter of the multiplications (`fpgaprune.select.pools.default_paths`). Depthwise
+            kernels then follow: those of channels that are dead or unread are locked besides.
         base: elements that are locked whatever their score.
         data: samples, for a criterion that needs them: `(x, y)` or an iterable of batches.
         batch_size: samples in a batch of arrays.
         seed: for the criterion `random`.
-        normalize: `none`, or what the scores of each weight are divided by before they are compared across weights:
-            `mean`, `max`, `l2`; or `lamp`.
-        cost: what the score of a unit is then divided by: an `Adders`, or as text `adders(6)`, the adders that weights
-            of 6 bits take; None or `none` for nothing.
+        cost: what the score of a unit is divided by: an `Adders`, or as text `adders(6)`, the adders that weights of 6
+            bits take; None or `none` for nothing.
+        normalize: what the scores of each weight are then divided by before they are compared across weights: `lamp`
+            (the sum of the squares that are not smaller, for the squares), `mean`, `max`, `l2`, or `none` for nothing.
         protect: a `Protection`, or globs of weight paths that are left as they are.
         progress: told `(done, total, note)` after each batch of data.
 
@@ -98,7 +105,7 @@ def select(
         if value not in allowed:
             raise MaskError(f"{name} {value!r} is unknown; wanted one of {', '.join(allowed)}")
     variables = named_weights(model)
-    shares = _shares(sparsity, choice.granularity, variables, _strings(paths, "paths"))
+    shares = _shares(model, sparsity, choice.granularity, variables, _strings(paths, "paths"))
     question = _question(model, variables, shares, data, batch_size, seed, progress)
     scores = _scores(choice.criterion, question, criterion)
     protected = protection.paths(variables)
@@ -107,7 +114,11 @@ def select(
     else:
         masks = _lock_units(choice, question, scores, base, protected, shares, scope)
     selected = MaskSet(masks)
-    return selected & base if base is not None else selected
+    selected = selected & base if base is not None else selected
+    if paths or isinstance(sparsity, Mapping):
+        return selected
+    followed = follow(model, selected)
+    return selected & MaskSet({path: mask for path, mask in followed.items() if path not in protected})
 
 
 def _strings(values: Sequence[str], name: str) -> tuple[str, ...]:
@@ -127,27 +138,27 @@ def _criterion(criterion: str | Scoring, data: Any) -> Criterion:
 
 
 def _shares(
-    sparsity: Sparsity, granularity: Granularity, variables: Mapping[str, Any], paths: Sequence[str]
+    model: Any, sparsity: Sparsity, granularity: Granularity, variables: Mapping[str, Any], paths: Sequence[str]
 ) -> dict[str, tuple[str, float]]:
-    """Weight path to the glob that chose it and the sparsity that is asked of it."""
+    """Weight path to what it is counted with (the glob that chose it, and the pool) and the sparsity asked of it."""
+    chosen: dict[str, tuple[str, float]] = {}
     if isinstance(sparsity, Mapping):
         if paths:
             raise MaskError("sparsity is given by pattern and so says which weights; leave 'paths' out")
-        found: dict[str, tuple[str, float]] = {}
         for pattern, share in sparsity.items():
             for path in match_paths(pattern, variables):
-                found.setdefault(path, (pattern, _fraction(share, granularity)))
-        if not found:
+                chosen.setdefault(path, (pattern, _fraction(share, granularity)))
+        if not chosen:
             raise MaskError("sparsity is given by pattern, but there is no pattern; wanted at least one")
-        return found
-    share = _fraction(sparsity, granularity)
-    if paths:
-        chosen = [path for pattern in paths for path in match_paths(pattern, variables)]
     else:
-        chosen = [path for path, variable in variables.items() if path.endswith("/kernel") and len(variable.shape) > 2]
-    if not chosen:
-        raise MaskError("the model has no convolution kernel to select from; name weights with 'paths'")
-    return dict.fromkeys(chosen, ("", share))
+        share = _fraction(sparsity, granularity)
+        named = [path for pattern in paths for path in match_paths(pattern, variables)] or default_paths(model)
+        chosen = dict.fromkeys(named, ("", share))
+    owners = weight_owners(model)
+    return {
+        path: (f"{pattern} {pool_of(path, owners.get(path), len(variables[path].shape))}", share)
+        for path, (pattern, share) in chosen.items()
+    }
 
 
 def _fraction(sparsity: Any, granularity: Granularity) -> float:
@@ -244,21 +255,39 @@ def _lock_units(
         partition = choice.granularity.partition(path, weight.shape, question.axes[path])
         pool = partition.mean if choice.criterion.pool == "mean" else partition.first
         partitions[path] = partition
-        pooled[path] = NORMALIZATIONS[choice.normalize](pool(scores[path]))
+        pooled[path] = pool(scores[path])
         if choice.cost is not None:
             pooled[path] = choice.cost.divided(pooled[path], path, weight, partition)
+        pooled[path] = NORMALIZATIONS[choice.normalize](pooled[path])
         known = base is not None and path in base
         already[path] = partition.all(~base[path]) if known and base is not None else np.zeros(partition.count, bool)
     coupled: Mapping[str, NDArray[np.intp]] = {}
     if choice.granularity == Named("filter") and choice.protection.coupled:
         coupled = coupled_outputs(question.model, question.weights)
     units = merge_units(pooled, already, coupled, average=choice.criterion.pool == "mean")
+    _keep(choice.protection, question, partitions, units, protected)
+    lock_lowest(units, shares, per_layer=scope == "layer")
+    return {path: partition.spread(~units.locked[units.numbers[path]]) for path, partition in partitions.items()}
+
+
+def _keep(
+    protection: Protection,
+    question: Question,
+    partitions: Mapping[str, Partition],
+    units: Units,
+    protected: frozenset[str],
+) -> None:
+    """The units that the protection wants free are kept."""
+    scores = {path: units.scores[units.numbers[path]] for path in partitions}
+    locked = {path: units.locked[units.numbers[path]] for path in partitions}
+    free = {path: protection.freed(path, partition) for path, partition in partitions.items()}
+    # What stays free in any case is the first choice for what keeps channels alive: so the fewest units are kept.
+    first = {path: own + free[path] * (2 * np.abs(own).max(initial=0.0) + 1) for path, own in scores.items()}
+    alive = skeleton(question.model, partitions, question.axes, first, locked, protection.min_free_channels)
     for path, partition in partitions.items():
         mine = units.numbers[path]
         if path in protected:
             units.kept[mine] = True
-        else:
-            locked = units.locked[mine]
-            units.kept[mine] |= choice.protection.kept(path, units.scores[mine], locked, partition, question.axes[path])
-    lock_lowest(units, shares, per_layer=scope == "layer")
-    return {path: partition.spread(~units.locked[units.numbers[path]]) for path, partition in partitions.items()}
+            continue
+        sure = (alive[path] | free[path]) & ~locked[path]
+        units.kept[mine] |= protection.kept(scores[path], locked[path], sure, partition, question.axes[path])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from fpgaprune.select.graph import (
     KERNEL,
     MERGE,
     NORM,
+    RECURRENT,
     TRANSPOSED,
     Call,
     Graph,
@@ -26,16 +28,28 @@ Ids = NDArray[np.intp]
 _KERNEL_NAMES = ("kernel", "depthwise_kernel")
 
 
-def coupled_outputs(model: Any, paths: Iterable[str]) -> dict[str, Ids]:
-    """For each weight path in `paths` that makes channels, the number of each output channel's group.
+@dataclass(frozen=True)
+class Channels:
+    """The group of each channel: a number that channels share which additions tie together.
 
-    Channels that the model adds element by element (also subtracts, averages, or takes the larger of) have the same
-    number, as have a depthwise convolution's output and the channel that it reads. A model whose graph cannot be
-    read couples nothing: the answer is empty.
+    Attributes:
+        made: path of a layer that makes channels to the groups of its output.
+        tensors: tensor to the groups of its channels; a flat vector names a group once for each position.
+        count: groups are numbered below it.
     """
-    graph = graph_of(model)
-    if graph is None:
-        return {}
+
+    made: dict[str, Ids]
+    tensors: dict[int, Ids]
+    count: int
+
+
+def channels_of(graph: Graph) -> Channels:
+    """The groups of all channels of `graph`.
+
+    Channels that the model adds element by element (also subtracts, averages, or takes the larger of) are of one
+    group, as are a depthwise convolution's output and the channel that it reads. A layer without a rule makes
+    channels of its own.
+    """
     groups = _Groups()
     made: dict[str, Ids] = {}
     tensors: dict[int, Ids] = {}
@@ -44,8 +58,24 @@ def coupled_outputs(model: Any, paths: Iterable[str]) -> dict[str, Ids]:
     for call in graph.calls:
         for tensor, ids in _outputs(call, graph, tensors, made, groups).items():
             tensors[tensor] = ids
+    return Channels(
+        {layer: groups.roots(ids) for layer, ids in made.items()},
+        {tensor: groups.roots(ids) for tensor, ids in tensors.items()},
+        len(groups),
+    )
+
+
+def coupled_outputs(model: Any, paths: Iterable[str]) -> dict[str, Ids]:
+    """For each weight path in `paths` that makes channels, the number of each output channel's group.
+
+    A model whose graph cannot be read couples nothing: the answer is empty.
+    """
+    graph = graph_of(model)
+    if graph is None:
+        return {}
+    made = channels_of(graph).made
     layers = {path: path[: path.rfind("/")] for path in paths if path.split("/")[-1] in _KERNEL_NAMES}
-    return {path: groups.roots(made[layer]) for path, layer in layers.items() if layer in made}
+    return {path: made[layer] for path, layer in layers.items() if layer in made}
 
 
 class _Groups:
@@ -53,6 +83,9 @@ class _Groups:
 
     def __init__(self) -> None:
         self._parent: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._parent)
 
     def new(self, count: int) -> Ids:
         start = len(self._parent)
@@ -80,8 +113,9 @@ def _outputs(
     inputs = [tensors[tensor] for tensor in call.inputs]
     output = call.outputs[0]
     width = graph.channels[output] or 0
-    if call.kind in KERNEL | TRANSPOSED:
-        return {output: made.setdefault(call.path, groups.new(width))}
+    if call.kind in KERNEL | TRANSPOSED | RECURRENT:
+        own = {output: made.setdefault(call.path, groups.new(width))}
+        return {tensor: groups.new(graph.channels[tensor] or 0) for tensor in call.outputs} | own
     if call.kind in DEPTHWISE:
         ids = made.setdefault(call.path, groups.new(width))
         if len(inputs[0]) == width:

@@ -13,6 +13,7 @@ from typing import Any
 KERNEL = frozenset({"Conv1D", "Conv2D", "Conv3D", "Dense"})
 TRANSPOSED = frozenset({"Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"})
 DEPTHWISE = frozenset({"DepthwiseConv1D", "DepthwiseConv2D"})
+RECURRENT = frozenset({"SimpleRNN", "GRU", "LSTM"})
 NORM = "BatchNormalization"
 _NOISE = frozenset(
     {"Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianNoise", "GaussianDropout"}

@@ -1,4 +1,4 @@
-"""Which axes of a weight are channels: a layer's class decides, not the weight's shape."""
+"""What a weight is: its kind, and which of its axes are channels. A layer's class decides, not the weight's shape."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.weights import named_weights
+
+_DENSE = frozenset({"Dense", "QDense"})
+_RECURRENT = frozenset({"SimpleRNN", "GRU", "LSTM"})
+_ATTENTION = frozenset({"EinsumDense", "MultiHeadAttention", "GroupedQueryAttention", "GroupQueryAttention"})
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,9 @@ class ChannelAxes:
 PLAIN = ChannelAxes()
 TRANSPOSED = ChannelAxes(inputs=(-1,), outputs=(-2,))
 DEPTHWISE = ChannelAxes(inputs=(-2,), outputs=(-2, -1))
+# Attention's projections: (C_in, heads, size) to the heads, (heads, size, C_out) from them.
+HEADS_OUT = ChannelAxes(inputs=(-3,), outputs=(-2, -1))
+HEADS_IN = ChannelAxes(inputs=(-3, -2), outputs=(-1,))
 
 
 def weight_owners(model: Any) -> dict[str, Any]:
@@ -45,6 +52,30 @@ def weight_owners(model: Any) -> dict[str, Any]:
     }
 
 
+def kind_of(path: str, layer: Any, ndim: int) -> str:
+    """What weight `path` is: `convolution`, `depthwise`, `dense`, `recurrent`, `attention`, or `other`.
+
+    Args:
+        path: of the weight.
+        layer: that holds it, or None. A class that is not known by name goes by the shape of its `kernel`: that of a
+            Dense layer has two axes, that of a convolution more.
+        ndim: axes of the weight.
+    """
+    kind = type(layer).__name__
+    name = path.rsplit("/", maxsplit=1)[-1]
+    if name == "depthwise_kernel" or (name == "kernel" and kind.startswith("Depthwise")):
+        return "depthwise"
+    if kind in _RECURRENT:
+        return "recurrent" if name in ("kernel", "recurrent_kernel") else "other"
+    if name not in ("kernel", "pointwise_kernel"):
+        return "other"
+    if kind in _ATTENTION:
+        return "attention"
+    if kind in _DENSE or ndim == 2:
+        return "dense"
+    return "convolution" if ndim > 2 else "other"
+
+
 def channel_axes(path: str, layer: Any) -> ChannelAxes:
     """The channel axes of weight `path` of `layer`; `PLAIN` where the layer is unknown."""
     kind = type(layer).__name__
@@ -52,6 +83,10 @@ def channel_axes(path: str, layer: Any) -> ChannelAxes:
         return DEPTHWISE
     if kind.startswith("Conv") and kind.endswith("Transpose"):
         return TRANSPOSED
+    if kind == "EinsumDense":
+        return _einsum_axes(layer.equation)
+    if kind in _ATTENTION:
+        return HEADS_IN if "/attention_output/" in path else HEADS_OUT
     return PLAIN
 
 
@@ -67,3 +102,12 @@ def _layers(model: Any) -> Iterator[Any]:
             yield from _layers(layer)
         else:
             yield layer
+
+
+def _einsum_axes(equation: str) -> ChannelAxes:
+    """Of `abc,cde->abde`: the weight's axes that the input has are summed over, the others are made."""
+    read, _, rest = equation.replace(" ", "").partition(",")
+    weight, _, _ = rest.partition("->")
+    axes = range(-len(weight), 0)
+    summed = tuple(axis for axis in axes if weight[axis] in read)
+    return ChannelAxes(summed, tuple(axis for axis in axes if axis not in summed))

@@ -11,7 +11,7 @@ Scores = NDArray[np.float64]
 
 
 def none(scores: Scores) -> Scores:
-    """The scores as they are: layers with small weights lose most."""
+    """The scores as they are: a layer with small weights may lose all but what is protected."""
     return scores
 
 
@@ -37,14 +37,22 @@ def norm(scores: Scores) -> Scores:
 def lamp(scores: Scores) -> Scores:
     """Each score's square divided by the sum of the squares that are not smaller: the layer's best has 1.
 
+    So the k-th best unit of each layer has about 1/k, and a small layer keeps its units. Where a score is below zero,
+    all are first raised by as much: the order within the layer stays.
+
     Source: Lee, Park, Mo, Ahn, Shin, "Layer-adaptive Sparsity for the Magnitude-based Pruning", 2021, section 3.
     """
-    top = float(np.abs(scores).max(initial=0.0))
+    scores = scores - min(float(scores.min(initial=0.0)), 0.0)
+    top = float(scores.max(initial=0.0))
     squares = np.square(_divided(scores, top))
-    order = np.argsort(squares, kind="stable")
-    remaining = np.cumsum(squares[order][::-1])[::-1]
-    found = np.zeros_like(squares)
-    found[order] = np.divide(squares[order], remaining, out=np.zeros_like(squares), where=remaining > 0)
+    order = np.argsort(squares)
+    ascending = squares[order]
+    remaining = np.cumsum(ascending[::-1])[::-1]
+    # Equal scores are alike: each is divided by what the first of them is.
+    first = np.flatnonzero(np.diff(ascending, prepend=-1.0))
+    remaining = np.repeat(remaining[first], np.diff(first, append=len(ascending)))
+    found = np.empty_like(squares)
+    found[order] = np.divide(ascending, remaining, out=np.zeros_like(squares), where=remaining > 0)
     return found
 
 

@@ -26,6 +26,9 @@ class Protection:
         patterns: globs of weight paths that are left as they are; their units count in the sparsity.
         min_free: units of each weight that stay free at least; the best ones.
         min_free_per_output: units of each output channel that stay free at least; the best ones.
+        min_free_channels: share of each layer's output channels, 0..1, that stay alive at least: units stay free that
+            lead to them from the model's input, and from them to its output. All channels that the model puts out
+            stay alive. 0 keeps none.
         free: elements that stay free: those that are True in this set; a unit with one of them is not locked.
         coupled: filters whose outputs are added together are one unit, where the granularity is `filter`.
     """
@@ -35,6 +38,7 @@ class Protection:
     min_free_per_output: int = 0
     coupled: bool = True
     free: MaskSet | None = None
+    min_free_channels: float = 1 / 8
 
     def __post_init__(self) -> None:
         if not isinstance(self.patterns, tuple):
@@ -43,6 +47,9 @@ class Protection:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise MaskError(f"{name} is {value!r}; wanted a whole number of 0 or more")
+        share = self.min_free_channels
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise MaskError(f"min_free_channels is {share!r}; wanted a fraction from 0 to 1")
 
     def paths(self, known: Iterable[str]) -> frozenset[str]:
         """The paths in `known` that are left as they are.
@@ -53,16 +60,29 @@ class Protection:
         names = list(known)
         return frozenset(path for pattern in self.patterns for path in match_paths(pattern, names))
 
+    def freed(self, path: str, partition: Partition) -> Flags:
+        """The units of one weight that hold an element which must stay free."""
+        if self.free is None or path not in self.free:
+            return np.zeros(partition.count, dtype=bool)
+        return ~partition.all(~self.free[path])
+
     def kept(
-        self, path: str, scores: NDArray[np.float64], locked: Flags, partition: Partition, axes: ChannelAxes
+        self, scores: NDArray[np.float64], locked: Flags, sure: Flags, partition: Partition, axes: ChannelAxes
     ) -> Flags:
-        """The units of one weight that must stay free; `locked` ones are past that."""
-        keep = np.zeros(partition.count, dtype=bool)
-        free = np.flatnonzero(~locked)
+        """The units of one weight that must stay free.
+
+        Args:
+            scores: of each unit.
+            locked: whether each unit is locked already: such units are past that.
+            sure: the units that are kept for other reasons; they count in `min_free`.
+            partition: the units.
+            axes: the channel axes of the weight.
+        """
+        keep = sure.copy()
+        free = np.flatnonzero(~(locked | keep))
         # Of equal ones the last, which are the last to be locked anyway.
-        keep[free[len(free) - 1 - lowest(-scores[free[::-1]], min(self.min_free, len(free)))]] = True
-        if self.free is not None and path in self.free:
-            keep |= ~partition.all(~self.free[path])
+        more = min(max(self.min_free - int(keep.sum()), 0), len(free))
+        keep[free[len(free) - 1 - lowest(-scores[free[::-1]], more)]] = True
         if self.min_free_per_output and len(partition.shape) > 1:
             keep |= self._kept_per_output(scores, locked, partition, axes)
         return keep

@@ -13,6 +13,7 @@ from fpgaprune.masks import MaskSet
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
 from fpgaprune.select.data_criteria import mean_gradient_size
+from fpgaprune.select.following import following_paths
 from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.layers import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.protection import Protection
@@ -123,6 +124,9 @@ def advance(
     """
     if held is None or not regrow_fraction:
         return select(model, sparsity, base=held, **options)
+    # Depthwise kernels that followed their channels are free again where the channels are.
+    followed = [] if options.get("paths") else following_paths(model)
+    held = MaskSet({path: mask for path, mask in held.items() if path not in followed})
     left = regrow(
         held,
         regrow_fraction,
@@ -135,5 +139,7 @@ def advance(
     )
     freed = MaskSet({path: mask & ~held[path] for path, mask in left.items()})
     given = options.get("protect", ())
+    if base is not None:
+        left = left & MaskSet({path: base[path] for path in followed if path in base})
     protection = given if isinstance(given, Protection) else Protection(tuple(given))
     return select(model, sparsity, base=left, **{**options, "protect": replace(protection, free=freed)})

@@ -19,6 +19,7 @@ from fpgaprune.files import write_bytes
 from fpgaprune.masks import MaskSet
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
+from fpgaprune.select.pools import default_paths
 from fpgaprune.weights import match_paths, named_weights
 
 FORMAT = 1
@@ -137,7 +138,7 @@ def sensitivity(
         model: a Keras model.
         evaluate: gives the accuracy (or another figure, the higher the better) of the model as it stands.
         sparsities: fractions of units, 0..1.
-        paths: globs of weight paths; every convolution kernel unless given.
+        paths: globs of weight paths; those that `select` chooses from unless given.
         base: elements of the weight that are locked besides.
         results: a JSON file that holds what is known so far. It is written after each measurement, and an
             interrupted call goes on from it, where model, options and data-free settings are the same.
@@ -153,7 +154,7 @@ def sensitivity(
     if not sparsities or any(not 0 <= sparsity <= 1 for sparsity in sparsities):
         raise MaskError(f"sparsities are {list(sparsities)}; wanted fractions from 0 to 1")
     variables = named_weights(model)
-    chosen = _weights(model, paths, variables, options)
+    chosen = _weights(model, paths, variables)
     question = _digest(variables, options, base)
     known = _read(results, question)
     wanted = [(path, float(sparsity)) for path in chosen for sparsity in sorted(set(sparsities))]
@@ -180,10 +181,10 @@ def sensitivity(
     return Sensitivity(baseline, points)
 
 
-def _weights(model: Any, paths: Sequence[str], variables: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
+def _weights(model: Any, paths: Sequence[str], variables: Mapping[str, Any]) -> list[str]:
     if paths:
         return list(dict.fromkeys(path for pattern in paths for path in match_paths(pattern, variables)))
-    return list(select(model, 0.0, granularity=options.get("granularity", "kernel")))
+    return default_paths(model)
 
 
 def _measure(

@@ -203,7 +203,7 @@ def make_design_at(
     start_session(chosen.seed)  # also where the file was just made
     model = keras.saving.load_model(trained)
     read = (data["x_train"], data["y_train"])
-    masks = fp.select(model, sparsity, "kernel", chosen.criterion, data=read, cost=chosen.cost)
+    masks = fp.select(model, sparsity, "kernel", chosen.criterion, data=read, cost=chosen.cost, normalize="none")
     compile_classifier(model, RATE, EPOCHS * per_epoch)
     fp.finetune(
         model, masks, data["x_train"], data["y_train"], epochs=EPOCHS, batch_size=BATCH, seed=chosen.seed, verbose=0

@@ -20,6 +20,8 @@ from fpgaprune.weights import named_weights
 
 CRITERIA = ("l1", "l2", "taylor", "fisher", "activation", "bn_scale", "geometric_median", "random")
 ROUNDS = 4
+# Scores as they are, one threshold: what the criteria say by themselves.
+RAW = {"normalize": "none"}
 PRUNED_BY = 0.6  # of the steps: then a gradual schedule is at its end
 CHANGES = 12
 
@@ -66,13 +68,13 @@ class Bench:
         self.model.fit(self.x, self.y, batch_size=BATCH, shuffle=False, verbose=0)
 
     def one_shot(self, sparsity: float, **options: Any) -> Any:
-        masks = fp.select(self.model, sparsity, data=self.samples, **options)
+        masks = fp.select(self.model, sparsity, data=self.samples, **{**RAW, **options})
         fp.finetune(self.model, masks, self.x, self.y, batch_size=BATCH, shuffle=False)
         return masks
 
     def gradual(self, sparsity: float, regrow: float = 0.0, **options: Any) -> Any:
         schedule = fp.PolynomialDecay(0.0, sparsity, 0, self.end_step, frequency=self.frequency)
-        callback = fp.GradualLock(schedule, fp.relock, regrow_fraction=regrow, **options)
+        callback = fp.GradualLock(schedule, fp.relock, regrow_fraction=regrow, **{**RAW, **options})
         fp.lock(self.model, callback.initial_masks(self.model))
         self.model.fit(self.x, self.y, batch_size=BATCH, shuffle=False, callbacks=[callback], verbose=0)
         fp.unlock(self.model)
@@ -88,7 +90,7 @@ class Bench:
             part = parts.pop(0)
             fp.finetune(model, masks, self.x[part], self.y[part], batch_size=BATCH, shuffle=False)
 
-        masks = fp.prune_rounds(self.model, shares, train, rewind_to=self.early if rewind else None)
+        masks = fp.prune_rounds(self.model, shares, train, rewind_to=self.early if rewind else None, **RAW)
         fp.unlock(self.model)
         return masks
 

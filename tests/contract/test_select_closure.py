@@ -11,6 +11,7 @@ from fpgaprune.errors import MaskError, UnsupportedLayerError
 from fpgaprune.masks import MaskSet
 from fpgaprune.select.choose import select
 from fpgaprune.select.closure import close
+from fpgaprune.select.protection import Protection
 from fpgaprune.weights import named_weights
 from tests.unit.select.networks import filled, plain, residual, samples, with_zeros
 
@@ -121,7 +122,9 @@ def test_models_inside_a_model_are_seen_through():
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 9999), sparsity=st.floats(0, 0.9), granularity=st.sampled_from(["kernel", "input_channel"]))
 def test_closing_twice_adds_nothing_and_only_adds(network, seed, sparsity, granularity):
-    masks = select(network, min(sparsity, 0.7), granularity, "random", paths=["*/kernel"], seed=seed)
+    # Nothing is kept alive, so that more follows.
+    options = {"paths": ["*/kernel"], "normalize": "none", "protect": Protection(min_free_channels=0)}
+    masks = select(network, min(sparsity, 0.7), granularity, "random", seed=seed, **options)
     closure = close(masks, network)
     assert close(closure.masks, network).additions == ()
     assert close(closure.masks, network).masks == closure.masks

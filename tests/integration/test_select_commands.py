@@ -73,6 +73,16 @@ def test_the_cost_reaches_the_masks_from_the_command_line(folder):
     assert chosen["adders(6, 0)"] == chosen["none"] != chosen["adders(6)"]
 
 
+def test_what_a_selection_cuts_too_far_is_said(folder):
+    options = ["--sparsity", "0.25", "--lock", "out/kernel[:, 1]", "--out", "cut.npz"]
+    (warning,) = json.loads(succeed("select", "model.keras", *options, "--json", folder=folder))["warnings"]
+    assert (warning["layer"], warning["rule"]) == ("out", "dead_output")
+    assert (warning["kept_channels"], warning["total_channels"]) == (2, 3)
+    shown = succeed("select", "model.keras", *options, folder=folder)
+    assert f"warning: {warning['text']}" in shown
+    assert "warning" not in succeed("select", "model.keras", "--sparsity", "0.5", "--out", "cut.npz", folder=folder)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,6 +11,7 @@ import fpgaprune as fp
 from fpgaprune.flow import finetuning
 from fpgaprune.masks import MaskSet
 from fpgaprune.select import (
+    alive,
     allot,
     channel_flow,
     choose,
@@ -19,12 +20,14 @@ from fpgaprune.select import (
     criteria,
     data_criteria,
     explicit,
+    following,
     gradual,
     multipliers,
     protection,
     regrowth,
     rounds,
     sensitivity,
+    skeleton,
     units,
 )
 from fpgaprune.select.layers import ChannelAxes
@@ -33,6 +36,7 @@ from fpgaprune.weights import named_weights
 from tests.contract import (
     test_select_closure,
     test_select_criteria,
+    test_select_defaults,
     test_select_finetuning,
     test_select_schedules,
 )
@@ -144,12 +148,58 @@ def test_a_draw_without_a_seed(monkeypatch):
 
 
 def test_floors_that_are_not_kept(monkeypatch):
-    monkeypatch.setattr(
-        protection.Protection, "kept", lambda self, path, scores, locked, partition, axes: np.zeros(len(scores), bool)
-    )
+    monkeypatch.setattr(protection.Protection, "kept", lambda self, path, scores, *_: np.zeros(len(scores), bool))
     breaks(
         test_select_units.test_the_count_is_met_or_the_largest_that_can_be_is_named, sparsity=[0.5, 0.9], **UNIT_LAWS
     )
+
+
+def test_channels_that_are_not_kept_alive(monkeypatch):
+    monkeypatch.setattr(choose, "skeleton", lambda _model, partitions, *_: none_kept(partitions))
+    is_refused(test_select_defaults.test_the_floor_alone_keeps_an_eighth_where_scores_are_as_they_are, "kernel")
+
+
+def none_kept(partitions):
+    return {path: np.zeros(partition.count, bool) for path, partition in partitions.items()}
+
+
+def test_kept_channels_that_no_one_reads(monkeypatch):
+    right, calls = skeleton._best, []
+
+    def feeding_only(*question):
+        # Of each weight it is asked first what feeds its channels, then what reads its inputs.
+        calls.append(question)
+        return right(*question) if len(calls) % 2 else np.empty(0, np.intp)
+
+    monkeypatch.setattr(skeleton, "_best", feeding_only)
+    is_refused(test_select_defaults.test_channels_that_stay_are_read_as_well_as_fed)
+
+
+def test_depthwise_kernels_that_stay_when_their_channel_is_dead(monkeypatch):
+    def all_free(model, _masks):
+        weights = named_weights(model)
+        return {path: np.ones(weights[path].shape, bool) for path in following.following_paths(model)}
+
+    monkeypatch.setattr(choose, "follow", all_free)
+    is_refused(test_select_defaults.test_depthwise_kernels_follow_their_channels)
+
+
+def test_kernels_and_dense_weights_in_one_count(monkeypatch):
+    monkeypatch.setattr(choose, "pool_of", lambda *_: "all")
+    is_refused(test_select_defaults.test_kernels_and_dense_weights_are_counted_apart)
+
+
+def test_a_channel_taken_to_be_alive_although_no_one_reads_it(monkeypatch):
+    monkeypatch.setattr(alive._Walk, "_backward", lambda self, call: self._all(call.outputs[0]))
+    is_refused(test_select_defaults.test_channels_behind_a_bottleneck_count_as_dead)
+
+
+def test_a_layer_of_its_own_sparsity_that_cannot_give_it_stops_all(monkeypatch):
+    right = allot.lock_lowest
+    monkeypatch.setattr(
+        choose, "lock_lowest", lambda units, shares, *, per_layer: right(units, shares, per_layer=False)
+    )
+    is_refused(test_select_defaults.test_layers_of_their_own_sparsity_give_what_they_can)
 
 
 def test_multipliers_of_weights_with_the_inputs_first(monkeypatch):

@@ -184,9 +184,9 @@ class DepthwiseConv2D(FakeLayer):
 def test_a_filter_of_a_depthwise_layer_is_one_kernel():
     weight = np.arange(1.0, 13.0).reshape(1, 1, 6, 2)
     model = FakeModel([DepthwiseConv2D("dw", [FakeVariable("dw/kernel", weight)])])
-    assert select(model, 0.5, "filter")["dw/kernel"].ravel().tolist() == [False] * 6 + [True] * 6
+    assert select(model, 0.5, "filter", paths=["dw/kernel"])["dw/kernel"].ravel().tolist() == [False] * 6 + [True] * 6
     with pytest.raises(MaskError, match="depthwise or transposed"):
-        select(model, 0.5, Multiplier("resource", 2))
+        select(model, 0.5, Multiplier("resource", 2), paths=["dw/kernel"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""Depthwise kernels follow their channels: locked where the channel is dead or unread, and free where it is not.
+
+A depthwise kernel is all that joins its channel to the rest: locking it alone kills the channel. So a selection that
+names no weights scores no depthwise kernel; it locks those whose channel other locks have killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.masks import Mask
+from fpgaprune.select.alive import alive_channels
+from fpgaprune.select.graph import DEPTHWISE, graph_of
+from fpgaprune.select.layers import kind_of, weight_owners
+from fpgaprune.weights import named_weights
+
+
+def following_paths(model: Any) -> list[str]:
+    """The depthwise kernels that follow: those of layers whose channels the model's graph tells."""
+    graph = graph_of(model)
+    layers = set() if graph is None else {id(call.layer) for call in graph.calls if call.kind in DEPTHWISE}
+    owners = weight_owners(model)
+    return [
+        path
+        for path, variable in named_weights(model).items()
+        if id(owners.get(path)) in layers and kind_of(path, owners[path], len(variable.shape)) == "depthwise"
+    ]
+
+
+def follow(model: Any, masks: Mapping[str, Mask]) -> dict[str, Mask]:
+    """A mask for each depthwise kernel that follows, locked exactly where its channel is not alive under `masks`.
+
+    Args:
+        model: a Keras model.
+        masks: weight path to bool array, True = free.
+    """
+    paths = following_paths(model)
+    alive = alive_channels(model, masks) if paths else None
+    if alive is None:
+        return {}
+    weights = named_weights(model)
+    found: dict[str, Mask] = {}
+    for path in paths:
+        shape = tuple(weights[path].shape)
+        flags = alive[path[: path.rfind("/")]]
+        found[path] = np.broadcast_to(flags.reshape(shape[-2:]), shape).copy()
+    return found

@@ -1,0 +1,179 @@
+"""`guard`: what masks do to a network, said before anything is trained.
+
+A first convolution of 64 filters of which one is left alive is a bottleneck that no training mends: the guard says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.masks import Mask, MaskSet
+from fpgaprune.select.alive import Alive, alive_channels
+from fpgaprune.select.coupling import channels_of
+from fpgaprune.select.graph import graph_of
+from fpgaprune.select.layers import channel_axes, kind_of, weight_owners
+from fpgaprune.select.pools import pool_of
+
+# Fewer of a layer's channels than this share is a bottleneck.
+FEW_CHANNELS = 1 / 8
+# A layer that keeps less than this share of what the network keeps, and of its channels less than the other, was cut
+# unevenly.
+UNEVEN, UNEVEN_CHANNELS = 1 / 4, 1 / 2
+
+
+@dataclass(frozen=True)
+class SelectionWarning:
+    """One layer that masks cut too far, or not as far as asked.
+
+    Attributes:
+        layer: path of the layer, as in weight paths.
+        rule: `few_channels`, `dead_output`, `uneven` or `short`.
+        kept_channels: output channels that are alive: they depend on the model's input, and its output on them. Where
+            nothing in the model is, those with a free kernel. None where the model's graph does not tell.
+        total_channels: output channels of the layer; None likewise.
+        text: what happened, and what to do.
+    """
+
+    layer: str
+    rule: str
+    kept_channels: int | None
+    total_channels: int | None
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The warning as JSON data."""
+        return asdict(self)
+
+
+def guard(
+    model: Any, masks: MaskSet, *, sparsity: float | None = None, scope: str = "network", normalize: str = "none"
+) -> tuple[SelectionWarning, ...]:
+    """A warning for each layer that the masks leave too little of, in the model's order; none for a sound selection.
+
+    Four rules, of which a layer gets the first that holds:
+
+    - `dead_output`: a channel that the model puts out no longer depends on its input.
+    - `few_channels`: fewer than an eighth of a layer's channels are alive.
+    - `uneven`: of a layer's elements less than a quarter of the share is free that is free in all masks of the kind
+      (convolutions, or the others), and of its channels fewer than half are alive.
+    - `short`: with `scope="layer"`, a layer was locked less than `sparsity`, for what must stay free.
+
+    Args:
+        model: a functional or Sequential Keras model; of another, only shares of elements are known.
+        masks: weight path to bool array, True = free, False = locked.
+        sparsity: that was asked of each layer, if one was.
+        scope: of the selection, for the advice.
+        normalize: of the selection, for the advice.
+
+    Raises:
+        MaskError: a mask does not fit the model.
+    """
+    masks.check_fits(model)
+    alive = alive_channels(model, masks) or {}
+    advice, owners = _advice(masks, scope, normalize), weight_owners(model)
+    found: dict[str, SelectionWarning] = {}
+    outputs = _output_layers(model)
+    # Where nothing is alive, what each layer has left by itself tells where the path ends.
+    left = alive if any(flags.any() for flags in alive.values()) else _filters_left(model, masks, alive)
+    for layer, flags in left.items():
+        living, width = int(flags.sum()), len(flags)
+        if layer in outputs and not alive[layer].all():
+            dead = ", ".join(map(str, np.flatnonzero(~alive[layer])[:6].tolist()))
+            text = f"output {dead} of the model, made by {layer!r}, no longer depends on its input; {advice(layer)}"
+            found[layer] = SelectionWarning(layer, "dead_output", int(alive[layer].sum()), width, text)
+        elif living < math.ceil(FEW_CHANNELS * width):
+            text = (
+                f"{living} of {width} channels of {layer!r} {'is' if living == 1 else 'are'} left, fewer than an "
+                f"eighth, and all that follows has to pass through so few; {advice(layer)}"
+            )
+            found[layer] = SelectionWarning(layer, "few_channels", living, width, text)
+    for path, (layer, free, usual) in _shares(model, masks).items():
+        kept, total = (int(alive[layer].sum()), len(alive[layer])) if layer in alive else (None, None)
+        thin = kept is None or total is None or kept < UNEVEN_CHANNELS * total
+        if layer in found:
+            continue
+        if free < UNEVEN * usual and thin:
+            text = (
+                f"{free:.1%} of {path!r} is free where {usual:.1%} is free on average: the cut falls unevenly; "
+                f"{advice(layer)}"
+            )
+            found[layer] = SelectionWarning(layer, "uneven", kept, total, text)
+        elif scope == "layer" and sparsity is not None and _is_short(path, masks[path], owners.get(path), sparsity):
+            text = (
+                f"{1 - free:.1%} of {path!r} is locked where {sparsity:.1%} was asked: what must stay free leaves no "
+                "more; lower min_free, min_free_per_output or min_free_channels, or ask for less there"
+            )
+            found[layer] = SelectionWarning(layer, "short", kept, total, text)
+    order = list(dict.fromkeys([*alive, *found]))
+    return tuple(found[layer] for layer in order if layer in found)
+
+
+def _advice(masks: MaskSet, scope: str, normalize: str) -> Callable[[str], str]:
+    """What to turn, for a layer: none that is set already."""
+    keys = [] if normalize == "lamp" or scope == "layer" else ['normalize = "lamp"', 'scope = "layer"']
+
+    def text(layer: str) -> str:
+        own = [f'protect = ["{layer}/*"]'] if any(path.startswith(f"{layer}/") for path in masks) else []
+        turns = [*keys, *own, "min_free_channels = 0.125"]
+        if len(turns) == 1:
+            return f"set {turns[0]}, or lower sparsity"
+        return f"set {', '.join(turns[:-1])} or {turns[-1]}, or lower sparsity"
+
+    return text
+
+
+def _filters_left(model: Any, masks: MaskSet, alive: Alive) -> Alive:
+    """For each layer of `alive`, the output channels with a free element in the layer's own kernel."""
+    found = {layer: np.ones(len(flags), dtype=bool) for layer, flags in alive.items()}
+    for path, layer in weight_owners(model).items():
+        own = path[: path.rfind("/")]
+        if path in masks and own in found and kind_of(path, layer, masks[path].ndim) != "other":
+            axes = [axis % masks[path].ndim for axis in channel_axes(path, layer).outputs]
+            rest = tuple(axis for axis in range(masks[path].ndim) if axis not in axes)
+            found[own] = masks[path].any(axis=rest).ravel()
+    return found
+
+
+def _output_layers(model: Any) -> set[str]:
+    """The layers that alone make channels which the model puts out."""
+    graph = graph_of(model)
+    if graph is None:
+        return set()
+    channels = channels_of(graph)
+    groups, makers = np.unique(
+        np.concatenate([np.unique(ids) for ids in channels.made.values()]) if channels.made else np.empty(0, np.intp),
+        return_counts=True,
+    )
+    shown = np.concatenate([channels.tensors[tensor] for tensor in graph.outputs])
+    alone = np.intersect1d(groups[makers == 1], shown)
+    return {layer for layer, ids in channels.made.items() if np.isin(ids, alone).all()}
+
+
+def _shares(model: Any, masks: MaskSet) -> dict[str, tuple[str, float, float]]:
+    """Path of each kernel but depthwise ones, to its layer, its free share, and that of all masks of its pool."""
+    owners = weight_owners(model)
+    graph = graph_of(model)
+    layers = {} if graph is None else {id(call.layer): call.path for call in graph.calls}
+    pools: dict[str, list[str]] = {}
+    for path, mask in masks.items():
+        if kind_of(path, owners.get(path), mask.ndim) not in ("other", "depthwise"):
+            pools.setdefault(pool_of(path, owners.get(path), mask.ndim), []).append(path)
+    found = {}
+    for paths in pools.values():
+        usual = sum(int(masks[path].sum()) for path in paths) / max(sum(masks[path].size for path in paths), 1)
+        for path in paths:
+            layer = layers.get(id(owners.get(path)), path[: path.rfind("/")])
+            found[path] = (layer, float(masks[path].mean()) if masks[path].size else 1.0, usual)
+    return found
+
+
+def _is_short(path: str, mask: Mask, layer: Any, sparsity: float) -> bool:
+    # A count is rounded to whole units, of which a filter is the largest that is common.
+    axes = channel_axes(path, layer).outputs if mask.ndim > 1 else (-1,)
+    filters = math.prod(mask.shape[axis] for axis in axes)
+    return bool(1 - mask.mean() < sparsity - 1 / max(filters, 1))

@@ -1,0 +1,87 @@
+"""Which weights are chosen from where none is named, and which of them are counted together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from fpgaprune.errors import MaskError
+from fpgaprune.select.graph import Call, Graph, graph_of
+from fpgaprune.select.layers import kind_of, weight_owners
+from fpgaprune.weights import named_weights
+
+# Of all multiplications: where Dense and recurrent weights do less, a default selection leaves them alone.
+DENSE_SHARE = 0.25
+_POOLS: Mapping[str, str] = {"convolution": "convolution", "depthwise": "convolution"}
+
+
+def pool_of(path: str, layer: Any, ndim: int) -> str:
+    """`convolution` or `dense`: units of one pool are counted and put in order together.
+
+    A kernel of a convolution has several weights, that of a Dense layer one, so that in one count Dense weights would
+    outnumber the kernels. Whatever is no convolution is `dense`: recurrent and attention weights, and biases.
+    """
+    return _POOLS.get(kind_of(path, layer, ndim), "dense")
+
+
+def default_paths(model: Any) -> list[str]:
+    """The weights that a selection chooses from where none is named, in the model's order.
+
+    Kernels of convolutions; and those of Dense and recurrent layers where these do at least a quarter of the
+    multiplications (elements of a weight times the positions at which they are used), or where there is no
+    convolution. Where a size of the input is open, Dense and recurrent weights are left alone if there is a
+    convolution. Depthwise kernels follow their channels instead (`fpgaprune.select.following`).
+
+    Raises:
+        MaskError: there is no such weight; the message names the kernels that there are.
+    """
+    variables = named_weights(model)
+    owners = weight_owners(model)
+    kinds = {path: kind_of(path, owners.get(path), len(variable.shape)) for path, variable in variables.items()}
+    convolutions = [path for path, kind in kinds.items() if kind == "convolution"]
+    dense = [path for path, kind in kinds.items() if kind in ("dense", "recurrent")]
+    if convolutions and not _carry(dense, convolutions, variables, owners, graph_of(model)):
+        dense = []
+    chosen = {*convolutions, *dense}
+    if not chosen:
+        others = [f"{path} ({kind})" for path, kind in kinds.items() if kind in ("depthwise", "attention")]
+        there = f"; it has {', '.join(others[:6])}" if others else ""
+        raise MaskError(
+            f"the model has no kernel of a convolution, a Dense or a recurrent layer to select from{there}: name "
+            "weights with 'paths'"
+        )
+    return [path for path in variables if path in chosen]
+
+
+def _carry(
+    dense: list[str],
+    convolutions: list[str],
+    variables: Mapping[str, Any],
+    owners: Mapping[str, Any],
+    graph: Graph | None,
+) -> bool:
+    """Whether the weights `dense` do at least `DENSE_SHARE` of the multiplications of both; unknown is no."""
+    if graph is None or not dense:
+        return False
+    calls: dict[int, list[Call]] = {}
+    for call in graph.calls:
+        calls.setdefault(id(call.layer), []).append(call)
+    counts: dict[str, int] = {}
+    for path in (*dense, *convolutions):
+        positions = [_positions(call, graph) for call in calls.get(id(owners.get(path)), [])]
+        known = [count for count in positions if count is not None]
+        if not known or len(known) < len(positions):
+            return False
+        counts[path] = math.prod(variables[path].shape) * sum(known)
+    done = sum(counts[path] for path in dense)
+    return done >= DENSE_SHARE * sum(counts.values())
+
+
+def _positions(call: Call, graph: Graph) -> int | None:
+    """At how many positions, or steps, a call uses its weights; None where a size is open."""
+    # A transposed convolution uses each weight at each position of its input, a recurrent layer at each step.
+    of_input = "Transpose" in call.kind or kind_of("kernel", call.layer, 2) == "recurrent"
+    shape = graph.shapes[call.inputs[0] if of_input else call.outputs[0]]
+    sizes = shape[1:-1]
+    return None if None in sizes else math.prod(size for size in sizes if size is not None)

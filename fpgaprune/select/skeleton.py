@@ -1,0 +1,173 @@
+"""The thinnest network that selection leaves: an eighth of each layer's channels, from the input to the output.
+
+Of 16 channels two stay alive. Each of the two keeps its best kernel that reads a channel which stays alive too, and
+each is read by a kernel of a filter that stays alive: so a path of free kernels leads through every layer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.select.coupling import Channels, Ids, channels_of
+from fpgaprune.select.graph import DEPTHWISE, KERNEL, RECURRENT, TRANSPOSED, Call, Graph, graph_of
+from fpgaprune.select.layers import ChannelAxes, weight_owners
+from fpgaprune.select.units import Partition
+
+Flags = NDArray[np.bool_]
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Each pair of an input and an output channel of one weight.
+
+    Attributes:
+        reads, makes: the groups of the two channels.
+        units: the best unit that touches the pair.
+        scores: of that unit; -inf where all are locked.
+    """
+
+    reads: Ids
+    makes: Ids
+    units: Ids
+    scores: Scores
+
+
+def skeleton(
+    model: Any,
+    partitions: Mapping[str, Partition],
+    axes: Mapping[str, ChannelAxes],
+    scores: Mapping[str, Scores],
+    locked: Mapping[str, Flags],
+    share: float,
+) -> dict[str, Flags]:
+    """For each weight the units that must stay free so that `share` of the channels of each layer stays alive.
+
+    At least one channel of each layer stays, and every channel that the model puts out. Where the model's graph
+    cannot be read, or a layer in it, its weight is looked at alone. What is locked already is past that: the best of
+    the rest is taken.
+
+    Args:
+        model: a Keras model.
+        partitions: weight path to its units.
+        axes: weight path to its channel axes.
+        scores: weight path to the score of each unit.
+        locked: weight path to whether a unit is locked already.
+        share: of the output channels of each layer, 0..1; 0 keeps none.
+    """
+    kept = {path: np.zeros(partition.count, dtype=bool) for path, partition in partitions.items()}
+    if share <= 0:
+        return kept
+    graph = graph_of(model)
+    channels = Channels({}, {}, 0) if graph is None else channels_of(graph)
+    # One group more for channels of which nothing is known, and which are alive.
+    count = channels.count + 1
+    pairs: dict[str, _Pairs] = {}
+    calls = {} if graph is None else {id(call.layer): call for call in reversed(graph.calls)}
+    owners = weight_owners(model)
+    for path, partition in partitions.items():
+        if len(partition.shape) < 2 or path.endswith("/recurrent_kernel"):
+            continue
+        found = _pairs(partition, axes[path], scores[path], locked[path])
+        known = _named(found, calls.get(id(owners.get(path))), channels)
+        if known is None:
+            known = _Pairs(np.full_like(found.reads, channels.count), found.makes + count, found.units, found.scores)
+            count += int(found.makes.max()) + 1
+        pairs[path] = known
+    stays = _staying(graph, channels, pairs, share, count)
+    alive = np.ones(count, dtype=bool)
+    for of_one in pairs.values():
+        alive[of_one.makes] = False
+    alive |= stays
+    for path, of_one in pairs.items():
+        fed = _best(of_one.makes, stays, alive[of_one.reads], of_one.scores)
+        # A kernel that feeds a channel reads one, too: that one is seen to.
+        read = np.zeros(count, dtype=bool)
+        read[of_one.reads[fed]] = True
+        reading = _best(of_one.reads, stays & ~read, stays[of_one.makes], of_one.scores)
+        kept[path][of_one.units[np.concatenate([fed, reading])]] = True
+    return kept
+
+
+def _pairs(partition: Partition, axes: ChannelAxes, scores: Scores, locked: Flags) -> _Pairs:
+    """The pairs of one weight; its groups are the numbers of its channels."""
+    ndim = len(partition.shape)
+    both = tuple(sorted({axis % ndim for axis in axes.kernel}))
+    numbers = []
+    for own in (axes.inputs, axes.outputs):
+        mine = {axis % ndim for axis in own}
+        small = tuple(size if axis in mine else 1 for axis, size in enumerate(partition.shape) if axis in both)
+        numbers.append(np.arange(math.prod(small), dtype=np.intp).reshape(small))
+    sides = tuple(size for axis, size in enumerate(partition.shape) if axis in both)
+    reads, makes = (np.broadcast_to(number, sides).ravel() for number in numbers)
+    # The units at the pair's positions: along an axis where labels do not vary one stands for all.
+    wide = tuple(size if axis in both else partition.labels.shape[axis] for axis, size in enumerate(partition.shape))
+    labels = np.moveaxis(np.broadcast_to(partition.labels, wide), both, range(len(both))).reshape(len(reads), -1)
+    free = np.where(locked, -np.inf, scores)
+    units = labels[:, 0]
+    if labels.shape[1] > 1:
+        units = labels[np.arange(len(labels)), np.argmax(free[labels], axis=1)]
+    return _Pairs(reads, makes, units, free[units])
+
+
+def _named(pairs: _Pairs, call: Call | None, channels: Channels) -> _Pairs | None:
+    """The pairs with the model's groups; None for a layer without a rule."""
+    if call is None or call.kind not in KERNEL | TRANSPOSED | DEPTHWISE | RECURRENT or call.path not in channels.made:
+        return None
+    inputs, outputs = channels.tensors[call.inputs[0]], channels.made[call.path]
+    reads, n_out = pairs.reads, int(pairs.makes.max()) + 1
+    groups = int(getattr(call.layer, "groups", 1) or 1)
+    if groups > 1:
+        reads = reads + pairs.makes // (n_out // groups) * (len(inputs) // groups)
+    if n_out % len(outputs) or int(reads.max()) >= len(inputs):
+        return None
+    # A recurrent weight makes the same channels once for each gate.
+    return _Pairs(inputs[reads], np.tile(outputs, n_out // len(outputs))[pairs.makes], pairs.units, pairs.scores)
+
+
+def _staying(graph: Graph | None, channels: Channels, pairs: Mapping[str, _Pairs], share: float, count: int) -> Flags:
+    """The groups that stay alive: of each layer the best, or what other layers chose already."""
+    stays = np.zeros(count, dtype=bool)
+    value, possible = np.zeros(count), np.ones(count, dtype=bool)
+    layers = [np.unique(ids) for ids in channels.made.values()]
+    for of_one in pairs.values():
+        pairs_of = np.bincount(of_one.makes, minlength=count)
+        mine = np.flatnonzero(pairs_of)
+        if mine[0] > channels.count:
+            layers.append(mine)
+        free = of_one.scores > -np.inf
+        possible[mine[np.bincount(of_one.makes[free], minlength=count)[mine] == 0]] = False
+        sums = np.bincount(of_one.makes, weights=np.where(free, of_one.scores, 0), minlength=count)
+        mean = sums / np.maximum(pairs_of, 1)
+        value += mean / (np.abs(mean[mine]).mean() or 1.0)
+    if graph is not None:
+        for tensor in graph.outputs:
+            stays[channels.tensors[tensor]] = True
+    for mine in layers:
+        missing = math.ceil(share * len(mine)) - int(stays[mine].sum())
+        rest = mine[~stays[mine] & possible[mine]]
+        if missing > 0:
+            stays[rest[np.argsort(-value[rest], kind="stable")[:missing]]] = True
+    return stays
+
+
+def _best(groups: Ids, wanted: Flags, fits: Flags, scores: Scores) -> Ids:
+    """For each wanted group its best pair that fits, or its best pair where none fits; none that is locked.
+
+    Of equal ones the last.
+    """
+    found = np.full(len(wanted), -1, dtype=np.intp)
+    possible = wanted[groups] & (scores > -np.inf)
+    for rows in (np.flatnonzero(possible & fits), np.flatnonzero(possible & ~fits)):
+        rows = rows[found[groups[rows]] < 0]
+        best = np.full(len(wanted), -np.inf)
+        np.maximum.at(best, groups[rows], scores[rows])
+        rows = rows[scores[rows] == best[groups[rows]]]
+        found[groups[rows]] = rows
+    return found[found >= 0]
