@@ -7,10 +7,10 @@ from typing import Any
 from rich.console import Console
 
 # Suggestions that the terminal shows.
-_SHOWN = 3
+SHOWN = 3
 
 
-def print_advice(advice: dict[str, Any]) -> None:
+def print_advice(advice: dict[str, Any], shown: int = SHOWN) -> None:
     """What is short, and the changes that help most; nothing where nothing is short."""
     from fpgaprune.report.advice import changes, has_advice, shortage_lines
 
@@ -18,11 +18,11 @@ def print_advice(advice: dict[str, Any]) -> None:
         return
     suggested = changes(advice)
     lines = [f"\nwhat would make {advice['design']} fit", *shortage_lines(advice)]
-    for change in suggested[:_SHOWN]:
+    for change in suggested[:shown]:
         lines += [f"\n{change.number}. {change.knob}: {change.verdict}", *filter(None, (change.cost, change.figures))]
         lines += [change.place, *(f"    {line}" for line in change.change.splitlines())]
-    if len(suggested) > _SHOWN:
-        lines.append(f"\n{len(suggested) - _SHOWN} more with --json, and in the report of a run")
+    if len(suggested) > shown:
+        lines.append(f"\n{len(suggested) - shown} more with --json, and in the report of a run")
     for line in (*lines, *advice["notes"]):
         # What is to be copied is not broken into lines.
         Console().print(line, highlight=False, markup=False, soft_wrap=line.startswith("    "))

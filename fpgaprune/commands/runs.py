@@ -172,7 +172,7 @@ def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: st
         cycles = f"{figure['latency_cycles']:,} cycles"
         console.print(f"{side:<11} {fits}, {cycles} (analytic estimate of logic synthesis)", highlight=False)
     if priced.get("advice"):
-        print_advice(priced["advice"])
+        print_advice(priced["advice"], shown=1)
     console.print(f"report      {folder / 'report.html'}", highlight=False, soft_wrap=True)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError
@@ -12,11 +13,14 @@ from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.hardware_sections import HlsConfig
 from fpgaprune.flow.progress import Progress
-from fpgaprune.flow.samples import at, for_keras
+from fpgaprune.flow.samples import Samples, at, for_keras, in_shape, samples_of
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.project import HlsProject, make_design, to_hls
 from fpgaprune.hls.search import AutoPrecision, Found
 from fpgaprune.target import Target
+
+if TYPE_CHECKING:
+    from fpgaprune.flow.metric import Judge
 
 # Samples that show the ranges; the search of precision 'auto' measures its loss on as many as it asks for.
 _SAMPLES = 512
@@ -42,9 +46,17 @@ class Hardware:
         """How the flow `config` asks for them."""
         return cls(config.hls, replace(config.target.target(), backend=config.hls.backend), config.name, data)
 
-    def project(self, model: Any, folder: Path) -> HlsProject:
-        """`folder` is the project of `model`."""
+    def project(self, model: Any, folder: Path, judge: Callable[[Samples], Judge]) -> HlsProject:
+        """`folder` is the project of `model`; `judge` gives a metric for labels that are no class numbers."""
         x, y = self._samples
+        if y is None and self.settings.precision == "auto":
+            metric = judge(at(self.data.choosing[1], slice(AutoPrecision().samples)))
+
+            def lost(wanted: Any, outputs: Any) -> tuple[float, float]:
+                found = metric.lost(samples_of(wanted), in_shape(outputs, samples_of(wanted)))
+                return found["lost"], found["lost_error"]
+
+            y = lost
         return to_hls(
             model,
             self.target,

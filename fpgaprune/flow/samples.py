@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 Samples = NDArray[Any] | tuple[NDArray[Any], ...]
@@ -27,3 +28,15 @@ def at(samples: Samples, index: Any) -> Samples:
 def for_keras(samples: Samples) -> Any:
     """The same in the form that Keras takes: an array, or a list of arrays."""
     return list(samples) if isinstance(samples, tuple) else samples
+
+
+def samples_of(outputs: Any) -> Samples:
+    """What Keras gives: an array, or a list of arrays."""
+    return tuple(outputs) if isinstance(outputs, list) else outputs
+
+
+def in_shape(samples: Samples, wanted: Samples) -> Samples:
+    """`samples` in the shapes of `wanted`: some outputs of hls4ml lack axes of length 1."""
+    pairs = zip(arrays_of(samples), arrays_of(wanted), strict=True)
+    turned = tuple(np.asarray(array).reshape(like.shape) for array, like in pairs)
+    return turned if isinstance(wanted, tuple) else turned[0]

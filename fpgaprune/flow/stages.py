@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.network import small_cnn
 from fpgaprune.flow.progress import Progress, epochs_shown
 from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
+from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, in_shape, samples_of
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import weight_arrays
@@ -69,9 +70,13 @@ class Context:
 
     def judge(self, model: Any, some: slice = slice(None)) -> Judge:
         """The metric on held-out samples, or on `some` of them; `model` has the outputs that are judged."""
+        return self.judge_of(model, at(self.data.y_test, some))
+
+    def judge_of(self, model: Any, labels: Samples) -> Judge:
+        """The metric on samples with these `labels`."""
         from fpgaprune.flow.metric import Judge
 
-        return Judge(self.config.train, self.task(model), model, at(self.data.y_test, some))
+        return Judge(self.config.train, self.task(model), model, labels)
 
     def checkpoint(self, stage: str) -> Checkpoint:
         """Where `stage` keeps the state of its training; of another key it finds none."""
@@ -240,7 +245,7 @@ def hls(context: Context) -> dict[str, Any]:
 
     hardware = Hardware.of(context.config, context.data)
     model = context.model("removed.keras")
-    project = hardware.project(model, context.run.file("hls"))
+    project = hardware.project(model, context.run.file("hls"), partial(context.judge_of, model))
     # What it is compared with has the same bits per number, found or given.
     hardware.design(context.model("trained.keras"), project.search).save(context.run.file("design_trained.json"))
     project.design.save(context.run.file("design.json"))
@@ -320,7 +325,7 @@ def _emulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
         return {"left_out": str(error)}
     found = _agreement(context, outputs, predict(model, x), slice(None))
     trained = predict(context.model("trained.keras"), x)
-    return {**found, "of_trained": context.judge(model).lost(trained, _like(outputs, trained))}
+    return {**found, "of_trained": context.judge(model).lost(trained, in_shape(outputs, trained))}
 
 
 def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
@@ -350,7 +355,7 @@ def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
 
 def _agreement(context: Context, outputs: Samples, wanted: Samples, some: slice) -> dict[str, Any]:
     """The metric of the hardware's outputs and what it lost; and of a classifier, how often its class is Keras's."""
-    outputs = _like(outputs, wanted)
+    outputs = in_shape(outputs, wanted)
     judge = context.judge(context.model("removed.keras"), some)
     found = {"samples": count_of(outputs), **judge.reading(outputs), **judge.lost(wanted, outputs)}
     if context.data.classes is None or isinstance(outputs, tuple) or outputs.shape[-1] < 2:
@@ -359,17 +364,9 @@ def _agreement(context: Context, outputs: Samples, wanted: Samples, some: slice)
     return {**found, "agreement": float(same.mean())}
 
 
-def _like(outputs: Samples, wanted: Samples) -> Samples:
-    """`outputs` in the shapes of Keras's: hls4ml has no axes of length 1 at some ends."""
-    pairs = zip(arrays_of(outputs), arrays_of(wanted), strict=True)
-    turned = tuple(np.asarray(array).reshape(like.shape) for array, like in pairs)
-    return turned if isinstance(wanted, tuple) else turned[0]
-
-
 def predict(model: Any, x: Samples) -> Samples:
     """What `model` gives for `x`, in one pass over batches."""
-    found = model.predict(for_keras(x), batch_size=256, verbose=0)
-    return tuple(found) if isinstance(found, list) else found
+    return samples_of(model.predict(for_keras(x), batch_size=256, verbose=0))
 
 
 def _links(*checks: LinkCheck) -> dict[str, Any]:

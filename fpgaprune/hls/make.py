@@ -27,7 +27,7 @@ from fpgaprune.hls.prepare import allowed_name, fold, quantise_weights
 from fpgaprune.hls.quartus_tables import check_softmax
 from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
 from fpgaprune.hls.recurrent import RECURRENT, observe_states
-from fpgaprune.hls.search import AutoPrecision, Found, Search
+from fpgaprune.hls.search import AutoPrecision, Found, Labels, Search
 from fpgaprune.hls.split import depthwise_name
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
@@ -62,7 +62,7 @@ def make(
     precision: Precision | AutoPrecision | FixedType,
     folder: Path,
     name: str,
-    labels: NDArray[Any] | None,
+    labels: Labels | None,
     settings: Mapping[str, Mapping[str, Any]],
     backend_options: Mapping[str, Any],
 ) -> Made:
@@ -101,14 +101,14 @@ def _search(
     folded: Any,
     target: Target,
     data: Samples | None,
-    labels: NDArray[Any] | None,
+    labels: Labels | None,
     auto: AutoPrecision,
     options: Mapping[str, LayerOptions],
     ranges: Mapping[str, Range],
     folder: Path,
 ) -> Found:
     arrays = as_inputs(folded, data if data is not None else [])
-    if labels is not None and len(labels) != len(arrays[0]):
+    if labels is not None and not callable(labels) and len(labels) != len(arrays[0]):
         raise DataError(f"there are {len(labels)} labels for {len(arrays[0])} samples; wanted as many of each")
     some = [array[: auto.samples] for array in arrays]
     x: Any = some if len(some) > 1 else some[0]
@@ -120,7 +120,7 @@ def _search(
     raws = quantise_weights(copy, types)
     skeleton = extract(convert(copy, types, plain, folder, "search"), raws, {}, plain, types)
     wanted = folded.predict(x, verbose=0)
-    used = None if labels is None else np.asarray(labels)[: auto.samples]
+    used = labels if labels is None or callable(labels) else np.asarray(labels)[: auto.samples]
     return Search(folded, ranges, skeleton, x, wanted, used, options).run(auto)
 
 

@@ -24,7 +24,7 @@ from fpgaprune.hls.make import Made, make
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.ranges import Samples
 from fpgaprune.hls.reuse import warn_of_moved_reuse
-from fpgaprune.hls.search import AutoPrecision, Found
+from fpgaprune.hls.search import AutoPrecision, Found, Labels
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.write import DESIGN, write_project
 from fpgaprune.masks import MaskSet
@@ -110,7 +110,7 @@ def make_design(
     precision: AnyPrecision | None = None,
     name: str = "network",
     *,
-    labels: NDArray[Any] | None = None,
+    labels: Labels | None = None,
     layers: LayerSettings | None = None,
 ) -> Design:
     """The `Design` of `model` on `target`; nothing is written.
@@ -131,7 +131,7 @@ def to_hls(
     precision: AnyPrecision | None = None,
     name: str = "network",
     *,
-    labels: NDArray[Any] | None = None,
+    labels: Labels | None = None,
     layers: LayerSettings | None = None,
     backend_options: Mapping[str, Any] | None = None,
     golden: Samples | None = None,
@@ -147,8 +147,9 @@ def to_hls(
         precision: `Precision` (widths; the default), `"auto"` or `AutoPrecision` (widths searched to a stated loss), or
             one type for every weight and result, as `"fixed<16,6>"`. Accumulators are exact whatever it is.
         name: project name, a C identifier.
-        labels: class numbers (N,) of `data`, for the loss of `"auto"`; without them it counts samples whose class is
-            not that of Keras.
+        labels: for the loss of `"auto"`: class numbers (N,) of `data`; or a function of Keras's outputs and the
+            hardware's for the samples of `AutoPrecision`, which gives what your metric lost and its standard error.
+            Without them the loss counts samples whose class is not that of Keras.
         layers: settings of single layers, by name or glob, as
             `{"conv2": {"weight": "fixed<6,1>", "strategy": "resource", "reuse_factor": 3}, "d*": {"weight_bits": 5}}`.
         backend_options: further settings of hls4ml's backend, as `{"clock_uncertainty": "20%", "board": "pynq-z2"}`.
@@ -199,7 +200,7 @@ def _make(
     precision: AnyPrecision | None,
     folder: Path,
     name: str,
-    labels: NDArray[Any] | None,
+    labels: Labels | None,
     layers: LayerSettings | None,
     backend_options: Mapping[str, Any] | None,
 ) -> Made:

@@ -30,6 +30,8 @@ from fpgaprune.hls.recurrent import RECURRENT
 # Where the search begins; most networks lose little with as many.
 _USUAL_BITS = 8
 _ROLES = ("weight", "activation")
+# Class numbers (N,), or what gives the loss of Keras's outputs and the hardware's, and its standard error.
+Labels = NDArray[Any] | Callable[[Any, Any], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ class Search:
         skeleton: a design of `folded` with any types, for a backend that is emulated.
         data: samples (N, ...).
         wanted: what `folded` gives for them in floating point.
-        labels: class numbers (N,), or None: then the loss counts samples whose class is not that of Keras.
+        labels: class numbers (N,), or a function of `wanted` and the hardware's outputs that gives a loss and its
+            standard error. Or None: then the loss counts samples whose class is not that of Keras.
         options: widths and types that are given; these are not searched.
     """
 
@@ -109,7 +112,7 @@ class Search:
         skeleton: Design,
         data: Samples,
         wanted: Any,
-        labels: NDArray[Any] | None,
+        labels: Labels | None,
         options: Mapping[str, LayerOptions],
     ) -> None:
         self.folded, self.ranges, self.skeleton, self.data = folded, ranges, skeleton, data
@@ -263,8 +266,11 @@ class _Loss:
         return self.value + auto.spare * self.error <= auto.max_loss
 
 
-def _loss(wanted: Any, labels: NDArray[Any] | None) -> tuple[str, Callable[[Any], _Loss]]:
+def _loss(wanted: Any, labels: Labels | None) -> tuple[str, Callable[[Any], _Loss]]:
     """What the loss is, in words, and the function that gives it for what the hardware gives."""
+    if callable(labels):
+        judge = labels
+        return "loss of the metric against Keras", lambda outputs: _Loss(*judge(wanted, outputs))
     if isinstance(wanted, list | tuple) or wanted.shape[-1] == 1:
         references = [
             np.asarray(array, np.float64) for array in (wanted if isinstance(wanted, list | tuple) else [wanted])

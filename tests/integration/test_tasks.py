@@ -111,8 +111,15 @@ def test_an_autoencoder_arrives_with_r2(tmp_path):
     report, _ = report_of(
         tmp_path,
         "[data]\nsource = 'mine.npz'\n[train]\nmodel = 'mine.keras'\n[select]\npaths = ['a/kernel']\n"
-        "granularity = 'weight'\nsparsity = 0.3\n[finetune]\nepochs = 5\n[verdict]\nmax_loss = 0.2",
+        "granularity = 'weight'\nsparsity = 0.3\n[finetune]\nepochs = 5\n[hls]\nprecision = 'auto'\nmax_loss = 0.05\n[verdict]\nmax_loss = 0.2",
     )
     assert (report["metric"]["name"], report["metric"]["is_fraction"]) == ("r2", True)
     assert report["metric"]["before"] > 0.7
     assert report["metric"]["holds"]
+    (searched,) = [check for check in report["checks"] if "searched" in check["quantity"]]
+    # By the metric: there are no class numbers.
+    assert searched["quantity"] == "r2 lost, by widths searched on training samples"
+    assert searched["holds"]
+    widths = json.loads((tmp_path / "run" / "manifest.json").read_text())["stages"]["hls"]["results"]["precision"]
+    assert widths["measure"] == "loss of the metric against Keras"
+    assert widths["loss"] <= 0.05
