@@ -1,13 +1,18 @@
 """`[finetune]` under every schedule: the asked locks are in force at the end, at zero, and the same file says so."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pytest
 
+from fpgaprune.flow.checkpoint import Checkpoint
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.data import check_data
 from fpgaprune.flow.finetuning import finetune_model
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.selecting import choose_masks, explicit_masks
+from fpgaprune.flow.task import read_task
 from fpgaprune.select.closure import close
 from fpgaprune.select.rounds import snapshot
 from fpgaprune.weights import named_weights
@@ -31,7 +36,10 @@ def run(schedule, *, select=None, early=None, model=None, epochs=2):
     base = explicit_masks(model, config.select)
     if schedule["kind"] == "one_shot":
         base, _ = choose_masks(model, config.select, None, 0)
-    return model, config, finetune_model(model, config, base, data, early, Silent())
+    task = read_task(config.train, model, data)
+    with TemporaryDirectory() as folder:
+        checkpoint = Checkpoint(Path(folder) / "state.npz", "test")
+        return model, config, finetune_model(model, config, task, base, data, early, Silent(), checkpoint)
 
 
 def locked_kernels(masks):

@@ -37,6 +37,8 @@ epochs = 1
 batch = 1
 [hls]
 simulate = 4
+[verdict]
+max_loss = 1.0
 [target]
 part = "{part}"
 """

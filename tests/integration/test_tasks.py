@@ -111,7 +111,8 @@ def test_an_autoencoder_arrives_with_r2(tmp_path):
     report, _ = report_of(
         tmp_path,
         "[data]\nsource = 'mine.npz'\n[train]\nmodel = 'mine.keras'\n[select]\npaths = ['a/kernel']\n"
-        "granularity = 'weight'\nsparsity = 0.3\n[finetune]\nepochs = 5\n[hls]\nprecision = 'auto'\nmax_loss = 0.05\n[verdict]\nmax_loss = 0.2",
+        "granularity = 'weight'\nsparsity = 0.3\n[finetune]\nepochs = 5\n"
+        "[hls]\nprecision = 'auto'\nmax_loss = 0.05\n[verdict]\nmax_loss = 0.2",
     )
     assert (report["metric"]["name"], report["metric"]["is_fraction"]) == ("r2", True)
     assert report["metric"]["before"] > 0.7
