@@ -181,9 +181,11 @@ def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str
     for _ in range(_ROUNDS):
         predicted = matrix @ ratio
         # Against the larger of both, an error is 1 at most: neither direction, and no outlier, can dominate.
-        scale = np.maximum(np.maximum(actual, predicted), _SMALL[prefix])
-        relative = np.abs(predicted - actual) / scale
-        weight = share / scale / np.sqrt(np.maximum(relative, 0.03))
+        larger = np.maximum(np.maximum(actual, predicted), _SMALL[prefix])
+        relative = np.abs(predicted - actual) / larger
+        # That error's slope falls with the square of a prediction that is too large: it would else outweigh one too small.
+        slope = np.where(predicted > actual, np.maximum(actual, _SMALL[prefix]) / larger, 1.0)
+        weight = share / larger * np.sqrt(slope / np.maximum(relative, 0.03))
         weighted = matrix * weight[:, None]
         square = weighted.T @ weighted + np.eye(len(names)) * strength**2
         ratio = _nonnegative(square, weighted.T @ (actual * weight) + strength**2)
