@@ -7,8 +7,8 @@ import math
 from fpgaprune.estimate.device import Speed, speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 
-# Beyond this many additions in one function Vitis HLS no longer sums in trees (seen at 5,876, not at 2,648).
-_BALANCED_ADDITIONS = 4096
+# Beyond this many additions in one function Vitis HLS no longer sums in trees (seen at 5,876, not at 5,482).
+_BALANCED_ADDITIONS = 5600
 
 
 def sum_bits(layer: LayerFeatures) -> float:
