@@ -29,7 +29,7 @@ _UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
 
 
 def can_be_priced(kind: object) -> bool:
-    """Whether a row's layer of class `kind` can be priced; a recurrent one has two products that a row counts as one."""
+    """Whether a layer of class `kind` in a row can be priced; of a recurrent one a row mixes two products."""
     return is_known(kind) and FAMILIES.get(str(kind)) != "recurrent"
 
 

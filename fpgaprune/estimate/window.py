@@ -103,7 +103,7 @@ def pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.lut["pool_step"] = made.ff["pool_step"] = steps / layer.inp.bits
     made.lut["pool_bit"] = steps
     # One comparison follows another: at every clock period that they take, half of the window still waits.
-    made.ff["pool_bit"] = steps * height * width * pace(design) / 2
+    made.ff["pool_bit"] = steps * height * width * pace(design) / 2 * min(layer.inp.bits / 16, 1.0)
     made.lut["window_process"] = made.ff["window_process"] = 1
     # Where counting the pixel takes more than half a period, the next one waits for it.
     made.latency_cycles = layer.positions_in * (2 if pace(design) > 0.5 else 1) + 3
