@@ -100,17 +100,17 @@ def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, 
         return round(longest + 6 + len(active)), round(longest + 1)
     if not design.pipelined:
         total = round(sum(latencies) + 3)
-        if design.tool == "vitis":
-            # Vitis HLS lets the next inference in when the last one is out (so say all its reports of such designs).
+        if not design.overlaps:
             return total, total
-        return total, round(max(h.interval_cycles for _, h in active) + 1)
+        return total, round(max(h.interval_cycles for _, h in active))
     products = [x for x, h in active if x.family == "dense"]
     interval = max([1.0, *(h.interval_cycles for _, h in active)])
     if any(x.family == "recurrent" for x, _ in active):
         # Its steps cannot be one pipeline: the tool then lets the next inference in when the last one is out.
         return round(sum(latencies) + len(products) + 1), round(sum(latencies) + len(products) + 1)
+    # A result enters a register on its way from layer to layer, unless a period has room for the next layer too.
     if design.tool == "vitis":
-        handover = len(active) - 1 + (len(products) if interval == 1 else 0)
+        handover = (len(active) - 1 + (len(products) if interval == 1 else 0)) * min(2 * window.pace(design), 1.0)
     else:
-        handover = len(products) + 1
+        handover = len(active) * (0.1 + 2.6 * window.pace(design))
     return round(sum(latencies) + handover), round(interval)

@@ -12,20 +12,22 @@ class Speed:
     """Delays that high-level synthesis schedules with, and the size of a DSP multiplier.
 
     Attributes:
-        add_ns: of a 16-bit addition. multiply_ns: of a multiplication in one DSP slice.
+        add_ns: of a 16-bit addition. multiply_ns: of a multiplication in one DSP slice. multiply_wide_ns: where an
+            operand has more than nine bits.
         dsp_wide, dsp_narrow: operand widths of one DSP slice, in bits.
     """
 
     add_ns: float
     multiply_ns: float
+    multiply_wide_ns: float
     dsp_wide: int
     dsp_narrow: int = 18
 
 
-_SMALL_7 = Speed(2.3, 3.4, 25)
-_LARGE_7 = Speed(2.0, 3.0, 25)
-_ULTRASCALE = Speed(1.6, 2.6, 27)
-_ULTRASCALE_PLUS = Speed(0.9, 2.1, 27)
+_SMALL_7 = Speed(2.3, 3.4, 6.4, 25)
+_LARGE_7 = Speed(2.0, 3.0, 5.6, 25)
+_ULTRASCALE = Speed(1.6, 2.6, 2.6, 27)
+_ULTRASCALE_PLUS = Speed(0.9, 2.1, 2.1, 27)
 # Order-number prefixes, the longest match wins.
 _SPEEDS = {
     "xc7": _SMALL_7,

@@ -7,7 +7,7 @@ import math
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import table_blocks
-from fpgaprune.estimate.products import product_hardware, uses_dsp
+from fpgaprune.estimate.products import multiplier_turns, product_hardware, sum_cycles, uses_dsp
 from fpgaprune.estimate.window import pace
 
 # Functions that need comparisons only, no table; written without underscores.
@@ -27,7 +27,8 @@ def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         extra = 9 * pace(design) + (5 if layer.accum.saturates else 0)
         made.latency_cycles = gather + layer.reuse + round(extra)
     else:
-        made.latency_cycles = gather + made.latency_cycles + 1
+        turns = multiplier_turns(layer)
+        made.latency_cycles = gather + sum_cycles(layer, design) + 1 + (turns if turns > 1 else 0)
     made.interval_cycles = made.latency_cycles
     return made
 
@@ -94,13 +95,15 @@ def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     classes = layer.channels_in if design.io_type == "io_stream" else layer.positions_in * layer.channels_in
     ratio = pace(design)
     block = max(table_blocks(layer.table_size, layer.table_bits), 1)
-    # Each table has two ports; Vivado HLS keeps two copies of the exp table, Vitis HLS as many as the classes need.
-    made.bram18 = block * (classes if design.tool == "vitis" else min(classes, 4))
+    # In a stream the classes of one sample share what they need, as the reuse factor says.
+    lanes = math.ceil(classes / layer.reuse) if design.io_type == "io_stream" else classes
+    # Each table has two ports; Vivado HLS keeps three copies of the exp table, Vitis HLS as many as the classes need.
+    made.bram18 = block * (classes if design.tool == "vitis" else min(math.ceil(lanes / 2) + 1, 4))
     made.bram18_placed = made.bram18
     if design.multiplier == "fabric":
-        made.lut["multiply_bit2"] = 1.5 * classes * layer.table_bits * layer.table_bits
+        made.lut["multiply_bit2"] = 1.5 * lanes * layer.table_bits * layer.table_bits
     else:
-        made.dsp = classes
+        made.dsp = lanes
     made.lut["softmax_bit"] = classes * layer.table_bits
     multiply = 0 if design.multiplier == "fabric" else 2 * ratio
     cycles = 1.3 + 8.4 * ratio - 2 + multiply + min(4.5 * ratio, 2.8) * math.log2(max(classes, 2)) + 2

@@ -39,7 +39,7 @@ class LayerFeatures:
         products: multiplications by kind, None where the layer has none.
         table_size: entries of a look-up table. table_bits: width of an entry.
         copies: streams that it writes.
-        copies_in_parallel: positions that a parallel convolution computes at once.
+        copies_in_parallel: positions that a parallel convolution computes at once; Vivado HLS: all of a pointwise.
         live_blocks: multipliers of the unrolled resource strategy that have a weight other than zero, else None.
         encoded: the window is kept by the 'encoded' scheme instead of a line buffer.
         fifo_depth: of the stream that leaves it, None for its number of positions.
@@ -94,6 +94,8 @@ class DesignFeatures:
         part: order number, lower case; empty where unknown.
         pipelined: the whole design is one pipeline (else its layers are processes of a dataflow region).
         multiplier: `dsp` or `fabric` where the project forces every multiplication there, else None.
+        left_out: what the figures lack or take otherwise than stated, a sentence each.
+        overlaps: where it is no pipeline, a layer takes the next inference while later layers work on the last.
     """
 
     name: str
@@ -105,3 +107,5 @@ class DesignFeatures:
     part: str
     pipelined: bool
     multiplier: str | None = None
+    left_out: tuple[str, ...] = ()
+    overlaps: bool = True

@@ -20,9 +20,8 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.coefficients import Coefficient
 from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
-from fpgaprune.estimate.from_row import row_features
+from fpgaprune.estimate.from_row import can_be_priced, row_features
 from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.kinds import FAMILIES
 from fpgaprune.estimate.price import total_hardware
 from fpgaprune.estimate.stages import ff_share, lut_share
 
@@ -53,7 +52,7 @@ def equations(rows: Iterable[Row]) -> dict[str, list[Equation]]:
         if not _trusted(row):
             continue
         # A recurrent layer cannot be priced, but the dense layers after it are as good as any.
-        priced = [layer for layer in row["layers"] if layer.get("class") in FAMILIES]
+        priced = [layer for layer in row["layers"] if can_be_priced(layer.get("class"))]
         whole = len(priced) == len(row["layers"])
         try:
             design = row_features(row if whole else {**row, "layers": priced})
@@ -87,6 +86,8 @@ def _remains(rows: Iterable[Row], fitted: Mapping[str, Coefficient]) -> list[Equ
     for row in rows:
         before, after = row["truth"].get("csynth"), row["truth"].get("vsynth")
         if not _trusted(row) or not before or not after:
+            continue
+        if not all(can_be_priced(layer.get("class")) for layer in row["layers"]):
             continue
         try:
             whole = total_hardware(build(row_features(row)))
@@ -181,9 +182,11 @@ def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str
     for _ in range(_ROUNDS):
         predicted = matrix @ ratio
         # Against the larger of both, an error is 1 at most: neither direction, and no outlier, can dominate.
-        scale = np.maximum(np.maximum(actual, predicted), _SMALL[prefix])
-        relative = np.abs(predicted - actual) / scale
-        weight = share / scale / np.sqrt(np.maximum(relative, 0.03))
+        larger = np.maximum(np.maximum(actual, predicted), _SMALL[prefix])
+        relative = np.abs(predicted - actual) / larger
+        # The slope falls with the square of a prediction that is too large, which would else outweigh one too small.
+        slope = np.where(predicted > actual, np.maximum(actual, _SMALL[prefix]) / larger, 1.0)
+        weight = share / larger * np.sqrt(slope / np.maximum(relative, 0.03))
         weighted = matrix * weight[:, None]
         square = weighted.T @ weighted + np.eye(len(names)) * strength**2
         ratio = _nonnegative(square, weighted.T @ (actual * weight) + strength**2)

@@ -12,7 +12,7 @@ from fpgaprune.design import STRATEGIES
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, expect_products
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
-from fpgaprune.estimate.kinds import family_of
+from fpgaprune.estimate.kinds import FAMILIES, family_of, is_known
 from fpgaprune.estimate.reuse import allowed_reuse
 from fpgaprune.estimate.row_fields import Fields
 
@@ -22,13 +22,25 @@ Row = Mapping[str, Any]
 # row has no counts; medians over the calibration rows that have them.
 _MANY_SHARE = ((4, 0.0), (6, 0.10), (8, 0.20), (12, 0.80), (16, 0.72), (64, 0.80))
 _CONVOLUTIONS = ("Conv1D", "Conv2D")
+# An uncertainty beyond this share of the clock leaves the scheduler no period: it puts every operation into its own.
+_MOST_UNCERTAIN = 0.9
+# What hls4ml asks for, as a share of the period.
+_UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
+
+
+def can_be_priced(kind: object) -> bool:
+    """Whether a layer of class `kind` in a row can be priced; of a recurrent one a row mixes two products."""
+    return is_known(kind) and FAMILIES.get(str(kind)) != "recurrent"
 
 
 def row_features(row: Row) -> DesignFeatures:
     """The features of `row`; its `truth` is never read.
 
+    A layer of a class that no model prices is left out, and `left_out` names it.
+
     Raises:
-        EstimateError: a field is missing or makes no sense; the message names row, layer and field.
+        EstimateError: a field is missing or makes no sense, or no layer can be priced; the message names row, layer and
+            field.
     """
     name = Fields(row, "a row").text("id")
     fields = Fields(row, f"row {name!r}")
@@ -38,14 +50,28 @@ def row_features(row: Row) -> DesignFeatures:
     parsed = [Fields(layer, f"row {name!r} layer {index}") for index, layer in enumerate(layers)]
     tool = _tool(fields)
     clock = fields.number("clock_ns", 0.05, 10_000.0)
-    uncertainty = clock * (0.27 if tool == "vitis" else 0.125)
+    notes: list[str] = []
+    uncertainty = clock * _UNCERTAINTY[tool]
     if row.get("clock_uncertainty_ns") is not None:
-        uncertainty = fields.number("clock_uncertainty_ns", 0.0, 0.9 * clock)
+        stated = fields.number("clock_uncertainty_ns", 0.0, 10_000.0)
+        if stated > _MOST_UNCERTAIN * clock:
+            notes.append(f"clock_uncertainty_ns {stated:g} leaves nothing of {clock:g} ns; priced with {uncertainty:g}")
+        else:
+            uncertainty = stated
     io_type = _io_type(fields, parsed)
     strategy = fields.choice("strategy", STRATEGIES)
     features: list[LayerFeatures] = []
     for index, layer in enumerate(parsed):
-        features.append(_layer(layer, index, features[-1] if features else None, strategy, io_type))
+        kind = layer.text("class")
+        if not can_be_priced(kind):
+            notes.append(_unpriced(layer, kind))
+            features.append(_wire(layer, kind, features[-1] if features else None, io_type))
+            continue
+        features.append(_layer(layer, index, features[-1] if features else None, strategy, io_type, notes))
+        if tool == "vivado" and layer.text("fn", "").startswith("pointwise"):
+            features[-1] = replace(features[-1], copies_in_parallel=features[-1].positions_out)
+    if not any(can_be_priced(layer.kind) for layer in features):
+        raise EstimateError(notes[-1])
     return DesignFeatures(
         name=name,
         layers=tuple(_written_as_read(features)),
@@ -56,7 +82,31 @@ def row_features(row: Row) -> DesignFeatures:
         part=fields.text("part", "").lower(),
         pipelined=_pipelined(fields, parsed, io_type),
         multiplier=fields.choice("mul_impl_forced", ("dsp", "fabric")),
+        # Without a pragma at its top Vitis HLS runs one layer after another, one inference at a time.
+        left_out=tuple(notes),
+        overlaps=tool == "vivado" or fields.data.get("top_pragma") is not None,
     )
+
+
+def _wire(fields: Fields, kind: str, previous: LayerFeatures | None, io_type: str) -> LayerFeatures:
+    """A layer that is left out: what the next one reads of it, and no hardware."""
+    shape = fields.sizes("out")
+    size = fields.maybe_count("n_out", "n_filt")
+    positions, channels = _stream(shape, size, previous, io_type)
+    out = fields.port("output_t", previous.out if previous else Port(16))
+    return LayerFeatures(
+        fields.text("name", kind), kind, "reshape", positions_out=positions, channels_out=channels, out=out
+    )
+
+
+def _unpriced(layer: Fields, kind: str) -> str:
+    """Why a layer of class `kind` is left out."""
+    if is_known(kind):
+        return f"{layer.where} is a {kind!r}, whose two products a row does not tell apart: price a design"
+    try:
+        return family_of(kind, layer.where)
+    except EstimateError as error:
+        return str(error)
 
 
 def _tool(fields: Fields) -> str:
@@ -98,28 +148,28 @@ def _written_as_read(features: list[LayerFeatures]) -> list[LayerFeatures]:
 
 
 def _layer(
-    fields: Fields, index: int, previous: LayerFeatures | None, default: str | None, io_type: str
+    fields: Fields, index: int, previous: LayerFeatures | None, default: str | None, io_type: str, notes: list[str]
 ) -> LayerFeatures:
     kind = fields.text("class")
     name = fields.text("name", "") or f"{kind.lower()}_{index}"
     fields.where = f"{fields.where} ({name})"
     family = family_of(kind, fields.where)
-    if family == "recurrent":
-        raise EstimateError(
-            f"{fields.where} is a {kind!r}, whose two products a row does not tell apart: price a design"
-        )
     shape_in, shape_out = fields.sizes("in"), fields.sizes("out")
     inp = fields.port("input_t", previous.out if previous else Port(16))
     out = fields.port("output_t", inp)
     accum = fields.port("accum_t", out if family in ("dense", "conv") else inp)
     weight = fields.port("scale_t" if family == "scale" else "weight_t", inp)
-    positions_in, channels_in = _stream(shape_in, fields.maybe_count("n_in", "n_elem"), previous, io_type)
+    depths = [d for d in fields.mapping("fifo_depth").values() if isinstance(d, int) and d > 0]
+    size = fields.maybe_count("n_in", "n_elem")
+    positions_in, channels_in = _stream(shape_in, size, previous, io_type)
+    if previous is None and not shape_in and size and depths and size % depths[-1] == 0:
+        # Of a stream's first layer only the FIFO behind it tells pixels from channels.
+        positions_in, channels_in = depths[-1], size // depths[-1]
     kernel = fields.sizes("kernel")
     n_in, n_out = _products_per_position(fields, family, kernel, channels_in, shape_out)
     positions_out, channels_out = positions_in, channels_in
     if shape_out:
         positions_out, channels_out = math.prod(shape_out[:-1]), shape_out[-1]
-    depths = [d for d in fields.mapping("fifo_depth").values() if isinstance(d, int) and d > 0]
     if family == "dense":
         positions_out, channels_out = 1, n_out
     elif family == "global_pooling":
@@ -131,9 +181,7 @@ def _layer(
         name=name,
         kind=kind,
         family=family,
-        operation=(fields.text("activation", "") or fields.text("pool_op", "") or fields.text("fn", ""))
-        .lower()
-        .replace("_", ""),
+        operation=_operation(fields),
         positions_in=positions_in,
         positions_out=positions_out,
         channels_in=channels_in,
@@ -142,7 +190,7 @@ def _layer(
         width_in=shape_in[-2] if len(shape_in) > 1 else 1,
         n_in=n_in,
         n_out=n_out,
-        reuse=_reuse(fields, n_in, n_out, strategy if family in ("dense", "conv") else None),
+        reuse=_reuse(fields, n_in, n_out, strategy if family in ("dense", "conv") else None, notes),
         strategy=strategy,
         inp=inp,
         out=out,
@@ -158,6 +206,13 @@ def _layer(
     )
 
 
+def _operation(fields: Fields) -> str:
+    """The function of an activation or pooling, without underscores; a quantiser is linear."""
+    named = fields.text("activation", "") or fields.text("pool_op", "") or fields.text("fn", "")
+    plain = named.lower().replace("_", "")
+    return "linear" if "quantiz" in plain else plain
+
+
 def _products_per_position(
     fields: Fields, family: str, kernel: tuple[int, ...], channels_in: int, shape_out: tuple[int, ...]
 ) -> tuple[int, int]:
@@ -169,18 +224,20 @@ def _products_per_position(
     return (1, channels_in) if family == "scale" else (0, 0)
 
 
-def _reuse(fields: Fields, n_in: int, n_out: int, strategy: str | None) -> int:
-    """The reuse factor, which in the resource strategy must divide the products; a merely requested one is moved."""
+def _reuse(fields: Fields, n_in: int, n_out: int, strategy: str | None, notes: list[str]) -> int:
+    """The reuse factor, which in the resource strategy must divide the products; any other is moved, as hls4ml does."""
     reuse = fields.maybe_count("mult_reuse_factor", "reuse_factor") or 1
     if strategy != "resource" or reuse == 1:
         return reuse
     if fields.maybe_count("reuse_factor_requested"):
         return allowed_reuse(n_in, n_out, reuse)
     if n_in * n_out % reuse and reuse < n_in * n_out:
-        raise EstimateError(
+        moved = allowed_reuse(n_in, n_out, reuse)
+        notes.append(
             f"{fields.where} has reuse factor {reuse}, which does not divide its {n_in} x {n_out} multiplications; "
-            f"nearest that does: {allowed_reuse(n_in, n_out, reuse)}"
+            f"priced with the nearest that does: {moved}"
         )
+        return moved
     return reuse
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fpgaprune.errors import EstimateError
 
 FAMILIES: dict[str, str] = {
@@ -48,6 +50,14 @@ FAMILIES: dict[str, str] = {
     "Transpose": "transpose",
 }
 
+# HGQ's quantiser has no class of its own in a generated project: a function that is named as its layer.
+_QUANTIZER = re.compile(r"h_quantize(_\d+)?|\w+_quantizer|FixedPointQuantizer")
+
+
+def is_known(kind: object) -> bool:
+    """Whether a hardware model prices layer class `kind`."""
+    return isinstance(kind, str) and (kind in FAMILIES or _QUANTIZER.fullmatch(kind) is not None)
+
 
 def family_of(kind: str, where: str) -> str:
     """The hardware model for layer class `kind`; `where` names the layer in the message.
@@ -55,9 +65,9 @@ def family_of(kind: str, where: str) -> str:
     Raises:
         EstimateError: no model prices that class.
     """
-    try:
-        return FAMILIES[kind]
-    except KeyError:
+    if not is_known(kind):
         raise EstimateError(
             f"{where} is a {kind!r}, which no hardware model prices; known classes: {', '.join(FAMILIES)}"
-        ) from None
+        )
+    # A quantiser casts every number, as a linear activation does.
+    return FAMILIES.get(kind, "activation")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from fpgaprune.estimate.device import dsps_per_product, speed_of
+from fpgaprune.estimate.digits import Products
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import rom_blocks
@@ -44,8 +45,7 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         return Hardware()
     made = Hardware()
     wants = products.distinct_many
-    limit = math.ceil(products.total / layer.reuse) - products.zero // layer.reuse
-    kept = min(wants, max(limit, 1)) if layer.reuse > 1 else wants
+    kept = _kept(products, layer.reuse)
     bits = min(layer.weight_bits, products.constant_bits)
     speed = speed_of(design.part)
     dsp = uses_dsp(layer, design)
@@ -64,16 +64,36 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         made.dsp = kept * dsps_per_product(speed, layer.inp.bits, bits)
     else:
         made.lut["multiply_bit2"] = kept * layer.inp.bits * bits * (_FORCED if design.multiplier else 1.0)
-    stages = pipeline_stages(layer, design, dsp)
-    cycles = max(math.ceil(stages) - 1, 0)
+    cycles = sum_cycles(layer, design)
     turns = wants / kept if kept else 0.0
     latency = cycles + max(turns - 2, 0) if turns > 2 else cycles
     made.latency_cycles = round(latency)
     made.interval_cycles = min(layer.reuse, made.latency_cycles + 1)
     made.ff.update(pipeline_registers(layer, design, dsp))
     made.ff["input_bit"] = layer.n_in * layer.inp.bits * min(cycles, 4)
-    made.ff["turn_bit"] = shared * layer.accum.bits
+    # Results of different turns wait for each other, unless the registers of the sum hold them anyway.
+    made.ff["turn_bit"] = max(shared * layer.accum.bits - made.ff.get("tree_bit", 0.0) / 2, 0.0)
     return made
+
+
+def _kept(products: Products, reuse: int) -> float:
+    """Multipliers that `reuse` leaves of an unrolled layer: hls4ml's limit falls with the zeros."""
+    if reuse == 1:
+        return products.distinct_many
+    limit = math.ceil(products.total / reuse) - products.zero // reuse
+    return min(products.distinct_many, max(limit, 1))
+
+
+def multiplier_turns(layer: LayerFeatures) -> int:
+    """How often the busiest multiplier of an unrolled layer works for one position; 1 where none is shared."""
+    if layer.products is None or not layer.products.distinct_many:
+        return 1
+    return math.ceil(layer.products.distinct_many / _kept(layer.products, layer.reuse))
+
+
+def sum_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
+    """Registers between the input and the output of an unrolled layer's products and sums."""
+    return max(math.ceil(pipeline_stages(layer, design, uses_dsp(layer, design))) - 1, 0)
 
 
 def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:

@@ -7,8 +7,9 @@ from typing import Any
 
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.features import Port
-from fpgaprune.fixed import MAX_WIDTH
 
+# Of an `ap_fixed`, as Vivado and Vitis HLS have it by default (AP_INT_MAX_W).
+MAX_WIDTH = 1024
 # No layer of an FPGA design has more of anything.
 _MOST = 1 << 40
 

@@ -30,6 +30,8 @@ class Refusal:
 def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -> dict[str, Any]:
     """The prediction for one row, as `{"id", "csynth": {"LUT", ...}, "synth": {...}}`; its `truth` is never read.
 
+    Where a layer could not be priced, the rest is, and `"left_out"` says in a sentence each what the figures lack.
+
     Raises:
         EstimateError: the row lacks a field, or has one that makes no sense.
     """
@@ -37,7 +39,7 @@ def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -
     rates = (calibrated or calibration()).rates
     parts = build(design)
     figures = stage_figures(total_hardware(parts), rates)
-    return {
+    made: dict[str, Any] = {
         "id": design.name,
         "csynth": {
             **{_NAMES[k]: round(v) for k, v in figures["csynth"].items()},
@@ -46,6 +48,7 @@ def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -
         },
         "synth": {_NAMES[k]: round(v) for k, v in figures["synth"].items()},
     }
+    return made | ({"left_out": list(design.left_out)} if design.left_out else {})
 
 
 def estimate_rows(

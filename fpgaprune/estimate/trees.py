@@ -7,8 +7,10 @@ import math
 from fpgaprune.estimate.device import Speed, speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 
-# Beyond this many additions in one function Vitis HLS no longer sums in trees (seen at 5,876, not at 2,648).
-_BALANCED_ADDITIONS = 4096
+# Beyond this many additions in one function Vitis HLS no longer sums in trees (seen at 5,876, not at 5,482).
+_BALANCED_ADDITIONS = 5600
+# Operands up to this width multiply faster in a DSP slice.
+_NARROW = 9
 
 
 def sum_bits(layer: LayerFeatures) -> float:
@@ -55,7 +57,15 @@ def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, dsp: bool) 
     waiting = (products.nonzero - products.distinct_many) / layer.reuse**2 if dsp and multiply > period else 0.0
     # A register that is read only every second cycle can hold two values in turn.
     turns = 1.0 if _is_chain(layer, design) else 0.8 + 0.2 / layer.reuse
-    return {"tree_bit": alive * bits * turns, "product_bit": held * bits * turns, "wait_bit": max(waiting, 0.0) * bits}
+    # A multiplier that takes several periods holds its whole product in each.
+    product = max(layer.inp.bits + min(layer.weight_bits, products.constant_bits), bits) * max(
+        math.ceil(multiply / period), 1
+    )
+    return {
+        "tree_bit": alive * bits * turns,
+        "product_bit": held * product * turns,
+        "wait_bit": max(waiting, 0.0) * bits,
+    }
 
 
 def _chain_depth(layer: LayerFeatures, design: DesignFeatures) -> float:
@@ -74,7 +84,10 @@ def _multiply_ns(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> flo
     if layer.products is None or not layer.products.many:
         return 0.0
     speed = speed_of(design.part)
-    return speed.multiply_ns if dsp else 1.3 * speed.add_ns
+    if not dsp:
+        return 1.3 * speed.add_ns
+    # By the declared widths, so that pruning never speeds one up.
+    return speed.multiply_ns if max(layer.inp.bits, layer.constant_bits) <= _NARROW else speed.multiply_wide_ns
 
 
 def _is_chain(layer: LayerFeatures, design: DesignFeatures) -> bool:

@@ -8,7 +8,7 @@ from fpgaprune.estimate.device import speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import fifo_blocks
-from fpgaprune.estimate.products import product_hardware
+from fpgaprune.estimate.products import multiplier_turns, product_hardware, sum_cycles
 
 # A shift register of this depth fits one look-up table.
 _SHIFT_DEPTH = 32
@@ -39,19 +39,30 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.add(_buffers(layer))
     made.lut["window_process"] = made.ff["window_process"] = 1
     made.lut["stream_bit"] = layer.channels_out * layer.out.bits
-    turns = layer.positions_in
-    if layer.strategy == "resource":
-        sums = math.log2(max(layer.n_in / layer.reuse, 1.0))
-        overhead = 2.2 + (9.2 + sums) * pace(design)
-        if layer.accum.saturates:
-            overhead += 5 if layer.reuse > 1 else 2
-        made.latency_cycles = turns * round(layer.reuse + overhead)
-    else:
+    if layer.strategy != "resource":
         # The window travels down the pipeline with the products that it feeds.
         made.ff["window_copy_bit"] = math.prod(layer.kernel) * layer.channels_in * layer.inp.bits
-        made.latency_cycles = turns * max(layer.reuse, 1) + core.latency_cycles + 2
+    made.latency_cycles = _stream_cycles(layer, design)
     made.interval_cycles = made.latency_cycles
     return made
+
+
+def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
+    """Cycles from the first pixel to the last; what a pixel takes follows the tool and the strategy."""
+    pixels, reuse, cycles = layer.positions_in, layer.reuse, sum_cycles(layer, design)
+    if layer.strategy == "resource" and (reuse > 1 or design.tool == "vivado"):
+        sums = math.log2(max(layer.n_in / reuse, 1.0))
+        overhead = (4.2 if design.tool == "vitis" else 2.2) + (9.2 + sums) * pace(design)
+        if layer.accum.saturates:
+            overhead += 5 if reuse > 1 else 2
+        return pixels * round(reuse + overhead)
+    if design.tool == "vitis" and math.prod(layer.kernel) > 1:
+        # The tool calls the function of one output afresh for every pixel (reports of hls4ml 0.8 to 1.2).
+        return pixels * (cycles + 2) + 2
+    if reuse > 1 and multiplier_turns(layer) + cycles + 2 < reuse:
+        # The pixels follow one another, each as soon as the turns of the last one are done.
+        return pixels * (multiplier_turns(layer) + cycles + 2) + 2
+    return pixels * reuse + cycles + 3
 
 
 def depthwise(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
@@ -90,9 +101,12 @@ def pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         return made
     made.add(_buffers(layer))
     made.lut["pool_step"] = made.ff["pool_step"] = steps / layer.inp.bits
-    made.lut["pool_bit"] = made.ff["pool_bit"] = steps
+    made.lut["pool_bit"] = steps
+    # One comparison follows another: at every clock period that they take, half of the window still waits.
+    made.ff["pool_bit"] = steps * height * width * pace(design) / 2 * min(layer.inp.bits / 16, 1.0)
     made.lut["window_process"] = made.ff["window_process"] = 1
-    made.latency_cycles = layer.positions_in + 3
+    # Where counting the pixel takes more than half a period, the next one waits for it.
+    made.latency_cycles = layer.positions_in * (2 if pace(design) > 0.5 else 1) + 3
     made.interval_cycles = made.latency_cycles
     return made
 

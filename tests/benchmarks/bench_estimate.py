@@ -87,7 +87,7 @@ def plot(rows: Sequence[Mapping[str, Any]], predictions: Sequence[Mapping[str, A
             pairs = [
                 (r["truth"]["csynth"][actual], by_id[r["id"]]["csynth"][guess])
                 for r in rows
-                if family(r) == repo and r["truth"]["csynth"].get(actual)
+                if family(r) == repo and r["id"] in by_id and r["truth"]["csynth"].get(actual)
             ]
             axis.plot([a for a, _ in pairs], [p for _, p in pairs], "o", ms=3, alpha=0.6, label=repo)
         axis.set(xscale="log", yscale="log", title=guess, xlabel="csynth report", ylabel="left-out prediction")
@@ -125,14 +125,14 @@ def main(arguments: Sequence[str]) -> int:
     error_table(clean, predictions)
     out()
     repository_table(clean, predictions)
-    out(f"\n{speed(clean):.0f} designs a second")
+    priced = {prediction["id"] for prediction in predictions}
+    left_out = [row["id"] for row in clean if row["id"] not in priced]
+    if left_out:
+        out(f"\nrefused, so in no line above: {', '.join(left_out)}")
+    out(f"\n{speed([row for row in clean if row['id'] in priced]):.0f} designs a second")
     if "--write" in arguments:
         home = ROOT / "hw" / "calibration"
-        # Six clean designs have a synthesis report: the other designs on released templates help its intervals.
-        wider = [row for row in known if row["truth"].get("vsynth") and not row.get("dup_of")]
-        found = ratios(clean, predictions)
-        found |= {name: pairs for name, pairs in ratios(wider, predictions).items() if name.startswith("synth.")}
-        fitted = Calibration(fit_rows(known, start), interval_factors(found))
+        fitted = Calibration(fit_rows(known, start), interval_factors(ratios(clean, predictions)))
         origin = "Written by `tests/benchmarks/bench_estimate.py --write`; the rows that it read are cited in rows.csv."
         write_calibration(home / "coefficients.toml", fitted, origin)
         lines = ["id,repository,commit,equations", *(",".join(map(str, used)) for used in used_rows(known))]

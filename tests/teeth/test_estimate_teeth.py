@@ -35,7 +35,7 @@ def test_a_model_that_charges_for_zeros_is_caught(monkeypatch):
 
     def charges(layer, design):
         made = honest(layer, design)
-        made.lut["add"] = made.lut.get("add", 0) + 10 * layer.products.zero
+        made.lut["add_bit"] = made.lut.get("add_bit", 0) + 100 * layer.products.zero
         return made
 
     monkeypatch.setattr(products, "_unrolled", charges)

@@ -87,12 +87,12 @@ def test_a_design_and_its_counts_are_priced_alike():
 BAD = {
     "no layers": (row() | {"layers": []}, "has no 'layers'"),
     "no clock": ({k: v for k, v in row().items() if k != "clock_ns"}, "has clock_ns None"),
-    "width 0": (row(dense(16, 8, weight_t=number(0, 0))), "weight_t of 0 bits; wanted 1 to 64"),
-    "width 200": (row(dense(16, 8, input_t=number(200, 6))), "input_t of 200 bits; wanted 1 to 64"),
+    "width 0": (row(dense(16, 8, weight_t=number(0, 0))), "weight_t of 0 bits; wanted 1 to 1024"),
+    "width 2000": (row(dense(16, 8, input_t=number(2000, 6))), "input_t of 2000 bits; wanted 1 to 1024"),
     "width text": (row(dense(16, 8, input_t={"W": "16"})), "input_t of '16' bits"),
     "unknown class": (row({"class": "Wavelet", "n_in": 4}), "is a 'Wavelet', which no hardware model prices"),
     "recurrent": (row({"class": "RNN", "n_in": 4}), "is a 'RNN', which no hardware model prices"),
-    "reuse": (row(dense(16, 8, reuse_factor=7, strategy="resource")), "reuse factor 7, which does not divide"),
+    "only recurrent": (row({"class": "GRU", "n_in": 4}), "is a 'GRU', whose two products a row does not tell apart"),
     "negative reuse": (row(dense(16, 8, reuse_factor=-1)), "reuse_factor -1"),
     "no size": (row(dense(16, None)), "has n_out None"),
     "negative size": (row(dense(-16, 8)), "n_in -16"),
@@ -110,6 +110,39 @@ def test_a_bad_row_is_refused_by_name(name):
         predict_row(bad)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_layer_that_no_model_prices_is_left_out_and_named():
+    whole, partial = predict_row(row()), predict_row(row(dense(16, 8), {"class": "Wavelet", "name": "wave", "n_in": 8}))
+    assert partial["csynth"] == whole["csynth"]
+    assert "left_out" not in whole
+    (said,) = partial["left_out"]
+    assert "layer 1 is a 'Wavelet', which no hardware model prices" in said
+
+
+def test_a_reuse_factor_that_lays_nothing_out_is_moved_and_said():
+    moved = predict_row(row(dense(16, 8, reuse_factor=7, strategy="resource")))
+    assert moved["csynth"] == predict_row(row(dense(16, 8, reuse_factor=8, strategy="resource")))["csynth"]
+    assert "reuse factor 7" in moved["left_out"][0]
+    assert moved["left_out"][0].endswith("the nearest that does: 8")
+
+
+def test_an_uncertainty_beyond_the_clock_is_cut_and_said():
+    cut = predict_row(row(clock_uncertainty_ns=6.0))
+    assert cut["csynth"] == predict_row(row())["csynth"]
+    assert cut["left_out"] == ["clock_uncertainty_ns 6 leaves nothing of 5 ns; priced with 0.625"]
+
+
+def test_an_output_of_78_bits_is_priced():
+    assert predict_row(row(dense(16, 8, output_t=number(78, 40))))["csynth"]["LUT"] > 0
+
+
+def test_a_quantiser_of_hgq_is_a_cast_without_a_table():
+    quantiser = {"name": "h_quantize_5", "class": "h_quantize_5", "input_t": number(16, 6), "output_t": number(12, 6)}
+    also = {"class": "Activation", "activation": "h_dense_2_relu_quantizer", "n_in": 8, "input_t": number(16, 6)}
+    made = predict_row(row(quantiser, dense(16, 8), also))
+    assert "left_out" not in made
+    assert made["csynth"]["BRAM18"] == 0
 
 
 def test_the_other_rows_are_still_answered(tmp_path):
