@@ -56,7 +56,7 @@ def partitioner() -> str:
         return f"{_PACKAGE} {importlib.metadata.version(_PACKAGE)}"
     except importlib.metadata.PackageNotFoundError:
         raise ToolError(
-            f"{_PACKAGE} (floorplans for place and route) was not found; install it with: pip install {_PACKAGE}"
+            f"{_PACKAGE} (floorplans for place and route) was not found; install it with: pip install 'fpgaprune[rtl]'"
         ) from None
 
 

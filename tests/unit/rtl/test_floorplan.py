@@ -125,7 +125,7 @@ def test_without_the_partitioner_the_command_is_named(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    with pytest.raises(ToolError, match="install it with: pip install mtkahypar"):
+    with pytest.raises(ToolError, match=r"install it with: pip install 'fpgaprune\[rtl\]'"):
         partitioner()
     with pytest.raises(ToolError, match="mtkahypar"):
         floorplan([1, 1], {(0, 1): 1}, 8.0, 8.0, 60)

@@ -201,7 +201,8 @@ def test_a_missing_tool_is_named_with_the_command_that_installs_it(tiny, fakes, 
     with pytest.raises(ToolError) as caught:
         synthesize(tiny, "ecp5")
     assert str(caught.value) == (
-        "yosys (open synthesis) was found neither on PATH nor as a Python package; install it with: pip install pyosys"
+        "yosys (open synthesis) was found neither on PATH nor as a Python package; "
+        "install it with: pip install 'fpgaprune[rtl]'"
     )
     assert not (tiny.path / "synth").exists()
 
