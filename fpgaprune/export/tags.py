@@ -45,15 +45,22 @@ class Tags:
     def add(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Tags for `values`, of the same shape and dtype; none stands for anything else.
 
+        An array that has tags keeps them, as the kernel of a layer that is used twice.
+
         Raises:
-            ExportError: there are more elements than tags.
+            ExportError: there are more elements than tags, or another array has this name.
         """
-        start = self._count
-        if start + values.size > _PAST - _FIRST:
-            raise ExportError(f"the model has more than {_PAST - _FIRST} weights; an ONNX file of it cannot be written")
-        self.arrays[name], self._starts[name] = values, start
-        self._count += values.size
-        bits = np.arange(_FIRST + start, _FIRST + self._count, dtype=np.uint32)
+        start = self._starts.get(name, self._count)
+        if name not in self.arrays:
+            if start + values.size > _PAST - _FIRST:
+                raise ExportError(
+                    f"the model has more than {_PAST - _FIRST} weights; an ONNX file of it cannot be written"
+                )
+            self.arrays[name], self._starts[name] = values, start
+            self._count += values.size
+        elif values.dtype != self.arrays[name].dtype or not np.array_equal(values, self.arrays[name], equal_nan=True):
+            raise ExportError(f"two weights of the model are called {name!r}: give their layers names of their own")
+        bits = np.arange(_FIRST + start, _FIRST + start + values.size, dtype=np.uint32)
         return bits.view(np.float32).astype(values.dtype).reshape(values.shape)
 
     def knows(self, tagged: NDArray[Any]) -> bool:

@@ -32,14 +32,7 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden:
         design: what `extract` returned for it.
         golden: samples that go into the project with the outputs that they must give; None for none.
     """
-    with quiet():
-        if design.backend == "Libero":
-            _write_libero(graph)
-        else:
-            graph.write()
-    if design.backend == "Quartus":
-        write_tables(folder, design)
-    mend_lstm(folder, design)
+    write_sources(folder, graph, design)
     stamp, settled = str(graph.config.get_config_value("Stamp")), _digest(design)
     for path in (path for pattern in _SCRIPTS for path in folder.glob(pattern)):
         text = path.read_text()
@@ -50,12 +43,30 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden:
             text = re.sub(r"^OutputDir: .*$", "OutputDir: .", text, flags=re.MULTILINE)
             text = re.sub(r"^KerasModel: .*$", "KerasModel: !keras_model 'keras_model.keras'", text, flags=re.MULTILINE)
         path.write_text(text)
-    if BACKENDS[design.backend].compiles:
-        write_simulator(folder, design)
     samples = write_golden(folder, design, golden)
     save_keras(folded, folder / "keras_model.keras")
     design.save(folder / DESIGN)
     (folder / "README.md").write_text(readme(design, samples))
+
+
+def write_sources(folder: Path, graph: Any, design: Design) -> None:
+    """`folder` holds what hls4ml writes of `graph`, mended, and the program of its C simulation; stamps and paths stay.
+
+    Args:
+        folder: where `graph` was made for; does not exist yet.
+        graph: what `convert` returned.
+        design: what `extract` returned for it.
+    """
+    with quiet():
+        if design.backend == "Libero":
+            _write_libero(graph)
+        else:
+            graph.write()
+    if design.backend == "Quartus":
+        write_tables(folder, design)
+    mend_lstm(folder, design)
+    if BACKENDS[design.backend].compiles:
+        write_simulator(folder, design)
 
 
 def _write_libero(graph: Any) -> None:

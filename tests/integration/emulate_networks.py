@@ -13,11 +13,10 @@ from keras import layers as kl
 
 from fpgaprune.design import Design
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
-from fpgaprune.hls.convert import convert, extract, quiet
-from fpgaprune.hls.lstm_template import mend_lstm
+from fpgaprune.hls.convert import convert, extract
 from fpgaprune.hls.prepare import quantise_weights
-from fpgaprune.hls.quartus_tables import write_tables
 from fpgaprune.hls.simulate import CSimulation
+from fpgaprune.hls.write import write_sources
 from fpgaprune.target import Target
 
 Branch = tuple[tuple[int, ...], Callable[[Any], Any]]
@@ -105,11 +104,7 @@ def written(
     raws = quantise_weights(model, types)
     graph = convert(model, types, target, folder, "branches", options)
     design = extract(graph, raws, {}, target)
-    with quiet():
-        graph.write()
-    if target.backend == "Quartus":
-        write_tables(folder, design)
-    mend_lstm(folder, design)
+    write_sources(folder, graph, design)
     inputs = [
         _samples(rng, design[f"in{place}"].types["result"], (samples, *shape))
         for place, (shape, _) in enumerate(branches)

@@ -23,6 +23,24 @@ def test_equal_arrays_have_other_tags():
     assert tags.place(b) == Place("b", (0, 1, 2, 3))
 
 
+def test_an_array_that_comes_twice_keeps_its_tags():
+    tags, array, other = Tags(), np.float32([[1, 2], [3, 4]]), np.float32([5, 6, 7])
+    first, between = tags.add("a", array), tags.add("b", other)
+    assert np.array_equal(tags.add("a", array.copy()), first)
+    assert np.array_equal(tags.values(first), array)
+    assert np.array_equal(tags.values(between), other)
+    assert tags.place(first) == Place("a", (0, 1))
+    assert np.array_equal(tags.values(tags.add("c", other)), other)
+
+
+@pytest.mark.parametrize("other", [np.ones((2, 2), "float32"), np.zeros(4, "float32"), np.zeros((2, 2))])
+def test_another_array_of_the_same_name_is_refused(other):
+    tags = Tags()
+    tags.add("a", np.zeros((2, 2), np.float32))
+    with pytest.raises(ExportError, match="two weights of the model are called 'a'"):
+        tags.add("a", other)
+
+
 @pytest.mark.parametrize("order", [(3, 2, 0, 1), (2, 3, 0, 1), (0, 1, 2, 3)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_moved_tags_are_exchanged_for_moved_elements(order, dtype):

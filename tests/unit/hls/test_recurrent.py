@@ -18,6 +18,8 @@ STEPS, FEATURES = 6, 4
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, STEPS, FEATURES)).astype("float32")
 
+NO_RULE = "which hls4ml can convert but fpgaprune cannot yet: it has no rule for the layer's types"
+
 
 def network(*layers, name="net", scale=0.8):
     """A network of `layers` over 6 steps of 4 features, with random weights."""
@@ -45,14 +47,14 @@ def target(**options):
             lambda: kl.GRU(3, recurrent_activation="hard_sigmoid", name="g"),
             "its recurrent_activation is 'hard_sigmoid'",
         ),
-        (lambda: kl.SimpleRNN(3, name="g"), "layer 'g' is a SimpleRNN, which hls4ml cannot convert; use GRU"),
+        (lambda: kl.SimpleRNN(3, name="g"), f"layer 'g' is a SimpleRNN, {NO_RULE}; use GRU$"),
         (
             lambda: kl.Bidirectional(kl.GRU(3), name="g"),
-            "layer 'g' is a Bidirectional, whose types this fpgaprune does not settle yet; use GRU or LSTM",
+            f"layer 'g' is a Bidirectional, {NO_RULE}; use GRU or LSTM, which read the steps in one direction$",
         ),
         (
             lambda: kl.LayerNormalization(name="g"),
-            "layer 'g' is a LayerNormalization, whose types this fpgaprune does not settle yet; use BatchNormalization",
+            f"layer 'g' is a LayerNormalization, {NO_RULE}; use BatchNormalization$",
         ),
     ],
 )
@@ -157,9 +159,14 @@ def test_both_products_have_one_reuse_factor():
     made = fp.make_design(model, target(strategy="resource", reuse_factor=2), X)
     assert (made["g"].reuse_factor, made["g"].strategy) == (2, "resource")
     assert made["g"].attributes["recurrent_reuse_factor"] == 2
-    message = r"'g' \(4 inputs, 18 outputs, and 6 inputs of the same outputs: 2 or 12\)"
-    with pytest.raises(HlsError, match=message):
-        fp.make_design(model, target(strategy="resource", reuse_factor=4), X)
+    # 4 divides the inputs of the one product, not the 6 of the other: the target's factor moves to the nearest of both.
+    size = r"layer 'g' \(4 inputs, 18 outputs, and 6 inputs of the same outputs\)"
+    with pytest.warns(fp.ReuseWarning, match=rf"{size} has reuse factor 2, the nearest to 4 that strategy 'resource'"):
+        moved = fp.make_design(model, target(strategy="resource", reuse_factor=4), X)
+    assert moved["g"].reuse_factor == moved["g"].attributes["recurrent_reuse_factor"] == 2
+    refused = rf"{size} cannot have reuse factor 4 with strategy 'resource': choose 2 or 12 for it, or name none"
+    with pytest.raises(HlsError, match=refused):
+        fp.make_design(model, target(strategy="resource"), X, layers={"g": {"reuse_factor": 4}})
 
 
 def test_adders_of_single_weights_are_not_for_recurrent_layers():
