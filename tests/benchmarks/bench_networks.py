@@ -86,7 +86,11 @@ def row(name: str, asked: argparse.Namespace) -> tuple[list[str], list[str]]:
         text=True,
     )
     seconds = f"{time.monotonic() - started:.0f}"
-    problems = [f"{name}: {line}" for line in done.stderr.splitlines() if "error" in line or "check fails" in line]
+    problems = [
+        f"{name}: {line}"
+        for line in done.stderr.splitlines()
+        if line.startswith(("error:", "check fails:", "  train.model:"))
+    ]
     if not done.stdout.strip():
         return [name, *["-"] * 6, str(done.returncode), seconds], problems or [f"{name}: {done.stderr[-400:]}"]
     report = json.loads(done.stdout)["report"]
