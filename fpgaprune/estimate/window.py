@@ -50,7 +50,9 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
     """Cycles from the first pixel to the last; what a pixel takes follows the tool and the strategy."""
     pixels, reuse, cycles = layer.positions_in, layer.reuse, sum_cycles(layer, design)
-    if layer.strategy == "resource" and (reuse > 1 or design.tool == "vivado"):
+    # The unrolled form takes the same turns; it leaves out the multipliers whose weights are all zero.
+    folded = layer.strategy == "resource" or (layer.strategy == "resource_unrolled" and reuse > 1)
+    if folded and (reuse > 1 or design.tool == "vivado"):
         sums = math.log2(max(layer.n_in / reuse, 1.0))
         overhead = (4.2 if design.tool == "vitis" else 2.2) + (9.2 + sums) * pace(design)
         if layer.accum.saturates:
@@ -58,7 +60,7 @@ def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
         return pixels * round(reuse + overhead)
     if design.tool == "vitis" and math.prod(layer.kernel) > 1:
         # The tool calls the function of one output afresh for every pixel (reports of hls4ml 0.8 to 1.2).
-        return pixels * (cycles + 2) + 2
+        return pixels * max(cycles + 2, reuse) + 2
     if reuse > 1 and multiplier_turns(layer) + cycles + 2 < reuse:
         # The pixels follow one another, each as soon as the turns of the last one are done.
         return pixels * (multiplier_turns(layer) + cycles + 2) + 2

@@ -99,8 +99,8 @@ def row(name: str, asked: argparse.Namespace) -> tuple[list[str], list[str]]:
     fits = {True: "yes", False: "no", None: "-"}[after["fits"] if after else None]
     parameters = sum(layer["parameters_before"] for layer in report["layers"])
     cells = [name, f"{parameters:,}", metric["name"], *shown, fits, str(done.returncode), seconds]
-    advice = (report.get("advice") or {}).get("advice") or []
-    return cells, problems + [f"{name}: first advice: {one['change']}" for one in advice[:1]]
+    advice = (report.get("advice") or {}).get("suggestions") or []
+    return cells, problems + [f"{name}: first advice: {one['knob']}" for one in advice[:1]]
 
 
 def shown_value(metric: dict, when: str) -> str:

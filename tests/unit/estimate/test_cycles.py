@@ -106,3 +106,18 @@ def test_wide_operands_take_a_slow_part_several_periods():
     slow, fast = (build(row_features(row(layer, part=part))).layers[0] for part in ("xc7z020clg400-1", "xcu250"))
     assert slow.ff["product_bit"] > 2000
     assert fast.ff["product_bit"] == 0
+
+
+@pytest.mark.parametrize("tool", ["Vivado HLS", "Vitis HLS"])
+def test_the_unrolled_form_takes_the_turns_of_the_folded_one(tool):
+    """A free reuse factor was the first advice once."""
+    plain, unrolled = (
+        stream(conv(80, 32, 64, reuse=80, strategy=strategy, kernel=(1, 5)), tool=tool).layers[0]
+        for strategy in ("resource", "resource_unrolled")
+    )
+    assert unrolled.latency_cycles == plain.latency_cycles > 64 * 80
+
+
+def test_a_pixel_of_vitis_takes_its_reuse_factor_at_least():
+    made = stream(conv(80, 32, 64, reuse=40, many=2000, kernel=(1, 5)), tool="Vitis HLS")
+    assert made.layers[0].latency_cycles >= 64 * 40
