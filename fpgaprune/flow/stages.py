@@ -249,11 +249,12 @@ def hls(context: Context) -> dict[str, Any]:
     # What it is compared with has the same bits per number, found or given.
     hardware.design(context.model("trained.keras"), project.search).save(context.run.file("design_trained.json"))
     project.design.save(context.run.file("design.json"))
+    wanted = predict(model, context.data.x_test)
     check = check_firmware(project.path, project.design, context.masks("removed_masks.npz"))
     return {
         **hardware.facts(project),
-        "emulation": _emulated(context, project, model),
-        "simulation": _simulated(context, project, model),
+        "emulation": _emulated(context, project, model, wanted),
+        "simulation": _simulated(context, project, model, wanted),
         "build": hardware.build(project, context.progress),
         **_links(check),
     }
@@ -316,19 +317,20 @@ def write_json(run: RunDirectory, name: str, content: Any) -> None:
     write_bytes(run.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
-def _emulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
+def _emulated(context: Context, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
     """What the hardware does on every held-out sample, by emulation: no compiler is needed for it."""
     x = context.data.x_test
     try:
         outputs = emulate(project.design, for_keras(x))
     except UnsupportedLayerError as error:
         return {"left_out": str(error)}
-    found = _agreement(context, outputs, predict(model, x), slice(None))
+    judge = context.judge(model)
     trained = predict(context.model("trained.keras"), x)
-    return {**found, "of_trained": context.judge(model).lost(trained, in_shape(outputs, trained))}
+    found = _agreement(context, judge, outputs, wanted)
+    return {**found, "of_trained": judge.lost(trained, in_shape(outputs, trained))}
 
 
-def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
+def _simulated(context: Context, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
     """What the hardware does on held-out samples, as many as the time allows; the emulation must give the same bits."""
     settings = context.config.hls
     x = at(context.data.x_test, slice(settings.simulate))
@@ -344,7 +346,8 @@ def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
     # The first of them: as many as the time allowed.
     some = slice(ran.samples)
     x = at(context.data.x_test, some)
-    found = {**_agreement(context, ran.outputs, predict(model, x), some), "asked": ran.asked, "seconds": ran.seconds}
+    found = _agreement(context, context.judge(model, some), ran.outputs, at(wanted, some))
+    found |= {"asked": ran.asked, "seconds": ran.seconds}
     try:
         emulated = arrays_of(emulate(project.design, for_keras(x)))
     except UnsupportedLayerError:
@@ -353,10 +356,9 @@ def _simulated(context: Context, project: Any, model: Any) -> dict[str, Any]:
     return {**found, "outputs_unlike_emulation": different}
 
 
-def _agreement(context: Context, outputs: Samples, wanted: Samples, some: slice) -> dict[str, Any]:
+def _agreement(context: Context, judge: Judge, outputs: Samples, wanted: Samples) -> dict[str, Any]:
     """The metric of the hardware's outputs and what it lost; and of a classifier, how often its class is Keras's."""
     outputs = in_shape(outputs, wanted)
-    judge = context.judge(context.model("removed.keras"), some)
     found = {"samples": count_of(outputs), **judge.reading(outputs), **judge.lost(wanted, outputs)}
     if context.data.classes is None or isinstance(outputs, tuple) or outputs.shape[-1] < 2:
         return found

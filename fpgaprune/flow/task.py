@@ -162,11 +162,12 @@ def _questions(model: Any, data: Dataset) -> list[tuple[str, bool]]:
     """For each output what its labels ask, and whether the output is logits."""
     found = []
     for output, labels in zip(model.outputs, arrays_of(data.y_train), strict=True):
-        found.append((_question(labels, tuple(output.shape)), not _gives_probabilities(output)))
+        found.append((question_of(labels, tuple(output.shape)), not _gives_probabilities(output)))
     return found
 
 
-def _question(labels: Any, shape: tuple[int | None, ...]) -> str:
+def question_of(labels: Any, shape: tuple[int | None, ...]) -> str:
+    """`classes`, `one-hot`, `yes or no` or `regression`: what `labels` ask of an output of `shape`."""
     is_whole = labels.dtype == np.int64
     if is_whole and labels.ndim == len(shape) - 1 and (shape[-1] or 2) > 1:
         return "classes"

@@ -111,6 +111,18 @@ def test_losses_and_their_standard_errors():
     assert 0.4 * binomial < judge.reading(noisy)["error"] < 2.5 * binomial
 
 
+@pytest.mark.parametrize("shape", [(40,), (40, 1), (40, 3)])
+def test_accuracy_is_that_of_keras(shape):
+    outputs = RNG.random((40, 3)).astype("float32")
+    y = np.eye(3, dtype=int)[CLASSES] if shape == (40, 3) else CLASSES.reshape(shape)
+    _, judge = judged(model(3, "softmax"), y)
+    some = np.arange(40) % 3 > 0
+    for index in (slice(None), some):
+        assert judge._value(y[index], outputs[index]) == pytest.approx(
+            judge._keras_metrics(y[index], outputs[index])["accuracy"], abs=1e-6
+        )
+
+
 def test_an_error_is_lost_as_a_share():
     y = RNG.random((40, 3)).astype("float32")
     _, judge = judged(model(3), y, metric="mse")
