@@ -95,7 +95,7 @@ STAGES = (
         "train",
         stages.train,
         (),
-        ("trained.keras", "early.npz"),
+        ("trained.keras", "trained_outputs.npz", "early.npz"),
         lambda c: [_section(c.train), _judged(c), c.finetune.rewind_epoch],
     ),
     Stage(
@@ -126,7 +126,7 @@ STAGES = (
     Stage(
         "remove",
         stages.remove,
-        ("trained.keras", "finetuned.keras", "masks.npz"),
+        ("trained_outputs.npz", "finetuned.keras", "masks.npz"),
         ("removed.keras", "removed_masks.npz", "removal.json"),
         lambda c: _judged(c),
     ),
@@ -140,7 +140,7 @@ STAGES = (
     Stage(
         "hls",
         stages.hls,
-        ("trained.keras", "removed.keras", "removed_masks.npz"),
+        ("trained.keras", "trained_outputs.npz", "removed.keras", "removed_masks.npz"),
         ("hls", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
         # With a compiler or a vendor's tool installed since, what was left out can be done.
         lambda c: [

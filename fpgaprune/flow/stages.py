@@ -62,6 +62,11 @@ class Context:
 
         return keras.saving.load_model(self.run.file(name), compile=False)
 
+    def trained_outputs(self) -> Samples:
+        """What the trained network gives for the held-out samples."""
+        arrays = tuple(array for _, array in sorted(read_npz(self.run.file("trained_outputs.npz")).items()))
+        return arrays if len(arrays) > 1 else arrays[0]
+
     def task(self, model: Any) -> Task:
         """How `model` is trained and judged."""
         from fpgaprune.flow.task import read_task
@@ -131,7 +136,10 @@ def train(context: Context) -> dict[str, Any]:
         )
         checkpoint.remove()
     save_keras(model, context.run.file("trained.keras"))
-    found: dict[str, Any] = {"metric": context.judge(model).reading(predict(model, data.x_test))}
+    outputs = predict(model, data.x_test)
+    # What later networks are compared with: predicting again would take longer than reading.
+    write_npz(context.run.file("trained_outputs.npz"), {f"{n:03}": a for n, a in enumerate(arrays_of(outputs))})
+    found: dict[str, Any] = {"metric": context.judge(model).reading(outputs)}
     return found if imported is None else {**found, "imported": imported}
 
 
@@ -209,8 +217,7 @@ def remove(context: Context) -> dict[str, Any]:
     save_keras(small, context.run.file("removed.keras"))
     masks.save(context.run.file("removed_masks.npz"))
     write_json(context.run, "removal.json", plan.to_json())
-    judge, trained = context.judge(small), context.model("trained.keras")
-    before, after = (predict(network, context.data.x_test) for network in (trained, small))
+    judge, before, after = context.judge(small), context.trained_outputs(), predict(small, context.data.x_test)
     return {
         "metric": {**judge.reading(after), **judge.lost(before, after)},
         "equivalence": proof.to_json(),
@@ -325,7 +332,7 @@ def _emulated(context: Context, project: Any, model: Any, wanted: Samples) -> di
     except UnsupportedLayerError as error:
         return {"left_out": str(error)}
     judge = context.judge(model)
-    trained = predict(context.model("trained.keras"), x)
+    trained = context.trained_outputs()
     found = _agreement(context, judge, outputs, wanted)
     return {**found, "of_trained": judge.lost(trained, in_shape(outputs, trained))}
 
