@@ -193,6 +193,9 @@ def import_tfmot(
     model: Annotated[Path, typer.Argument(help="A .keras or .h5 file or a SavedModel folder of tf_keras.")],
     out: Annotated[Path, typer.Option(help="The Keras 3 model to write.")] = Path("imported.keras"),
     masks: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("imported_masks.npz"),
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Read a SavedModel folder, whose program runs: of your own only.")
+    ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -203,7 +206,7 @@ def import_tfmot(
     require_model(model)
     with Watcher(quiet=quiet or as_json) as watcher:
         watcher.stage("import", "running")
-        found = import_pruned(model, out, masks)
+        found = import_pruned(model, out, masks, trusted=trust)
         watcher.stage("import", "done")
     if as_json:
         print_json({"model": str(out), "masks": str(masks), "found": found.to_json()})

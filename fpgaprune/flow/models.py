@@ -45,7 +45,7 @@ def load_saved_model(path: Path) -> Any:
     return read_model(path)[0]
 
 
-def import_pruned(source: Path, model_path: Path, masks_path: Path) -> ImportedModel:
+def import_pruned(source: Path, model_path: Path, masks_path: Path, *, trusted: bool = False) -> ImportedModel:
     """`model_path` is the Keras 3 model of what tf_keras saved at `source`, and `masks_path` holds its masks.
 
     Raises:
@@ -57,7 +57,7 @@ def import_pruned(source: Path, model_path: Path, masks_path: Path) -> ImportedM
     from fpgaprune.flow.session import start_session
 
     start_session(seed=0)
-    found = import_tfmot(source)
+    found = import_tfmot(source, trusted=trusted)
     save_keras(found.model, model_path)
     found.masks.save(masks_path)
     return found

@@ -89,7 +89,7 @@ def is_tf_keras(path: str | os.PathLike[str]) -> bool:
     return version.startswith("2.")
 
 
-def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0) -> ImportedModel:
+def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0, trusted: bool = False) -> ImportedModel:
     """The Keras 3 model that predicts what the tf_keras model at `path` does, within 1e-6, and its masks.
 
     tf_keras and TF-MOT are loaded in a process of their own, so that this one keeps its Keras. Weights have the bits
@@ -98,17 +98,18 @@ def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0) -> I
     Args:
         path: a `.keras` or `.h5` file or a SavedModel folder, saved with or without pruning wrappers.
         timeout_s: for the process that reads it.
+        trusted: a SavedModel folder is read. It holds a program that runs on loading, so say this of your own only.
 
     Raises:
-        ModelImportError: there is no such model, it cannot be read or rebuilt, holds a Lambda layer, or predicts
-            something else afterwards.
+        ModelImportError: there is no such model, it cannot be read or rebuilt, holds code (a Lambda layer, a class of
+            an unknown module, a SavedModel that is not trusted), or predicts something else afterwards.
     """
     source = Path(path)
     if not source.exists():
         raise ModelImportError(f"model {source} does not exist; wanted a .keras or .h5 file or a SavedModel folder")
     with tempfile.TemporaryDirectory(prefix="fpgaprune-tfmot-") as name:
         folder = Path(name)
-        _run_reader(source, folder, timeout_s)
+        _run_reader(source, folder, timeout_s, trusted)
         report = json.loads((folder / "report.json").read_text())
         model = _rebuild(folder / "model.h5", source)
         masks = read_npz(folder / "masks.npz")
@@ -131,11 +132,11 @@ def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0) -> I
     )
 
 
-def _run_reader(source: Path, folder: Path, timeout_s: float) -> None:
+def _run_reader(source: Path, folder: Path, timeout_s: float, trusted: bool) -> None:
     environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:
         done = subprocess.run(
-            [sys.executable, "-P", str(_READER), str(source.resolve()), str(folder)],
+            [sys.executable, "-P", str(_READER), str(source.resolve()), str(folder), *(["trusted"] if trusted else [])],
             env=environment,
             capture_output=True,
             text=True,

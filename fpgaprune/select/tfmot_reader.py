@@ -1,8 +1,9 @@
 """Reads a tf_keras model, pruned with TF-MOT or not, and writes plain files. Runs in a process of its own.
 
-Started as `python -P tfmot_reader.py SOURCE FOLDER` with TF_USE_LEGACY_KERAS=1, because that setting and tf_keras
-must not enter the process that holds Keras 3. Imports nothing of fpgaprune. Writes into FOLDER: `model.h5` (the model
-without wrappers: JSON and arrays), `masks.npz`, `probe.npz` (inputs and what the model gives for them), `report.json`.
+Started as `python -P tfmot_reader.py SOURCE FOLDER [trusted]` with TF_USE_LEGACY_KERAS=1, because that setting and
+tf_keras must not enter the process that holds Keras 3. Imports nothing of fpgaprune. Writes into FOLDER: `model.h5`
+(the model without wrappers: JSON and arrays), `masks.npz`, `probe.npz` (inputs and what the model gives for them),
+`report.json`.
 """
 
 from __future__ import annotations
@@ -18,15 +19,20 @@ import h5py
 import numpy as np
 
 SAMPLES = 16
+# Classes that hold code, and the packages whose classes are known.
+_CODE = ("Lambda", "__lambda__")
+_MODULES = ("builtins", "keras", "tensorflow", "tensorflow_model_optimization", "tf_keras")
 
 
-def main(source: Path, folder: Path) -> None:
+def main(source: Path, folder: Path, *, trusted: bool = False) -> None:
     """The files stand in `folder`.
 
     Raises:
-        ValueError: the model holds code (a Lambda layer), or cannot be taken apart.
+        ValueError: the model holds code (a Lambda layer, a class of an unknown module, a SavedModel that nobody
+            trusts), or cannot be taken apart.
     """
-    _refuse_code(source)
+    if not (source.is_dir() and trusted):
+        _refuse_code(source)
     import tensorflow_model_optimization as tfmot
     import tf_keras
 
@@ -59,26 +65,46 @@ def main(source: Path, folder: Path) -> None:
 
 
 def _refuse_code(source: Path) -> None:
-    for text in _configs(source):
-        if '"Lambda"' in text:
+    """The file names no code but that of Keras and TF-MOT. Names count as JSON reads them, however they are written."""
+    try:
+        entries = list(_entries(json.loads(_config(source))))
+    except RecursionError as error:
+        raise ValueError("its configuration is nested too deep to be a model's") from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"its configuration is no JSON: {error}") from error
+    for entry in entries:
+        if entry.get("class_name") in _CODE:
             raise ValueError("the model has a Lambda layer, whose code would run on loading; replace it by a layer")
+        module = entry.get("module")
+        if isinstance(module, str) and module.split(".")[0] not in _MODULES:
+            raise ValueError(f"the model names the module {module!r}, whose code would run on loading")
 
 
-def _configs(source: Path) -> Iterator[str]:
+def _entries(config: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(config, dict):
+        yield config
+        config = list(config.values())
+    if isinstance(config, list):
+        for item in config:
+            yield from _entries(item)
+
+
+def _config(source: Path) -> str:
     if source.is_dir():
-        for path in source.glob("keras_metadata.pb"):
-            yield path.read_bytes().decode("utf-8", "replace")
-    elif zipfile.is_zipfile(source):
+        raise ValueError(
+            "a SavedModel holds a program that runs on loading; save the model as .keras or .h5, or say that you trust "
+            "it: fpgaprune import-tfmot --trust"
+        )
+    if zipfile.is_zipfile(source):
         with zipfile.ZipFile(source) as archive:
-            yield archive.read("config.json").decode()
-    elif h5py.is_hdf5(source):
+            return archive.read("config.json").decode()
+    if h5py.is_hdf5(source):
         with h5py.File(source, "r") as file:
             if "model_config" not in file.attrs:
                 raise ValueError("the file holds weights without a model; save the whole model")
             config = file.attrs["model_config"]
-            yield config if isinstance(config, str) else config.decode()
-    else:
-        raise ValueError("it is no .keras, .h5 or SavedModel; save the model as one of them")
+            return config if isinstance(config, str) else str(config.decode())
+    raise ValueError("it is no .keras, .h5 or SavedModel; save the model as one of them")
 
 
 def _layers(model: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -99,4 +125,4 @@ def _samples(shape: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), trusted=sys.argv[3:] == ["trusted"])

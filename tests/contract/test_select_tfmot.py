@@ -42,7 +42,7 @@ def prepared(tmp_path, monkeypatch):
         "report": {"wrappers": ["prune_low_magnitude_conv2"], "left_nonzero": {"conv2/kernel": 3}},
     }
 
-    def reader(source, folder, timeout_s):
+    def reader(source, folder, timeout_s, trusted):
         model.save(folder / "model.h5")
         np.savez(folder / "masks.npz", **files["masks"])
         np.savez(folder / "probe.npz", **files["probe"])
@@ -126,7 +126,14 @@ def write_folder(path, config):
             "has a Lambda layer, whose code would run",
         ),
         ("code.keras", lambda path: write_keras(path, '{"class_name": "Lambda"}'), "has a Lambda layer"),
-        ("code_tf", lambda path: write_folder(path, '{"class_name": "Lambda"}'), "has a Lambda layer"),
+        ("code_tf", lambda path: write_folder(path, '{"class_name": "Dense"}'), "a SavedModel holds a program"),
+        # Names are what JSON reads, however they are written.
+        ("escaped.h5", lambda path: write_h5(path, '{"l": [{"class_name": "\\u004cambda"}]}'), "has a Lambda layer"),
+        ("escaped.keras", lambda path: write_keras(path, '{"class_name": "L\\u0061mbda"}'), "has a Lambda layer"),
+        ("plain.keras", lambda path: write_keras(path, '{"a": {"class_name": "__lambda__"}}'), "has a Lambda layer"),
+        ("module.keras", lambda path: write_keras(path, '{"module": "os", "class_name": "x"}'), "the module 'os'"),
+        ("deep.h5", lambda path: write_h5(path, "[" * 20_000 + "]" * 20_000), "nested too deep|is no JSON"),
+        ("broken.keras", lambda path: write_keras(path, '{"class_name'), "its configuration is no JSON"),
     ],
 )
 def test_files_that_must_not_be_read_are_refused(tmp_path, name, write, message):
@@ -150,7 +157,7 @@ def pruned(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_predicts_the_same_and_brings_its_masks(pruned, form):
-    found = import_tfmot(pruned / form)
+    found = import_tfmot(pruned / form, trusted=(pruned / form).is_dir())
     assert "TF_USE_LEGACY_KERAS" not in os.environ
     assert tf.keras.Model is keras.Model
     assert isinstance(found.model, keras.Model)
