@@ -21,6 +21,8 @@ ROUNDING_MODES = ("TRN", "TRN_ZERO", "RND", "RND_ZERO", "RND_INF", "RND_MIN_INF"
 OVERFLOW_MODES = ("WRAP", "SAT", "SAT_ZERO", "SAT_SYM")
 MAX_WIDTH = 64
 
+# Characters of a text that a message repeats.
+_LONGEST = 60
 _TYPE = re.compile(r"^(?:hls::)?(?:ap_|ac_)?(?P<u>u?)(?P<kind>fixed|fixpt|int)<(?P<args>[^<>]*)>$")
 
 
@@ -51,21 +53,26 @@ class FixedType:
     def parse(cls, text: str) -> FixedType:
         """The type that `text` writes, as `ap_fixed<16,6,AP_RND,AP_SAT>`, `fixed<16,6>`, `ufixed<8,0>` or `int<4>`.
 
-        `ac_fixed<8,0,true,AC_RND,AC_SAT>` and `ac_int<4,false>` say by their next argument whether they are signed;
+        `ac_fixed<8,0,true,AC_RND,AC_SAT>` and `ac_int<4,0>` say by their next argument whether they are signed;
         SmartHLS calls its types `hls::ap_fixpt`.
 
         Raises:
             DesignError: `text` is no fixed-point type.
         """
         found = _TYPE.match(text.replace(" ", ""))
+        shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         wanted = "wanted a form such as 'ap_fixed<16,6>' or 'fixed<16,6,RND,SAT>'"
+        problem = f"fixed-point type {shown!r} cannot be read; {wanted}"
         if not found:
-            raise DesignError(f"fixed-point type {text!r} cannot be read; {wanted}")
+            raise DesignError(problem)
         args = found["args"].split(",")
         unsigned = bool(found["u"])
         place = 1 if found["kind"] == "int" else 2
-        if len(args) > place and args[place].lower() in ("true", "false"):
-            unsigned = args.pop(place).lower() == "false"
+        signs = ("true", "false", "1", "0") if text.strip().startswith("ac_") else ("true", "false")
+        if len(args) > place and args[place].lower() in signs:
+            unsigned = args.pop(place).lower() in ("false", "0")
+        if found["kind"] == "int" and len(args) > 1:
+            raise DesignError(problem)  # an integer neither rounds nor saturates
         modes = [a.upper().removeprefix("HLS::").removeprefix("AP_").removeprefix("AC_") for a in args]
         try:
             width = int(args[0])
@@ -77,7 +84,7 @@ class FixedType:
         except (ValueError, IndexError) as error:
             if isinstance(error, DesignError):
                 raise
-            raise DesignError(f"fixed-point type {text!r} cannot be read; {wanted}") from error
+            raise DesignError(problem) from error
 
     @classmethod
     def holding(cls, magnitude: float, width: int, signed: bool = True) -> FixedType:

@@ -73,6 +73,9 @@ def test_every_backend_takes_its_own_strategies_only():
         ("ac_fixed<8,0,true,AC_RND,AC_SAT>", FixedType(8, 0, True, "RND", "SAT")),
         ("ac_fixed<8,2,false>", FixedType(8, 2, False)),
         ("ac_int<4,false>", FixedType(4, 4, False)),
+        ("ac_int<4,0>", FixedType(4, 4, False)),
+        ("ac_int<4,1>", FixedType(4, 4, True)),
+        ("ac_fixed<8,2,0,AC_RND>", FixedType(8, 2, False, "RND")),
         ("hls::ap_fixpt<8,1,hls::AP_RND,hls::AP_SAT>", FixedType(8, 1, True, "RND", "SAT")),
         ("hls::ap_ufixpt<8,1>", FixedType(8, 1, False)),
         ("ap_ufixed<8,2,AP_RND,AP_SAT,0>", FixedType(8, 2, False, "RND", "SAT")),
@@ -80,3 +83,10 @@ def test_every_backend_takes_its_own_strategies_only():
 )
 def test_types_are_read_in_the_words_of_every_backend(text, kind):
     assert FixedType.parse(text) == kind
+
+
+@pytest.mark.parametrize("text", ["int<8,RND>", "ap_int<8,1>", f"fixed<{'9' * 5000},2>", "x" * 100_000])
+def test_what_a_type_cannot_say_is_refused_in_a_short_line(text):
+    with pytest.raises(DesignError, match="cannot be read; wanted a form") as error:
+        FixedType.parse(text)
+    assert len(str(error.value)) < 200
