@@ -17,12 +17,14 @@ def require_convertible(config: FlowConfig, data: Dataset) -> None:
     Raises:
         ConfigError: it does not; the message has a line for each problem.
     """
+    from fpgaprune.flow.session import start_session
+
+    # First: TensorFlow reads its settings when it is loaded, which the next lines do.
+    start_session(config.seed)
     from fpgaprune.flow.hardware import Hardware
     from fpgaprune.flow.models import read_model
-    from fpgaprune.flow.session import start_session
     from fpgaprune.hls.check import check_model
 
-    start_session(config.seed)
     model: Any
     if config.train.model is not None:
         model = read_model(config.train.model)[0]

@@ -1,5 +1,12 @@
 """All mistakes of a flow file are said at once, each in a line of its own."""
 
+import io
+import json
+import subprocess
+import sys
+import zipfile
+
+import h5py
 import numpy as np
 import pytest
 
@@ -59,3 +66,48 @@ def test_files_are_found_from_any_working_directory(tmp_path, monkeypatch):
     assert config.train.model == folder / "m.keras"
     assert config.train.metric == f"{folder / 'own.py'}:metric"
     assert config.finetune.fit == f"{folder / 'own.py'}:fit"
+
+
+def test_tensorflow_is_loaded_after_its_settings():
+    """It reads its log level and its choice of kernels when it is loaded."""
+    code = (
+        "import sys\n"
+        "from fpgaprune.flow import convertible, session\n"
+        "from fpgaprune.flow.config import parse_config\n"
+        "def stop(seed):\n"
+        "    print('tensorflow' in sys.modules or 'keras' in sys.modules)\n"
+        "    raise SystemExit\n"
+        "session.start_session = stop\n"
+        "convertible.require_convertible(parse_config({}, 'x'), None)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "message"),
+    [
+        ("MultiHeadAttention", "keras.layers", "layer 'a' is a MultiHeadAttention, which hls4ml cannot convert"),
+        ("LayerNormalization", "keras.layers", "which hls4ml can convert but fpgaprune cannot yet"),
+        ("Dense", "keras.layers", None),
+    ],
+)
+def test_a_layer_without_a_way_is_refused_before_tensorflow_is_loaded(tmp_path, kind, module, message):
+    layers = [
+        {"class_name": "InputLayer", "module": "keras.layers", "config": {"name": "x", "batch_shape": [None, 4]}},
+        {"class_name": kind, "module": module, "config": {"name": "a", "units": 3}},
+    ]
+    weights = io.BytesIO()
+    with h5py.File(weights, "w") as file:
+        file.create_group("layers")
+    with zipfile.ZipFile(tmp_path / "m.keras", "w") as archive:
+        archive.writestr("config.json", json.dumps({"config": {"layers": layers}}))
+        archive.writestr("model.weights.h5", weights.getvalue())
+    np.savez(tmp_path / "d.npz", **{key: np.zeros((4, 4)) for key in ("x_train", "x_test")})
+    (tmp_path / "mine.toml").write_text("[data]\nsource = 'd.npz'\n[train]\nmodel = 'm.keras'")
+    config = read_config(tmp_path / "mine.toml")
+    if message is None:
+        check_flow(config)
+        return
+    with pytest.raises(ConfigError, match=message):
+        check_flow(config)
