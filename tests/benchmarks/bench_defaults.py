@@ -11,6 +11,7 @@ the autoencoder the mean squared error) and the fewest channels alive in a layer
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,6 +55,7 @@ def main() -> None:
         for seed in range(chosen.seeds):
             for key, found in measured(name, seed, chosen).items():
                 rows.setdefault(key, []).append(found)
+                print(f"{name}, seed {seed}, {', '.join(key)}: {found[-1]:.2f}", file=sys.stderr, flush=True)
         for (sparsity, way), seeds in rows.items():
             fewest, selected, tuned = (_spread(values) for values in zip(*seeds, strict=True))
             print(f"| {name} | {sparsity} | {way} | {fewest} | {selected} | {tuned} |", flush=True)
