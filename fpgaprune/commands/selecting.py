@@ -178,12 +178,16 @@ def sensitivity(
         print_json(found.to_json())
     elif not quiet:
         sparsities = sorted({point.sparsity for point in found.points})
+        shown = "{:.2%}" if 0 <= found.baseline <= 1 else "{:.4g}"
         curves = {name: dict(found.curve(name)) for name in found.paths}
         rows = [
-            (name, *(f"{curve[s]:.2%}" if s in curve else None for s in sparsities)) for name, curve in curves.items()
+            (name, *(shown.format(curve[s]) if s in curve else None for s in sparsities))
+            for name, curve in curves.items()
         ]
         show_table(
-            ("weight", *(f"at {s:g}" for s in sparsities)), rows, title=f"accuracy; {found.baseline:.2%} as it is"
+            ("weight", *(f"at {s:g}" for s in sparsities)),
+            rows,
+            title=f"{found.measure}; {shown.format(found.baseline)} as it is",
         )
         for file in files.values():
             Console().print(str(file), soft_wrap=True)

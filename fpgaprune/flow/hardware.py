@@ -46,8 +46,18 @@ class Hardware:
         """How the flow `config` asks for them."""
         return cls(config.hls, replace(config.target.target(), backend=config.hls.backend), config.name, data)
 
-    def project(self, model: Any, folder: Path, judge: Callable[[Samples], Judge]) -> HlsProject:
-        """`folder` is the project of `model`; `judge` gives a metric for labels that are no class numbers."""
+    def project(
+        self, model: Any, folder: Path, judge: Callable[[Samples], Judge], searched: Path, progress: Progress
+    ) -> HlsProject:
+        """`folder` is the project of `model`.
+
+        Args:
+            model: a Keras model.
+            folder: where the project is to stand.
+            judge: gives a metric for labels that are no class numbers.
+            searched: holds what a search of widths has measured, while it runs; one that was killed goes on from it.
+            progress: told of the search.
+        """
         x, y = self._samples
         if y is None and self.settings.precision == "auto":
             metric = judge(at(self.data.choosing[1], slice(AutoPrecision().samples)))
@@ -57,7 +67,7 @@ class Hardware:
                 return found["lost"], found["lost_error"]
 
             y = lost
-        return to_hls(
+        project = to_hls(
             model,
             self.target,
             x,
@@ -68,7 +78,11 @@ class Hardware:
             layers=self.layers,
             backend_options=self.settings.backend_options,
             golden=for_keras(at(self.data.x_test, slice(_GOLDEN))),
+            results=searched,
+            progress=progress.step,
         )
+        searched.unlink(missing_ok=True)
+        return project
 
     def design(self, model: Any, found: Found | None = None) -> Design:
         """The design of `model`, for comparison; with the widths that a search found for another network."""

@@ -59,12 +59,16 @@ class Judge:
         """The metric of `outputs` as JSON data: `value`, its standard error `error`, and what the figures are."""
         return {
             "name": self.name,
-            "value": self._of(outputs, slice(None)),
+            "value": self.value(outputs),
             "error": self._error(lambda index: self._of(outputs, index)),
             "samples": self.samples,
             "higher_is_better": self.higher_is_better,
             "is_fraction": self.is_fraction,
         }
+
+    def value(self, outputs: Samples) -> float:
+        """The metric of `outputs` alone, which costs less than a `reading`."""
+        return self._of(outputs, slice(None))
 
     def lost(self, before: Samples, after: Samples) -> dict[str, Any]:
         """How much worse `after` is than `before` as JSON data: `lost`, and its standard error `lost_error`.

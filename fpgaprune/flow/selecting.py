@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import ConfigError, MaskError
 from fpgaprune.flow.data import Dataset, load_data
@@ -15,6 +15,9 @@ from fpgaprune.flow.samples import Samples, at, count_of, for_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.target import Target
+
+if TYPE_CHECKING:
+    from fpgaprune.flow.metric import Judge
 
 Told = Callable[[int, int, str], None]
 Data = tuple[Samples, Samples]
@@ -174,17 +177,15 @@ def select_masks(
     return masks, additions, guard_masks(model, settings, masks)
 
 
-def compile_saved(model: Any, path: Path, data: Dataset) -> Callable[[Any], float]:
-    """`model`, saved at `path`, is compiled for `data`; a function that gives its metric on the held-out samples."""
+def compile_saved(model: Any, path: Path, data: Dataset) -> Judge:
+    """`model`, saved at `path`, is compiled for `data`; the judge of its outputs for the held-out samples."""
     from fpgaprune.flow.metric import Judge
-    from fpgaprune.flow.stages import predict
     from fpgaprune.flow.task import FINETUNE_RATE, read_task
 
     settings = TrainConfig(model=path)
     task = read_task(settings, model, data)
     task.compile(model, None, FINETUNE_RATE, steps=1)
-    judge = Judge(settings, task, model, data.y_test)
-    return lambda current: float(judge.reading(predict(current, data.x_test))["value"])
+    return Judge(settings, task, model, data.y_test)
 
 
 def measure_sensitivity(
@@ -196,7 +197,7 @@ def measure_sensitivity(
     seed: int,
     told: Told,
 ) -> tuple[Any, dict[str, Path]]:
-    """Accuracy of the saved model against the sparsity of each weight alone; table, JSON and plot are in `folder`.
+    """The metric of the saved model against the sparsity of each weight alone; table, JSON and plot are in `folder`.
 
     Args:
         model_path: a saved model.
@@ -213,6 +214,7 @@ def measure_sensitivity(
         MaskError: an option is not allowed.
     """
     from fpgaprune.files import write_bytes
+    from fpgaprune.flow.stages import predict
     from fpgaprune.select.sensitivity import sensitivity
 
     data = load_data(source)
@@ -224,12 +226,13 @@ def measure_sensitivity(
     files = {kind: folder / f"sensitivity.{kind}" for kind in ("json", "md", "svg")}
     found = sensitivity(
         model,
-        lambda current: judge(current),
+        lambda current: judge.value(predict(current, data.x_test)),
         sparsities,
         options.pop("paths"),
         base=explicit_masks(model, settings),
         results=files["json"],
         progress=told,
+        measure=f"{judge.name} on {count_of(data.x_test):,} held-out samples",
         **options,
     )
     write_bytes(files["md"], found.to_markdown().encode())

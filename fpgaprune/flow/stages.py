@@ -252,7 +252,8 @@ def hls(context: Context) -> dict[str, Any]:
 
     hardware = Hardware.of(context.config, context.data)
     model = context.model("removed.keras")
-    project = hardware.project(model, context.run.file("hls"), partial(context.judge_of, model))
+    judge, searched = partial(context.judge_of, model), context.run.file("hls.search.json")
+    project = hardware.project(model, context.run.file("hls"), judge, searched, context.progress)
     # What it is compared with has the same bits per number, found or given.
     hardware.design(context.model("trained.keras"), project.search).save(context.run.file("design_trained.json"))
     project.design.save(context.run.file("design.json"))

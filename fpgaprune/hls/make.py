@@ -27,7 +27,7 @@ from fpgaprune.hls.prepare import allowed_name, fold, quantise_weights
 from fpgaprune.hls.quartus_tables import check_softmax
 from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
 from fpgaprune.hls.recurrent import RECURRENT, observe_states
-from fpgaprune.hls.search import AutoPrecision, Found, Labels, Search
+from fpgaprune.hls.search import AutoPrecision, Found, Labels, Progress, Search
 from fpgaprune.hls.split import depthwise_name
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
@@ -65,6 +65,8 @@ def make(
     labels: Labels | None,
     settings: Mapping[str, Mapping[str, Any]],
     backend_options: Mapping[str, Any],
+    results: Path | None = None,
+    progress: Progress | None = None,
 ) -> Made:
     """As `to_hls`, without writing; `folder` is where the project would stand."""
     require_board(target, backend_options)
@@ -77,7 +79,7 @@ def make(
     ranges = {layer: Range.of(values) for layer, values in observed.items()}
     found = None
     if isinstance(precision, AutoPrecision):
-        found = _search(model, folded, target, data, labels, precision, options, ranges, folder)
+        found = _search(model, folded, target, data, labels, precision, options, ranges, folder, results, progress)
         precision, options = _as_found(precision, found, options)
     types = choose_types(folded, ranges, precision, options)
     require_ranges(folded, types, _given(types, precision, options), observed)
@@ -106,6 +108,8 @@ def _search(
     options: Mapping[str, LayerOptions],
     ranges: Mapping[str, Range],
     folder: Path,
+    results: Path | None,
+    progress: Progress | None,
 ) -> Found:
     arrays = as_inputs(folded, data if data is not None else [])
     if labels is not None and not callable(labels) and len(labels) != len(arrays[0]):
@@ -121,7 +125,7 @@ def _search(
     skeleton = extract(convert(copy, types, plain, folder, "search"), raws, {}, plain, types)
     wanted = folded.predict(x, verbose=0)
     used = labels if labels is None or callable(labels) else np.asarray(labels)[: auto.samples]
-    return Search(folded, ranges, skeleton, x, wanted, used, options).run(auto)
+    return Search(folded, ranges, skeleton, x, wanted, used, options, results, progress).run(auto)
 
 
 def _as_found(

@@ -24,7 +24,7 @@ from fpgaprune.hls.make import Made, make
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.ranges import Samples
 from fpgaprune.hls.reuse import warn_of_moved_reuse
-from fpgaprune.hls.search import AutoPrecision, Found, Labels
+from fpgaprune.hls.search import AutoPrecision, Found, Labels, Progress
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.write import DESIGN, write_project
 from fpgaprune.masks import MaskSet
@@ -135,6 +135,8 @@ def to_hls(
     layers: LayerSettings | None = None,
     backend_options: Mapping[str, Any] | None = None,
     golden: Samples | None = None,
+    results: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
 ) -> HlsProject:
     """`output_dir` is a whole hls4ml project of `model`, written at once, the same bytes each time.
 
@@ -155,6 +157,9 @@ def to_hls(
         backend_options: further settings of hls4ml's backend, as `{"clock_uncertainty": "20%", "board": "pynq-z2"}`.
         golden: samples that the project's test bench runs; it compares the outputs with those of the emulation. None
             for the first 32 of `data`.
+        results: a JSON file that holds what the search of `"auto"` has measured. It is written after each emulation,
+            and an interrupted call goes on from it, where model, data and options are the same.
+        progress: told `(done, total, note)` after each emulation of the search.
 
     Warns:
         StrategyWarning: in the chosen strategy the zeros of some layers save nothing; with figures.
@@ -175,7 +180,8 @@ def to_hls(
     draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".partial"))
     try:
         inner = draft / folder.name
-        made = _make(model, target, data, precision, inner, name, labels, layers, backend_options)
+        known = None if results is None else Path(results)
+        made = _make(model, target, data, precision, inner, name, labels, layers, backend_options, known, progress)
         try:
             write_project(inner, made.graph, made.folded, made.design, _first(data) if golden is None else golden)
         except FpgaPruneError:
@@ -203,6 +209,8 @@ def _make(
     labels: Labels | None,
     layers: LayerSettings | None,
     backend_options: Mapping[str, Any] | None,
+    results: Path | None = None,
+    progress: Progress | None = None,
 ) -> Made:
     chosen = _precision(precision)
     if data is None and not isinstance(chosen, FixedType):
@@ -210,7 +218,8 @@ def _make(
             "the ranges of the layers are read from samples: give some hundred as data=..., or one type for everything "
             "as precision='fixed<16,6>'"
         )
-    return make(model, target, data, chosen, folder, name, labels, layers or {}, backend_options or {})
+    settings, further = layers or {}, backend_options or {}
+    return make(model, target, data, chosen, folder, name, labels, settings, further, results, progress)
 
 
 def _first(data: Samples | None) -> Samples | None:

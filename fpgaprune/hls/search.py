@@ -11,16 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune import __version__
 from fpgaprune.comparison import share_lost
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError
+from fpgaprune.hls.known_losses import KnownLosses, question_of
 from fpgaprune.hls.options import LayerOptions
 from fpgaprune.hls.precision import Precision, Types, choose_types
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
@@ -32,6 +35,7 @@ _USUAL_BITS = 8
 _ROLES = ("weight", "activation")
 # Class numbers (N,), or what gives the loss of Keras's outputs and the hardware's, and its standard error.
 Labels = NDArray[Any] | Callable[[Any, Any], tuple[float, float]]
+Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ class Search:
         labels: class numbers (N,), or a function of `wanted` and the hardware's outputs that gives a loss and its
             standard error. Or None: then the loss counts samples whose class is not that of Keras.
         options: widths and types that are given; these are not searched.
+        results: a JSON file that holds each loss as it is measured; a search that was killed goes on from it.
+        progress: told `(done, total, note)` after each emulation; the total is how many there are at least.
     """
 
     def __init__(
@@ -114,12 +120,16 @@ class Search:
         wanted: Any,
         labels: Labels | None,
         options: Mapping[str, LayerOptions],
+        results: Path | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.folded, self.ranges, self.skeleton, self.data = folded, ranges, skeleton, data
         self.options = options
         self.weights = {layer.name: role_weights(layer) for layer in folded.layers if isinstance(layer, PRODUCTS)}
         self.measure, self._loss = _loss(wanted, labels)
         self.evaluations = 0
+        self._known = KnownLosses(results, self._question(wanted, labels) if results else "")
+        self._progress = progress
 
     def run(self, auto: AutoPrecision) -> Found:
         """The cheapest widths within the loss.
@@ -137,7 +147,7 @@ class Search:
             tries = {place: widths | {place: widths[place] - 1} for place in sorted(open_places)}
             costs = {place: self._cost(self._types(choice, auto)) for place, choice in tries.items()}
             best = min(costs, key=lambda place: (costs[place], place))
-            tried = self._loss_of(self._types(tries[best], auto))
+            tried = self._loss_of(tries[best], auto, len(open_places))
             open_places.discard(best)
             if not tried.within(auto):
                 refused.add(best)
@@ -167,7 +177,7 @@ class Search:
         for bits in (*range(start, auto.narrowest - 1, -1), *range(start + 1, auto.widest + 1)):
             if found and bits > found[0]:
                 break
-            loss = self._loss_of(self._types(dict.fromkeys(places, bits), auto))
+            loss = self._loss_of(dict.fromkeys(places, bits), auto, len(places))
             if loss.within(auto):
                 found = bits, loss
                 if bits > start:
@@ -202,9 +212,32 @@ class Search:
         precision = Precision(auto.widest, auto.widest, auto.sum_bits)
         return choose_types(self.folded, self.ranges, precision, options)
 
-    def _loss_of(self, types: Types) -> _Loss:
+    def _loss_of(self, widths: Mapping[tuple[str, str], int], auto: AutoPrecision, still_open: int) -> _Loss:
+        """The loss with these widths, of which `still_open` may be lowered further."""
         self.evaluations += 1
+        known = self._known.get(widths)
+        loss = _Loss(*known) if known else self._measured(self._types(widths, auto))
+        if not known:
+            self._known.add(widths, loss.value, loss.error)
+        if self._progress is not None:
+            note = f"search of widths: {sum(widths.values())} bits in {len(widths)} types, loss {loss.value:.2%}"
+            self._progress(self.evaluations, self.evaluations + still_open - 1, note)
+        return loss
+
+    def _measured(self, types: Types) -> _Loss:
         return self._loss(emulate(retyped(self.skeleton, types, self.weights), self.data))
+
+    def _question(self, wanted: Any, labels: Labels | None) -> str:
+        """A digest of all that a loss depends on besides the widths."""
+        data, outputs = (list(given) if isinstance(given, list | tuple) else [given] for given in (self.data, wanted))
+        truth: list[Any] = [] if labels is None or callable(labels) else [np.asarray(labels)]
+        if callable(labels):
+            # A function has no digest; what it says of wrong outputs tells it from others, and its labels too.
+            shifted = [np.roll(array, 1, axis=0) for array in outputs]
+            truth = [np.asarray(labels(wanted, tuple(shifted) if len(shifted) > 1 else shifted[0]), np.float64)]
+        weights = [array for _, roles in sorted(self.weights.items()) for _, array in sorted(roles.items())]
+        texts = [__version__, self.measure, repr(sorted(self.ranges.items())), repr(sorted(self.options.items()))]
+        return question_of([*texts, self.folded.to_json()], [*data, *outputs, *truth, *weights])
 
     def _cost(self, types: Types) -> int:
         total = 0

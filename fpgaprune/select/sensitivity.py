@@ -50,10 +50,12 @@ class Sensitivity:
     Attributes:
         baseline: accuracy of the model as it is.
         points: in the order of the weights, sparsity ascending.
+        measure: what the figures are, in words, as `accuracy on 360 held-out samples`.
     """
 
     baseline: float
     points: tuple[Point, ...]
+    measure: str = "accuracy"
 
     @property
     def paths(self) -> list[str]:
@@ -76,12 +78,14 @@ class Sensitivity:
     def to_json(self) -> dict[str, Any]:
         """The whole as JSON data."""
         rows = [{"path": p.path, "sparsity": p.sparsity, "zeros": p.zeros, "accuracy": p.accuracy} for p in self.points]
-        return {"format": FORMAT, "baseline": self.baseline, "points": rows}
+        return {"format": FORMAT, "measure": self.measure, "baseline": self.baseline, "points": rows}
 
     def to_markdown(self) -> str:
-        """A table: one row for each weight, one column for each sparsity, accuracies with four digits."""
+        """What was measured, and a table: a row for each weight, a column for each sparsity, figures of four digits."""
         sparsities = sorted({point.sparsity for point in self.points})
         lines = [
+            f"{self.measure[:1].upper()}{self.measure[1:]}, by the sparsity of one weight alone:",
+            "",
             "| weight | 0 | " + " | ".join(f"{sparsity:g}" for sparsity in sparsities) + " |",
             "|---|" + "---:|" * (len(sparsities) + 1),
         ]
@@ -105,7 +109,7 @@ class Sensitivity:
             # Colours repeat after ten lines; the marker then tells them apart.
             axes.plot(x, y, marker="osD^v"[number // 10 % 5], markersize=4, linewidth=1.5, label=name)
         axes.set_xlabel("sparsity of the one weight")
-        axes.set_ylabel("accuracy")
+        axes.set_ylabel(self.measure)
         axes.set_xlim(0, 1)
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small", frameon=False)
@@ -128,6 +132,7 @@ def sensitivity(
     base: MaskSet | None = None,
     results: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    measure: str = "accuracy",
     **options: Any,
 ) -> Sensitivity:
     """What the model's evaluation gives with each weight alone pruned to each sparsity; its bits are as before.
@@ -143,6 +148,7 @@ def sensitivity(
         results: a JSON file that holds what is known so far. It is written after each measurement, and an
             interrupted call goes on from it, where model, options and data-free settings are the same.
         progress: told `(done, total, note)` after each measurement.
+        measure: what `evaluate` gives, in words; for table and plot.
         **options: of `select`: `granularity`, `criterion`, `data`, `seed`, `protect` and others.
 
     Raises:
@@ -178,7 +184,7 @@ def sensitivity(
         for row in rows
         if row["accuracy"] is not None
     )
-    return Sensitivity(baseline, points)
+    return Sensitivity(baseline, points, measure)
 
 
 def _weights(model: Any, paths: Sequence[str], variables: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import DataError, HlsError, UnsupportedLayerError
+from fpgaprune.hls import search
 from fpgaprune.hls.precision import exact_accumulator
 from fpgaprune.weights import named_weights
 
@@ -87,6 +88,56 @@ def test_auto_keeps_its_loss_and_no_single_width_can_be_lower(trained, tmp_path)
     if len(free):
         joint = fp.MaskSet({path: free[path] for path in free})
         assert fp.certify(project, joint).require().ok
+
+
+class StoppedError(Exception):
+    """As a kill, for a search that runs in this process."""
+
+
+def test_a_search_that_was_stopped_goes_on_and_finds_the_same(trained, tmp_path, monkeypatch):
+    model, x, labels, _ = trained
+    x, labels, file = x[:200], labels[:200], tmp_path / "losses.json"
+    emulated = []
+    monkeypatch.setattr(search, "emulate", lambda *given: emulated.append(None) or fp.emulate(*given))
+
+    def searched(data=x, truth=labels, progress=None, results=file):
+        emulated.clear()
+        project = fp.to_hls(
+            model, TARGET, data, tmp_path / "hls", "auto", labels=truth, results=results, progress=progress
+        )
+        return project.search, len(emulated)
+
+    whole, measured = searched(results=None)
+    assert whole.evaluations == measured > 8
+    told = []
+
+    def stop_after_six(done, total, note):
+        told.append((done, total, note))
+        if done == 6:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        searched(progress=stop_after_six)
+    assert [done for done, _, _ in told] == [1, 2, 3, 4, 5, 6]
+    assert all(done <= total and "bits" in note for done, total, note in told)
+    assert searched() == (whole, measured - 6)
+    assert searched() == (whole, 0)
+    # Labels, samples and a metric that are others have other losses.
+    assert searched(truth=np.roll(labels, 1))[1] > 0
+    assert searched(data=x + 0.01)[1] > 0
+    own = [lambda a, b, shift=shift: (float(np.abs(a - b).mean()) + shift, 0.0) for shift in (0.0, 1e-4)]
+    auto = fp.AutoPrecision(max_loss=0.2)
+    counts = []
+    for judge in (own[0], own[0], own[1]):
+        emulated.clear()
+        fp.to_hls(model, TARGET, x, tmp_path / "hls", auto, labels=judge, results=file)
+        counts.append(len(emulated))
+    assert counts[1] == 0 < counts[2]
+    for content in ("{", "[]", '{"format": 9}', '{"format": 1, "question": "", "losses": {"a": [1]}}'):
+        file.write_text(content)
+        with pytest.raises(HlsError, match=r"does not hold the losses of a search: .*; delete it or name another file"):
+            searched()
+        assert file.read_text() == content
 
 
 def test_a_loss_that_no_types_keep_is_refused(trained, tmp_path):

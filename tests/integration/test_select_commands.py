@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +126,7 @@ def test_sensitivity_goes_on_where_it_was_stopped(folder):
     question = ["sensitivity", "model.keras", "--data", "data.npz", "--sparsity", "0.25", "--sparsity", "0.5"]
     whole = json.loads(succeed(*question, "--json", "--out", "whole", folder=folder))
     assert len(whole["points"]) == 4
+    assert re.fullmatch(r"accuracy on \d+ held-out samples", whole["measure"])
     assert {file.name for file in (folder / "whole").iterdir()} == {
         f"sensitivity.{kind}" for kind in ("json", "md", "svg")
     }

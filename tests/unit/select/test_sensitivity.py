@@ -108,8 +108,10 @@ def test_what_cannot_be_reached_is_left_out(model):
 
 def test_reports(tmp_path):
     points = (Point("a/kernel", 0.5, 0.5, 0.9), Point("a/kernel", 0.75, 0.75, 0.5), Point("b/kernel", 0.5, 0.5, 0.95))
-    found = Sensitivity(0.96, points)
+    found = Sensitivity(0.96, points, "accuracy on 360 held-out samples")
+    assert found.to_json()["measure"] == "accuracy on 360 held-out samples"
     assert found.to_markdown() == (
+        "Accuracy on 360 held-out samples, by the sparsity of one weight alone:\n\n"
         "| weight | 0 | 0.5 | 0.75 |\n|---|---:|---:|---:|\n"
         "| a/kernel | 0.9600 | 0.9000 | 0.5000 |\n| b/kernel | 0.9600 | 0.9500 |  |\n"
     )
