@@ -78,6 +78,7 @@ _HOMES = {
     "make_design": "fpgaprune.hls.project",
     "plan_removal": "fpgaprune.remove.planning",
     "prune_rounds": "fpgaprune.select.rounds",
+    "quantize": "fpgaprune.hls.quantize",
     "regrow": "fpgaprune.select.regrowth",
     "relock": "fpgaprune.train",
     "rewind": "fpgaprune.select.rounds",

@@ -13,7 +13,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-_CLASSES = "fpgaprune.train"
+_CLASSES = ("fpgaprune.train", "fpgaprune.quantise.layers")
 
 
 class _KerasFinder(MetaPathFinder):
@@ -50,4 +50,5 @@ def register_with_keras() -> None:
 
 def _register(keras: ModuleType) -> None:
     if keras.backend.backend() == "tensorflow":
-        import_module(_CLASSES)
+        for name in _CLASSES:
+            import_module(name)

@@ -11,7 +11,7 @@ from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.keras_sections import VerdictConfig
 from fpgaprune.flow.opinion import opinion_checks
 from fpgaprune.flow.simulating import OTHER_BITS, verilog_checks
-from fpgaprune.flow.stages import ONNX_TOLERANCE, Context
+from fpgaprune.flow.stages import Context
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.remove.plan import read_plan
 from fpgaprune.report import Check, LinkSummary, Metric, RunReport, StageTime, layer_reports, write_report
@@ -120,7 +120,7 @@ def _checks(results: dict[str, Any], config: FlowConfig) -> list[Check]:
     return [
         *(_equivalence(results["remove"][key], what) for key, what in _EQUIVALENCES.items()),
         Check(
-            "ONNX against Keras", "largest difference", onnx["max_abs_error"], ONNX_TOLERANCE, samples=onnx["samples"]
+            "ONNX against Keras", "largest difference", onnx["max_abs_error"], onnx["allowed"], samples=onnx["samples"]
         ),
         *_hardware("emulation", results["hls"]["emulation"], config, results),
         *_hardware("C simulation", results["hls"]["simulation"], config, results),

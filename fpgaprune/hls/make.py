@@ -30,6 +30,7 @@ from fpgaprune.hls.recurrent import RECURRENT, observe_states
 from fpgaprune.hls.search import AutoPrecision, Found, Labels, Progress, Search
 from fpgaprune.hls.split import depthwise_name
 from fpgaprune.masks import MaskSet
+from fpgaprune.quantise.plain import rounded_types
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights
 
@@ -70,8 +71,9 @@ def make(
 ) -> Made:
     """As `to_hls`, without writing; `folder` is where the project would stand."""
     require_board(target, backend_options)
+    trained_types = rounded_types(model)
     folded = fold(model)
-    options = read_options([layer.name for layer in folded.layers], settings)
+    options = read_options([layer.name for layer in folded.layers], {**trained_types, **settings})
     layouts, notes = settle_layouts(folded, target, options)
     observed = {} if data is None else observe(folded, data)
     # A state must fit at every step, not only where the layer hands it on.

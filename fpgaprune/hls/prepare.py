@@ -21,6 +21,7 @@ from fpgaprune.hls.layers import INFERENCE_NO_OPS, check_layers
 from fpgaprune.hls.recurrent import RECURRENT, gates_of
 from fpgaprune.hls.reserved import RESERVED
 from fpgaprune.hls.split import split_separable
+from fpgaprune.quantise.plain import is_rounded, unrounded
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
 FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense, *DEPTHWISE)
@@ -48,6 +49,7 @@ def fold(model: Any) -> Any:
     for variable in model.variables:
         if np.issubdtype(np.dtype(variable.dtype), np.floating) and not np.isfinite(variable.numpy()).all():
             raise HlsError(f"weight {variable.path!r} holds NaN or infinity; hls4ml would write it as it is: retrain")
+    model = unrounded(model) if is_rounded(model) else model
     # Sequential takes no call_function, and the layers to skip must leave the graph.
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
     check_layers(functional)

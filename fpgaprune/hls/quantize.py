@@ -1,0 +1,159 @@
+"""`quantize`: a network that rounds in Keras as its hardware will, so that training makes up for the rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from fpgaprune.design import Design
+from fpgaprune.errors import HlsError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
+from fpgaprune.hls.prepare import DEPTHWISE, fold
+from fpgaprune.hls.project import AnyPrecision, LayerSettings, make_design
+from fpgaprune.hls.ranges import Samples
+from fpgaprune.hls.search import Labels
+from fpgaprune.quantise.layers import ROUNDED, Rounded, RoundedAverage
+from fpgaprune.quantise.plain import is_rounded
+from fpgaprune.target import Target
+
+# Bits of a whole number that float32 holds.
+_FLOAT32_BITS = 24
+_WINDOWED = (keras.layers.AveragePooling1D, keras.layers.AveragePooling2D)
+_AVERAGES = (*_WINDOWED, keras.layers.GlobalAveragePooling1D, keras.layers.GlobalAveragePooling2D)
+_ROLES = ("weight", "bias", "result")
+# Layers that only choose among the values that come in, or put zeros beside them.
+_MOVES = (
+    *(keras.layers.MaxPooling1D, keras.layers.MaxPooling2D),
+    *(keras.layers.GlobalMaxPooling1D, keras.layers.GlobalMaxPooling2D),
+    *(keras.layers.Flatten, keras.layers.Reshape, keras.layers.Permute),
+    *(keras.layers.ZeroPadding1D, keras.layers.ZeroPadding2D, keras.layers.Cropping1D, keras.layers.Cropping2D),
+    *(keras.layers.UpSampling1D, keras.layers.UpSampling2D),
+)
+# Layers that hold weights, or add up, in a way for which there is no rounded layer here.
+_UNKNOWN = (
+    *(keras.layers.BatchNormalization, keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
+    *(keras.layers.LeakyReLU, keras.layers.Average, keras.layers.Dot, keras.layers.Embedding),
+)
+
+
+def quantize(
+    model: Any,
+    target: Target,
+    data: Samples,
+    precision: AnyPrecision | None = None,
+    *,
+    labels: Labels | None = None,
+    layers: LayerSettings | None = None,
+) -> Any:
+    """A new model with the weights of `model` that computes in Keras what its hardware computes.
+
+    It trains like any other: `fp.finetune(quantize(model, ...), masks, x, y)` holds the same locks, and `make_design`
+    and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, with one exception: functions
+    that the hardware reads from tables (softmax, sigmoid, tanh, elu, selu, softplus, softsign) are exact here and
+    rounded once. BatchNorm is folded into the layer before it and trains no more. A separable convolution is two
+    layers.
+
+    Args:
+        model: a Keras model.
+        target: part, clock, backend, io type, strategy, reuse.
+        data: samples (N, ...), or one such array for each input, that show the range of every layer.
+        precision: as for `to_hls`: `Precision`, or `"auto"` for widths searched to a stated loss.
+        labels: as for `to_hls`.
+        layers: as for `to_hls`.
+
+    Raises:
+        UnsupportedLayerError: a layer is not rounded here; the message names it.
+        HlsError: as `to_hls`, or `model` is rounded already.
+    """
+    if is_rounded(model):
+        raise HlsError(f"model {model.name!r} rounds already; quantize the model that it was made from")
+    if isinstance(precision, FixedType) or (isinstance(precision, str) and precision != "auto"):
+        raise HlsError(
+            f"precision is {precision}, one type for every sum too, which then rounds and overflows; give "
+            "Precision(...) or 'auto', with which sums are exact"
+        )
+    folded = fold(model)
+    for layer in folded.layers:
+        if isinstance(layer, _UNKNOWN):
+            raise UnsupportedLayerError(
+                f"layer {layer.name!r} is a {type(layer).__name__}, which quantize cannot round; train with "
+                "fp.finetune, and let precision 'auto' find its types"
+            )
+    design = make_design(model, target, data, precision, labels=labels, layers=layers)
+    return _rounding(folded, design)
+
+
+def _rounding(folded: Any, design: Design) -> Any:
+    """`folded` with every weight and result rounded to its type in `design`."""
+
+    def clone(layer: Any) -> Any:
+        config = layer.get_config()
+        if type(layer) not in ROUNDED:
+            return type(layer).from_config(config)
+        types = {role: kind for role, kind in design[layer.name].types.items() if role in _ROLES}
+        incoming = design[_source(layer)].types["result"]
+        own = {"types": types, "sum_dtype": _sum_dtype(layer, types, incoming)}
+        return ROUNDED[type(layer)].from_config({**config, **own})
+
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        output = layer(*keras.tree.map_structure(entered, args), **kwargs)
+        original = folded.get_layer(layer.name)
+        kind, incoming = design[layer.name].types["result"], design[_source(original)].types["result"]
+        if type(original) in ROUNDED or (isinstance(original, _MOVES) and kind == incoming):
+            return output
+        types, name = {"result": kind}, f"{layer.name}_rounded"
+        if isinstance(original, _AVERAGES):
+            return RoundedAverage(types, _count(original), incoming.fraction, name=name)(output)
+        return Rounded(types, name=name)(output)
+
+    def entered(value: Any) -> Any:
+        return rounded_inputs.get(id(value), value)
+
+    inputs = [keras.Input(batch_shape=t.shape, dtype=t.dtype, name=t.name) for t in folded.inputs]
+    rounded_inputs = {
+        id(entry): Rounded({"result": design[entry.name].types["result"]}, name=f"{entry.name}_rounded")(entry)
+        for entry in inputs
+    }
+    model = keras.models.clone_model(folded, inputs, clone_function=clone, call_function=call)
+    for layer in folded.layers:
+        if layer.weights:
+            model.get_layer(layer.name).set_weights(layer.get_weights())
+    return model
+
+
+def _source(layer: Any) -> str:
+    """The name of the layer that `layer` reads first."""
+    first = layer.input[0] if isinstance(layer.input, list) else layer.input
+    return str(first._keras_history.operation.name)
+
+
+def _sum_dtype(layer: Any, types: Mapping[str, FixedType], incoming: FixedType) -> str:
+    """float32 where it holds every sum that weights of this type can give, whatever training makes of them."""
+    weight, bias = types["weight"], types.get("bias")
+    shape = layer.kernel.shape
+    terms = math.prod(shape[:-2]) if isinstance(layer, DEPTHWISE) else math.prod(shape[:-1])
+    largest = terms * _largest(weight) * _largest(incoming) + (_largest(bias) if bias else 0.0)
+    fraction = max(weight.fraction + incoming.fraction, bias.fraction if bias else 0)
+    return "float32" if math.log2(largest) + fraction <= _FLOAT32_BITS else "float64"
+
+
+def _largest(kind: FixedType) -> float:
+    return float(max(-kind.raw_min, kind.raw_max) * kind.lsb)
+
+
+def _count(layer: Any) -> int:
+    """The values of which `layer` gives the average."""
+    if not isinstance(layer, _WINDOWED):
+        return int(math.prod(layer.input.shape[1:-1]))
+    if layer.padding == "same" and any(
+        size % stride or pool != stride
+        for size, stride, pool in zip(layer.input.shape[1:-1], layer.strides, layer.pool_size, strict=True)
+    ):
+        raise UnsupportedLayerError(
+            f"layer {layer.name!r} averages windows of several sizes at its edges, which quantize cannot round; use "
+            "padding 'valid'"
+        )
+    return int(math.prod(layer.pool_size))

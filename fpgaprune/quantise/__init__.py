@@ -1,0 +1,1 @@
+"""Keras layers that round as the hardware does, and train through the rounding."""

@@ -1,0 +1,183 @@
+"""Keras layers whose weights and results are rounded as the hardware rounds them.
+
+Each is a layer of Keras with types besides: its weights stay floats and train, and what it computes is what the
+hardware computes with the rounded weights. `types` says which, by the role that a `Design` gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+from keras import ops
+
+from fpgaprune.fixed import FixedType
+from fpgaprune.quantise.rounding import rounded
+
+Types = Mapping[str, FixedType]
+
+
+def _read_types(types: Mapping[str, Any]) -> dict[str, FixedType]:
+    return {role: kind if isinstance(kind, FixedType) else FixedType.parse(kind) for role, kind in types.items()}
+
+
+def _written(types: Types) -> dict[str, str]:
+    return {role: str(kind) for role, kind in types.items()}
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class Rounded(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
+    """Hands on its input as the type `result` holds it."""
+
+    def __init__(self, types: Mapping[str, Any], **options: Any) -> None:
+        """A layer with one type, by role, as `{"result": "ufixed<8,1,RND,SAT>"}`."""
+        super().__init__(**options)
+        self.types = _read_types(types)
+
+    def call(self, inputs: Any) -> Any:
+        """`inputs`, rounded and brought into range."""
+        return rounded(inputs, self.types["result"])
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """That of the input."""
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """What makes the layer anew."""
+        return {**super().get_config(), "types": _written(self.types)}
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedAverage(Rounded):
+    """Hands on averages as hardware divides: the exact sum by its count, cut towards zero, then rounded."""
+
+    def __init__(self, types: Mapping[str, Any], count: int, fraction: int, **options: Any) -> None:
+        """Averages of `count` values that have `fraction` bits right of the point."""
+        super().__init__(types, **options)
+        self.count, self.fraction = count, fraction
+
+    def call(self, inputs: Any) -> Any:
+        """`inputs` are averages, near enough that the sum of which they are can be told."""
+        averages = ops.cast(inputs, "float64")
+        total = rounded(averages * float(self.count), FixedType(48, 48 - self.fraction, True, "RND"))
+        raw = rounded(total * 2.0**self.fraction / float(self.count), FixedType(48, 48, True, "TRN_ZERO"))
+        return ops.cast(rounded(raw * 2.0**-self.fraction, self.types["result"]), inputs.dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """What makes the layer anew."""
+        return {**super().get_config(), "count": self.count, "fraction": self.fraction}
+
+
+class _RoundedProduct:
+    """What Dense and the convolutions have in common: a kernel, perhaps a bias, and an exact sum.
+
+    `types` has `weight`, `result` and, with a bias, `bias`. Sums are computed in `sum_dtype`, which must hold each.
+    """
+
+    types: dict[str, FixedType]
+    sum_dtype: str
+
+    def _summed(self, inputs: Any, product: Any) -> Any:
+        """`product(inputs, kernel)` plus the bias, all rounded to their types; each step exact."""
+        dtype = self.sum_dtype
+        kernel = ops.cast(rounded(self.kernel, self.types["weight"]), dtype)  # type: ignore[attr-defined]
+        total = product(ops.cast(inputs, dtype), kernel)
+        if self.use_bias:  # type: ignore[attr-defined]
+            bias = ops.cast(self.bias, dtype)  # type: ignore[attr-defined]
+            total = total + rounded(bias, self.types["bias"])
+        return ops.cast(rounded(total, self.types["result"]), inputs.dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """What makes the layer anew."""
+        own = {"types": _written(self.types), "sum_dtype": self.sum_dtype}
+        return {**super().get_config(), **own}  # type: ignore[misc]
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedDense(_RoundedProduct, keras.layers.Dense):  # type: ignore[misc, unused-ignore]
+    """`Dense` with the types of the hardware; it is linear."""
+
+    def __init__(self, *args: Any, types: Mapping[str, Any], sum_dtype: str = "float64", **options: Any) -> None:
+        """As `Dense`, its types by role, and the dtype of its sums."""
+        super().__init__(*args, **options)
+        self.types, self.sum_dtype = _read_types(types), sum_dtype
+
+    def call(self, inputs: Any, training: Any = None) -> Any:  # noqa: ARG002
+        """`inputs @ kernel + bias`, rounded."""
+        return self._summed(inputs, ops.matmul)
+
+
+class _RoundedConvolution(_RoundedProduct):
+    """A convolution of Keras, however many axes it has."""
+
+    def __init__(self, *args: Any, types: Mapping[str, Any], sum_dtype: str = "float64", **options: Any) -> None:
+        """As the layer of Keras, its types by role, and the dtype of its sums."""
+        super().__init__(*args, **options)
+        self.types, self.sum_dtype = _read_types(types), sum_dtype
+
+    def call(self, inputs: Any) -> Any:
+        """The convolution, rounded."""
+        return self._summed(inputs, self._convolved)
+
+    def _convolved(self, inputs: Any, kernel: Any) -> Any:
+        return ops.conv(
+            inputs,
+            kernel,
+            strides=list(self.strides),  # type: ignore[attr-defined]
+            padding=self.padding,  # type: ignore[attr-defined]
+            dilation_rate=self.dilation_rate,  # type: ignore[attr-defined]
+            data_format=self.data_format,  # type: ignore[attr-defined]
+        )
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedConv1D(_RoundedConvolution, keras.layers.Conv1D):  # type: ignore[misc, unused-ignore]
+    """`Conv1D` with the types of the hardware; it is linear."""
+
+    def _convolved(self, inputs: Any, kernel: Any) -> Any:
+        if self.padding != "causal":
+            return super()._convolved(inputs, kernel)
+        before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+        padded = ops.pad(inputs, [[0, 0], [before, 0], [0, 0]])
+        return ops.conv(padded, kernel, list(self.strides), "valid", self.data_format, self.dilation_rate)
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedConv2D(_RoundedConvolution, keras.layers.Conv2D):  # type: ignore[misc, unused-ignore]
+    """`Conv2D` with the types of the hardware; it is linear."""
+
+
+class _RoundedDepthwise(_RoundedConvolution):
+    """A depthwise convolution of Keras."""
+
+    def _convolved(self, inputs: Any, kernel: Any) -> Any:
+        strides = self.strides[0] if len(set(self.strides)) == 1 else self.strides  # type: ignore[attr-defined]
+        return ops.depthwise_conv(
+            inputs,
+            kernel,
+            strides=strides,
+            padding=self.padding,  # type: ignore[attr-defined]
+            dilation_rate=self.dilation_rate,  # type: ignore[attr-defined]
+            data_format=self.data_format,  # type: ignore[attr-defined]
+        )
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedDepthwiseConv1D(_RoundedDepthwise, keras.layers.DepthwiseConv1D):  # type: ignore[misc, unused-ignore]
+    """`DepthwiseConv1D` with the types of the hardware; it is linear."""
+
+
+@keras.saving.register_keras_serializable(package="fpgaprune")
+class RoundedDepthwiseConv2D(_RoundedDepthwise, keras.layers.DepthwiseConv2D):  # type: ignore[misc, unused-ignore]
+    """`DepthwiseConv2D` with the types of the hardware; it is linear."""
+
+
+PLAIN: Mapping[type, Any] = {
+    RoundedDense: keras.layers.Dense,
+    RoundedConv1D: keras.layers.Conv1D,
+    RoundedConv2D: keras.layers.Conv2D,
+    RoundedDepthwiseConv1D: keras.layers.DepthwiseConv1D,
+    RoundedDepthwiseConv2D: keras.layers.DepthwiseConv2D,
+}
+ROUNDED: Mapping[type, Any] = {plain: own for own, plain in PLAIN.items()}

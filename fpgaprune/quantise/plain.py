@@ -1,0 +1,49 @@
+"""A rounded network without its rounding: the layers of Keras again, and the types that they had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from fpgaprune.fixed import FixedType
+from fpgaprune.quantise.layers import PLAIN, Rounded
+
+
+def is_rounded(model: Any) -> bool:
+    """`model` holds a layer that rounds as the hardware does."""
+    return any(isinstance(layer, (Rounded, *PLAIN)) for layer in model.layers)
+
+
+def rounded_types(model: Any) -> dict[str, dict[str, FixedType]]:
+    """Layer name to role to type, for every layer of `model` whose weights or results are rounded."""
+    found: dict[str, dict[str, FixedType]] = {}
+    for layer in model.layers:
+        if isinstance(layer, Rounded):
+            source = layer.input._keras_history.operation
+            found.setdefault(source.name, {})["result"] = layer.types["result"]
+        elif type(layer) in PLAIN:
+            found.setdefault(layer.name, {}).update(layer.types)
+    return found
+
+
+def unrounded(model: Any) -> Any:
+    """A new model of Keras's own layers with the weights of `model`, as floats; nothing in it is rounded."""
+
+    def clone(layer: Any) -> Any:
+        plain = PLAIN.get(type(layer), type(layer))
+        config = layer.get_config()
+        if type(layer) in PLAIN:
+            config = {key: value for key, value in config.items() if key not in ("types", "sum_dtype")}
+        return plain.from_config(config)
+
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        return args[0] if isinstance(layer, Rounded) else layer(*args, **kwargs)
+
+    functional = keras.Model(model.inputs, model.outputs, name=model.name)
+    inputs = [keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=tensor.name) for tensor in model.inputs]
+    plain = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
+    for layer in functional.layers:
+        if layer.weights:
+            plain.get_layer(layer.name).set_weights(layer.get_weights())
+    return plain

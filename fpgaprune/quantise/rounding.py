@@ -1,0 +1,83 @@
+"""`rounded`: values as a fixed-point type holds them, with a gradient to train through.
+
+Source: Bengio, Léonard, Courville, "Estimating or Propagating Gradients Through Stochastic Neurons for Conditional
+Computation", 2013, section 4 (the straight-through estimator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+from keras import ops
+
+from fpgaprune.fixed import FixedType
+
+
+def rounded(values: Any, kind: FixedType) -> Any:
+    """What a variable of type `kind` holds once `values` were assigned to it, bit for bit.
+
+    The gradient passes as if nothing had been rounded; it is zero where a type that saturates has cut a value off.
+
+    Args:
+        values: a tensor; each value and each of `kind` must be exact in its dtype.
+        kind: the type, with any mode of rounding and overflow.
+    """
+    unit = ops.cast(2.0**-kind.fraction, values.dtype)
+
+    @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
+    def held(given: Any) -> Any:
+        raw = _overflowed(_to_whole(given / unit, kind), kind)
+        low, high = kind.raw_min * unit, kind.raw_max * unit
+        saturates = kind.overflow != "WRAP"
+
+        def gradient(*upstream: Any) -> Any:
+            if not saturates:
+                return upstream[0]
+            inside = ops.logical_and(given >= low - unit / 2, given <= high + unit / 2)
+            return ops.where(inside, upstream[0], ops.zeros_like(upstream[0]))
+
+        return raw * unit, gradient
+
+    return held(values)
+
+
+def _to_whole(scaled: Any, kind: FixedType) -> Any:
+    whole = ops.trunc(scaled)
+    # The fraction of a float is itself a float, while `scaled + 0.5` may not be.
+    part = scaled - whole
+    return whole + ops.cast(_ROUND[kind.rounding](part, whole), scaled.dtype)
+
+
+def _overflowed(raw: Any, kind: FixedType) -> Any:
+    low, high = (ops.cast(float(end), raw.dtype) for end in (kind.raw_min, kind.raw_max))
+    if kind.overflow == "WRAP":
+        span = ops.cast(2.0**kind.width, raw.dtype)
+        return raw - span * ops.floor((raw - low) / span)
+    if kind.overflow == "SAT_ZERO":
+        return ops.where(ops.logical_or(raw < low, raw > high), ops.zeros_like(raw), raw)
+    return ops.clip(raw, low, high)
+
+
+def _number(condition: Any) -> Any:
+    return ops.cast(condition, "int32")
+
+
+def _ties_to_even(part: Any, whole: Any) -> Any:
+    is_odd = ops.floor(whole / 2) * 2 != whole
+    size = ops.absolute(part)
+    beyond = ops.logical_or(size > 0.5, ops.logical_and(is_odd, size == 0.5))
+    return _number(beyond) * ops.cast(ops.sign(part), "int32")
+
+
+# What is added to a number cut towards zero, whose cut-off part is `part`; as in `fixed`, on tensors.
+_ROUND: Mapping[str, Callable[[Any, Any], Any]] = {
+    "TRN": lambda part, _: -_number(part < 0),
+    "TRN_ZERO": lambda part, _: ops.zeros_like(part),
+    "RND": lambda part, _: _number(part >= 0.5) - _number(part < -0.5),
+    "RND_ZERO": lambda part, _: _number(part > 0.5) - _number(part < -0.5),
+    "RND_INF": lambda part, _: _number(part >= 0.5) - _number(part <= -0.5),
+    "RND_MIN_INF": lambda part, _: _number(part > 0.5) - _number(part <= -0.5),
+    "RND_CONV": _ties_to_even,
+}

@@ -1,0 +1,117 @@
+"""A rounded network is its hardware: in Keras it gives the bits that the design gives, before and after training."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import fpgaprune as fp
+from fpgaprune.errors import HlsError, UnsupportedLayerError
+from fpgaprune.quantise.layers import PLAIN
+from fpgaprune.quantise.plain import unrounded
+
+TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
+
+
+def image_network():
+    """Every layer that rounds: convolutions of all kinds, BatchNorm, averages, a sum, a concatenation, Dense."""
+    entry = keras.Input((8, 8, 2), name="image")
+    x = layers.BatchNormalization(name="bn")(layers.Conv2D(6, 3, padding="same", use_bias=False, name="conv")(entry))
+    skip = x = layers.Activation("relu", name="act")(x)
+    x = layers.DepthwiseConv2D(3, padding="same", activation="relu", name="dw")(x)
+    x = layers.Add(name="add")([layers.Conv2D(6, 1, name="pw")(x), skip])
+    x = layers.AveragePooling2D(2, name="average")(layers.ReLU(name="relu")(x))
+    x = layers.SeparableConv2D(5, 3, activation="relu", name="sep")(x)
+    pooled = [layers.GlobalAveragePooling2D(name="gap")(x), layers.GlobalMaxPooling2D(name="gmp")(x)]
+    x = layers.Dense(7, activation="relu", name="hidden")(layers.Concatenate(name="cat")(pooled))
+    model = keras.Model(entry, layers.Dense(4, name="head")(x), name="network")
+    rng = np.random.default_rng(3)
+    for weight in model.get_layer("bn").weights:
+        weight.assign(0.5 + np.abs(rng.normal(size=weight.shape)))
+    return model
+
+
+def wave_network():
+    """One axis, strides, an average of three values, and numbers below zero wherever they can be."""
+    return keras.Sequential(
+        [
+            keras.Input((12, 3), name="wave"),
+            layers.Conv1D(5, 3, strides=2, activation="relu", name="first"),
+            layers.ZeroPadding1D(1, name="pad"),
+            layers.Conv1D(4, 3, name="second"),
+            layers.MaxPooling1D(2, name="pool"),
+            layers.Flatten(name="flat"),
+            layers.Dense(6, activation="relu", name="hidden"),
+            layers.Dense(2, name="head"),
+        ],
+        name="waves",
+    )
+
+
+@pytest.mark.parametrize(
+    ("build", "precision"),
+    [
+        (image_network, fp.Precision(4, 3, 12)),
+        (wave_network, fp.Precision(12, 12, 20)),  # whose sums float32 does not hold
+    ],
+)
+def test_keras_gives_the_bits_of_the_hardware_before_and_after_training(build, precision, tmp_path):
+    keras.utils.set_random_seed(2)
+    model = build()
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(160, *model.input_shape[1:])).astype("float32")
+    y = rng.integers(0, model.output_shape[-1], len(x))
+    trained = {path: value.copy() for path, value in fp.weight_arrays(model).items()}
+    quantized = fp.quantize(model, TARGET, x[:100], precision)
+    for path, value in fp.weight_arrays(model).items():
+        np.testing.assert_array_equal(value, trained[path])  # hers is left alone
+    np.testing.assert_array_equal(
+        fp.emulate(fp.make_design(model, TARGET, x[:100], precision), x), quantized.predict(x, verbose=0)
+    )
+
+    masks = fp.MaskSet.from_slices(quantized, ["hidden/kernel[:3, :]"])
+    quantized.compile(keras.optimizers.Adam(0.01), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    before = quantized.evaluate(x, y, verbose=0)
+    fp.finetune(quantized, masks, x, y, epochs=4, batch_size=16, verbose=0)
+    assert quantized.evaluate(x, y, verbose=0) < before
+    assert fp.certify(quantized, masks).ok
+    moved = [path for path, value in fp.weight_arrays(quantized).items() if (value != trained.get(path, 0)).any()]
+    assert len(moved) == len(quantized.trainable_weights)
+
+    design = fp.make_design(quantized, TARGET, x[:100])
+    given = quantized.predict(x, verbose=0)
+    np.testing.assert_array_equal(fp.emulate(design, x), given)
+    assert not design["hidden"].weights["weight"][:3].any()
+    # The types are those it was trained under.
+    for layer in quantized.layers:
+        if isinstance(layer, tuple(PLAIN)):
+            assert {role: design[layer.name].types[role] for role in layer.types} == layer.types
+    quantized.save(tmp_path / "rounded.keras")
+    again = keras.models.load_model(tmp_path / "rounded.keras")
+    np.testing.assert_array_equal(again.predict(x, verbose=0), given)
+
+
+def test_without_its_rounding_it_is_a_network_of_keras(tmp_path):
+    keras.utils.set_random_seed(2)
+    model = wave_network()
+    x = np.random.default_rng(1).normal(size=(60, 12, 3)).astype("float32")
+    plain = unrounded(fp.quantize(model, TARGET, x, fp.Precision(4, 4, 12)))
+    assert {type(layer).__module__.partition(".")[0] for layer in plain.layers} == {"keras"}
+    np.testing.assert_allclose(plain.predict(x, verbose=0), model.predict(x, verbose=0), rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_not_rounded_exactly_is_refused():
+    x = np.random.default_rng(1).normal(size=(30, 12, 3)).astype("float32")
+    entry = keras.Input((12, 3))
+    normed = keras.Model(entry, layers.BatchNormalization(name="bn")(layers.MaxPooling1D(2)(entry)))
+    with pytest.raises(UnsupportedLayerError, match="layer 'bn' is a BatchNormalization, which quantize cannot round"):
+        fp.quantize(normed, TARGET, x)
+    averaged = layers.AveragePooling1D(5, padding="same", name="edges")(layers.Conv1D(2, 3)(entry))
+    edges = keras.Model(entry, averaged)
+    with pytest.raises(UnsupportedLayerError, match="layer 'edges' averages windows of several sizes"):
+        fp.quantize(edges, TARGET, x)
+    model = wave_network()
+    with pytest.raises(HlsError, match="one type for every sum too"):
+        fp.quantize(model, TARGET, x, "fixed<16,6>")
+    with pytest.raises(HlsError, match="rounds already"):
+        fp.quantize(fp.quantize(model, TARGET, x), TARGET, x)

@@ -1,0 +1,44 @@
+"""Rounding in Keras against the types themselves: the same bits, and a gradient that training can follow."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.quantise.rounding import rounded
+
+SHAPES = ((4, 2), (8, 1), (3, 5), (6, -2), (12, 4))
+
+
+@pytest.mark.parametrize("overflow", OVERFLOW_MODES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_values_have_the_bits_of_their_type(overflow, dtype):
+    rng = np.random.default_rng(0)
+    for rounding, signed, (width, integer) in itertools.product(ROUNDING_MODES, (True, False), SHAPES):
+        kind = FixedType(width, integer, signed, rounding, overflow)
+        # Ties, both ends and what lies beyond them, signed zeros, and values with no short fraction.
+        grid = np.arange(-200, 200) * kind.lsb / 4
+        ends = np.array([kind.raw_min, kind.raw_max, kind.raw_min - 0.5, kind.raw_max + 0.5, 0.0, -0.0]) * kind.lsb
+        x = np.concatenate([grid, ends, 3 * rng.normal(size=300)]).astype(dtype)
+        found = np.asarray(rounded(keras.ops.convert_to_tensor(x), kind))
+        np.testing.assert_array_equal(found, kind.to_float(kind.to_raw(x)), err_msg=str(kind))
+        assert found.dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("kind", "gradient"),
+    [
+        # -2 to 1.75 in steps of 0.25: what is cut off has no gradient.
+        (FixedType(4, 2, True, "RND", "SAT"), [1, 1, 1, 0, 0]),
+        (FixedType(4, 2, True, "TRN", "WRAP"), [1, 1, 1, 1, 1]),
+        (FixedType(4, 2, False, "RND", "SAT"), [1, 1, 1, 0, 0]),
+    ],
+)
+def test_the_gradient_passes_where_nothing_is_cut_off(kind, gradient):
+    x = tf.Variable([0.1, 0.6, 1.8, 5.0, -9.0])
+    with tf.GradientTape() as tape:
+        y = rounded(tf.identity(x), kind)
+    np.testing.assert_array_equal(tape.gradient(y, x), gradient)
