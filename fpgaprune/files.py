@@ -15,12 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# What is being written stands beside its place under a name that begins with a dot and ends so; a kill leaves it.
+DRAFT = ".partial"
+
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
     """`path` holds exactly `data`; a reader, or a crash, sees the old file or the new one, never a part."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=DRAFT)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -58,6 +61,11 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
         raise
     except (EOFError, OSError, zipfile.BadZipFile, zlib.error, KeyError) as error:
         raise ValueError(f"not a whole .npz: {error}") from error
+
+
+def is_draft(name: str) -> bool:
+    """Whether a file or folder of this name is what a kill left of something that was being written."""
+    return name.startswith(".") and name.endswith(DRAFT)
 
 
 def digest_file(path: str | os.PathLike[str]) -> str:

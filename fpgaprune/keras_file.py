@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.files import write_bytes
+from fpgaprune.files import DRAFT, write_bytes
 
 _KERNEL_BIAS = ("kernel", "bias")
 _RECURRENT = ("kernel", "recurrent_kernel", "bias")
@@ -49,7 +49,7 @@ def save_keras(model: Any, path: str | os.PathLike[str]) -> Path:
     """`path` (.keras) holds the model; equal models saved by equal versions give equal bytes."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=DRAFT) as folder:
         draft = Path(folder) / "draft.keras"
         model.save(draft)
         return write_bytes(target, _reproducible(draft))

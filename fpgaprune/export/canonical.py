@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
-# tf2onnx numbers names through its whole life, and some twice.
-_NUMBER = re.compile(r"__\d+")
+from fpgaprune.export.node_order import settle_order, tensors_read
+from fpgaprune.onnx_graph import bodies
+
+# tf2onnx numbers names through its whole life, and some twice; TensorFlow does so with the functions of loops.
+_NUMBER = re.compile(r"__\d+|(?<=_cond)_\d+|(?<=_body)_\d+")
 
 
 def plain_zeros(graph: Any) -> None:
@@ -23,12 +26,22 @@ def plain_zeros(graph: Any) -> None:
                 tensor.CopyFrom(numpy_helper.from_array(array + np.float32(0), tensor.name))
 
 
-def settle_names(graph: Any, kept: Collection[str]) -> None:
-    """Names and order follow from the graph alone; the names in `kept`, those of weights, stay.
+def settle(exported: Any, kept: Collection[str]) -> None:
+    """Order and names in the model `exported` follow from its graph alone; the names in `kept`, those of weights, stay.
 
     Constants are `constant_1`, ... in the order in which they are read, equal ones are one, outputs are `output` or
-    `output_1`, ...; other tensors and nodes keep what is not a number that tf2onnx counted.
+    `output_1`, ...; other tensors and nodes keep what is not a number that somebody counted. What is in a loop is
+    called after the loop.
     """
+    settle_order(exported.graph)
+    _settle_names(exported.graph, kept)
+    domains = sorted((entry.domain, entry.version) for entry in exported.opset_import)
+    del exported.opset_import[:]
+    for domain, number in domains:
+        exported.opset_import.add(domain=domain, version=number)
+
+
+def _settle_names(graph: Any, kept: Collection[str]) -> None:
     inputs = {value.name for value in graph.input}
     renamed = {name: name for name in (*inputs, *kept)}
     taken = set(renamed)
@@ -39,7 +52,7 @@ def settle_names(graph: Any, kept: Collection[str]) -> None:
     known: dict[tuple[int, tuple[int, ...], bytes], str] = {}
     nodes: set[str] = set()
     for node in graph.node:
-        for name in node.input:
+        for name in tensors_read(node):
             if name in constants and name not in renamed:
                 content = _content(constants[name])
                 if content not in known:
@@ -51,20 +64,61 @@ def settle_names(graph: Any, kept: Collection[str]) -> None:
         node.input[:] = [renamed.get(name, name) for name in node.input]
         node.output[:] = [renamed[name] for name in node.output]
         node.name = _free(nodes, _NUMBER.sub("", node.name))
+        for body in bodies(node):
+            _settle_body(body, renamed, taken, node.name)
     found = {}
     for tensor in graph.initializer:
-        tensor.name = renamed.get(tensor.name, tensor.name)
-        found[tensor.name] = type(tensor).FromString(tensor.SerializeToString())
+        if tensor.name in renamed:
+            tensor.name = renamed[tensor.name]
+            found[tensor.name] = type(tensor).FromString(tensor.SerializeToString())
     del graph.initializer[:]
     graph.initializer.extend(found[name] for name in sorted(found))
-    for value in (*graph.output, *graph.value_info):
-        value.name = renamed.get(value.name, value.name)
-    graph.value_info.sort(key=lambda value: value.name)
+    for value in graph.output:
+        value.name = renamed[value.name]
+    values = {renamed[value.name]: value for value in graph.value_info if value.name in renamed}
+    for name, value in values.items():
+        value.name = name
+    kept_values = [type(values[name]).FromString(values[name].SerializeToString()) for name in sorted(values)]
+    del graph.value_info[:]
+    graph.value_info.extend(kept_values)
     for value in (*graph.input, *graph.output, *graph.value_info):
         for axis in value.type.tensor_type.shape.dim:
             if axis.dim_param:
                 axis.dim_param = "batch"
     graph.name, graph.doc_string = "fpgaprune", ""
+
+
+def _settle_body(body: Any, outer: Mapping[str, str], taken: set[str], loop: str) -> None:
+    """The graph inside node `loop` has names that follow from it; `outer` are the new names of what stands around."""
+    renamed = dict(outer)
+    for number, value in enumerate(body.input, start=1):
+        renamed[value.name] = value.name = _free(taken, f"{loop}/input_{number}")
+    constants = {tensor.name: tensor for tensor in body.initializer}
+    read = (name for node in body.node for name in tensors_read(node))
+    order = [name for name in dict.fromkeys((*read, *(value.name for value in body.output))) if name in constants]
+    for name in order:
+        renamed[name] = constants[name].name = _free(taken, f"{loop}/constant")
+    tensors = [type(constants[name]).FromString(constants[name].SerializeToString()) for name in order]
+    del body.initializer[:]
+    body.initializer.extend(tensors)
+    nodes: set[str] = set()
+    for node in body.node:
+        node.input[:] = [renamed.get(name, name) for name in node.input]
+        for number, name in enumerate(node.output):
+            if name:
+                renamed[name] = node.output[number] = _free(taken, f"{loop}/{node.op_type}")
+        node.name, node.doc_string = _free(nodes, f"{loop}/{node.op_type}"), ""
+        for inner in bodies(node):
+            _settle_body(inner, renamed, taken, node.name)
+    for value in body.output:
+        value.name = renamed.get(value.name, value.name)
+    for value in (*body.input, *body.output):
+        for axis in value.type.tensor_type.shape.dim:
+            if axis.dim_param:
+                axis.Clear()
+    # Shapes of what is inside can be found again; some have names that were counted.
+    del body.value_info[:]
+    body.name, body.doc_string = f"{loop}/body", ""
 
 
 def _settle(renamed: dict[str, str], taken: set[str], name: str, wanted: str) -> None:

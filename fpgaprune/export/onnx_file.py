@@ -47,7 +47,7 @@ def export_onnx(
     """
     import onnx
 
-    from fpgaprune.export.canonical import plain_zeros, settle_names
+    from fpgaprune.export.canonical import plain_zeros, settle
     from fpgaprune.export.folding import fold_batch_norms
     from fpgaprune.export.naming import name_initialisers
     from fpgaprune.export.tracing import OPSETS, trace
@@ -65,7 +65,7 @@ def export_onnx(
     exported.ir_version = IR_VERSION
     layout, named = name_initialisers(exported.graph, constants, model, folds)
     plain_zeros(exported.graph)
-    settle_names(exported.graph, named)
+    settle(exported, named)
     entries = {_LAYOUT_KEY: json.dumps(layout, sort_keys=True), **(metadata or {})}
     for key, value in sorted(entries.items()):
         entry = exported.metadata_props.add()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import ExportError
+from fpgaprune.export.ordered_sets import ordered_sets
 from fpgaprune.export.recurrent_nodes import put_nodes, with_stand_ins
 from fpgaprune.export.rewriting import rewrite
 from fpgaprune.export.tags import can_be_tagged
@@ -45,6 +46,8 @@ def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constant
 
 
 def _traced(functional: Any, batch: int | None, opset: int) -> tuple[Any, Constants]:
+    # With all that it loads, before its sets are exchanged.
+    import tf2onnx.tfonnx  # noqa: F401
     from tf2onnx.optimizer import optimize_graph
 
     traced, marks = with_stand_ins(functional)
@@ -56,13 +59,14 @@ def _traced(functional: Any, batch: int | None, opset: int) -> tuple[Any, Consta
     level = log.level
     log.setLevel(logging.CRITICAL)
     try:
-        translated = _translated(traced, given, batch, opset)
-        exported = translated.make_model(functional.name)
-        _require_translated(exported, functional, opset)
-        values = {f"{_WEIGHT}{number}:0": (paths[id(v)], v.numpy()) for number, v in enumerate(given)}
-        constants = find_constants(exported, values)
-        _put_in(translated, constants, values)
-        exported = optimize_graph(translated).make_model(functional.name)
+        with ordered_sets():
+            translated = _translated(traced, given, batch, opset)
+            exported = translated.make_model(functional.name)
+            _require_translated(exported, functional, opset)
+            values = {f"{_WEIGHT}{number}:0": (paths[id(v)], v.numpy()) for number, v in enumerate(given)}
+            constants = find_constants(exported, values)
+            _put_in(translated, constants, values)
+            exported = optimize_graph(translated).make_model(functional.name)
     finally:
         log.setLevel(level)
     put_nodes(exported.graph, marks, lambda variable: constants.tags.add(paths[id(variable)], variable.numpy()))

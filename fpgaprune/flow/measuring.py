@@ -11,6 +11,7 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, ConfigError
+from fpgaprune.files import digest_file
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.hardware_sections import MeasureConfig
 from fpgaprune.flow.run_directory import RunDirectory
@@ -71,7 +72,7 @@ def measure_project(
     if settings.board is not None:
         output = folder / f"{project.name}.bit"
         made = make_bitstream(project, settings.board, output, device=settings.device, **limits).to_json()
-        found["bitstream"] = {**made, "path": output.name}
+        found["bitstream"] = {**made, "path": output.name, "sha256": digest_file(output)}
     return found
 
 

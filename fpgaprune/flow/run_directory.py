@@ -7,19 +7,27 @@ import fcntl
 import hashlib
 import json
 import os
+import re
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from fpgaprune.errors import RunError
-from fpgaprune.files import digest_file, write_bytes
+from fpgaprune.files import is_draft, write_bytes
+from fpgaprune.flow.digests import changed_files, differs, digest_files, digest_tree
 
 MANIFEST = "manifest.json"
+CERTIFICATE = "certificate.json"
 FORMAT = 1
 # Artefact to SHA-256; None where it is missing.
 Digests = Mapping[str, str | None]
-# What compiling and simulating leaves in a project is no part of what was generated.
-_BUILD_LEFTOVERS = (".so", ".o", ".log")
+_LOCK = ".lock"
+_OWNER = "process "
+# The manifest's SHA-256 of all that is in it beside this.
+_OWN_DIGEST = "digest"
+# How earlier versions called the folder in which Keras wrote a model.
+_OLD_DRAFT = re.compile(r"\..+\.keras\.[a-z0-9_]{8}")
 
 
 class RunDirectory:
@@ -37,7 +45,8 @@ class RunDirectory:
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file; name a folder for the run")
         names = {entry.name for entry in path.iterdir()} if path.exists() else set()
-        if names - {".lock"} and MANIFEST not in names:
+        others = {name for name in names - {_LOCK} if not is_draft(name)}
+        if others and MANIFEST not in names and not self._was_begun():
             raise RunError(f"{path} holds other files and no {MANIFEST}; name an empty or new folder for the run")
         self.manifest = self._read_manifest()
 
@@ -72,7 +81,23 @@ class RunDirectory:
     def is_current(self, stage: str, key: str) -> bool:
         """True when `stage` last ran with `key` and its artefacts are still what it wrote."""
         record = self.manifest["stages"].get(stage)
-        return record is not None and record["key"] == key and self.digests(record["outputs"]) == record["outputs"]
+        return record is not None and record["key"] == key and not any(self.changes(stage))
+
+    def changes(self, stage: str) -> Iterator[str]:
+        """One line for each file of `stage` that is not as it wrote it: changed, gone or added."""
+        record = self.manifest["stages"][stage]
+        for name, wrote in record["outputs"].items():
+            path = self.file(name)
+            if name in record.get("files", {}):
+                yield from changed_files(path, record["files"][name])
+                continue
+            found = digest_tree(path)
+            if found is None and wrote is not None:
+                yield f"{name} is gone; the run wrote it"
+            elif wrote is None and found is not None:
+                yield f"{name} was added; the run did not write it"
+            elif found != wrote:
+                yield differs(name)
 
     def record(self, stage: str, key: str, inputs: Digests, outputs: Digests, results: Any, seconds: float) -> None:
         """The manifest on disk says that `stage` ran."""
@@ -80,15 +105,35 @@ class RunDirectory:
             "key": key,
             "inputs": dict(inputs),
             "outputs": dict(outputs),
+            "files": {name: digest_files(self.file(name)) for name in outputs if self.file(name).is_dir()},
             "results": results,
             "seconds": round(seconds, 2),
         }
         self.ran.append(stage)
+        # It speaks of the stages as they were.
+        self.manifest.pop(CERTIFICATE, None)
+        self.write_manifest()
+
+    def write_certificate(self, certificate: Mapping[str, Any]) -> None:
+        """`certificate.json` holds JSON data, and the manifest its digest."""
+        write_bytes(self.file(CERTIFICATE), (json.dumps(certificate, indent=1, sort_keys=True) + "\n").encode())
+        self.manifest[CERTIFICATE] = digest_tree(self.file(CERTIFICATE))
         self.write_manifest()
 
     def write_manifest(self) -> None:
-        """The manifest is on disk, whole."""
+        """The manifest is on disk, whole, with a digest of itself."""
+        self.manifest[_OWN_DIGEST] = self._own_digest()
         write_bytes(self.file(MANIFEST), (json.dumps(self.manifest, indent=1, sort_keys=True) + "\n").encode())
+
+    @property
+    def manifest_is_whole(self) -> bool:
+        """Whether the manifest has the digest of itself, so that no field was changed by hand."""
+        return self.manifest.get(_OWN_DIGEST) == self._own_digest()
+
+    def _own_digest(self) -> str:
+        content = {key: value for key, value in self.manifest.items() if key != _OWN_DIGEST}
+        # As it is read again: keys that are numbers become text, and are sorted as such.
+        return hashlib.sha256(json.dumps(json.loads(json.dumps(content)), sort_keys=True).encode()).hexdigest()
 
     def digests(self, names: Any) -> dict[str, str | None]:
         """Artefact to SHA-256; None where it is missing."""
@@ -102,19 +147,49 @@ class RunDirectory:
             RunError: another process holds it.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        with open(self.path / ".lock", "a+") as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                handle.seek(0)
-                owner = handle.read().strip() or "another process"
-                raise RunError(f"{self.path} is in use by {owner}; wait for it, or name another --out") from error
+        with open(self.path / _LOCK, "a+") as handle:
+            self._take(handle, fcntl.LOCK_EX)
             handle.truncate(0)
-            handle.write(f"process {os.getpid()}")
+            handle.write(f"{_OWNER}{os.getpid()}")
             handle.flush()
+            self._drop_drafts()
             # What another run wrote while this one waited to look counts.
             self.manifest = self._read_manifest()
             yield
+
+    def require_unused(self) -> None:
+        """No other process runs in this directory now; nothing is written.
+
+        Raises:
+            RunError: another process does.
+        """
+        with contextlib.suppress(FileNotFoundError), open(self.path / _LOCK) as handle:
+            self._take(handle, fcntl.LOCK_SH)
+
+    def _take(self, handle: TextIO, how: int) -> None:
+        """`handle` of the lock is locked until it is closed."""
+        try:
+            fcntl.flock(handle, how | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            handle.seek(0)
+            owner = handle.read().strip() or "another process"
+            raise RunError(f"{self.path} is in use by {owner}; wait for it, or name another --out") from error
+
+    def _was_begun(self) -> bool:
+        """Whether a run held the lock of this folder, and so has written what lies there."""
+        try:
+            return (self.path / _LOCK).read_text().startswith(_OWNER)
+        except (OSError, UnicodeDecodeError):
+            return False
+
+    def _drop_drafts(self) -> None:
+        """What a killed run had begun to write is gone; nobody writes now."""
+        for entry in [*self.path.iterdir(), *self.file("rtl").rglob(".*"), *self.file("synth").rglob(".*")]:
+            if is_draft(entry.name) or _OLD_DRAFT.fullmatch(entry.name):
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink(missing_ok=True)
 
     def _read_manifest(self) -> dict[str, Any]:
         try:
@@ -128,16 +203,3 @@ class RunDirectory:
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or "stages" not in manifest:
             raise RunError(f"{self.file(MANIFEST)} is no manifest of format {FORMAT}; name another --out")
         return manifest
-
-
-def digest_tree(path: Path) -> str | None:
-    """SHA-256 of a file's bytes, or of the files below a folder and their places; None where there is nothing."""
-    if path.is_file():
-        return digest_file(path)
-    if not path.is_dir():
-        return None
-    digest = hashlib.sha256()
-    for file in sorted(path.rglob("*")):
-        if file.is_file() and file.suffix not in _BUILD_LEFTOVERS:
-            digest.update(f"{file.relative_to(path)}\0{digest_file(file)}\0".encode())
-    return digest.hexdigest()

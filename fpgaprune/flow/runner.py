@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import resources
@@ -23,12 +23,13 @@ from fpgaprune.flow.checking import check_flow
 from fpgaprune.flow.config import FlowConfig, parse_config
 from fpgaprune.flow.convertible import require_convertible
 from fpgaprune.flow.data import load_data
+from fpgaprune.flow.digests import digest_tree
 from fpgaprune.flow.hardware_sections import MeasureConfig
 from fpgaprune.flow.keras_sections import MULTIPLIER
 from fpgaprune.flow.opinion import opinion
 from fpgaprune.flow.progress import Progress, Silent, tell_end
 from fpgaprune.flow.reporting import write_run_report
-from fpgaprune.flow.run_directory import MANIFEST, RunDirectory, digest_tree
+from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
 from fpgaprune.flow.session import start_session
 from fpgaprune.masks import MaskSet
 from fpgaprune.report import stage_times
@@ -39,7 +40,6 @@ from fpgaprune.target import hardware_path
 from fpgaprune.vendor.tools import find_tools
 
 _PACKAGES = ("tensorflow", "keras", "numpy", "onnx", "tf2onnx", "onnxruntime", "hls4ml", "scikit-learn")
-CERTIFICATE = "certificate.json"
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ STAGES = (
         "measure",
         stages.measure,
         ("design.json", "design.npz", "removed_masks.npz"),
-        ("measure.json",),
+        ("measure.json", "rtl"),
         # With a tool installed since, what was left out can be done.
         lambda c: [_section(c.measure), c.target.part, *_open_tools(c)],
         needs_keras=False,
@@ -208,20 +208,23 @@ def run_flow(config: FlowConfig, out: Path, progress: Progress | None = None) ->
     """
     data = check_flow(config)
     run = RunDirectory(out)
-    checked = _hardware_key(config)
+    # What follows may take a while.
+    run.require_unused()
+    versions = _versions()
+    checked = _hardware_key(config, versions)
     if run.manifest.get("checked") != checked:
         require_convertible(config, data)
     with run.locked():
         run.manifest.update(
-            config=json.loads(config.model_dump_json()), seed=config.seed, versions=_versions(), data=data.digest()
+            config=json.loads(config.model_dump_json()), seed=config.seed, versions=versions, data=data.digest()
         )
         run.manifest["checked"] = checked
         # Before any artefact: a folder with a manifest is a run, wherever it was killed.
         run.write_manifest()
-        context = stages.Context(run, config, data, progress or Silent())
+        context = stages.Context(run, config, data, progress or Silent(), versions)
         for stage in STAGES:
             _bring_up_to_date(stage, context)
-        _write_certificate(run)
+        run.write_certificate(assemble_certificate(run))
     return run
 
 
@@ -239,11 +242,11 @@ def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = 
     data = load_data(config.data.source)
     with run.locked():
         run.manifest["config"] = json.loads(config.model_dump_json())
-        context = stages.Context(run, config, data, progress or Silent())
+        context = stages.Context(run, config, data, progress or Silent(), _versions())
         for stage in STAGES:
             if stage.name in ("measure", "report"):
                 _bring_up_to_date(stage, context)
-        _write_certificate(run)
+        run.write_certificate(assemble_certificate(run))
     left_out = run.results("measure").get("left_out")
     if left_out is not None:
         raise ToolError(f"{out}: nothing was measured: {left_out}")
@@ -285,14 +288,10 @@ def _bring_up_to_date(stage: Stage, context: stages.Context) -> None:
     tell_end(told, stage.name, results, seconds)
 
 
-def _hardware_key(config: FlowConfig) -> str:
+def _hardware_key(config: FlowConfig, versions: Mapping[str, str]) -> str:
     """What decides whether the network can become the hardware that is asked for."""
-    asked = [config.name, _section(config.hls), _section(config.target), _digest(config.train.model), _versions()]
+    asked = [config.name, _section(config.hls), _section(config.target), _digest(config.train.model), versions]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-
-def _write_certificate(run: RunDirectory) -> None:
-    stages.write_json(run, CERTIFICATE, assemble_certificate(run))
 
 
 def _key(stage: Stage, context: stages.Context) -> str:
@@ -306,7 +305,7 @@ def _key(stage: Stage, context: stages.Context) -> str:
         "reads": {name: run.manifest["stages"].get(name, {}).get("results") for name in stage.reads},
         "data": run.manifest["data"],
         # Of today: what an older fpgaprune measured of a finished run is measured again.
-        "versions": _versions(),
+        "versions": context.versions,
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

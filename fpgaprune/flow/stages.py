@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,8 @@ class Context:
     config: FlowConfig
     data: Dataset
     progress: Progress
+    # Of the packages, this one with a digest of its code.
+    versions: Mapping[str, str] = field(default_factory=dict)
     # Of the stage that runs: what its result depends on.
     key: str = ""
 
@@ -103,7 +105,7 @@ def train(context: Context) -> dict[str, Any]:
     from fpgaprune.flow.task import TRAIN_RATE
 
     settings, data = context.config.train, context.data
-    imported = None
+    imported, checkpoint = None, context.checkpoint("train")
     if settings.model is not None:
         context.run.file("early.npz").unlink(missing_ok=True)
         model, imported = read_model(settings.model)
@@ -111,7 +113,6 @@ def train(context: Context) -> dict[str, Any]:
         model = small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
         steps = steps_in_epoch(data.x_train, settings.batch_size)
         context.task(model).compile(model, settings.learning_rate, TRAIN_RATE, settings.epochs * steps)
-        checkpoint = context.checkpoint("train")
         start = checkpoint.load()
         done = 0 if start is None else start.epoch
         early = context.config.finetune.rewind_epoch
@@ -132,8 +133,8 @@ def train(context: Context) -> dict[str, Any]:
             shuffle=False,
             verbose=0,
         )
-        checkpoint.remove()
     save_keras(model, context.run.file("trained.keras"))
+    checkpoint.remove()
     outputs = predict(model, data.x_test)
     # What later networks are compared with: predicting again would take longer than reading.
     write_npz(context.run.file("trained_outputs.npz"), {f"{n:03}": a for n, a in enumerate(arrays_of(outputs))})

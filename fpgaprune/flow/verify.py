@@ -12,9 +12,9 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_onnx_file
 from fpgaprune.design import Design
-from fpgaprune.errors import CertificateError, DesignError, MaskError, RemovalError, RtlError, RunError
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.runner import CERTIFICATE
+from fpgaprune.errors import CertificateError, DesignError, FpgaPruneError, MaskError, RemovalError, RtlError, RunError
+from fpgaprune.flow.run_directory import CERTIFICATE, MANIFEST, RunDirectory
+from fpgaprune.flow.untouched import touched
 from fpgaprune.masks import MaskSet
 from fpgaprune.remove.plan import read_plan
 from fpgaprune.rtl.project import RtlProject
@@ -24,13 +24,42 @@ from fpgaprune.rtl.read_back import VERILOG_LINK, check_verilog
 def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
     """The links of the run at `path`, read anew, and one line for each claim that does not hold.
 
-    No TensorFlow is loaded: `.keras` files are read as HDF5, firmware as text. The link `memory` was
-    seen by the run only; the file that Keras loaded it from is checked here.
+    Every file has the digest that the manifest has of it, and means what the certificate says. No TensorFlow is
+    loaded: `.keras` files are read as HDF5, firmware as text. The link `memory` was seen by the run only; the file
+    that Keras loaded it from is checked here.
 
     Raises:
         RunError: `path` is no run directory, or the run has not come as far as its certificate.
     """
-    run = RunDirectory.existing(path)
+    if (path / CERTIFICATE).is_file() and not (path / MANIFEST).is_file():
+        return [], [f"{MANIFEST} is gone; the run wrote it"]
+    try:
+        run = RunDirectory.existing(path)
+    except RunError as error:
+        if not (path / MANIFEST).is_file():
+            raise
+        return [], [str(error)]
+    if run.manifest.get(CERTIFICATE) is None and not run.file(CERTIFICATE).is_file():
+        raise RunError(f"{run.path} has no {CERTIFICATE} yet; run the flow to its end first")
+    links: list[LinkCheck] = []
+    problems: list[str] = []
+    try:
+        problems.extend(touched(run))
+        for link, wrong in _meaning(run):
+            links += [] if link is None else [link]
+            problems += wrong
+    except FpgaPruneError as error:
+        problems.append(str(error))
+    except Exception as error:
+        # A parser may raise anything on bytes that nobody wrote; that they are other bytes has been said.
+        if not problems:
+            raise
+        problems.append(f"the rest was not checked: a changed file could not be read ({type(error).__name__})")
+    return links, problems
+
+
+def _meaning(run: RunDirectory) -> Iterator[tuple[LinkCheck | None, list[str]]]:
+    """Each link, read from the files, with what does not hold of it; first what does not hold of the masks."""
     certificate = _certificate(run)
     masks, removed = (_masks(run, name) for name in ("masks.npz", "removed_masks.npz"))
     problems = [
@@ -38,9 +67,8 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
         for name, found, key in (("masks.npz", masks, "masks"), ("removed_masks.npz", removed, "removed_masks"))
         if found.digest() != certificate.get(key)
     ]
-    problems += _remap_problems(run, masks, removed)
+    yield None, [*problems, *_remap_problems(run, masks, removed)]
     claims = {link["link"]: LinkCheck.from_json(link) for link in certificate["links"]}
-    links: list[LinkCheck] = []
     checks = _checks(run, masks, removed)
     if VERILOG_LINK in claims:
         # Only a run that was measured has Verilog.
@@ -49,11 +77,9 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
         try:
             link = check()
         except (CertificateError, DesignError, RtlError) as error:
-            problems.append(str(error))
+            yield None, [str(error)]
             continue
-        links.append(link)
-        problems += _link_problems(link, claims.get(name))
-    return links, problems
+        yield link, list(_link_problems(link, claims.get(name)))
 
 
 def _checks(run: RunDirectory, masks: MaskSet, removed: MaskSet) -> dict[str, Callable[[], LinkCheck]]:
@@ -114,9 +140,7 @@ def _certificate(run: RunDirectory) -> dict[str, Any]:
         certificate = json.loads(run.file(CERTIFICATE).read_text())
         if certificate["format"] != 1 or not isinstance(certificate["links"], list):
             raise RunError(f"{run.file(CERTIFICATE)} is no certificate of format 1; run the flow again")
-    except FileNotFoundError as error:
-        raise RunError(f"{run.path} has no {CERTIFICATE} yet; run the flow to its end first") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"{run.file(CERTIFICATE)} is no certificate: {error!r}; run the flow again") from error
     return dict(certificate)
 

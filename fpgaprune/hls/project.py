@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
+from fpgaprune.files import DRAFT
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.advice import Advice, warn_of_idle_zeros
 from fpgaprune.hls.build import Build, run_build
@@ -177,7 +178,7 @@ def to_hls(
     ):
         raise HlsError(f"{folder} holds other files; name an empty or new folder for the project")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".partial"))
+    draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=DRAFT))
     try:
         inner = draft / folder.name
         known = None if results is None else Path(results)

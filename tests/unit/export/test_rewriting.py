@@ -5,7 +5,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from fpgaprune.export.canonical import settle_names
+from fpgaprune.export.canonical import settle
 from fpgaprune.export.rewriting import RULES, rewrite
 from fpgaprune.onnx_graph import IR_VERSION, Graph
 
@@ -138,7 +138,7 @@ def test_names_do_not_depend_on_what_was_counted():
             y__{first} = Add(u__{second}, keep__7) }}""",
             **{f"c__{first}": np.float32([2]), f"c__{second}": np.float32([2]), "keep__7": np.float32([1])},
         )
-        settle_names(made.graph, ["keep__7"])
+        settle(made, ["keep__7"])
         return made
 
     one, other = counted(1, 2), counted(38, 4)

@@ -45,6 +45,60 @@ def test_a_stage_is_current_until_key_or_artefact_changes(tmp_path):
     assert not again.is_current("s", "key")
 
 
+def test_a_folder_that_a_kill_left_before_its_manifest_is_taken_up(tmp_path):
+    # As an older version left it: the lock, drafts and an artefact of the first stage.
+    for name in (".manifest.json.abc.partial", ".trained.keras.a1b2c3d4", "trained.keras"):
+        (tmp_path / name).mkdir() if name.endswith("d4") else (tmp_path / name).write_text("half")
+    with pytest.raises(RunError, match="holds other files"):
+        RunDirectory(tmp_path)
+    (tmp_path / ".lock").write_text("process 77")
+    with RunDirectory(tmp_path).locked():
+        assert {entry.name for entry in tmp_path.iterdir()} == {".lock", "trained.keras"}
+
+
+def test_drafts_are_dropped_under_the_lock_only(tmp_path):
+    run = RunDirectory(tmp_path)
+    run.write_manifest()
+    (tmp_path / "rtl" / "rtl").mkdir(parents=True)
+    drafts = [tmp_path / ".hls.x.partial", tmp_path / "rtl" / "rtl" / ".a.v.y.partial"]
+    for draft in drafts:
+        draft.mkdir()
+        (draft / "file").write_text("")
+    kept = [tmp_path / "notes.partial", tmp_path / ".hidden"]
+    for path in kept:
+        path.write_text("")
+    run.require_unused()
+    assert all(draft.exists() for draft in drafts)
+    with run.locked():
+        assert not any(draft.exists() for draft in drafts)
+    assert all(path.exists() for path in kept)
+
+
+def test_a_directory_in_use_is_known_before_anything_is_prepared(tmp_path):
+    run = RunDirectory(tmp_path / "run")
+    run.require_unused()
+    assert not (tmp_path / "run").exists()
+    with run.locked(), pytest.raises(RunError, match=r"is in use by process \d+; wait for it"):
+        RunDirectory(tmp_path / "run").require_unused()
+    run.require_unused()
+
+
+def test_what_a_vendors_tool_adds_to_a_project_leaves_the_stage_current(tmp_path):
+    run = RunDirectory(tmp_path)
+    source = tmp_path / "hls" / "firmware" / "defines.h"
+    source.parent.mkdir(parents=True)
+    source.write_text("1")
+    run.record("hls", "key", {}, run.digests(["hls"]), {}, 0.5)
+    reports = tmp_path / "hls" / "tiny_prj" / "solution1" / "syn" / "report"
+    reports.mkdir(parents=True)
+    (reports / "csynth.xml").write_text("<profile/>")
+    for name in ("vivado_synth.rpt", "vitis_hls.log", "firmware/tiny-0123abcd"):
+        (tmp_path / "hls" / name).write_text("")
+    assert RunDirectory.existing(tmp_path).is_current("hls", "key")
+    (tmp_path / "hls" / "firmware" / "more.h").write_text("")
+    assert not RunDirectory.existing(tmp_path).is_current("hls", "key")
+
+
 def test_folders_of_something_else_are_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(RunError, match=r"holds other files and no manifest\.json"):

@@ -1,0 +1,85 @@
+"""Whether every file of a run is the one that the run wrote: by the digests in its manifest, whatever it means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from typing import Any
+
+from fpgaprune.files import digest_file
+from fpgaprune.flow.digests import differs
+from fpgaprune.flow.run_directory import CERTIFICATE, MANIFEST, RunDirectory
+
+# Of no stage: the lock, what tools keep to be faster, and the heat maps of `fpgaprune inspect`.
+_BESIDE = (".lock", "synth", "*_kernels")
+
+
+def touched(run: RunDirectory) -> Iterator[str]:
+    """One line for each file of `run` that was changed, is gone or was added, and for what the manifest contradicts.
+
+    Who rewrites the files and every digest in the manifest is not found out here: keep a copy of the manifest, or its
+    SHA-256, elsewhere.
+    """
+    if not run.manifest_is_whole:
+        yield (
+            f"{MANIFEST} does not have the digest of itself: it was changed by hand, or is of an older fpgaprune; run "
+            "the flow again"
+        )
+    certified = run.manifest.get(CERTIFICATE)
+    if certified is None:
+        yield f"{MANIFEST} has no digest of {CERTIFICATE}: a stage was done since it was written; run the flow again"
+    elif not run.file(CERTIFICATE).is_file():
+        yield f"{CERTIFICATE} is gone; the run wrote it"
+    elif digest_file(run.file(CERTIFICATE)) != certified:
+        yield differs(CERTIFICATE)
+    records = run.manifest["stages"]
+    for stage in records:
+        yield from run.changes(stage)
+    yield from _of_other_inputs(records)
+    yield from _bitstream(run)
+    yield from _added(run)
+
+
+def _of_other_inputs(records: dict[str, Any]) -> Iterator[str]:
+    """The digests chain the stages: what one wrote is what another read."""
+    wrote = {name: (stage, digest) for stage, record in records.items() for name, digest in record["outputs"].items()}
+    for stage, record in records.items():
+        for name, read in record["inputs"].items():
+            if name in wrote and wrote[name][1] != read:
+                yield (
+                    f"{MANIFEST}: stage {stage!r} read another {name} than stage {wrote[name][0]!r} wrote; run the "
+                    "flow again"
+                )
+
+
+def _bitstream(run: RunDirectory) -> Iterator[str]:
+    """The file that configures a board has the digest in `measure.json`, which has its own in the manifest."""
+    made = _made(run)
+    if made is None:
+        return
+    path = run.file(str(made["path"]))
+    if not path.is_file():
+        yield f"{path.name} is gone; the run wrote it"
+    elif digest_file(path) != made["sha256"]:
+        yield differs(path.name)
+
+
+def _made(run: RunDirectory) -> dict[str, Any] | None:
+    try:
+        measured = json.loads(run.file("measure.json").read_text())
+        made = None if measured is None else measured["bitstream"]
+        return made if made is not None and {"path", "sha256"} <= made.keys() else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        # That the file is another has been said.
+        return None
+
+
+def _added(run: RunDirectory) -> Iterator[str]:
+    known = {MANIFEST, CERTIFICATE, *(name for r in run.manifest["stages"].values() for name in r["outputs"])}
+    made = _made(run)
+    if made is not None:
+        known.add(str(made["path"]))
+    for entry in sorted(run.path.iterdir()):
+        if entry.name not in known and not any(fnmatch(entry.name, name) for name in _BESIDE):
+            yield f"{entry.name} was added; the run did not write it"
