@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from types import UnionType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import CertificateError
+from fpgaprune.errors import CertificateError, shown
 from fpgaprune.masks import MaskSet
 
 
@@ -106,11 +107,13 @@ class LinkCheck:
             CertificateError: `data` has another form.
         """
         try:
-            weights = tuple(WeightCheck(**row) for row in data["weights"])
-            layers = tuple(LayerCounts(**row) for row in data.get("layers", []))
-            return cls(data["link"], weights, dict(data["not_carried"]), layers)
-        except (KeyError, TypeError) as error:
-            raise CertificateError(f"certificate is malformed: {error!r}; run the flow again") from error
+            weights = tuple(WeightCheck(**_of_kinds(WeightCheck, row)) for row in data["weights"])
+            layers = tuple(LayerCounts(**_of_kinds(LayerCounts, row)) for row in data.get("layers", []))
+            return cls(
+                _text(data["link"]), weights, {_text(k): _text(v) for k, v in data["not_carried"].items()}, layers
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise CertificateError(f"certificate is malformed: {shown(error)}; run the flow again") from error
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,25 @@ class LockCertificate:
     def to_json(self) -> dict[str, Any]:
         """As JSON data."""
         return {"ok": self.ok, "violations": self.violations, "links": [link.to_json() for link in self.links]}
+
+
+# The kinds of values in rows of a certificate, by the name of the annotation.
+_KINDS: Mapping[str, type | UnionType] = {"int": int, "str": str, "str | None": str | None}
+
+
+def _of_kinds(row_type: type[Any], row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`row`, where each value is of the kind that `row_type` has there."""
+    for field in fields(row_type):
+        value = row[field.name]
+        if not isinstance(value, _KINDS[str(field.type)]) or (isinstance(value, int) and (value < 0 or value is True)):
+            raise TypeError(f"{field.name} is {shown(value)}")
+    return row
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{shown(value)} is no text")
+    return value
 
 
 def check_link(

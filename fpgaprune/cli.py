@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 from fpgaprune import __version__
 from fpgaprune.commands import figures, reference, runs, selecting
 from fpgaprune.errors import CertificateError, ExportError, FpgaPruneError, HlsError, ToolError
+from fpgaprune.files import storage_error
 from fpgaprune.terminal import print_problem
 
 
@@ -68,3 +70,11 @@ def main() -> None:
     except FpgaPruneError as error:
         print_problem("error", str(error))
         sys.exit(1 if isinstance(error, _BROKEN_PROMISES) else 2)
+    except BrokenPipeError:
+        # Whoever read what this writes has gone.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        # Of a library, or of Python itself, as where no folder for temporary files can be written.
+        print_problem("error", str(storage_error(error, what="written or read")))
+        sys.exit(2)

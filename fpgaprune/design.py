@@ -16,11 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import DesignError
-from fpgaprune.files import read_npz, write_bytes, write_npz
+from fpgaprune.design_form import Attributes, Roles, check_design_form
+from fpgaprune.documents import read_json
+from fpgaprune.errors import DesignError, shown
+from fpgaprune.files import write_bytes
 from fpgaprune.fixed import FixedType
+from fpgaprune.npz_file import read_npz, write_npz
 
 FORMAT = 1
+_ANEW = "make it anew with this fpgaprune"
 IO_TYPES = ("io_parallel", "io_stream")
 STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
 
@@ -129,18 +133,23 @@ class Design:
         source = Path(path)
         arrays_path = source.with_suffix(".npz")
         try:
-            document = json.loads(source.read_text())
+            document = read_json(source, DesignError, "a design", _ANEW)
             arrays = read_npz(arrays_path)
         except FileNotFoundError as error:
             raise DesignError(f"no design at {source}: {error.filename} is missing") from error
+        except DesignError:
+            raise
         except ValueError as error:
-            raise DesignError(f"{source} is not a design: {error}") from error
+            raise DesignError(f"{source} is not a design: {arrays_path.name} is {error}; {_ANEW}") from error
         if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise DesignError(f"{source} is not a design of format {FORMAT}; make it anew with this fpgaprune")
+            raise DesignError(f"{source} is not a design of format {FORMAT}; {_ANEW}")
         try:
+            check_design_form(document, arrays)
             return cls._from_json(document, arrays)
-        except (KeyError, TypeError) as error:
-            raise DesignError(f"{source} is not a whole design: {error!r} is missing or malformed") from error
+        except DesignError as error:
+            raise DesignError(f"{source}: {error}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise DesignError(f"{source} is not a whole design: {shown(error)} is missing or malformed") from error
 
     def to_json(self) -> dict[str, Any]:
         """The structure without the integers, as JSON data."""
@@ -170,10 +179,10 @@ class Design:
                 kind=row["kind"],
                 inputs=tuple(row["inputs"]),
                 output_shape=tuple(row["output_shape"]),
-                types={role: FixedType.parse(text) for role, text in row["types"].items()},
+                types=Roles(row["name"], {role: FixedType.parse(text) for role, text in row["types"].items()}),
                 weights={role: arrays[f"{row['name']}/{role}"] for role in row["weights"]},
                 sources=row["sources"],
-                attributes=row["attributes"],
+                attributes=Attributes(row["name"], row["attributes"]),
                 reuse_factor=row["reuse_factor"],
                 strategy=row["strategy"],
             )

@@ -6,11 +6,32 @@ A message says what, where, what was got, what was wanted and what to do, in one
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+# Characters of a value that a message repeats; words that are longer than any path are cut to as many.
+SHOWN = 60
+_ENDLESS = re.compile(r"\S{500,}")
+
+
+def shown(value: object) -> str:
+    """`value` as code writes it, as a message repeats it: sixty characters at most, on one line."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a whole number of thousands of digits, a list within a list within a list
+        return f"a {type(value).__name__} that is too long to show"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 class FpgaPruneError(Exception):
     """Something that the user of fpgaprune can understand and mend."""
+
+    def __str__(self) -> str:
+        return _ENDLESS.sub(lambda found: f"{found[0][:SHOWN]}...", super().__str__())
+
+
+class StorageError(FpgaPruneError, OSError):
+    """A file or folder cannot be written or read: the disk is full, nothing may be written there, a name is taken."""
 
 
 class MaskError(FpgaPruneError, ValueError):

@@ -1,66 +1,111 @@
-"""Files that appear whole or not at all, with the same bytes for the same content."""
+"""Files that appear whole or not at all, with the same bytes for the same content; and what the system says if not."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
-import io
 import os
 import tempfile
-import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from fpgaprune.errors import FpgaPruneError, StorageError
+
+_ELSEWHERE = "name another folder"
+# What a system says, and what to do about it.
+_ADVICE = {
+    errno.ENOSPC: "the disk is full; free some space, or " + _ELSEWHERE,
+    errno.EDQUOT: "your quota of disk space is used up; free some space, or " + _ELSEWHERE,
+    errno.EFBIG: "the file is larger than this process may write; raise 'ulimit -f', or make the network smaller",
+    errno.EROFS: "that place can only be read; " + _ELSEWHERE,
+    errno.EACCES: "you may not do that there; change the permissions, or " + _ELSEWHERE,
+    errno.EPERM: "you may not do that there; change the permissions, or " + _ELSEWHERE,
+    errno.ENOTDIR: "a file stands where a folder is wanted; " + _ELSEWHERE,
+    errno.EEXIST: "a file stands where a folder is wanted; " + _ELSEWHERE,
+    errno.EISDIR: "a folder stands where a file is wanted; name another file",
+    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+    errno.ENOENT: "it does not exist, or its folder is gone; make it, or name another",
+    errno.EIO: "the disk reports an error; try another disk",
+    errno.EMFILE: "too many files are open; raise 'ulimit -n'",
+    errno.ENFILE: "too many files are open; try again later",
+}
+_NO_TEMPORARY = "No usable temporary directory"
+
+
+def storage_error(error: OSError, path: str | os.PathLike[str] | None = None, what: str = "written") -> StorageError:
+    """What the system refused, as one line that names the file or folder and says what to do.
+
+    Args:
+        error: as the system raised it.
+        path: the file or folder, where `error` does not name it.
+        what: what was to be done with it.
+    """
+    if _NO_TEMPORARY in str(error):
+        found = StorageError(
+            "nothing can be written to any folder for temporary files; free space, or name one with TMPDIR"
+        )
+    else:
+        name = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else path
+        place = "a file" if name is None else os.fsdecode(name)
+        text = (error.strerror or str(error) or type(error).__name__).splitlines()[0]
+        advice = _ADVICE.get(error.errno or 0, "see whether the disk and the permissions are in order")
+        found = StorageError(f"{place} cannot be {what}: {text}: {advice}")
+    found.errno = error.errno
+    return found
+
+
+@contextlib.contextmanager
+def storage(path: str | os.PathLike[str]) -> Iterator[None]:
+    """What the system refuses meanwhile is a `StorageError` about `path`."""
+    try:
+        yield
+    except FpgaPruneError:
+        raise
+    except OSError as error:
+        # The name of a draft would tell nothing.
+        named = error.filename is not None and not str(error.filename).endswith((DRAFT, ".keras"))
+        raise storage_error(error if named else OSError(error.errno, error.strerror or str(error)), path) from error
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """`path` is a folder.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    folder = Path(path)
+    with storage(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
 
 # What is being written stands beside its place under a name that begins with a dot and ends so; a kill leaves it.
 DRAFT = ".partial"
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
-    """`path` holds exactly `data`; a reader, or a crash, sees the old file or the new one, never a part."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=DRAFT)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return target
-
-
-def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> Path:
-    """`path` is a compressed .npz of `arrays`, keys sorted, without timestamps."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **{key: arrays[key] for key in sorted(arrays)})
-    return write_bytes(path, buffer.getvalue())
-
-
-def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file; nothing in it is ever unpickled.
+    """`path` holds exactly `data`; a reader, or a crash, sees the old file or the new one, never a part.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is no whole .npz of plain arrays.
+        StorageError: the file cannot be written; what stood there before still does.
     """
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise ValueError("a single array, no archive of named ones")
-        with archive:
-            return {key: archive[key] for key in archive.files}
-    except FileNotFoundError:
-        raise
-    except (EOFError, OSError, zipfile.BadZipFile, zlib.error, KeyError) as error:
-        raise ValueError(f"not a whole .npz: {error}") from error
+    target = Path(path)
+    make_folder(target.parent)
+    with storage(target):
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=DRAFT)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+    return target
 
 
 def is_draft(name: str) -> bool:

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fpgaprune.errors import DesignError
+from fpgaprune.errors import DesignError, shown
 
 ROUNDING_MODES = ("TRN", "TRN_ZERO", "RND", "RND_ZERO", "RND_INF", "RND_MIN_INF", "RND_CONV")
 OVERFLOW_MODES = ("WRAP", "SAT", "SAT_ZERO", "SAT_SYM")
 MAX_WIDTH = 64
 
-# Characters of a text that a message repeats.
-_LONGEST = 60
+# Bits left of the binary point, or zeros between it and the first bit: beyond, no floating-point number follows.
+MAX_INTEGER = 512
 _TYPE = re.compile(r"^(?:hls::)?(?:ap_|ac_)?(?P<u>u?)(?P<kind>fixed|fixpt|int)<(?P<args>[^<>]*)>$")
 
 
@@ -43,11 +43,15 @@ class FixedType:
     def __post_init__(self) -> None:
         if not 1 <= self.width <= MAX_WIDTH:
             raise DesignError(
-                f"fixed-point width is {self.width} bits; wanted 1 to {MAX_WIDTH}: choose a narrower type"
+                f"fixed-point width is {shown(self.width)} bits; wanted 1 to {MAX_WIDTH}: choose a narrower type"
+            )
+        if not -MAX_INTEGER <= self.integer <= MAX_INTEGER:
+            raise DesignError(
+                f"fixed-point type has {shown(self.integer)} integer bits; wanted {-MAX_INTEGER} to {MAX_INTEGER}"
             )
         for value, allowed in ((self.rounding, ROUNDING_MODES), (self.overflow, OVERFLOW_MODES)):
             if value not in allowed:
-                raise DesignError(f"fixed-point mode {value!r} is unknown; wanted one of {', '.join(allowed)}")
+                raise DesignError(f"fixed-point mode {shown(value)} is unknown; wanted one of {', '.join(allowed)}")
 
     @classmethod
     def parse(cls, text: str) -> FixedType:
@@ -60,9 +64,8 @@ class FixedType:
             DesignError: `text` is no fixed-point type.
         """
         found = _TYPE.match(text.replace(" ", ""))
-        shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         wanted = "wanted a form such as 'ap_fixed<16,6>' or 'fixed<16,6,RND,SAT>'"
-        problem = f"fixed-point type {shown!r} cannot be read; {wanted}"
+        problem = f"fixed-point type {shown(text)} cannot be read; {wanted}"
         if not found:
             raise DesignError(problem)
         args = found["args"].split(",")

@@ -11,6 +11,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -23,7 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.files import DRAFT, write_bytes
+from fpgaprune.files import DRAFT, make_folder, storage, write_bytes
+from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
+from fpgaprune.saved_model import WEIGHTS, know_weights, read_configuration, read_weights
 
 _KERNEL_BIAS = ("kernel", "bias")
 _RECURRENT = ("kernel", "recurrent_kernel", "bias")
@@ -41,18 +45,40 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
     "Embedding": ("embeddings",),
 }
 _SWITCHES = {"bias": "use_bias", "gamma": "scale", "beta": "center"}
+_ERRNO = re.compile(r"errno = (\d+)")
 # A zip stores no earlier date; the real one would make two saves of one model differ.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def save_keras(model: Any, path: str | os.PathLike[str]) -> Path:
-    """`path` (.keras) holds the model; equal models saved by equal versions give equal bytes."""
+    """`path` (.keras) holds the model; equal models saved by equal versions give equal bytes.
+
+    Raises:
+        StorageError: the file cannot be written; what stood there before still does.
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=DRAFT) as folder:
-        draft = Path(folder) / "draft.keras"
+    make_folder(target.parent)
+    with storage(target):
+        folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=DRAFT))
+    try:
+        draft = folder / "draft.keras"
+        with storage(target):
+            _save(model, draft)
+            data = _reproducible(draft)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return write_bytes(target, data)
+
+
+def _save(model: Any, draft: Path) -> None:
+    try:
         model.save(draft)
-        return write_bytes(target, _reproducible(draft))
+    except RuntimeError as error:
+        # HDF5 tells of a full disk in its own words.
+        number = _ERRNO.search(str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _reproducible(path: Path) -> bytes:
@@ -63,6 +89,8 @@ def _reproducible(path: Path) -> bytes:
             if name == "metadata.json":
                 metadata = {**json.loads(data), "date_saved": "1980-01-01@00:00:00"}
                 data = json.dumps(metadata, sort_keys=True).encode()
+            if name == WEIGHTS:
+                know_weights(data)
             if name == "config.json":
                 data = json.dumps(_numbered(json.loads(data), {})).encode()
             target.writestr(zipfile.ZipInfo(name, _EPOCH), data)
@@ -87,12 +115,14 @@ def read_keras_weights(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     Raises:
         CertificateError: the file is missing, or is no `.keras` file.
     """
-    config, weights = _contents(Path(path))
+    source = Path(path)
+    config = _config(source)
+    weights = io.BytesIO(read_weights(source, CertificateError))
     try:
         with h5py.File(weights, "r") as file:
             return dict(_model_weights(config, file, ""))
-    except (KeyError, ValueError, OSError) as error:
-        raise CertificateError(f"{path} is not a whole .keras file: {error}") from error
+    except PARSER_ERRORS as error:
+        raise CertificateError(f"{path} is not a whole .keras file: {in_a_line(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -116,7 +146,14 @@ def read_keras_ends(path: str | os.PathLike[str]) -> Ends:
     Raises:
         CertificateError: the file is missing, or is no `.keras` file.
     """
-    config, _ = _contents(Path(path))
+    config = _config(Path(path))
+    try:
+        return _ends(config)
+    except PARSER_ERRORS as error:
+        raise CertificateError(f"{path} is not a whole .keras file: {in_a_line(error)}") from error
+
+
+def _ends(config: dict[str, Any]) -> Ends:
     layers = config.get("layers", [])
     entries = [layer["config"] for layer in layers if layer["class_name"] == "InputLayer"]
     shapes = {str(entry["name"]): entry.get("batch_shape") or entry.get("batch_input_shape") for entry in entries}
@@ -147,7 +184,7 @@ def read_keras_layers(path: str | os.PathLike[str]) -> tuple[SavedLayer, ...]:
     Raises:
         CertificateError: the file is missing, or is no `.keras` file.
     """
-    config, _ = _contents(Path(path))
+    config = _config(Path(path))
     return tuple(
         SavedLayer(
             str(layer["config"].get("name")),
@@ -171,15 +208,23 @@ def _names(ends: Any) -> list[str]:
     return [name for end in ends for name in _names(end)]
 
 
-def _contents(path: Path) -> tuple[dict[str, Any], io.BytesIO]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            config = json.loads(archive.read("config.json"))
-            return dict(config["config"]), io.BytesIO(archive.read("model.weights.h5"))
-    except FileNotFoundError as error:
-        raise CertificateError(f"{path} does not exist") from error
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OSError) as error:
-        raise CertificateError(f"{path} is not a whole .keras file: {error}") from error
+def _config(path: Path) -> dict[str, Any]:
+    """The model's own settings, its layers among them, each with the entries that every layer has."""
+    document = read_configuration(path, CertificateError).document
+    config = document.get("config")
+    if isinstance(config, dict) and _are_layers(config.get("layers", [])):
+        return config
+    raise CertificateError(f"{path} is not a whole .keras file: its configuration has no list of layers")
+
+
+def _are_layers(layers: Any) -> bool:
+    return isinstance(layers, list) and all(
+        isinstance(layer, dict)
+        and isinstance(layer.get("class_name"), str)
+        and isinstance(layer.get("config"), dict)
+        and _are_layers(layer["config"].get("layers", []))
+        for layer in layers
+    )
 
 
 def _model_weights(config: dict[str, Any], group: Any, prefix: str) -> Iterator[tuple[str, NDArray[Any]]]:

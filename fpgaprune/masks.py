@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
-from fpgaprune.files import read_npz, write_npz
+from fpgaprune.npz_file import read_npz, write_npz
 from fpgaprune.slices import expand_indices, parse_slice
 from fpgaprune.weights import match_paths, near_misses, weight_shapes
 

@@ -5,33 +5,65 @@ What writes such files and what reads them stand on it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import FpgaPruneError
+from fpgaprune.errors import FpgaPruneError, shown
+from fpgaprune.files import storage_error
+from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
 # onnx writes newer formats than onnxruntime reads; these are read by every onnxruntime since 1.18.
 IR_VERSION = 10
 
 
 def read_onnx(path: Path, problem: type[FpgaPruneError]) -> Any:
-    """The model in the ONNX file at `path`.
+    """The model in the ONNX file at `path`, with all of its constants in it: no other file is read.
 
     Raises:
-        problem: the file is missing, or no ONNX.
+        problem: the file is missing, damaged, no ONNX, or points to other files.
     """
     import onnx
     from google.protobuf.message import DecodeError
 
     try:
-        return onnx.load(str(path))
+        data = path.read_bytes()
     except FileNotFoundError as error:
         raise problem(f"{path} does not exist") from error
-    except (DecodeError, ValueError, OSError) as error:
-        raise problem(f"{path} is no ONNX file: {error}") from error
+    except OSError as error:
+        raise problem(str(storage_error(error, path, "read"))) from error
+    try:
+        model = onnx.load_model_from_string(data)
+        onnx.checker.check_model(model)
+        for graph in _graphs(model.graph):
+            _check_constants(graph)
+    except (DecodeError, onnx.checker.ValidationError, *PARSER_ERRORS) as error:
+        raise problem(f"{path} is no ONNX file: {in_a_line(error)}; export it again") from error
+    return model
+
+
+def _graphs(graph: Any) -> Iterator[Any]:
+    """`graph` and those inside its nodes."""
+    yield graph
+    for node in graph.node:
+        for body in bodies(node):
+            yield from _graphs(body)
+
+
+def _check_constants(graph: Any) -> None:
+    """Every constant of `graph` lies in the file, with as many values as its shape says."""
+    from onnx import TensorProto, numpy_helper
+
+    inside = [entry.t for node in graph.node for entry in node.attribute if entry.HasField("t")]
+    for tensor in (*graph.initializer, *inside):
+        if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
+            raise ValueError(f"its constant {shown(tensor.name)} lies in another file; save it in one file")
+        numpy_helper.to_array(tensor)
+    if graph.sparse_initializer:
+        raise ValueError("it has sparse constants; save them dense")
 
 
 class Graph:

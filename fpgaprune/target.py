@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
+from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
 
 CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
@@ -175,7 +175,7 @@ def list_parts() -> tuple[Part, ...]:
 @cache
 def list_boards() -> tuple[NamedBoard, ...]:
     """Every board that stands for its part, from `hw/board_parts.toml`, in the order of that file."""
-    document = tomllib.loads(hardware_path("board_parts.toml").read_text(encoding="utf-8"))
+    document = read_toml(hardware_path("board_parts.toml"), TargetError, "list of boards")
     return tuple(NamedBoard(**{**row, "aliases": tuple(row.get("aliases", ()))}) for row in document["board"])
 
 
@@ -209,11 +209,9 @@ def read_parts(path: Path) -> tuple[Part, ...]:
         TargetError: the file is missing or not of that form.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = read_toml(path, TargetError, "parts file", "see hw/parts for the form")
     except FileNotFoundError as error:
         raise TargetError(f"parts file {path} does not exist") from error
-    except (OSError, ValueError) as error:
-        raise TargetError(f"parts file {path} cannot be read: {error}; see hw/parts for the form") from error
     rows = document.pop("part", None)
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise TargetError(f"parts file {path} has no list of tables 'part'; see hw/parts for the form")

@@ -61,6 +61,8 @@ def _short(cell: Cell) -> str:
 
 def print_problem(kind: str, text: str) -> None:
     """One line on the error output: what sort of problem, and the problem."""
+    # Names in files may hold what a terminal takes for commands.
+    safe = "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
     # Square brackets of slice notation are no markup.
-    plain = text.replace("[", r"\[")
+    plain = safe.replace("[", r"\[")
     Console(stderr=True).print(f"[bold red]{kind}:[/] {plain}", soft_wrap=True, highlight=False)

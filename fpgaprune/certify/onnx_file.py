@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import CertificateError
+from fpgaprune.documents import parse_json
+from fpgaprune.errors import CertificateError, shown
 from fpgaprune.onnx_graph import read_onnx
+from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
 LAYOUT_KEY = "fpgaprune.layout"
 
@@ -31,11 +32,16 @@ def read_onnx_weights(path: Path) -> dict[str, NDArray[Any]]:
     if LAYOUT_KEY not in metadata:
         raise CertificateError(f"{path} has no metadata {LAYOUT_KEY!r}; write it with fpgaprune's export_onnx")
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
-    weights = {}
-    for weight, place in json.loads(metadata[LAYOUT_KEY]).items():
-        if place["initializer"] not in stored:
-            raise CertificateError(f"{path} has no initialiser {place['initializer']!r} for weight {weight!r}")
-        order = place["permutation"]
-        array = stored[place["initializer"]].reshape([place["shape"][axis] for axis in order])
-        weights[weight] = np.transpose(array, np.argsort(order))
+    weights: dict[str, NDArray[Any]] = {}
+    try:
+        for weight, place in parse_json(metadata[LAYOUT_KEY]).items():
+            if place["initializer"] not in stored:
+                raise CertificateError(f"{path} has no initialiser {shown(place['initializer'])} for {shown(weight)}")
+            order = place["permutation"]
+            array = stored[place["initializer"]].reshape([place["shape"][axis] for axis in order])
+            weights[weight] = np.transpose(array, np.argsort(order))
+    except CertificateError:
+        raise
+    except PARSER_ERRORS as error:
+        raise CertificateError(f"{path} has damaged metadata {LAYOUT_KEY!r}: {in_a_line(error)}") from error
     return weights

@@ -15,7 +15,8 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.kinds import RULES, steps_of
 from fpgaprune.emulate.step import Step
-from fpgaprune.errors import DataError, DesignError
+from fpgaprune.errors import DataError, DesignError, FpgaPruneError
+from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
 Inputs = NDArray[Any] | Sequence[NDArray[Any]]
 
@@ -69,7 +70,17 @@ def _run(design: Design, x: Inputs, wanted: Sequence[str]) -> dict[str, NDArray[
     samples = _checked(design, entries, x)
     order = [layer.name for layer in design.layers if layer.name in set(wanted)]
     # Bounds follow from types and weights alone, so a run without samples finds whatever cannot be exact.
-    _batch(entries, steps, [array[:0] for array in samples], order)
+    try:
+        for name, values in _batch(entries, steps, [array[:0] for array in samples], order).items():
+            if values.shape[1:] != design[name].output_shape:
+                raise DesignError(
+                    f"layer {name!r} gives {values.shape[1:]}; the design says {design[name].output_shape}"
+                )
+    except FpgaPruneError:
+        raise
+    except PARSER_ERRORS as error:
+        # A file may hold a design whose sizes, types and inputs fit nothing: no converter makes such a one.
+        raise DesignError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
     count = len(samples[0])
     found = {name: np.empty((count, *design[name].output_shape)) for name in order}
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from fpgaprune.errors import EstimateError
+from fpgaprune.documents import read_toml
+from fpgaprune.errors import EstimateError, FpgaPruneError, shown
 from fpgaprune.estimate.stages import Rates
 from fpgaprune.files import write_bytes
 from fpgaprune.target import hardware_path
@@ -64,13 +64,15 @@ def read_calibration(path: Path) -> Calibration:
         EstimateError: the file is missing or not of that form.
     """
     try:
-        document = tomllib.loads(path.read_text())
+        document = read_toml(path, EstimateError, "calibration file")
         rows = [Coefficient(**row) for row in document["coefficient"]]
         intervals = {row["figure"]: (float(row["low"]), float(row["high"])) for row in document.get("interval", ())}
     except FileNotFoundError as error:
         raise EstimateError(f"calibration file {path} does not exist") from error
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise EstimateError(f"calibration file {path} is malformed: {error}") from error
+    except FpgaPruneError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise EstimateError(f"calibration file {path} is malformed: {shown(error)}") from error
     return Calibration({row.name: row for row in rows}, intervals)
 
 

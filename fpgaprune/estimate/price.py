@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.errors import EstimateError
+from fpgaprune.errors import EstimateError, FpgaPruneError
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
@@ -16,6 +16,7 @@ from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.result import RESOURCES, Binding, Estimate, Figure, LayerEstimate, Usage
 from fpgaprune.estimate.savings import design_notes, zeros_note
 from fpgaprune.estimate.stages import stage_figures
+from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.target import Target
 
 _ZERO = Figure(0, 0, 0)
@@ -42,7 +43,13 @@ def estimate(design: Design, target: Target | None = None, *, calibrated: Calibr
         if design.part is None:
             raise EstimateError(f"design {design.name!r} names no part; give a target, as Target.of('xc7z020')")
         target = Target.of(design.part, clock_ns=design.clock_ns, io_type=design.io_type, backend=design.backend)
-    return price(design_features(design, target), target, calibrated or calibration(), design.layers)
+    try:
+        return price(design_features(design, target), target, calibrated or calibration(), design.layers)
+    except FpgaPruneError:
+        raise
+    except PARSER_ERRORS as error:
+        # A file may hold a design whose sizes fit nothing: no converter makes such a one.
+        raise EstimateError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
 
 
 def price(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fpgaprune.documents import parse_json
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import build
@@ -65,15 +65,15 @@ def estimate_rows(
             continue
         name: str | None = None
         try:
-            row = json.loads(line)
+            row = parse_json(line)
             if not isinstance(row, dict):
                 raise EstimateError(f"line {number} holds {type(row).__name__}; wanted an object")
             name = row["id"] if isinstance(row.get("id"), str) else None
             predictions.append(predict_row(row, calibrated))
-        except json.JSONDecodeError as error:
-            refusals.append(Refusal(number, name, f"line {number} is not JSON: {error}"))
         except EstimateError as error:
             refusals.append(Refusal(number, name, str(error)))
+        except ValueError as error:
+            refusals.append(Refusal(number, name, f"line {number} is not JSON: {error}"))
     return predictions, refusals
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import Design
-from fpgaprune.errors import EstimateError, RunError
+from fpgaprune.documents import read_json
+from fpgaprune.errors import EstimateError, RunError, shown
 from fpgaprune.estimate import estimate
 from fpgaprune.flow.measuring import open_reports
 from fpgaprune.flow.pricing import load_designs, target_of
@@ -133,6 +133,9 @@ def _reports(folder: Path, label: str) -> tuple[list[VendorReport], list[str]]:
     reports, reasons = list(found), [str(one) for one in found.unread]
     measured = folder / "measure.json"
     if measured.is_file():
-        content = json.loads(measured.read_text())
-        reports += [] if content is None else open_reports(content, label)
+        content = read_json(measured, RunError, "what a run measured", "measure the run again")
+        try:
+            reports += [] if content is None else open_reports(content, label)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise RunError(f"{measured} is not what a run measured: {shown(error)}; measure the run again") from error
     return reports, reasons

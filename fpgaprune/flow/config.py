@@ -7,11 +7,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic import Field, ValidationError, field_validator
 
-from fpgaprune.errors import ConfigError
+from fpgaprune.documents import read_toml
+from fpgaprune.errors import SHOWN, ConfigError, shown
 from fpgaprune.flow.hardware_sections import HlsConfig, MeasureConfig, TargetConfig
 from fpgaprune.flow.keras_sections import (
     DataConfig,
@@ -71,11 +72,9 @@ def read_config(path: Path | None) -> FlowConfig:
         text = resources.files("fpgaprune.flow").joinpath("default.toml").read_text()
         return parse_config(tomllib.loads(text), "default.toml")
     try:
-        document = tomllib.loads(path.read_text())
+        document = read_toml(path, ConfigError, "flow file")
     except FileNotFoundError as error:
         raise ConfigError(f"flow file {path} does not exist") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"flow file {path} is no TOML: {error}") from error
     config = parse_config(document, str(path), path.parent)
     return _beside(config, path.parent)
 
@@ -145,11 +144,11 @@ def _problems(error: ValidationError) -> list[str]:
 
 def _problem_text(problem: Any) -> str:
     # Where two forms are allowed, pydantic puts the form's name into the place.
-    where = ".".join(str(part) for part in problem["loc"] if not _is_form(part))
-    got = problem["input"]
+    where = ".".join(_key(part) for part in problem["loc"] if not _is_form(part))
+    got = shown(problem["input"])
     if problem["type"] == "extra_forbidden":
         known = _keys_at(problem["loc"][:-1])
-        near = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
+        near = difflib.get_close_matches(str(problem["loc"][-1])[:SHOWN], known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         return f"{where} is no known key; {hint}allowed here: {', '.join(known)}"
     if problem["type"] == "missing":
@@ -159,7 +158,13 @@ def _problem_text(problem: Any) -> str:
     said = problem["msg"].removeprefix("Value error, ")
     found, parsed, _ = said.partition("; wanted")
     # What parses a value names it before it says what it wanted.
-    return f"{where}: {said}" if parsed and repr(got) in found else f"{where} is {got!r}; {said[:1].lower()}{said[1:]}"
+    return f"{where}: {said}" if parsed and got in found else f"{where} is {got}; {said[:1].lower()}{said[1:]}"
+
+
+def _key(part: int | str) -> str:
+    """`part` as TOML writes it, cut where it is overlong."""
+    plain = str(part)
+    return plain if len(plain) <= SHOWN and plain.isprintable() else shown(plain)
 
 
 def _is_form(part: int | str) -> bool:
@@ -169,5 +174,8 @@ def _is_form(part: int | str) -> bool:
 def _keys_at(location: tuple[int | str, ...]) -> list[str]:
     model: Any = FlowConfig
     for part in location:
-        model = SCHEDULES.get(str(part)) or model.model_fields[part].annotation
+        if get_origin(model) is dict:  # of tables, as [hls.layers.conv1]
+            model = get_args(model)[1]
+        else:
+            model = SCHEDULES.get(str(part)) or model.model_fields[part].annotation
     return list(model.model_fields)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.certificate import digest_array
 from fpgaprune.errors import DataError
-from fpgaprune.files import read_npz
 from fpgaprune.flow.named_function import FORMS, is_function_name, named_function
 from fpgaprune.flow.samples import Samples, arrays_of
 from fpgaprune.flow.tensorflow_data import as_arrays
+from fpgaprune.npz_file import read_npz
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 # Samples that neither training nor the final figures see. They may be left out.

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.keras_file import save_keras
+from fpgaprune.memory import bounded_memory
+from fpgaprune.parser_errors import in_a_line
+from fpgaprune.saved_model import check_arrays, read_configuration
+from fpgaprune.saved_names import check_names
 from fpgaprune.select.tfmot_model import ImportedModel, import_tfmot, is_tf_keras
+
+# A network takes so much more than its file, at most.
+_MAX_BYTES, _MAX_GROWTH = 1 << 32, 20
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
@@ -22,12 +30,37 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
     if is_tf_keras(path):
         imported = import_tfmot(path)
         return imported.model, imported.to_json()
+    return load_keras(path), None
+
+
+def load_keras(path: Path) -> Any:
+    """The model that Keras 3 saved at `path`, uncompiled: a loss of the user's may be a function that no file holds.
+
+    No code of the file's is run, and sizes that it merely declares do not fill the memory.
+
+    Raises:
+        ConfigError: the file is damaged, holds code, or Keras cannot build it.
+    """
+    document = read_configuration(path, ConfigError).document
     import keras
 
     try:
-        return keras.saving.load_model(path, compile=False), None
-    except (ValueError, OSError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path} is no Keras model: {str(error).splitlines()[0]}") from error
+        # How it was compiled is not looked at.
+        check_names({**document, "compile_config": None}, keras.saving.get_custom_objects().keys())
+    except ValueError as error:
+        raise ConfigError(f"{path} is refused: {error}") from error
+    check_arrays(path, ConfigError)
+    try:
+        with bounded_memory(_MAX_BYTES + _MAX_GROWTH * path.stat().st_size), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = keras.saving.load_model(path, compile=False)
+    except Exception as error:
+        # Whatever a layer raises over settings that it would never have written.
+        said = in_a_line(error, after="Exception encountered: ")
+        raise ConfigError(f"{path} is no Keras model: {said}") from error
+    if not isinstance(model, keras.Model):
+        raise ConfigError(f"{path} is no Keras model: it holds a {type(model).__name__}; save the whole model")
+    return model
 
 
 def load_saved_model(path: Path) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fpgaprune.certificate import LinkCheck
+from fpgaprune.documents import read_json
+from fpgaprune.errors import RunError
 from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.keras_sections import VerdictConfig
 from fpgaprune.flow.opinion import opinion_checks
@@ -29,8 +30,11 @@ def write_run_report(context: Context, times: Sequence[StageTime] = ()) -> dict[
     """`report.html`, `report.md` and `report.json` show the whole run, and the `times` of its stages."""
     run, config = context.run, context.config
     results = {name: run.results(name) for name in ("train", *_CHECKED)}
-    figures = json.loads(run.file("estimate.json").read_text()) or {"before": None, "after": None}
-    measured = json.loads(run.file("measure.json").read_text())
+    figures, measured = (
+        read_json(run.file(name), RunError, "what the flow wrote", "run the flow again")
+        for name in ("estimate.json", "measure.json")
+    )
+    figures = figures or {"before": None, "after": None}
     links = [LinkCheck.from_json(link) for name in _CHECKED for link in results[name].get("links", ())]
     summaries = [LinkSummary.of(link) for link in links]
     if "not_read" in results["measure"]:

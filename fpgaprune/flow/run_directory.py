@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from fpgaprune.documents import read_json
 from fpgaprune.errors import RunError
-from fpgaprune.files import is_draft, write_bytes
+from fpgaprune.files import is_draft, make_folder, storage, write_bytes
 from fpgaprune.flow.digests import changed_files, differs, digest_files, digest_tree
 
 MANIFEST = "manifest.json"
@@ -146,8 +147,10 @@ class RunDirectory:
         Raises:
             RunError: another process holds it.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        with open(self.path / _LOCK, "a+") as handle:
+        make_folder(self.path)
+        with storage(self.path):
+            handle = open(self.path / _LOCK, "a+")  # noqa: SIM115 - closed below, whatever the lock says
+        with handle:
             self._take(handle, fcntl.LOCK_EX)
             handle.truncate(0)
             handle.write(f"{_OWNER}{os.getpid()}")
@@ -193,13 +196,38 @@ class RunDirectory:
 
     def _read_manifest(self) -> dict[str, Any]:
         try:
-            manifest = json.loads(self.file(MANIFEST).read_text())
+            advice = "delete the run directory and run again"
+            # A training that diverged left figures that are no numbers.
+            manifest = read_json(self.file(MANIFEST), RunError, "a manifest", advice, strict=False)
         except FileNotFoundError:
             return {"format": FORMAT, "stages": {}}
-        except ValueError as error:
-            raise RunError(
-                f"{self.file(MANIFEST)} is no JSON: {error}; delete the run directory and run again"
-            ) from error
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or "stages" not in manifest:
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or not _are_records(manifest):
             raise RunError(f"{self.file(MANIFEST)} is no manifest of format {FORMAT}; name another --out")
         return manifest
+
+
+def _are_records(manifest: Mapping[str, Any]) -> bool:
+    """Whether `manifest` has stages, each with what `RunDirectory.record` wrote of it."""
+    stages, config = manifest.get("stages"), manifest.get("config", {})
+    return (
+        isinstance(stages, dict)
+        and isinstance(config, dict)
+        and all(isinstance(record, dict) and _is_record(record) for record in stages.values())
+    )
+
+
+def _is_record(record: Mapping[str, Any]) -> bool:
+    tables = (record.get("inputs"), record.get("outputs"))
+    return (
+        isinstance(record.get("key"), str)
+        and isinstance(record.get("results"), dict)
+        and isinstance(record.get("seconds"), int | float)
+        and all(isinstance(table, dict) and all(map(_is_digest, table.items())) for table in tables)
+    )
+
+
+def _is_digest(entry: tuple[str, Any]) -> bool:
+    """Whether `entry` is a file in the folder itself, a manifest points to none elsewhere, and its digest."""
+    name, digest = entry
+    inside = not name.startswith(("/", "~")) and ".." not in name.split("/") and name.isprintable()
+    return inside and isinstance(digest, str | None)

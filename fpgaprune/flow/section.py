@@ -21,7 +21,7 @@ class Section(BaseModel):
     The text below each key says what it means; `fpgaprune config` and docs/flow_file.md show it.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 def require(check: Callable[[_Value], Any], value: _Value) -> Any:

@@ -19,7 +19,7 @@ from fpgaprune.certify.links import check_firmware, check_keras_file, check_mode
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import EstimateError, RtlError, TargetError, ToolError, UnsupportedLayerError
-from fpgaprune.files import read_npz, write_bytes, write_npz
+from fpgaprune.files import write_bytes
 from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.network import small_cnn
@@ -28,6 +28,7 @@ from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, in_shape, samples_of
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
+from fpgaprune.npz_file import read_npz, write_npz
 from fpgaprune.weights import weight_arrays
 
 if TYPE_CHECKING:
@@ -57,10 +58,10 @@ class Context:
     key: str = ""
 
     def model(self, name: str) -> Any:
-        """The Keras model in artefact `name`, uncompiled: a loss of the user's may be a function that no file holds."""
-        import keras
+        """The Keras model in artefact `name`, uncompiled."""
+        from fpgaprune.flow.models import load_keras
 
-        return keras.saving.load_model(self.run.file(name), compile=False)
+        return load_keras(self.run.file(name))
 
     def trained_outputs(self) -> Samples:
         """What the trained network gives for the held-out samples."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,9 @@ from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.keras_sections import TrainConfig
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import arrays_of
+from fpgaprune.parser_errors import PARSER_ERRORS
+from fpgaprune.saved_model import read_configuration
+from fpgaprune.saved_names import check_names
 
 # Where neither the model nor the flow names a rate.
 TRAIN_RATE = 0.002
@@ -104,15 +106,17 @@ def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
     """What the model at `path` was compiled with, as objects of Keras, as far as `asked`; empty where unknown."""
     if path is None or path.suffix != ".keras" or not zipfile.is_zipfile(path):
         return {}
-    with zipfile.ZipFile(path) as archive:
-        config = json.loads(archive.read("config.json")).get("compile_config") or {}
+    config = read_configuration(path, ConfigError).document.get("compile_config") or {}
+    if not isinstance(config, Mapping):
+        raise ConfigError(f"{path} is not a whole .keras file: its compile_config is no JSON object")
     found: dict[str, Any] = {}
     for key in ("optimizer", "loss", "loss_weights", "metrics"):  # in this order, so that messages are the same
         if key not in asked or config.get(key) is None:
             continue
         try:
+            check_names(config[key], keras.saving.get_custom_objects().keys())
             found[key] = keras.saving.deserialize_keras_object(config[key])
-        except (TypeError, ValueError, AttributeError) as error:
+        except PARSER_ERRORS as error:
             name = {"metrics": "metric", "loss_weights": "loss"}.get(key, key)
             raise ConfigError(
                 f"train.model {path} was compiled with {_named(config[key])}, which is no {name} of Keras's own; name "

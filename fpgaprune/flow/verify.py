@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify.links import check_firmware, check_keras_file, check_onnx_file
 from fpgaprune.design import Design
+from fpgaprune.documents import read_json
 from fpgaprune.errors import CertificateError, DesignError, FpgaPruneError, MaskError, RemovalError, RtlError, RunError
 from fpgaprune.flow.run_directory import CERTIFICATE, MANIFEST, RunDirectory
 from fpgaprune.flow.untouched import touched
@@ -136,12 +136,17 @@ def _remap_problems(run: RunDirectory, masks: MaskSet, removed: MaskSet) -> Iter
 
 
 def _certificate(run: RunDirectory) -> dict[str, Any]:
+    path = run.file(CERTIFICATE)
     try:
-        certificate = json.loads(run.file(CERTIFICATE).read_text())
-        if certificate["format"] != 1 or not isinstance(certificate["links"], list):
-            raise RunError(f"{run.file(CERTIFICATE)} is no certificate of format 1; run the flow again")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{run.file(CERTIFICATE)} is no certificate: {error!r}; run the flow again") from error
+        certificate = read_json(path, RunError, "a certificate", "run the flow again")
+    except FileNotFoundError as error:
+        raise RunError(f"{run.path} has no {CERTIFICATE} yet; run the flow to its end first") from error
+    known = isinstance(certificate, dict) and certificate.get("format") == 1
+    links = certificate.get("links") if known else None
+    if not isinstance(links, list) or not all(
+        isinstance(row, dict) and isinstance(row.get("link"), str) for row in links
+    ):
+        raise RunError(f"{path} is no certificate of format 1; run the flow again")
     return dict(certificate)
 
 

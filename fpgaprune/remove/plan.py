@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import MaskError, RemovalError
+from fpgaprune.documents import read_json
+from fpgaprune.errors import MaskError, RemovalError, shown
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import near_misses
 
@@ -245,7 +245,7 @@ class RemovalPlan:
         """
         if data.get("format") != FORMAT:
             raise RemovalError(
-                f"a removal plan has format {data.get('format')!r}; wanted {FORMAT}: plan the removal anew"
+                f"a removal plan has format {shown(data.get('format'))}; wanted {FORMAT}: plan the removal anew"
             )
         try:
             return cls(
@@ -278,8 +278,8 @@ class RemovalPlan:
                 tolerance=data["tolerance"],
                 change=data["change"],
             )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise RemovalError(f"a removal plan is not whole: {error!r}; plan the removal anew") from error
+        except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            raise RemovalError(f"a removal plan is not whole: {shown(error)}; plan the removal anew") from error
 
 
 def read_plan(path: Path) -> RemovalPlan:
@@ -289,9 +289,9 @@ def read_plan(path: Path) -> RemovalPlan:
         RemovalError: the file is missing, or holds no plan.
     """
     try:
-        document = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise RemovalError(f"{path} cannot be read: {error}; run the removal again") from error
+        document = read_json(path, RemovalError, "a removal plan", "run the removal again")
+    except FileNotFoundError as error:
+        raise RemovalError(f"{path} does not exist; run the removal again") from error
     if not isinstance(document, dict):
         raise RemovalError(f"{path} holds no removal plan; run the removal again")
     return RemovalPlan.from_json(document)

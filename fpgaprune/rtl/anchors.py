@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import RtlError
+from fpgaprune.documents import read_json
+from fpgaprune.errors import FpgaPruneError, RtlError, shown
 from fpgaprune.files import write_bytes
 from fpgaprune.rtl.cells import find_family
 from fpgaprune.rtl.floorplan import floorplan
@@ -82,11 +83,13 @@ def anchor_registers(netlist: Path, anchored: Path, top: str, part: Part, timeou
         ToolError: as for `floorplan`.
     """
     try:
-        document = json.loads(netlist.read_text())
+        document = read_json(netlist, RtlError, "a netlist of yosys", "synthesise again", strict=False)
         cells = document["modules"][top]["cells"]
         macros = macros_of(document["modules"][top], find_family("ecp5"))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RtlError(f"{netlist} is no netlist of yosys with a module {top}: {error!r}") from error
+    except FpgaPruneError:
+        raise
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise RtlError(f"{netlist} is no netlist of yosys with a module {top}: {shown(error)}") from error
     places = anchors(macros, grid_of(part), timeout_s)
     for name, place in places.items():
         cells[name].setdefault("attributes", {})["BEL"] = place

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.errors import RtlError, ToolError
+from fpgaprune.documents import read_json
+from fpgaprune.errors import FpgaPruneError, RtlError, ToolError, shown
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl.boards import BAUD, TOP, board_top, find_board
@@ -107,7 +108,7 @@ def make_bitstream(
             log = f"{tool.program}.log"
             run_tool(command, folder, timeout_s, name=tool.program, log_name=log, product=tool.product)
         write_bytes(folder / _RESULT, json.dumps({"fmax_mhz": _fmax(folder / "route.json")}).encode())
-    fmax = float(json.loads((folder / _RESULT).read_text())["fmax_mhz"])
+    fmax = float(_kept(folder / _RESULT))
     if fmax < place.clock_mhz:
         raise RtlError(
             f"{project.name} reaches {fmax:.1f} MHz on {part.name}, and the clock of {place.name} runs at "
@@ -117,14 +118,24 @@ def make_bitstream(
     return Bitstream(path, place.name, part.name, BAUD, place.clock_mhz, fmax, *_bytes(project))
 
 
+def _kept(result: Path) -> Any:
+    found = read_json(result, RtlError, "a record of place and route", "delete it")
+    if not isinstance(found, dict) or not isinstance(found.get("fmax_mhz"), int | float):
+        raise RtlError(f"{result} is not a record of place and route: it has no fmax_mhz; delete it")
+    return found["fmax_mhz"]
+
+
 def _fmax(report: Path) -> float:
     try:
-        (clock,) = json.loads(report.read_text())["fmax"].values()
+        found = read_json(report, RtlError, "a report of nextpnr", "run it again", strict=False)
+        (clock,) = found["fmax"].values()
         return round(float(clock["achieved"]), 2)
     except FileNotFoundError:
         raise ToolError(f"nextpnr ended without its report in {report.parent}; its log is there") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RtlError(f"{report} is no report of nextpnr on one clock: {error!r}") from error
+    except FpgaPruneError:
+        raise
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise RtlError(f"{report} is no report of nextpnr on one clock: {shown(error)}") from error
 
 
 def _bytes(project: RtlProject) -> tuple[int, int]:

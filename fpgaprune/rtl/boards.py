@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
 from fpgaprune.rtl.project import RtlProject
 from fpgaprune.target import hardware_path
@@ -69,12 +69,10 @@ def find_board(board: str | os.PathLike[str]) -> Board:
     if path.suffix != ".toml":
         path = hardware_path("boards", f"{board}.toml")
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = read_toml(path, TargetError, "board file", "see hw/boards for the form")
     except FileNotFoundError:
         known = ", ".join(sorted(p.stem for p in hardware_path("boards").glob("*.toml")))
         raise TargetError(f"board {str(board)!r} is unknown; wanted a TOML file or one of {known}") from None
-    except (OSError, ValueError) as error:
-        raise TargetError(f"board file {path} cannot be read: {error}; see hw/boards for the form") from error
     high = document.pop("high", {})
     _check(document, high, path)
     return Board(**document, high=high)

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.errors import RtlError
+from fpgaprune.documents import read_json
+from fpgaprune.errors import FpgaPruneError, RtlError, shown
 from fpgaprune.files import write_bytes
 
 _CARRY, _OUT = "CCU2C", "COUT"
@@ -22,10 +23,12 @@ def free_unread_carries(netlist: Path, freed: Path) -> int:
         RtlError: `netlist` holds none.
     """
     try:
-        document = json.loads(netlist.read_text())
+        document = read_json(netlist, RtlError, "a netlist of yosys", "synthesise again", strict=False)
         found = sum(_free(module) for module in document["modules"].values())
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RtlError(f"{netlist} is no netlist of yosys: {error!r}") from error
+    except FpgaPruneError:
+        raise
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise RtlError(f"{netlist} is no netlist of yosys: {shown(error)}") from error
     write_bytes(freed, json.dumps(document, separators=(",", ":")).encode())
     return found
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.documents import read_json
 from fpgaprune.errors import ToolError
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl.adders import AdderGraph, Exit, Sum
@@ -47,7 +48,7 @@ def solve(matrix: NDArray[np.int64], low: int, high: int, seconds: float) -> Add
         place = Path(folder)
         np.savez(place / "task.npz", matrix=matrix, low=low, high=high)
         run_tool([sys.executable, "-m", __name__, "task.npz", "answer.json"], place, seconds, product="Python")
-        answer = json.loads((place / "answer.json").read_text())
+        answer = read_json(place / "answer.json", ToolError, "an answer of da4ml", "try again", strict=False)
     return _graph(answer, matrix.shape[0])
 
 

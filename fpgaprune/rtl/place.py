@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.errors import RtlError, TargetError, ToolError, ToolTimeoutError
+from fpgaprune.documents import read_json
+from fpgaprune.errors import FpgaPruneError, RtlError, TargetError, ToolError, ToolTimeoutError, shown
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl import harness
@@ -204,21 +205,27 @@ def _route(
         text = json.dumps({**report, "seconds": round(run.seconds, 2)}, indent=1, sort_keys=True) + "\n"
         write_bytes(result, text.encode())
         written.unlink()
-    found = json.loads(result.read_text())
-    return Routed(seed, found["fmax_mhz"], found["used"], found["seconds"])
+    found = read_json(result, RtlError, "a record of place and route", "delete it")
+    try:
+        used = {str(kind): int(number) for kind, number in found["used"].items()}
+        return Routed(seed, float(found["fmax_mhz"]), used, float(found["seconds"]))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise RtlError(f"{result} is not a record of place and route: {shown(error)}; delete it") from error
 
 
 def _read_report(path: Path, around: Cells) -> dict[str, Any]:
     try:
-        report = json.loads(path.read_text())
+        report = read_json(path, RtlError, "a report of nextpnr", "run it again", strict=False)
         (clock,) = report["fmax"].values()
         sites = {name: int(report["utilization"][site]["used"]) for name, site in SITES.items()}
         used = {name: number - (getattr(around, name) or 0) for name, number in sites.items()}
         return {"fmax_mhz": round(float(clock["achieved"]), 2), "used": used}
     except FileNotFoundError:
         raise ToolError(f"nextpnr ended without its report in {path.parent}; its logs are there") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RtlError(f"{path} is no report of nextpnr on one clock: {error!r}") from error
+    except FpgaPruneError:
+        raise
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise RtlError(f"{path} is no report of nextpnr on one clock: {shown(error)}") from error
 
 
 def _tell(found: Routed) -> str:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fpgaprune.documents import read_json
 from fpgaprune.errors import RtlError
 from fpgaprune.files import write_bytes
 from fpgaprune.fixed import FixedType
@@ -108,11 +109,9 @@ class RtlProject:
         folder = folder.parent if folder.name == LIST else folder
         source = folder / LIST
         try:
-            document = json.loads(source.read_text())
+            document = read_json(source, RtlError, "a Verilog project", "write it anew with to_verilog")
         except FileNotFoundError:
             raise RtlError(f"no Verilog project at {folder}: {LIST} is missing; write it with to_verilog") from None
-        except ValueError as error:
-            raise RtlError(f"{source} is not a Verilog project: {error}") from error
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise RtlError(f"{source} is not a Verilog project of format {FORMAT}; write it anew with this fpgaprune")
         try:
@@ -126,7 +125,7 @@ class RtlProject:
                 inputs=tuple(_port(row) for row in document["inputs"]),
                 outputs=tuple(_port(row) for row in document["outputs"]),
             )
-        except (KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RtlError(f"{source} is not a whole Verilog project: {error!r} is missing or malformed") from error
 
     def simulate(self, x: Any, **options: Any) -> Simulation:

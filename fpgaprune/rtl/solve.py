@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.documents import read_json
 from fpgaprune.errors import RtlError, ToolError
 from fpgaprune.files import write_bytes
 from fpgaprune.rtl import da4ml_solver
@@ -77,9 +78,9 @@ class AdderSolver:
 def _read(path: Path, matrix: NDArray[np.int64]) -> AdderGraph | None:
     """The graph kept at `path` if it is one of `matrix`."""
     try:
-        graph = AdderGraph.from_json(json.loads(path.read_text()), matrix.shape[0])
+        graph = AdderGraph.from_json(read_json(path, RtlError, "a graph", "solve again"), matrix.shape[0])
         return graph if np.array_equal(graph.matrix(), matrix) else None
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, IndexError):
+    except (RtlError, AttributeError, LookupError, OverflowError, TypeError, ValueError):
         return None

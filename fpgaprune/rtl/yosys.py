@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fpgaprune.errors import RtlError, ToolError
+from fpgaprune.documents import read_json
+from fpgaprune.errors import FpgaPruneError, RtlError, ToolError, shown
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl.cells import Family
@@ -69,8 +70,7 @@ def make_netlist(
     folder = cache / family.family / f"{top}-{_digest(sources, script, yosys)[:16]}"
     result = folder / RESULT
     if result.is_file():
-        found = json.loads(result.read_text())
-        return Netlist(folder, found["types"], found["seconds"], reused=True)
+        return _kept(folder, result)
     for name, content in sources.items():
         write_bytes(folder / name, content)
     write_bytes(folder / SCRIPT, script.encode())
@@ -81,6 +81,15 @@ def make_netlist(
     report = {"family": family.family, "top": top, "tool": yosys.version, "seconds": seconds, "types": types}
     write_bytes(result, (json.dumps(report, indent=1, sort_keys=True) + "\n").encode())
     return Netlist(folder, types, seconds, reused=False)
+
+
+def _kept(folder: Path, result: Path) -> Netlist:
+    found = read_json(result, RtlError, "a netlist's record", f"delete {folder}")
+    try:
+        types = {str(cell): int(number) for cell, number in found["types"].items()}
+        return Netlist(folder, types, float(found["seconds"]), reused=True)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise RtlError(f"{result} is not a netlist's record: {shown(error)}; delete {folder}") from error
 
 
 def run_yosys(folder: Path, yosys: Found, timeout_s: float, stop: Callable[[], bool] | None = None) -> float:
@@ -103,12 +112,16 @@ def read_statistics(path: Path) -> dict[str, int]:
         RtlError: it wrote something else.
     """
     try:
-        counted = json.loads(path.read_text())["design"]["num_cells_by_type"]
+        counted = read_json(path, RtlError, "a table of cells", "run yosys again", strict=False)["design"][
+            "num_cells_by_type"
+        ]
         return {str(cell): int(number) for cell, number in sorted(counted.items())}
     except FileNotFoundError:
         raise ToolError(f"yosys ended without {path.name}; its output is in {path.parent / LOG}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RtlError(f"{path} holds no counts of cells: {error!r}; is that yosys 0.20 or newer?") from error
+    except FpgaPruneError:
+        raise
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise RtlError(f"{path} holds no counts of cells: {shown(error)}; is that yosys 0.20 or newer?") from error
 
 
 def _script(sources: Mapping[str, bytes], top: str, commands: Iterable[str]) -> str:

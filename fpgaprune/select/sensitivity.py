@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.documents import read_json
 from fpgaprune.errors import MaskError
 from fpgaprune.files import write_bytes
 from fpgaprune.masks import MaskSet
@@ -239,12 +240,12 @@ def _digest(variables: Mapping[str, Any], options: Mapping[str, Any], base: Mask
 
 
 def _read(results: str | os.PathLike[str] | None, question: str) -> dict[str, Any]:
-    if results is None or not Path(results).exists():
+    if results is None:
         return {}
     try:
-        known = json.loads(Path(results).read_text())
-    except ValueError as error:
-        raise MaskError(f"{os.fspath(results)!r} is no sensitivity file: {error}; delete it or name another") from error
+        known = read_json(results, MaskError, "a sensitivity file", "delete it or name another")
+    except FileNotFoundError:
+        return {}
     if not isinstance(known, dict) or known.get("format") != FORMAT:
         raise MaskError(f"{os.fspath(results)!r} is no sensitivity file of format {FORMAT}; delete it or name another")
     if known.get("question") != question:

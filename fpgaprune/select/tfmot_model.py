@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,11 @@ import h5py
 import numpy as np
 
 from fpgaprune.errors import ModelImportError
-from fpgaprune.files import read_npz
 from fpgaprune.masks import MaskSet
+from fpgaprune.npz_file import read_npz
+from fpgaprune.parser_errors import in_a_line
+from fpgaprune.saved_model import check_arrays, read_configuration
+from fpgaprune.saved_names import check_names
 from fpgaprune.weights import named_weights
 
 TOLERANCE = 1e-6
@@ -73,20 +75,12 @@ def is_tf_keras(path: str | os.PathLike[str]) -> bool:
     no such model. Nothing is loaded.
     """
     source = Path(path)
-    version = ""
     if source.is_dir():
         return (source / "saved_model.pb").is_file()
     try:
-        if zipfile.is_zipfile(source):
-            with zipfile.ZipFile(source) as archive:
-                version = str(json.loads(archive.read("metadata.json")).get("keras_version", ""))
-        elif h5py.is_hdf5(source):
-            with h5py.File(source, "r") as file:
-                given = file.attrs.get("keras_version", "")
-                version = given.decode() if isinstance(given, bytes) else str(given)
-    except (OSError, KeyError, ValueError):
+        return read_configuration(source, ModelImportError).version.startswith("2.")
+    except ModelImportError:
         return False
-    return version.startswith("2.")
 
 
 def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0, trusted: bool = False) -> ImportedModel:
@@ -109,7 +103,11 @@ def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0, trus
         raise ModelImportError(f"model {source} does not exist; wanted a .keras or .h5 file or a SavedModel folder")
     with tempfile.TemporaryDirectory(prefix="fpgaprune-tfmot-") as name:
         folder = Path(name)
-        _run_reader(source, folder, timeout_s, trusted)
+        if source.is_dir():
+            _require_trust(source, trusted)
+        else:
+            _refuse_code(source)
+        _run_reader(source, folder, timeout_s)
         report = json.loads((folder / "report.json").read_text())
         model = _rebuild(folder / "model.h5", source)
         masks = read_npz(folder / "masks.npz")
@@ -132,11 +130,28 @@ def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0, trus
     )
 
 
-def _run_reader(source: Path, folder: Path, timeout_s: float, trusted: bool) -> None:
+def _require_trust(source: Path, trusted: bool) -> None:
+    if not trusted:
+        raise ModelImportError(
+            f"{source}: a SavedModel holds a program that runs on loading; save the model as .keras or .h5, or say "
+            "that you trust it: fpgaprune import-tfmot --trust"
+        )
+
+
+def _refuse_code(source: Path) -> None:
+    document = read_configuration(source, ModelImportError).document
+    try:
+        check_names({**document, "compile_config": None})
+    except ValueError as error:
+        raise ModelImportError(f"{source} is refused: {error}") from error
+    check_arrays(source, ModelImportError)
+
+
+def _run_reader(source: Path, folder: Path, timeout_s: float) -> None:
     environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:
         done = subprocess.run(
-            [sys.executable, "-P", str(_READER), str(source.resolve()), str(folder), *(["trusted"] if trusted else [])],
+            [sys.executable, "-P", str(_READER), str(source.resolve()), str(folder)],
             env=environment,
             capture_output=True,
             text=True,
@@ -163,9 +178,9 @@ def _rebuild(path: Path, source: Path) -> Any:
         file.attrs["model_config"] = json.dumps(document)
     try:
         return keras.saving.load_model(path, compile=False)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelImportError(f"Keras 3 cannot rebuild {source}: {reason[:300]}") from error
+    except Exception as error:
+        # Whatever a layer raises over settings of another Keras.
+        raise ModelImportError(f"Keras 3 cannot rebuild {source}: {in_a_line(error)}") from error
 
 
 def _layer_configs(document: Any) -> Iterator[dict[str, Any]]:

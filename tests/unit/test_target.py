@@ -195,7 +195,7 @@ def test_a_path_to_a_file_of_ones_own_is_a_part(own, tmp_path):
         ('vendor = "AMD"', "", r"part 'xc9q1' has no 'vendor'"),
         ('"xc7z020"', '"XC9Q1"', r"names 'xc9q1' twice"),
         ("part = [", "parts = [", r"has no list of tables 'part'"),
-        ("part = [", "part = [[", r"cannot be read: "),
+        ("part = [", "part = [[", r"is no TOML: "),
     ],
 )
 def test_a_malformed_file_is_refused(own, old, new, message):

@@ -1,0 +1,174 @@
+"""What a saved design must look like before any of it is believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import DesignError, shown
+from fpgaprune.fixed import FixedType
+
+_Value = TypeVar("_Value")
+# Values of one layer, and what a size or a setting may be; beyond, no device holds it and no array either.
+_MAX_VALUES, _MAX_NUMBER, _MAX_TABLE = 1 << 32, 1 << 40, 1 << 22
+_STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic", None)
+# Attributes that are texts, and those that may be lists; every other one is a number.
+_TEXTS = frozenset(
+    ("activation", "algorithm", "data_format", "implementation", "op", "padding", "pool_op", "recurrent_activation")
+) | {
+    "class_name",
+    "name",
+    "strategy",
+    "direction",
+    "return_sequences",
+    "conv_implementation",
+    "trace",
+    "dense_resource",
+}
+
+
+class _Named(dict[str, _Value]):
+    """A mapping of one layer, whose missing entries are errors that say so."""
+
+    what = ""
+
+    def __init__(self, layer: str, entries: Mapping[str, _Value]) -> None:
+        super().__init__(entries)
+        self._layer = layer
+
+    def __missing__(self, key: str) -> _Value:
+        raise DesignError(f"layer {shown(self._layer)} has no {self.what} {key!r}; make the design anew")
+
+
+class Attributes(_Named[Any]):
+    """The attributes of one layer of a saved design."""
+
+    what = "attribute"
+
+
+class Roles(_Named[FixedType]):
+    """The types of one layer of a saved design, by role."""
+
+    what = "type for"
+
+
+def check_design_form(document: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Nothing happens where `document` and `arrays` have the form that `Design.save` writes.
+
+    Raises:
+        DesignError: an entry is missing, of another kind, or out of every bound; one line that names it.
+    """
+    for key, (fits, wanted) in _HEAD.items():
+        if key not in document:
+            raise DesignError(f"not a whole design: KeyError({key!r}) is missing or malformed")
+        if not fits(document[key]):
+            raise DesignError(f"{key} is {shown(document[key])}; wanted {wanted}")
+    names = [_check_layer(row, arrays) for row in document["layers"]]
+    unread = arrays.keys() - {name for roles in names for name in roles}
+    if unread:
+        raise DesignError(f"the arrays beside it hold {shown(min(unread))}, which no layer has")
+
+
+def _check_layer(row: Any, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+    """The names of the layer's arrays."""
+    if not isinstance(row, dict):
+        raise DesignError(f"a layer is {shown(row)}; wanted an object")
+    where = f"layer {shown(row.get('name'))}"
+    for key, (fits, wanted) in _LAYER.items():
+        if key not in row:
+            raise DesignError(f"{where} has no {key}: it is missing or malformed")
+        if not fits(row[key]):
+            raise DesignError(f"{where}: {key} is {shown(row[key])}; wanted {wanted}")
+    for name, value in row["attributes"].items():
+        if not _is_attribute(name, value):
+            raise DesignError(f"{where}: attribute {shown(name)} is {shown(value)}, which is no such setting")
+    found = []
+    for role in row["weights"]:
+        name = f"{row['name']}/{role}"
+        if name not in arrays:
+            raise DesignError(f"{where} has no array for its {shown(role)}: it is missing or malformed")
+        if role not in row["types"]:
+            raise DesignError(f"{where} has weights {shown(role)} but no type for them")
+        _check_array(f"{where}: {shown(role)}", arrays[name], FixedType.parse(row["types"][role]))
+        found.append(name)
+    return found
+
+
+def _check_array(where: str, array: NDArray[Any], kind: FixedType) -> None:
+    if array.dtype != np.int64:
+        raise DesignError(f"{where} holds {array.dtype}; wanted int64")
+    if not array.size:
+        raise DesignError(f"{where} has shape {array.shape}; wanted one value at least")
+    low, high = int(array.min()), int(array.max())
+    if low < kind.raw_min or high > kind.raw_max:
+        raise DesignError(f"{where} holds {low} to {high}; {kind} holds {kind.raw_min} to {kind.raw_max}")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 500 and value.isprintable()
+
+
+def _is_number(value: Any) -> bool:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return plain and math.isfinite(value) and abs(value) <= _MAX_NUMBER
+
+
+def _is_shape(value: Any) -> bool:
+    whole = isinstance(value, list) and all(type(size) is int and size >= 1 for size in value)
+    return whole and len(value) <= 16 and math.prod(value) <= _MAX_VALUES
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value)) and len(set(value)) == len(value)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_text(text) for pair in value.items() for text in pair)
+
+
+def _is_attribute(name: str, value: Any) -> bool:
+    if not _is_text(name):
+        return False
+    if name in _TEXTS:
+        return isinstance(value, str | int | bool | None)
+    if name.endswith("table_size"):
+        return type(value) is int and 1 <= value <= _MAX_TABLE
+    if isinstance(value, list):
+        return len(value) <= 1 << 20 and all(_is_plain(part) for part in value)
+    return _is_plain(value)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return (
+        value is None or isinstance(value, bool) or _is_number(value) or (isinstance(value, str) and len(value) < 5000)
+    )
+
+
+_Form = Mapping[str, tuple[Callable[[Any], bool], str]]
+_HEAD: _Form = {
+    "layers": (lambda value: isinstance(value, list) and bool(value), "a list of layers"),
+    "name": (_is_text, "a name"),
+    "io_type": (_is_text, "'io_parallel' or 'io_stream'"),
+    "backend": (_is_text, "the name of a backend"),
+    "clock_ns": (_is_number, "a number of ns"),
+    "part": (lambda value: value is None or _is_text(value), "an order number, or null"),
+    "outputs": (lambda value: _are_texts(value) and bool(value), "a list of names"),
+}
+_LAYER: _Form = {
+    "name": (_is_text, "a name"),
+    "kind": (_is_text, "a kind of layer"),
+    "inputs": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of names"),
+    "output_shape": (_is_shape, "a list of sizes from 1"),
+    "types": (_is_table, "a table of types"),
+    "weights": (_are_texts, "a list of roles"),
+    "sources": (_is_table, "a table of weight paths"),
+    "attributes": (lambda value: isinstance(value, dict), "a table"),
+    "reuse_factor": (lambda value: type(value) is int and 1 <= value <= _MAX_NUMBER, "a whole number from 1"),
+    "strategy": (lambda value: isinstance(value, str | None) and value in _STRATEGIES, "a strategy, or null"),
+}

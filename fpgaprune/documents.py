@@ -1,0 +1,156 @@
+"""JSON and TOML files: read whole, without numbers that are none, or refused in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.errors import FpgaPruneError, shown
+from fpgaprune.files import storage_error
+
+# A larger document is none of ours.
+_MAX_BYTES = 1 << 28
+# Digits of a whole number of 64 bits, with its sign.
+_MAX_DIGITS = 20
+_DEEPEST = 200
+
+
+def read_json(
+    path: str | os.PathLike[str], problem: type[FpgaPruneError], what: str, advice: str, *, strict: bool = True
+) -> Any:
+    """The JSON data in the file at `path`.
+
+    Args:
+        path: the file.
+        problem: what is raised.
+        what: what the file should be, as `a design`.
+        advice: what to do where it is not.
+        strict: names once each, finite numbers, whole numbers of 64 bits; else what Python and tools write passes, too.
+
+    Raises:
+        problem: it is no such file; one line that says where.
+        FileNotFoundError: it does not exist.
+    """
+    try:
+        return parse_json(_text(Path(path), problem), strict=strict)
+    except FpgaPruneError:
+        raise
+    except ValueError as error:
+        raise problem(f"{os.fspath(path)} is not {what}: {error}; {advice}") from error
+
+
+def parse_json(text: str | bytes, *, strict: bool = True) -> Any:
+    """The JSON data that `text` writes, as `read_json` wants it.
+
+    Raises:
+        ValueError: it is no such JSON; one line that says why.
+    """
+    try:
+        plain = text.decode("utf-8") if isinstance(text, bytes) else text
+        if not strict:
+            return json.loads(plain)
+        found = json.loads(
+            plain, parse_constant=_no_number, parse_float=_finite, parse_int=_whole, object_pairs_hook=_object
+        )
+        _check(found)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"no JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise ValueError(f"no UTF-8 text: {error.reason} at byte {error.start}") from error
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    except MemoryError as error:
+        raise ValueError("too large for the memory") from error
+    return found
+
+
+def read_toml(path: str | os.PathLike[str], problem: type[FpgaPruneError], what: str, advice: str = "") -> Any:
+    """The TOML data in the file at `path`, numbers of 64 bits as TOML wants them.
+
+    Args:
+        path: the file.
+        problem: what is raised.
+        what: what the file should be, as `flow file`.
+        advice: what to do where it is not.
+
+    Raises:
+        problem: it is no TOML; one line that says where.
+        FileNotFoundError: it does not exist.
+    """
+    try:
+        found = tomllib.loads(_text(Path(path), problem))
+        _check(found)
+    except FpgaPruneError:
+        raise
+    except tomllib.TOMLDecodeError as error:
+        reason = str(error).splitlines()[0][:200]
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        reason = f"no UTF-8 text: {error.reason} at byte {error.start}"
+    except RecursionError:
+        reason = "nested too deep"
+    except MemoryError:
+        reason = "too large for the memory"
+    except ValueError as error:
+        reason = str(error).splitlines()[0][:200]
+    else:
+        return found
+    raise problem(f"{what} {os.fspath(path)} is no TOML: {reason}{f'; {advice}' if advice else ''}")
+
+
+def _text(path: Path, problem: type[FpgaPruneError]) -> str:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise problem(str(storage_error(error, path, "read"))) from error
+    if len(data) > _MAX_BYTES:
+        raise ValueError(f"it has more than {_MAX_BYTES:,} bytes")
+    return data.decode("utf-8")
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"it holds {name}, which is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {shown(text)} is too large")
+    return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MAX_DIGITS or not -(2**63) <= int(text) < 2**64:
+        raise ValueError(f"the whole number {shown(text)} has more than 64 bits")
+    return int(text)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {shown(twice)} stands twice in one object")
+    return found
+
+
+def _check(document: Any) -> None:
+    """Every text can be written, every whole number has 64 bits, and nothing is nested too deep to be shown."""
+    rest: list[tuple[Any, int]] = [(document, 0)]
+    while rest:
+        value, depth = rest.pop()
+        if depth > _DEEPEST:
+            raise ValueError("nested too deep")
+        if isinstance(value, dict):
+            rest += [(part, depth + 1) for pair in value.items() for part in pair]
+        elif isinstance(value, list):
+            rest += [(part, depth + 1) for part in value]
+        elif isinstance(value, str):
+            value.encode("utf-8")
+        elif isinstance(value, int) and not -(2**63) <= value < 2**64:
+            raise ValueError(f"the whole number {shown(value)} has more than 64 bits")

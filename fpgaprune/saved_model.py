@@ -1,0 +1,187 @@
+"""What a `.keras` or `.h5` file says before any library builds a model of it; whole, or refused in one line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from fpgaprune.documents import parse_json
+from fpgaprune.errors import FpgaPruneError, shown
+from fpgaprune.files import storage_error
+from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
+
+WEIGHTS = "model.weights.h5"
+_CONFIG, _METADATA = "config.json", "metadata.json"
+_AGAIN = "save or copy the model again"
+_MAX_CONFIG = 1 << 26
+_MAX_WEIGHTS, _MAX_GROWTH = 1 << 28, 50
+_WALK = Path(__file__).with_name("hdf5_walk.py")
+_WALK_S = 150.0
+# Digests of HDF5 files that were read to their end, or that this process wrote.
+_SOUND: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a saved model says of itself.
+
+    Attributes:
+        document: JSON data: `config.json`, or the attribute `model_config` of an `.h5` file.
+        version: of the Keras that wrote the file, as text; "" where it does not say.
+    """
+
+    document: dict[str, Any]
+    version: str
+
+
+def read_configuration(path: Path, problem: type[FpgaPruneError]) -> Configuration:
+    """The configuration of the model in the `.keras` or `.h5` file at `path`; no class that it names is touched.
+
+    Raises:
+        problem: the file is damaged, or is no such file.
+    """
+    try:
+        if _is_archive(path):
+            with zipfile.ZipFile(path) as archive:
+                version = _metadata(archive).get("keras_version", "")
+                document = parse_json(_member(archive, _CONFIG, _MAX_CONFIG))
+        else:
+            _walk(path, hashlib.sha256(path.read_bytes()).hexdigest())
+            with h5py.File(path, "r") as file:
+                version = _text(file.attrs.get("keras_version", ""))
+                if "model_config" not in file.attrs:
+                    raise ValueError("the file holds weights without a model; save the whole model")
+                document = parse_json(_text(file.attrs["model_config"]))
+        if not isinstance(document, dict):
+            raise ValueError("its configuration is no JSON object")
+    except PARSER_ERRORS as error:
+        raise _as_problem(path, error, problem) from error
+    return Configuration(document, str(version))
+
+
+def check_arrays(path: Path, problem: type[FpgaPruneError]) -> None:
+    """Every array in the `.keras` or `.h5` file at `path` can be read and lies in it.
+
+    Raises:
+        problem: the file is damaged, or points to other files.
+    """
+    try:
+        if _is_archive(path):
+            read_weights(path, problem)
+        else:
+            _walk(path, hashlib.sha256(path.read_bytes()).hexdigest())
+    except PARSER_ERRORS as error:
+        raise _as_problem(path, error, problem) from error
+
+
+def read_weights(path: Path, problem: type[FpgaPruneError]) -> bytes:
+    """The HDF5 file within the `.keras` file at `path`, of which everything can be read.
+
+    Raises:
+        problem: the file is damaged, or points to other files.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            data = _member(archive, WEIGHTS, max(_MAX_WEIGHTS, _MAX_GROWTH * path.stat().st_size))
+        digest = hashlib.sha256(data).hexdigest()
+        if digest not in _SOUND:
+            with tempfile.NamedTemporaryFile(prefix="fpgaprune-", suffix=".h5") as copy:
+                copy.write(data)
+                copy.flush()
+                _walk(Path(copy.name), digest)
+    except PARSER_ERRORS as error:
+        raise _as_problem(path, error, problem) from error
+    return data
+
+
+def know_weights(data: bytes) -> None:
+    """`data` is an HDF5 file that this process wrote, so that it need not be looked through when it is read."""
+    _SOUND.add(hashlib.sha256(data).hexdigest())
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether `path` is a `.keras` file; else it is an `.h5` file."""
+    if path.is_dir():
+        raise ValueError("it is a folder; wanted a .keras or .h5 file")
+    with open(path, "rb") as file:
+        empty = not file.read(1)
+    if empty:
+        raise ValueError(f"it is empty; {_AGAIN}")
+    zipped, is_hdf5 = zipfile.is_zipfile(path), h5py.is_hdf5(path)
+    if zipped and is_hdf5:
+        raise ValueError(f"it is a .keras and an .h5 file at once; {_AGAIN}")
+    suffix = path.suffix.lower()
+    if suffix == ".keras" and not zipped:
+        raise ValueError(
+            f"it is no .keras, .h5 or SavedModel, or was cut short: a .keras file is a zip archive; {_AGAIN}"
+        )
+    if not zipped and not is_hdf5:
+        raise ValueError(f"it is no .keras, .h5 or SavedModel, or was cut short; {_AGAIN}")
+    return zipped
+
+
+def _metadata(archive: zipfile.ZipFile) -> dict[str, Any]:
+    names = archive.namelist()
+    strange = [name for name in names if name not in (_CONFIG, _METADATA, WEIGHTS)]
+    if strange or len(set(names)) < len(names):
+        what = f"holds {shown(strange[0])}" if strange else "holds a file twice"
+        raise ValueError(f"it {what}; wanted {_CONFIG}, {_METADATA} and {WEIGHTS}")
+    found = parse_json(_member(archive, _METADATA, _MAX_CONFIG)) if _METADATA in names else {}
+    if not isinstance(found, dict):
+        raise ValueError(f"its {_METADATA} is no JSON object")
+    return found
+
+
+def _member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    if name not in archive.namelist():
+        raise ValueError(f"it holds no {name}; {_AGAIN}")
+    size = archive.getinfo(name).file_size
+    if size > most:
+        raise ValueError(f"its {name} takes {size:,} bytes; wanted {most:,} at most")
+    return archive.read(name)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"its attribute is a {type(value).__name__}; wanted text")
+
+
+def _walk(path: Path, digest: str) -> None:
+    """Everything in the HDF5 file at `path` can be read; found out once, by a process that may loop or break off."""
+    if digest in _SOUND:
+        return
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", str(_WALK), str(path)]
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, errors="replace", timeout=_WALK_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ValueError("its HDF5 is damaged: reading it does not end") from error
+    if done.returncode:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        reason = lines[-1].partition(": ")[2] if lines and done.returncode > 0 else "reading it breaks off"
+        raise ValueError(f"its HDF5 is damaged: {reason}")
+    _SOUND.add(digest)
+
+
+def _as_problem(path: Path, error: BaseException, problem: type[FpgaPruneError]) -> FpgaPruneError:
+    if isinstance(error, FpgaPruneError):
+        return error
+    if isinstance(error, FileNotFoundError):
+        return problem(f"{path} does not exist")
+    if isinstance(error, OSError) and error.errno and not isinstance(error, zipfile.BadZipFile):
+        return problem(str(storage_error(error, path, "read")))
+    return problem(f"{path} is not a whole {'.keras' if path.suffix == '.keras' else 'model'} file: {in_a_line(error)}")
