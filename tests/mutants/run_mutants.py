@@ -41,6 +41,7 @@ _SLOW = ("test_remove_applications.py",)
 # Tests of a package that stand elsewhere.
 _MORE = {
     "certify": ["tests/teeth/test_certificate.py", "tests/unit/test_firmware.py"],
+    "estimate": ["tests/golden/test_estimates.py"],
     "train": ["tests/contract/test_lock*.py", "tests/teeth/test_lock*.py"],
 }
 _WITHOUT_TENSORFLOW = ("hypothesis", "numpy", "onnx", "h5py", "scipy.optimize", "matplotlib.figure", "jinja2")
