@@ -15,11 +15,14 @@ import numpy as np
 import pytest
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.digits import count_products
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
 from fpgaprune.estimate.from_design import design_features
+from fpgaprune.estimate.from_row import row_features
+from fpgaprune.estimate.rows import predict_row
 from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
 
@@ -75,6 +78,9 @@ def designs() -> dict[str, Design]:
         made[f"cnn {strategy}"] = cnn("io_stream", strategy, 4)
         made[f"mlp {strategy}"] = mlp(4, strategy, 1, 0.9, "Vivado", 12)
         made[f"lstm {strategy}"] = recurrent("LSTM", strategy=strategy, reuse=2, backend="Vivado", zeros=60)
+    wide = recurrent("GRU", io_type="io_parallel", backend="Vivado")
+    layers = [replace(each, types=dict.fromkeys(each.types, FixedType(28, 8))) for each in wide.layers]
+    made["gru of wide numbers"] = replace(wide, layers=tuple(layers))
     return {name: each if each.part else replace(each, part="xcvu13p-flga2577-2-e") for name, each in made.items()}
 
 
@@ -136,7 +142,7 @@ def random_design(family: str, number: int) -> DesignFeatures:
         LayerFeatures(name, "Activation", "activation", "relu", positions, positions, channels, channels)
         for name, channels in (("first", channels_in), ("last", channels_out))
     ]
-    clock = one_of(2.5, 4.0, 5.0, 10.0, 25.0)
+    clock = one_of(0.9, 2.5, 4.0, 5.0, 10.0, 25.0)
     io_type = one_of("io_parallel", "io_stream")
     return DesignFeatures(
         "d", (ends[0], layer, ends[1]), io_type, one_of("vivado", "vitis"), clock, clock * one_of(0.125, 0.27),
@@ -144,6 +150,71 @@ def random_design(family: str, number: int) -> DesignFeatures:
         io_type == "io_parallel" and one_of(False, True), one_of(None, None, "dsp", "fabric"),
         overlaps=one_of(False, True),
     )  # fmt: skip
+
+
+def random_row(number: int) -> dict[str, object]:
+    """A row of counts of one to four layers, of which each field is stated or left open by chance."""
+    rng = np.random.default_rng([99, number])
+
+    def one_of(*values):
+        return values[int(rng.integers(len(values)))]
+
+    def some(share=0.6, **fields):
+        return {key: value for key, value in fields.items() if rng.random() < share}
+
+    def port(first=None):
+        bits = first or one_of(4, 6, 7, 8, 12, 14, 16, 20)
+        integer = one_of(None, 1, 2, 6, -1)
+        return {"W": bits, "I": integer, "str": one_of(f"ap_fixed<{bits},1>", f"ap_fixed<{bits},1,AP_RND,AP_SAT>")}
+
+    layers, side, channels = [], one_of(4, 8, 20), one_of(1, 3, 8)
+    for _ in range(int(rng.integers(1, 5))):
+        kind = one_of("Conv2D", "Dense", "Activation", "Pooling", "BatchNorm", "Softmax", "Upsampling", "GlobalPooling",
+                      "Lambda", "GRU")  # fmt: skip
+        layer = {"class": kind, **some(0.7, **{key: port() for key in ("input_t", "output_t", "accum_t", "weight_t")})}
+        shape = [side, side, channels]
+        layer |= some(0.6, name=f"layer{len(layers)}", **{"in": shape}, fifo_depth={"data": one_of(4, 16, 36)})
+        if kind in ("Conv2D", "Pooling", "Upsampling", "GlobalPooling"):
+            side = max(side // 2, 1) if kind == "Pooling" else side
+            out = one_of(2, 5, 8) if kind == "Conv2D" else channels
+            layer |= some(0.8, kernel=[3, 3], out=[side, side, out], pool_op="Max", implementation="encoded")
+            layer |= some(0.5, mult_n_in=9 * channels, mult_n_out=out, n_partitions=one_of(1, 4), n_filt=out)
+            channels = out
+        if kind in ("Dense", "Lambda"):
+            n_in, n_out = one_of(side * side * channels, 16), one_of(3, 8, 10)
+            layer |= {"n_in": n_in, "n_out": n_out}
+            side, channels = 1, n_out
+        size = (layer.get("n_in") or layer.get("mult_n_in") or 1) * (layer.get("n_out") or layer.get("mult_n_out") or 1)
+        kinds = rng.multinomial(size, [0.3, 0.2, 0.3, 0.2])
+        counts = {"n": size, "zeros_q": int(kinds[0]), "pow2_q": int(kinds[1]), "max_abs_bits": one_of(None, 3, 7)}
+        layer |= some(0.6, weights={one_of("w2", "s3"): counts | some(0.8, n_csd_ge3=int(kinds[2]))})
+        layer |= some(
+            0.3, n_nonzero=max(size - int(kinds[0]), 1), reuse_factor_requested=4, n_elem=side * side * channels
+        )
+        layer |= some(0.5, reuse_factor=one_of(1, 2, 3, 5, 8), strategy=one_of("latency", "resource"))
+        layer |= some(
+            0.5, activation=one_of("relu", "quantized_tanh", "hard_sigmoid"), table_size=512, table_t=port(18)
+        )
+        layers.append(layer)
+    row = {
+        "id": f"row{number}",
+        "tool": one_of("Vivado HLS 2019.2", "Vitis HLS 2023.2"),
+        "clock_ns": one_of(2.5, 5, 10),
+    }
+    row |= some(0.6, strategy=one_of("latency", "resource"), io_type=one_of("io_stream", "io_parallel", "io_stream?"))
+    row |= some(0.4, clock_uncertainty_ns=one_of(0.5, 2.25, 4.5, 9), top_pragma=one_of("PIPELINE", "DATAFLOW"))
+    row |= some(0.5, mul_impl_forced=one_of("dsp", "fabric"), part=one_of("xc7z020clg400-1", "XCU250"))
+    return row | {"layers": layers}
+
+
+def read(row: dict[str, object]) -> dict[str, object]:
+    """What a row is taken for, or why it is refused."""
+    try:
+        features = row_features(row)
+    except EstimateError as error:
+        return {"refused": str(error)}
+    design = {name: each for name, each in asdict(replace(features, layers=())).items() if each}
+    return plain(design | {"layers": [replace_defaults(layer) for layer in features.layers], "made": predict_row(row)})
 
 
 def plain(value):
@@ -200,6 +271,10 @@ def compare(name: str, found: object) -> None:
 
 def test_designs_cost_what_they_did():
     compare("designs", {name: priced(design) for name, design in designs().items()})
+
+
+def test_rows_of_counts_are_read_and_priced_as_they_were():
+    compare("rows", {str(number): read(random_row(number)) for number in range(60)})
 
 
 @pytest.mark.parametrize("family", FAMILIES)
