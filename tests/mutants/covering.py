@@ -98,6 +98,24 @@ class Covering:
         return sorted(spent, key=lambda file: spent[file])
 
 
+class Named:
+    """Test files that are run whole, in the order of their names as given; nothing is recorded."""
+
+    def __init__(self, files: Sequence[str], cpu_s: float) -> None:
+        self.files, self.cpu_s = list(files), cpu_s
+
+    def tests(self, path: str, line: int) -> None:
+        """None stands for all."""
+
+    def seconds(self, tests: None) -> float:
+        """What was said that they take."""
+        return self.cpu_s
+
+    def in_order(self, tests: None) -> list[str]:
+        """The files."""
+        return self.files
+
+
 def read_covering(root: Path, cache: Path, package_files: Sequence[Path], test_files: Sequence[Path]) -> Covering:
     """What the unmarked tests of `test_files` run; recorded anew for a file that changed, or whose package did.
 

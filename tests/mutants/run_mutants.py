@@ -31,7 +31,7 @@ for name, value in {
 sys.path.insert(0, str(ROOT))
 sys.pycache_prefix = str(ROOT / "build" / "mutants" / "pycache")
 
-from covering import Covering, read_covering  # noqa: E402
+from covering import Covering, Named, read_covering  # noqa: E402
 from forked import Chosen, change, load, run, run_tests  # noqa: E402
 from sites import Mutant, sample  # noqa: E402
 
@@ -64,10 +64,10 @@ def _key(row: Mapping[str, object]) -> tuple[object, ...]:
     return tuple(row[name] for name in ("path", "old", "new", "operator", "occurrence"))
 
 
-def _judge(mutant: Mutant, covering: Covering) -> dict[str, object]:
+def _judge(mutant: Mutant, covering: Covering | Named) -> dict[str, object]:
     """Whether the tests notice a mutant, and which did."""
     tests = covering.tests(mutant.path, mutant.line)
-    if not tests:
+    if tests is not None and not tests:
         return {"fate": "survived", "by": "no test runs it", "seconds": 0.0}
 
     def work() -> dict[str, object]:
@@ -80,16 +80,18 @@ def _judge(mutant: Mutant, covering: Covering) -> dict[str, object]:
     if outcome.said is None:
         return {"fate": "killed", "by": "its time or its process ended", "seconds": outcome.seconds}
     failed = outcome.said["failed"]
-    by = failed or f"{len(tests)} tests"
+    by = failed or ("the named tests" if tests is None else f"{len(tests)} tests")
     return {"fate": "killed" if failed else "survived", "by": by, "seconds": outcome.seconds}
 
 
-def _run_package(package: str, number: int, seed: int, show: bool, again: bool) -> dict[str, int]:
+def _run_package(package: str, options: argparse.Namespace) -> dict[str, int]:
     files = sorted((ROOT / "fpgaprune" / package).rglob("*.py"))
-    mutants = sample(ROOT, files, number, seed)
-    covering = read_covering(ROOT, BUILD / "covering", files, _test_files(package))
-    kept = BUILD / f"{package}-{seed}.json"
-    before = {_key(row): row for row in json.loads(kept.read_text())} if again and kept.exists() else {}
+    mutants = sample(ROOT, files, options.number, options.seed)
+    covering = Named(options.tests, options.seconds)
+    if not options.tests:
+        covering = read_covering(ROOT, BUILD / "covering", files, _test_files(package))
+    kept = BUILD / f"{package}-{options.seed}.json"
+    before = {_key(row): row for row in json.loads(kept.read_text())} if options.again and kept.exists() else {}
     equivalent, rows = _equivalent(), []
     for mutant in mutants:
         why = equivalent.get(_key(asdict(mutant))[:3])
@@ -97,7 +99,7 @@ def _run_package(package: str, number: int, seed: int, show: bool, again: bool) 
         if row.get("fate", "survived") == "survived":
             row = _judge(mutant, covering)
         rows.append(row | asdict(mutant))
-        if show or row["fate"] == "survived":
+        if options.all or row["fate"] == "survived":
             print(f"{row['fate']} ({row['by']}, {row['seconds']:.1f} s) {mutant.path}:{mutant.line}", flush=True)
             print(f"    - {mutant.old}\n    + {mutant.new}", flush=True)
         kept.write_text(json.dumps(rows, indent=1))
@@ -114,6 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--again", action="store_true", help="judge only those that survived the last run, if there was"
     )
+    parser.add_argument("--tests", nargs="+", default=[], help="files to judge by in place of the package's own tests")
+    parser.add_argument("--seconds", type=float, default=60.0, help="what these take of processor time")
     parser.add_argument("--all", action="store_true", help="print killed mutants, too")
     options = parser.parse_args(arguments)
     BUILD.mkdir(parents=True, exist_ok=True)
@@ -122,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         load(_TENSORFLOW)
     table = {}
     for package in options.packages:
-        table[package] = _run_package(package, options.number, options.seed, options.all, options.again)
+        table[package] = _run_package(package, options)
     print("\n| package | mutants | killed | equivalent | survived | share |\n| --- | --- | --- | --- | --- | --- |")
     short = False
     for package, fates in table.items():
