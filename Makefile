@@ -12,7 +12,7 @@ WORKERS ?= 2
 PARALLEL = -n $(WORKERS) --dist loadfile
 PYTEST = cd $(OUTSIDE) && FPGAPRUNE_FROM_WHEEL=1 $(CURDIR)/$(BIN)/python -m pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -p no:cacheprovider
 
-.PHONY: demo test test-fast test-all test-lock lint bench bench-estimate lock clean
+.PHONY: demo test test-fast test-all test-lock mutants lint bench bench-estimate lock clean
 
 demo: $(WHEEL)
 	@command -v g++ > /dev/null || echo "g++ was not found: the demo leaves out the C simulation and says so; install a C++ compiler for it"
@@ -36,6 +36,12 @@ test-lock: $(WHEEL)
 	@($(PYTEST) $(CURDIR)/tests/contract/test_lock_optimizers.py) & optimizers=$$!; \
 	($(PYTEST) $(CURDIR)/tests/contract/test_lock.py $(CURDIR)/tests/contract/test_lock_fit.py $(CURDIR)/tests/teeth/test_lock_mutants.py); \
 	rest=$$?; wait $$optimizers && exit $$rest
+
+# How many random mutants of each package its tests notice: make mutants PACKAGES="certify estimate" NUMBER=40 SEED=0
+mutants: $(WHEEL)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[mutants]"
+	nice -n 10 $(BIN)/python tests/mutants/run_mutants.py --number $(or $(NUMBER),40) --seed $(or $(SEED),0) \
+	  $(or $(PACKAGES),certify) $(MUTANTS)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
