@@ -26,6 +26,8 @@ from fpgaprune.npz_file import read_npz, write_npz
 FORMAT = 1
 _ANEW = "make it anew with this fpgaprune"
 IO_TYPES = ("io_parallel", "io_stream")
+# The attribute that holds a layer's name in its hls4ml project, where that is another.
+PROJECT_NAME = "project_name"
 STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
 
 
@@ -58,6 +60,11 @@ class LayerSpec:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     reuse_factor: int = 1
     strategy: str | None = None
+
+    @property
+    def project_name(self) -> str:
+        """What the layer is called in the files of its hls4ml project, which allows fewer names than Keras."""
+        return str(self.attributes.get(PROJECT_NAME, self.name))
 
 
 @dataclass(frozen=True)

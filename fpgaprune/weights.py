@@ -22,8 +22,10 @@ from fpgaprune.errors import MaskError
 def named_weights(model: Any) -> dict[str, Any]:
     """Every variable of `model` by weight path, in the model's order; a shared variable stands once.
 
+    A model of layers without weights, as of poolings alone, has none.
+
     Raises:
-        MaskError: the model has no variables yet, or two variables would share a path.
+        MaskError: the model is not built yet, or two variables would share a path.
     """
     found: dict[str, Any] = {}
     seen: set[int] = set()
@@ -34,7 +36,7 @@ def named_weights(model: Any) -> dict[str, Any]:
         if path in found:
             raise MaskError(f"two weights of model {model.name!r} share the path {path!r}; give the layers other names")
         found[path] = variable
-    if not found:
+    if not found and not getattr(model, "built", False):
         raise MaskError(f"model {getattr(model, 'name', model)!r} has no weights yet; call or build it first")
     return found
 

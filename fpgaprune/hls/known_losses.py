@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.documents import read_json
 from fpgaprune.errors import HlsError
 from fpgaprune.files import write_bytes
 
 _FORMAT = 1
+_ADVICE = "delete it or name another file"
 # Of a loss and of its standard error.
 _FIGURES = 2
 
@@ -70,14 +72,12 @@ def _name(widths: Mapping[tuple[str, str], int]) -> str:
 
 def _read(path: Path, question: str) -> dict[str, list[float]]:
     try:
-        known = json.loads(path.read_text())
+        known = read_json(path, HlsError, "the losses of a search", _ADVICE)
         if known["format"] != _FORMAT:
             raise ValueError(f"its format is not {_FORMAT}")
         losses = {str(name): [float(figure) for figure in figures] for name, figures in known["losses"].items()}
         if any(len(figures) != _FIGURES for figures in losses.values()):
             raise ValueError("a loss has not its two figures")
         return losses if known["question"] == question else {}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise HlsError(
-            f"{path} does not hold the losses of a search: {error}; delete it or name another file"
-        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise HlsError(f"{path} is not the losses of a search: {error}; {_ADVICE}") from error

@@ -21,14 +21,15 @@ from fpgaprune.hls.advice import Advice, advise
 from fpgaprune.hls.boards import require_board
 from fpgaprune.hls.convert import convert, extract
 from fpgaprune.hls.layout import settle_layouts
+from fpgaprune.hls.names import names_of, renamed
 from fpgaprune.hls.options import LayerOptions, read_options
 from fpgaprune.hls.precision import Precision, Types, choose_types
-from fpgaprune.hls.prepare import allowed_name, fold, quantise_weights
+from fpgaprune.hls.prepare import fold, quantise_weights
 from fpgaprune.hls.quartus_tables import check_softmax
 from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
 from fpgaprune.hls.recurrent import RECURRENT, observe_states
 from fpgaprune.hls.search import AutoPrecision, Found, Labels, Progress, Search
-from fpgaprune.hls.split import depthwise_name
+from fpgaprune.hls.split import depthwise_names
 from fpgaprune.masks import MaskSet
 from fpgaprune.quantise.plain import rounded_types
 from fpgaprune.target import Target
@@ -89,7 +90,7 @@ def make(
     entries = {layer: {"Strategy": at.strategy, "ReuseFactor": at.reuse_factor} for layer, at in layouts.items()}
     graph = convert(folded, types, target, folder, name, entries, backend_options)
     sources = _sources(model, folded)
-    design = extract(graph, raws, sources, target, types)
+    design = extract(graph, raws, sources, target, types, names_of(folded, name))
     for layer, at in layouts.items():
         if (design[layer].strategy, design[layer].reuse_factor) != (at.strategy, at.reuse_factor):
             raise HlsError(
@@ -124,8 +125,9 @@ def _search(
     copy = fold(model)
     types = choose_types(copy, ranges, Precision(auto.widest, auto.widest, auto.sum_bits), options)
     raws = quantise_weights(copy, types)
-    skeleton = extract(convert(copy, types, plain, folder, "search"), raws, {}, plain, types)
-    wanted = folded.predict(x, verbose=0)
+    graph = convert(copy, types, plain, folder, "search")
+    skeleton = extract(graph, raws, {}, plain, types, names_of(copy, "search"))
+    wanted = renamed(folded, names_of(folded)).predict(x, verbose=0)
     used = labels if labels is None or callable(labels) else np.asarray(labels)[: auto.samples]
     return Search(folded, ranges, skeleton, x, wanted, used, options, results, progress).run(auto)
 
@@ -150,16 +152,18 @@ def _given(types: Types, precision: Precision | FixedType, options: Mapping[str,
 def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
     """Layer name to role to weight path, for the layers whose kernel reaches the hardware."""
     layers = {layer.name: layer for layer in folded.layers}
+    halves = depthwise_names(keras.Model(model.inputs, model.outputs))
     sources: dict[str, dict[str, str]] = {}
     for path in named_weights(model):
         layer, _, variable = path.rpartition("/")
-        owner = allowed_name(layer.partition("/")[0])
+        owner = layer.partition("/")[0]
         if isinstance(layers.get(owner), RECURRENT):
             # Its weights belong to the cell within it, as `gru/gru_cell/kernel`.
             layer = owner
             if variable == "bias" and isinstance(layers[owner], keras.layers.GRU):
                 sources.setdefault(layer, {})["recurrent_bias"] = path
-        layer = depthwise_name(layer) if variable == "depthwise_kernel" else allowed_name(layer)
+        if variable == "depthwise_kernel":
+            layer = halves.get(layer, layer)
         if layer in layers and variable in _ROLES:
             sources.setdefault(layer, {})[_ROLES[variable]] = path
     return sources

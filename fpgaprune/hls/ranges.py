@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, HlsError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls.names import names_of, renamed
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
 
 Samples = NDArray[Any] | Sequence[NDArray[Any]]
@@ -67,7 +68,9 @@ def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
     """
     arrays = as_inputs(folded, data)
     layers = [layer for layer in folded.layers if not isinstance(layer, keras.layers.InputLayer)]
-    seen = keras.Model(folded.inputs, [layer.output for layer in layers]).predict(
+    own = names_of(folded)
+    computing = renamed(folded, own)
+    seen = keras.Model(computing.inputs, [computing.get_layer(own[layer.name]).output for layer in layers]).predict(
         arrays if len(arrays) > 1 else arrays[0], verbose=0
     )
     seen = list(seen) if isinstance(seen, list | tuple) else [seen]

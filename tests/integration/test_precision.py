@@ -135,7 +135,7 @@ def test_a_search_that_was_stopped_goes_on_and_finds_the_same(trained, tmp_path,
     assert counts[1] == 0 < counts[2]
     for content in ("{", "[]", '{"format": 9}', '{"format": 1, "question": "", "losses": {"a": [1]}}'):
         file.write_text(content)
-        with pytest.raises(HlsError, match=r"does not hold the losses of a search: .*; delete it or name another file"):
+        with pytest.raises(HlsError, match=r"is not the losses of a search: .*; delete it or name another file"):
             searched()
         assert file.read_text() == content
 
