@@ -106,7 +106,7 @@ def test_what_is_not_rounded_exactly_is_refused():
     normed = keras.Model(entry, layers.BatchNormalization(name="bn")(layers.MaxPooling1D(2)(entry)))
     with pytest.raises(UnsupportedLayerError, match="layer 'bn' is a BatchNormalization, which quantize cannot round"):
         fp.quantize(normed, TARGET, x)
-    averaged = layers.AveragePooling1D(5, padding="same", name="edges")(layers.Conv1D(2, 3)(entry))
+    averaged = layers.AveragePooling1D(4, padding="same", name="edges")(layers.Conv1D(2, 3)(entry))
     edges = keras.Model(entry, averaged)
     with pytest.raises(UnsupportedLayerError, match="layer 'edges' averages windows of several sizes"):
         fp.quantize(edges, TARGET, x)
