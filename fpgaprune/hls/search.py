@@ -200,7 +200,7 @@ class Search:
         for (role, name), bits in widths.items():
             options[name] = options.get(name, LayerOptions()).with_bits(role, bits)
         precision = Precision(auto.widest, auto.widest, auto.sum_bits)
-        return choose_types(self.folded, self.ranges, precision, options)
+        return choose_types(self.folded, self.ranges, precision, options, self.skeleton.backend or "Vitis")
 
     def _loss_of(self, types: Types) -> _Loss:
         self.evaluations += 1
