@@ -89,6 +89,7 @@ def _tables(folded: Any, name: str, types: Types) -> dict[str, Any]:
         return {}
     if is_softmax(layer):
         return softmax_entries(types[name])
+    # hls4ml reads this type of recurrent layers only; of others it takes its own unless the setting is given.
     table = types[name].get("table", TABLE)
     return {} if table == TABLE or isinstance(layer, RECURRENT) else {"TableT": hls_type(table)}
 

@@ -123,6 +123,11 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"layer {name!r} has a softmax over the last of several axes, which backend {backend.name} takes over all "
             "of them in io_parallel: choose io_stream, or backend 'Vitis'"
         )
+    if softmax and io_type == "io_stream" and _reads_flattened(layer, kind):
+        return (
+            f"layer {name!r} is a softmax right after a flattened tensor, of which hls4ml takes each packet by itself "
+            "in io_stream: put a layer between, or choose io_parallel"
+        )
     if kind in backend.unsettled:
         return (
             f"layer {name!r} is a {kind}, which hls4ml builds for backend {backend.name} with other templates, for "
@@ -140,6 +145,18 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"{backend.name}: choose strategy 'latency'{'' if io_type == 'io_stream' else ', or io_stream'}"
         )
     return None
+
+
+def _reads_flattened(layer: Any, kind: str) -> bool:
+    """`layer`, which computes nothing but its activation, reads several axes that were made one."""
+    source = getattr(getattr(layer, "input", None), "_keras_history", None)
+    if source is None or kind not in ("Softmax", "Activation"):
+        return False
+    before = source.operation
+    while isinstance(before, INFERENCE_NO_OPS):
+        before = before.input._keras_history.operation
+    made_one = isinstance(before, keras.layers.Flatten | keras.layers.Reshape) and len(before.output.shape) == 2
+    return made_one and len(before.input.shape) > 2
 
 
 def _spreads(layer: Any, kind: str) -> bool:

@@ -47,9 +47,7 @@ _ACTIVATIONS = (
     keras.layers.ELU,
     keras.layers.PReLU,
 )
-_TABLE = FixedType(18, 8, True, "RND", "SAT")
-# hls4ml's own, for activations.
-TABLE = FixedType(18, 8)
+TABLE = FixedType(18, 8, True, "RND", "SAT")
 _NO_OPTIONS = LayerOptions()
 
 
@@ -259,7 +257,7 @@ class _Chooser:
             role: given.get(role) or self.uniform or fitting(Range.of(weights[role]), bits, signed=True)
             for role in ("weight", "recurrent_weight")
         }
-        table = given.get("table") or _TABLE
+        table = given.get("table") or TABLE
         result = given.get("result") or self._state(layer, own)
         biases = {role: given.get(role) or self.uniform for role in ("bias", "recurrent_bias")}
         accum = recurrent_accumulator(layer, kinds, self.incoming(layer), result, table, biases)
