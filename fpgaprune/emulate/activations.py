@@ -97,6 +97,9 @@ _BY_NAME: Mapping[str, Callable[[Step, Exact], Exact]] = {
     "hard_tanh": hard_tanh,
 }
 
+# hls4ml has no template of relu1 for streams; that of relu6 is added to its projects.
+_STREAMED = {name: function for name, function in _BY_NAME.items() if name != "relu1"}
+
 
 def activation(step: Step, x: Exact) -> Exact:
     """What the layer's attribute `activation` names."""
@@ -110,9 +113,10 @@ def rule(step: Step) -> Callable[[Step, Exact], Exact]:
         UnsupportedLayerError: it has no emulation.
     """
     name = str(step.attribute("activation")).lower()
-    if name not in _BY_NAME or (step.streamed and name in ("relu1", "relu6")):
+    known = _STREAMED if step.streamed else _BY_NAME
+    if name not in known:
         raise UnsupportedLayerError(
             f"activation {name!r} has no emulation in {'io_stream' if step.streamed else 'io_parallel'}; "
-            f"those that have: {', '.join(sorted(_BY_NAME))}"
+            f"those that have: {', '.join(sorted(known))}"
         )
     return _BY_NAME[name]

@@ -73,7 +73,13 @@ def steps_of(design: Design) -> tuple[Step, ...]:
     for layer in design.layers:
         if layer.kind == "Input":
             continue
-        step = Step(layer, tuple(by_name[name] for name in layer.inputs), is_streamed(design), design.backend)
+        step = Step(
+            layer,
+            tuple(by_name[name] for name in layer.inputs),
+            is_streamed(design),
+            design.backend,
+            design.io_type == "io_stream",
+        )
         if layer.kind not in RULES:
             raise UnsupportedLayerError(
                 f"layer {layer.name!r} is a {layer.kind}, which has no emulation; those that have: {', '.join(RULES)}"

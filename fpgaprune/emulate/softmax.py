@@ -28,12 +28,10 @@ def softmax(step: Step, x: Exact) -> Exact:
     """
     inner, outer = step.number("n_inner", 1), step.number("n_outer", 1)
     shape = step.layer.output_shape
+    if step.packets and step.sources[0].kind == "Reshape" and inner * outer == 1:
+        # A flattened stream keeps the packets of the layer before it.
+        raise DesignError("softmax right after a flattened stream works on the packets before it: put a layer between")
     if step.streamed:
-        if step.sources[0].kind == "Reshape" and inner * outer == 1:
-            # A flattened stream keeps the packets of the layer before it.
-            raise DesignError(
-                "softmax right after a flattened stream works on the packets before it: put a layer between"
-            )
         inner, outer = 1, math.prod(shape[:-1])
     slices = x.reshape(x.raw.shape[0], outer, math.prod(shape) // (outer * inner), inner)
     # The normalised axis first, so that its members are addends.

@@ -1,8 +1,8 @@
 """The stable softmax of hls4ml's Quartus templates, with the tables that its writer makes for them.
 
-The templates address both tables with the bits below the sign, take an address of 0 for 1 where the number is not 0,
-and hold their entries in a type of their own before they become `exp_table` and `inv_table` (`nnet_activation.h`,
-`quartus_writer.py` of hls4ml 1.3.0).
+The templates address both tables with the bits below the sign and take an address of 0 for 1 where the number is not 0
+(`nnet_activation.h`, `quartus_writer.py` of hls4ml 1.3.0). The entries have the types `exp_table` and `inv_table`, as
+`fpgaprune.hls.quartus_tables` writes them; hls4ml's own have eight bits right of the point, whatever these types are.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from fpgaprune.emulate.sums import summed
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
 
-# `table_t` of `nnet::activ_config`, which the layer's configuration does not replace.
-_ENTRY = FixedType(16, 8)
 # Decimals that the writer keeps.
 _DECIMALS = 12
 
@@ -77,4 +75,4 @@ def _unaddressed(kind: FixedType, size: int) -> int:
 
 
 def _table(entries: list[float], kind: FixedType) -> Exact:
-    return Exact.of(raw_of_real(np.array(entries), _ENTRY), _ENTRY).into(kind)
+    return Exact.of(raw_of_real(np.array(entries), kind), kind)

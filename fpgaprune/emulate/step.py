@@ -27,6 +27,7 @@ class Step:
         sources: the layers that it reads.
         streamed: True where `io_type` is `io_stream`; some templates then add in another order.
         backend: whose templates compute it.
+        packets: True where `io_type` is `io_stream`, whatever the templates.
         kept: what does not depend on the data (tables, weight matrices), made on first use.
     """
 
@@ -34,6 +35,7 @@ class Step:
     sources: tuple[LayerSpec, ...]
     streamed: bool
     backend: str = "Vitis"
+    packets: bool = False
     kept: dict[str, Any] = field(default_factory=dict)
 
     @property

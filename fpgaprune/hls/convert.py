@@ -19,8 +19,10 @@ from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.firmware import stored_forms
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.names import free_name, names_of, renamed
-from fpgaprune.hls.precision import Types, hls_precision
+from fpgaprune.hls.precision import TABLE, Types, hls_precision, is_softmax
+from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
+from fpgaprune.hls.softmax_types import hls_type, softmax_entries
 from fpgaprune.target import Target
 
 # hls4ml keeps the generated text and the float weights among the attributes; the Design has its own.
@@ -70,7 +72,7 @@ def convert(
             entry["Precision"].update(hls_precision(_known(types.get(layer, {}), entry["Precision"])))
             if "ReuseFactor" in entry:
                 entry["ReuseFactor"] = target.reuse_factor
-            entry.update((options or {}).get(layer, {}))
+            entry.update(_tables(folded, layer, types) | dict((options or {}).get(layer, {})))
         _require_all([names[layer] for layer in types], config["LayerName"])
         return hls4ml.converters.convert_from_keras_model(
             model,
@@ -83,6 +85,18 @@ def convert(
             clock_period=target.clock_ns,
             **_backend_options(target, backend_options or {}),
         )
+
+
+def _tables(folded: Any, name: str, types: Types) -> dict[str, Any]:
+    """What the configuration of layer `name` says of its tables, where they are not those of hls4ml."""
+    layer = next((layer for layer in folded.layers if layer.name == name), None)
+    if layer is None or name not in types:
+        return {}
+    if is_softmax(layer):
+        return softmax_entries(types[name])
+    # hls4ml reads this type of recurrent layers only; of others it takes its own unless the setting is given.
+    table = types[name].get("table", TABLE)
+    return {} if table == TABLE or isinstance(layer, RECURRENT) else {"TableT": hls_type(table)}
 
 
 @contextlib.contextmanager

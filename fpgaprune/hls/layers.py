@@ -7,10 +7,12 @@ from typing import Any
 
 import keras
 
+from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls.backends import Backend
 from fpgaprune.hls.classes import class_problem
 from fpgaprune.hls.recurrent import RECURRENT, recurrent_reason
+from fpgaprune.hls.relu6_template import STREAMS
 
 _MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"})
 _ACTIVATIONS = frozenset(
@@ -102,6 +104,30 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"layer {name!r} is a {kind}, with which backend {backend.name} {backend.wrong[kind]}; another backend "
             "('Vitis') builds it"
         )
+    activation = getattr(getattr(layer, "activation", None), "__name__", None)
+    six = activation == "relu6" or (kind == "ReLU" and layer.max_value == 6)
+    if six and io_type == "io_stream" and backend.name not in STREAMS:
+        return (
+            f"layer {name!r} has a relu6, for which backend {backend.name} has no template in io_stream: choose "
+            "io_parallel, or relu"
+        )
+    if _spreads(layer, kind) and (io_type == "io_stream" or backend.name not in AP_BACKENDS):
+        shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
+        return (
+            f"layer {name!r} ({kind}) merges {shapes}, which only the templates of Vitis and Vivado for io_parallel "
+            "spread: choose these, or give both one shape"
+        )
+    softmax = activation == "softmax" or kind == "Softmax"
+    if softmax and io_type == "io_parallel" and len(layer.output.shape) > 2 and backend.name not in AP_BACKENDS:
+        return (
+            f"layer {name!r} has a softmax over the last of several axes, which backend {backend.name} takes over all "
+            "of them in io_parallel: choose io_stream, or backend 'Vitis'"
+        )
+    if softmax and io_type == "io_stream" and _reads_flattened(layer, kind):
+        return (
+            f"layer {name!r} is a softmax right after a flattened tensor, of which hls4ml takes each packet by itself "
+            "in io_stream: put a layer between, or choose io_parallel"
+        )
     if kind in backend.unsettled:
         return (
             f"layer {name!r} is a {kind}, which hls4ml builds for backend {backend.name} with other templates, for "
@@ -119,6 +145,24 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"{backend.name}: choose strategy 'latency'{'' if io_type == 'io_stream' else ', or io_stream'}"
         )
     return None
+
+
+def _reads_flattened(layer: Any, kind: str) -> bool:
+    """`layer`, which computes nothing but its activation, reads several axes that were made one."""
+    source = getattr(getattr(layer, "input", None), "_keras_history", None)
+    if source is None or kind not in ("Softmax", "Activation"):
+        return False
+    before = source.operation
+    while isinstance(before, INFERENCE_NO_OPS):
+        before = before.input._keras_history.operation
+    made_one = isinstance(before, keras.layers.Flatten | keras.layers.Reshape) and len(before.output.shape) == 2
+    return made_one and len(before.input.shape) > 2
+
+
+def _spreads(layer: Any, kind: str) -> bool:
+    """`layer` merges tensors of different shapes, one of which is repeated as a whole."""
+    shapes = [tuple(tensor.shape[1:]) for tensor in getattr(layer, "input", [])] if kind in _MERGES else []
+    return kind != "Concatenate" and len(set(shapes)) > 1 and _tiles(shapes)
 
 
 def _reason(layer: Any, kind: str) -> str | None:

@@ -23,13 +23,15 @@ from fpgaprune.hls.convert import convert, extract
 from fpgaprune.hls.layout import settle_layouts
 from fpgaprune.hls.names import names_of, renamed
 from fpgaprune.hls.options import LayerOptions, read_options
-from fpgaprune.hls.precision import Precision, Types, choose_types
+from fpgaprune.hls.precision import Precision, Types, choose_types, is_softmax
 from fpgaprune.hls.prepare import fold, quantise_weights
 from fpgaprune.hls.quartus_tables import check_softmax
 from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
 from fpgaprune.hls.recurrent import RECURRENT, observe_states
 from fpgaprune.hls.search import AutoPrecision, Found, Labels, Progress, Search
+from fpgaprune.hls.softmax_types import quartus_table_size
 from fpgaprune.hls.split import depthwise_names
+from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.masks import MaskSet
 from fpgaprune.quantise.plain import rounded_types
 from fpgaprune.target import Target
@@ -79,15 +81,20 @@ def make(
     observed = {} if data is None else observe(folded, data)
     # A state must fit at every step, not only where the layer hands it on.
     observed |= observe_states(folded, observed) if observed else {}
+    require_within_tables(folded, observed)
     ranges = {layer: Range.of(values) for layer, values in observed.items()}
     found = None
     if isinstance(precision, AutoPrecision):
         found = _search(model, folded, target, data, labels, precision, options, ranges, folder, results, progress)
         precision, options = _as_found(precision, found, options)
-    types = choose_types(folded, ranges, precision, options)
+    types = choose_types(folded, ranges, precision, options, target.backend)
     require_ranges(folded, types, _given(types, precision, options), observed)
     raws = quantise_weights(folded, types)
-    entries = {layer: {"Strategy": at.strategy, "ReuseFactor": at.reuse_factor} for layer, at in layouts.items()}
+    entries: dict[str, dict[str, Any]] = {
+        layer: {"Strategy": at.strategy, "ReuseFactor": at.reuse_factor} for layer, at in layouts.items()
+    }
+    if target.backend == "Quartus":
+        entries |= _quartus_tables(folded, types)
     graph = convert(folded, types, target, folder, name, entries, backend_options)
     sources = _sources(model, folded)
     design = extract(graph, raws, sources, target, types, names_of(folded, name))
@@ -99,6 +106,19 @@ def make(
             )
     _require_sound(design)
     return Made(graph, folded, design, advise(design, target), _free_locks(model, raws, sources), found, notes)
+
+
+def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:
+    """How long the tables of each softmax are."""
+    return {
+        layer.name: {
+            "TableSize": quartus_table_size(
+                layer.name, types[layer.name], types[layer.input._keras_history.operation.name]["result"]
+            )
+        }
+        for layer in folded.layers
+        if is_softmax(layer)
+    }
 
 
 def _search(
@@ -123,7 +143,7 @@ def _search(
     backend = target.backend if target.backend in AP_BACKENDS else "Vitis"
     plain = replace(target, backend=backend, strategy="latency", reuse_factor=1)
     copy = fold(model)
-    types = choose_types(copy, ranges, Precision(auto.widest, auto.widest, auto.sum_bits), options)
+    types = choose_types(copy, ranges, Precision(auto.widest, auto.widest, auto.sum_bits), options, backend)
     raws = quantise_weights(copy, types)
     graph = convert(copy, types, plain, folder, "search")
     skeleton = extract(graph, raws, {}, plain, types, names_of(copy, "search"))

@@ -24,6 +24,7 @@ from fpgaprune.hls.onnx_clean import read_clean
 from fpgaprune.hls.onnx_pooling import sizes_channels_last
 from fpgaprune.hls.pairing import pair_layers, without_idle
 from fpgaprune.hls.precision import hls_precision
+from fpgaprune.hls.softmax_types import table_types
 
 # Kinds that hls4ml adds of its own; their types follow from those of the layers around them.
 _ADDED = frozenset({"ZeroPadding1D", "ZeroPadding2D", "Clone", "Repack"})
@@ -31,6 +32,8 @@ _ADDED = frozenset({"ZeroPadding1D", "ZeroPadding2D", "Clone", "Repack"})
 _WIDEST = "fixed<64,32>"
 # Settings that are no types, in the words of hls4ml's configuration and of the design's attributes.
 _SETTINGS = {"TableSize": "table_size", "Implementation": "implementation", "Skip": "skip"}
+# Settings that hls4ml's configuration does not list.
+_TABLES = {"ExpTableSize": "exp_table_size", "InvTableSize": "inv_table_size"}
 
 
 def design_from_onnx(path: str | os.PathLike[str], like: Design) -> Design:
@@ -121,7 +124,9 @@ def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:
     if place.bias is not None:
         # hls4ml takes a bias in only where the type of the sum is left open; it is settled afterwards.
         del types["result"]
-    entry["Precision"].update(hls_precision(types))
+    entry["Precision"].update(hls_precision({role: kind for role, kind in types.items() if role != "inp_norm"}))
+    if place.like.kind == "Softmax":
+        entry.update(table_types(types))
     if place.like.strategy is not None:
         entry["Strategy"] = place.like.strategy
     if "ReuseFactor" in entry:
@@ -129,8 +134,8 @@ def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:
     entry.update(
         {
             key: place.like.attributes[name]
-            for key, name in _SETTINGS.items()
-            if key in entry and name in place.like.attributes
+            for key, name in (_SETTINGS | _TABLES).items()
+            if (key in entry or key in _TABLES) and name in place.like.attributes
         }
     )
 

@@ -14,7 +14,7 @@ from fpgaprune.fixed import FixedType
 
 TYPE_ROLES = (
     *("result", "weight", "bias", "recurrent_weight", "recurrent_bias", "accum", "scale"),
-    *("table", "exp_table", "inv_table", "inv_inp"),
+    *("table", "exp_table", "inv_table", "inv_inp", "inp_norm"),
 )
 _PLAIN = ("strategy", "reuse_factor", "weight_bits", "activation_bits")
 

@@ -22,6 +22,7 @@ from fpgaprune.hls.options import LayerOptions
 from fpgaprune.hls.prepare import FOLDABLE, role_weights
 from fpgaprune.hls.ranges import Range
 from fpgaprune.hls.recurrent import RECURRENT
+from fpgaprune.hls.softmax_types import hls_type, logits_type, softmax_types
 
 Types = dict[str, dict[str, FixedType]]
 _AVERAGES = (
@@ -46,7 +47,7 @@ _ACTIVATIONS = (
     keras.layers.ELU,
     keras.layers.PReLU,
 )
-_TABLE = FixedType(18, 8, True, "RND", "SAT")
+TABLE = FixedType(18, 8, True, "RND", "SAT")
 # Of slopes and thresholds up to 2.
 _PARAMETER = FixedType(16, 2, True, "RND", "SAT")
 _NO_OPTIONS = LayerOptions()
@@ -78,6 +79,7 @@ def choose_types(
     ranges: Mapping[str, Range],
     precision: Precision | FixedType,
     options: Mapping[str, LayerOptions] | None = None,
+    backend: str = "Vitis",
 ) -> Types:
     """Layer name to role to type, for every layer of `folded`.
 
@@ -86,11 +88,14 @@ def choose_types(
         ranges: of what every layer gives for some data; not read where `precision` is a type.
         precision: bits to spend, or one type for every weight and every result.
         options: what a layer has instead, by layer name.
+        backend: whose templates compute with them.
 
     Raises:
         HlsError: an accumulator would need more than 64 bits.
     """
-    chooser = _Chooser(ranges, precision, options or {}, _padded_sources(folded))
+    chooser = _Chooser(ranges, precision, options or {}, _padded_sources(folded), backend)
+    if backend == "Quartus":
+        chooser.classes = _softmax_sources(folded)
     for layer in folded.layers:
         chooser.add(layer)
     return chooser.types
@@ -111,6 +116,27 @@ def _padded_sources(folded: Any) -> set[str]:
     return found
 
 
+def _softmax_sources(folded: Any) -> dict[str, int]:
+    """Layers whose values a softmax reads, and the softmax layers themselves, to the most classes of any of them.
+
+    A Quartus project has one pair of tables for all its softmax layers.
+    """
+    found = set()
+    softmaxes = [layer for layer in folded.layers if is_softmax(layer)]
+    for layer in softmaxes:
+        found.add(layer.name)
+        source = layer.input._keras_history.operation
+        while isinstance(source, _MOVES):
+            source = source.input._keras_history.operation
+        found.add(source.name)
+    return dict.fromkeys(found, max((layer.output.shape[-1] for layer in softmaxes), default=1))
+
+
+def is_softmax(layer: Any) -> bool:
+    """`layer` of a folded model is a softmax."""
+    return isinstance(layer, keras.layers.Softmax) or getattr(layer, "activation", None) is keras.activations.softmax
+
+
 class _Chooser:
     """The types of the layers so far, in the order of execution."""
 
@@ -120,8 +146,10 @@ class _Chooser:
         precision: Precision | FixedType,
         options: Mapping[str, LayerOptions],
         signed: set[str],
+        backend: str,
     ) -> None:
-        self.ranges, self.options, self.signed = ranges, options, signed
+        self.ranges, self.options, self.signed, self.backend = ranges, options, signed, backend
+        self.classes: Mapping[str, int] = {}
         self.uniform = precision if isinstance(precision, FixedType) else None
         self.precision = precision if isinstance(precision, Precision) else Precision()
         self.types: Types = {}
@@ -138,6 +166,8 @@ class _Chooser:
             chosen = self._recurrent(layer, own, given)
         else:
             chosen = self._other(layer, own)
+        if layer.name in self.classes and not is_softmax(layer) and not self.uniform:
+            chosen["result"] = logits_type(chosen["result"], self.classes[layer.name])
         self.types[layer.name] = chosen | given
 
     def incoming(self, layer: Any) -> FixedType:
@@ -155,14 +185,15 @@ class _Chooser:
                 "scale": self.uniform or fitting(Range.of(scale), bits, signed=True),
                 "bias": self.uniform or fitting(Range.of(shift), bits, signed=True),
             }
-        if isinstance(layer, keras.layers.Softmax) or getattr(layer, "activation", None) is keras.activations.softmax:
+        if is_softmax(layer):
             result = self.uniform or FixedType(16, 1, False, "RND", "SAT")
-            return {"result": result, "exp_table": _TABLE, "inv_table": _TABLE, "inv_inp": _TABLE, "accum": _TABLE}
+            classes = self.classes.get(layer.name, layer.output.shape[-1])
+            return {"result": result, **softmax_types(classes, self.backend)}
         if isinstance(layer, _ACTIVATIONS):
             result = self._activation(layer.name, own)
             if getattr(layer, "activation", None) is keras.activations.relu and own.activation_bits is None:
                 result = self._within(result, incoming)
-            return {"result": result, "table": _TABLE, "param": _parameter(layer)}
+            return {"result": result, "table": TABLE, "param": _parameter(layer)}
         if isinstance(layer, _AVERAGES):
             # As many bits more as the sum of all positions can need.
             growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))
@@ -228,7 +259,7 @@ class _Chooser:
             role: given.get(role) or self.uniform or fitting(Range.of(weights[role]), bits, signed=True)
             for role in ("weight", "recurrent_weight")
         }
-        table = given.get("table") or _TABLE
+        table = given.get("table") or TABLE
         result = given.get("result") or self._state(layer, own)
         biases = {role: given.get(role) or self.uniform for role in ("bias", "recurrent_bias")}
         accum = recurrent_accumulator(layer, kinds, self.incoming(layer), result, table, biases)
@@ -346,7 +377,4 @@ def fitting(values: Range, width: int, signed: bool | None = None) -> FixedType:
 
 def hls_precision(types: Mapping[str, FixedType]) -> dict[str, str]:
     """`types` in the words of an hls4ml configuration."""
-    return {
-        role: f"{'' if t.signed else 'u'}fixed<{t.width},{t.integer},{t.rounding},{t.overflow},0>"
-        for role, t in types.items()
-    }
+    return {role: hls_type(kind) for role, kind in types.items()}

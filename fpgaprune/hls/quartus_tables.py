@@ -1,7 +1,8 @@
 """The tables of a Quartus project's softmax, made for the types that the layer has.
 
 hls4ml 1.3.0 looks for a layer whose name is `softmax`, letter by letter, and makes the tables for its own defaults
-where there is none: the project then computes something else. All softmax layers of a project share one file.
+where there is none: the project then computes something else. Its entries have eight bits right of the point whatever
+the types of the layer; here they have those types. All softmax layers of a project share one file.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ def write_tables(folder: Path, design: Design) -> None:
     """The tables in the project at `folder` are those that the softmax of `design` reads; nothing else changes."""
     for layer in _softmax_layers(design)[:1]:
         source, exp_type, size = _keys(design, layer)
-        for name, entries in (
-            ("exp_table", exponential_entries(source, size)),
-            ("invert_table", inverse_entries(exp_type, size)),
+        for name, kind, entries in (
+            ("exp_table", "exp_table_t", exponential_entries(source, size)),
+            ("invert_table", "inv_table_t", inverse_entries(exp_type, size)),
         ):
             path = folder / _FOLDER / f"{name}.tb"
             text = re.sub(r"\[\d+\] = \{[^}]*\}", f"[{size}] = {{{', '.join(map(str, entries))}}}", path.read_text())
-            path.write_text(text)
+            path.write_text(text.replace("CONFIG_T::table_t", f"CONFIG_T::{kind}"))
 
 
 def _softmax_layers(design: Design) -> list[LayerSpec]:

@@ -17,6 +17,8 @@ from fpgaprune.hls.prepare import PRODUCTS, role_weights
 
 Samples = NDArray[Any] | Sequence[NDArray[Any]]
 
+_BATCH = 256
+
 
 @dataclass(frozen=True)
 class Range:
@@ -65,15 +67,25 @@ def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
     Args:
         folded: what `prepare.fold` returned.
         data: samples (N, ...), or one such array for each input.
+
+    Raises:
+        DataError: as for `as_inputs`.
+        HlsError: `folded` has no layers but inputs.
     """
     arrays = as_inputs(folded, data)
     layers = [layer for layer in folded.layers if not isinstance(layer, keras.layers.InputLayer)]
+    if not layers:
+        raise HlsError(f"model {folded.name!r} has no layer that computes anything: there is nothing to build")
     own = names_of(folded)
     computing = renamed(folded, own)
-    seen = keras.Model(computing.inputs, [computing.get_layer(own[layer.name]).output for layer in layers]).predict(
-        arrays if len(arrays) > 1 else arrays[0], verbose=0
-    )
-    seen = list(seen) if isinstance(seen, list | tuple) else [seen]
+    # Called as it is: `predict` would first compile a function for this one time.
+    network = keras.Model(computing.inputs, [computing.get_layer(own[layer.name]).output for layer in layers])
+    parts = []
+    for start in range(0, len(arrays[0]), _BATCH):
+        batch = [array[start : start + _BATCH] for array in arrays]
+        given = network(batch, training=False)
+        parts.append([np.asarray(array) for array in (given if isinstance(given, list | tuple) else [given])])
+    seen = [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
     names = [tensor._keras_history.operation.name for tensor in folded.inputs]
     return dict(zip((*names, *(layer.name for layer in layers)), (*arrays, *seen), strict=True))
 

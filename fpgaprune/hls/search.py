@@ -210,7 +210,7 @@ class Search:
         for (role, name), bits in widths.items():
             options[name] = options.get(name, LayerOptions()).with_bits(role, bits)
         precision = Precision(auto.widest, auto.widest, auto.sum_bits)
-        return choose_types(self.folded, self.ranges, precision, options)
+        return choose_types(self.folded, self.ranges, precision, options, self.skeleton.backend or "Vitis")
 
     def _loss_of(self, widths: Mapping[tuple[str, str], int], auto: AutoPrecision, still_open: int) -> _Loss:
         """The loss with these widths, of which `still_open` may be lowered further."""

@@ -15,6 +15,7 @@ from fpgaprune.hls.lstm_template import mend_lstm
 from fpgaprune.hls.quartus_tables import write_tables
 from fpgaprune.hls.ranges import Samples
 from fpgaprune.hls.readme import readme
+from fpgaprune.hls.relu6_template import add_relu6
 from fpgaprune.hls.simulator import write_simulator
 from fpgaprune.keras_file import save_keras
 
@@ -65,6 +66,7 @@ def write_sources(folder: Path, graph: Any, design: Design) -> None:
     if design.backend == "Quartus":
         write_tables(folder, design)
     mend_lstm(folder, design)
+    add_relu6(folder, design)
     if BACKENDS[design.backend].compiles:
         write_simulator(folder, design)
 

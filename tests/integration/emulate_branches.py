@@ -55,6 +55,7 @@ def all_branches(rng: np.random.Generator, io_type: str, strategy: str, second: 
         "global_max1d": chain(row, kl.GlobalMaxPooling1D()),
         "global_average1d": chain(row, kl.GlobalAveragePooling1D()),
         "relu": chain(image, kl.Activation("relu")),
+        "relu6": chain((n,), kl.Activation("relu6")),
         "linear_copy": chain((n,), kl.Activation("relu"), kl.Activation("relu")),
         "leaky": chain((n,), kl.LeakyReLU(float(rng.uniform(0.05, 0.9)))),
         "thresholded": chain((n,), kl.ReLU(threshold=float(rng.uniform(0.1, 1.5)))),
@@ -97,7 +98,6 @@ def all_branches(rng: np.random.Generator, io_type: str, strategy: str, second: 
         found["average_pool_padded"] = chain(image, kl.AveragePooling2D(3, strides=2, padding="same"))
         found["softmax_axis"] = chain((n, 3), kl.Softmax(axis=1))
         found["softmax_whole"] = chain((3, n), kl.Activation("softmax"))
-        found["relu6"] = chain((n,), kl.Activation("relu6"))
         found["permute3"] = chain(image, kl.Permute((3, 1, 2)))
     return found
 

@@ -24,7 +24,7 @@ from .emulate_networks import written
 
 # Few enough that their project compiles in seconds.
 QUICK = {
-    "io_stream": ("conv2d", "batch_norm_flat", "average_pool", "flat_dense", "softmax", "tanh", "reshape"),
+    "io_stream": ("conv2d", "batch_norm_flat", "average_pool", "flat_dense", "softmax", "tanh", "reshape", "relu6"),
     "io_parallel": (
         "conv1d",
         "dense_relu",

@@ -87,8 +87,8 @@ def test_a_softmax_keeps_the_class():
     x = samples()
     given = fp.emulate(make_design(model, TARGET, x, FINE), x)
     wanted = model.predict(x, verbose=0)
-    # hls4ml's softmax is made of tables: probabilities are coarse, their order is not.
-    assert np.abs(given - wanted).max() <= 0.1
+    # Half the error of the logits, and what the tables may cost.
+    assert np.abs(given - wanted).max() <= 0.02
     ordered = np.sort(wanted, axis=-1)
     clear = ordered[:, -1] - ordered[:, -2] > 0.1
     assert clear.any()

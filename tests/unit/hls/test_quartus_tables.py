@@ -37,10 +37,10 @@ def test_the_tables_are_those_of_the_types_that_the_layer_reads(tmp_path):
     write_tables(tmp_path, design(LOGITS))
     # Two bits below the sign of fixed<6,3> stand for -3 to -1, and 0 for itself; those of fixed<18,8> for 32 to 96.
     assert (folder / "exp_table.tb").read_text() == (
-        "#ifdef A\n#endif\nstatic const typename CONFIG_T::table_t exp_table[4] = "
+        "#ifdef A\n#endif\nstatic const typename CONFIG_T::exp_table_t exp_table[4] = "
         "{1.0, 0.049787068368, 0.135335283237, 0.367879441171};\n"
     )
-    assert "invert_table[4] = {1.7976931348623157e+308, 0.03125, 0.015625, 0.010416666667};" in (
+    assert "CONFIG_T::inv_table_t invert_table[4] = {1.7976931348623157e+308, 0.03125, 0.015625, 0.010416666667};" in (
         (folder / "invert_table.tb").read_text()
     )
 

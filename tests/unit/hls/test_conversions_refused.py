@@ -1,0 +1,132 @@
+"""What a backend's templates would compute wrongly is refused by name; what was accepted wrongly before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import keras
+import numpy as np
+import pytest
+from keras import layers as kl
+
+import fpgaprune as fp
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
+from fpgaprune.hls.backends import BACKENDS
+from fpgaprune.hls.layers import check_kinds
+from fpgaprune.hls.project import make_design
+from fpgaprune.hls.relu6_template import add_relu6
+from fpgaprune.hls.table_ends import require_within_tables
+
+TYPE = FixedType(16, 6)
+
+
+def of(shape, *layers):
+    x = entry = keras.Input(shape, name="x")
+    for layer in layers:
+        x = layer(x)
+    return keras.Model(entry, x)
+
+
+def merged(*shapes):
+    entries = [keras.Input(shape) for shape in shapes]
+    return keras.Model(entries, kl.Add(name="odd")(entries))
+
+
+@pytest.mark.parametrize(
+    ("backend", "io_type", "model", "message"),
+    [
+        (
+            "Vitis",
+            "io_stream",
+            lambda: merged((4, 4, 3), (1, 1, 3)),
+            "only the templates of Vitis and Vivado for io_par",
+        ),
+        ("Quartus", "io_parallel", lambda: merged((5, 3), (1, 3)), "only the templates of Vitis and Vivado for io_par"),
+        ("Catapult", "io_parallel", lambda: merged((5, 3), (3,)), "only the templates of Vitis and Vivado for io_par"),
+        ("oneAPI", "io_stream", lambda: of((4,), kl.ReLU(6.0, name="odd")), "no template in io_stream"),
+        ("oneAPI", "io_stream", lambda: of((4,), kl.Activation("relu6", name="odd")), "no template in io_stream"),
+        ("Quartus", "io_parallel", lambda: of((2, 4), kl.Softmax(name="odd")), "takes over all of them"),
+        ("Vivado", "io_stream", lambda: of((2, 4), kl.Flatten(), kl.Softmax(name="odd")), "each packet by itself"),
+        ("Quartus", "io_stream", lambda: of((2, 4), kl.Reshape((8,)), kl.Softmax(name="odd")), "each packet by itself"),
+    ],
+)
+def test_a_layer_that_templates_compute_wrongly_is_named(backend, io_type, model, message):
+    with pytest.raises(UnsupportedLayerError, match=f"'odd'.*{message}"):
+        check_kinds(model(), BACKENDS[backend], io_type, "resource")
+
+
+@pytest.mark.parametrize(
+    ("backend", "io_type", "model"),
+    [
+        ("Vitis", "io_parallel", lambda: merged((4, 4, 3), (1, 1, 3))),
+        ("Vitis", "io_stream", lambda: of((4,), kl.ReLU(6.0))),
+        ("Vivado", "io_parallel", lambda: of((2, 4), kl.Flatten(), kl.Softmax())),
+        ("Quartus", "io_stream", lambda: of((2, 4), kl.Softmax())),
+        ("Quartus", "io_stream", lambda: of((2, 4), kl.Flatten(), kl.Dense(3, activation="softmax"))),
+    ],
+)
+def test_what_templates_compute_goes_on(backend, io_type, model):
+    check_kinds(model(), BACKENDS[backend], io_type, "resource")
+
+
+def test_a_function_that_goes_on_where_its_table_ends_is_refused():
+    model = of((4,), kl.Activation("softplus", name="odd"))
+    require_within_tables(model, {"x": np.array([[-90.0, 8.01]])})
+    with pytest.raises(HlsError, match=r"'odd' is a softplus that reads numbers up to 9; .* ends at 8, .* off by 1:"):
+        require_within_tables(model, {"x": np.array([[-90.0, 9.0]])})
+    # Softsign is level where it is wide, on both sides.
+    with pytest.raises(HlsError, match="is a softsign that reads numbers up to 20"):
+        require_within_tables(of((4,), kl.Activation("softsign")), {"x": np.array([[-20.0, 0.0]])})
+    require_within_tables(of((4,), kl.Activation("sigmoid")), {"x": np.array([[-90.0, 90.0]])})
+
+
+def merging(backend: str, io_type: str) -> Design:
+    layers = (
+        LayerSpec("a", "Input", (), (2, 3), {"result": TYPE}),
+        LayerSpec("b", "Input", (), (3,), {"result": TYPE}),
+        LayerSpec("sum", "Merge", ("a", "b"), (2, 3), {"result": TYPE}, attributes={"op": "add"}),
+    )
+    return Design("net", layers, ("sum",), io_type=io_type, backend=backend)
+
+
+def test_the_emulator_spreads_a_merge_only_where_the_template_does():
+    x = [np.ones((1, 2, 3)), np.arange(3.0).reshape(1, 3)]
+    assert fp.emulate(merging("Vitis", "io_parallel"), x).tolist() == [[[1, 2, 3], [1, 2, 3]]]
+    for backend, io_type in (("Vitis", "io_stream"), ("Quartus", "io_parallel"), ("Catapult", "io_parallel")):
+        with pytest.raises(DesignError, match="reads past the end of the shorter one"):
+            fp.emulate(merging(backend, io_type), x)
+
+
+def test_a_type_that_is_given_for_a_table_reaches_the_hardware():
+    model = of((4,), kl.Dense(3, name="fc"), kl.Activation("tanh", name="bend"))
+    x = np.linspace(-1, 1, 40, dtype=np.float32).reshape(10, 4)
+    target = fp.Target.of("xc7z020clg400-1")
+    made = make_design(model, target, x, layers={"bend": {"table": "fixed<6,2>"}})
+    assert made["bend"].types["table"] == FixedType(6, 2)
+
+
+@pytest.mark.parametrize(
+    ("backend", "stream"), [("Vitis", "hls::stream"), ("Quartus", "stream"), ("Catapult", "ac_channel")]
+)
+def test_a_project_for_streams_gets_a_template_of_relu6_once(backend, stream, tmp_path):
+    header = tmp_path / "firmware" / "nnet_utils" / "nnet_activation_stream.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("namespace nnet {\n} // namespace nnet\n\n#endif\n")
+    layers = (
+        LayerSpec("x", "Input", (), (3,), {"result": TYPE}),
+        LayerSpec("six", "Activation", ("x",), (3,), {"result": TYPE}, attributes={"activation": "relu6"}),
+    )
+    design = Design("net", layers, ("six",), io_type="io_stream", backend=backend)
+    add_relu6(tmp_path, replace(design, io_type="io_parallel"))
+    assert "relu6" not in header.read_text()
+    add_relu6(tmp_path, design)
+    add_relu6(tmp_path, design)
+    text = header.read_text()
+    assert text.count(f"void relu6({stream}<data_T> &data, {stream}<res_T> &res) {{") == 1
+    assert text.endswith("} // namespace nnet\n\n#endif\n")
+    assert fp.emulate(design, np.array([[-1.0, 3.5, 7.0]])).tolist() == [[0, 3.5, 6]]
+    header.write_text("")
+    with pytest.raises(HlsError, match="is not the one of hls4ml"):
+        add_relu6(tmp_path, design)
