@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design
+from fpgaprune.design import MODEL_SHAPE, Design
 from fpgaprune.emulate import emulate
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.backends import BACKENDS as EMULATED
@@ -31,6 +32,7 @@ from fpgaprune.hls.recurrent import RECURRENT, observe_states
 from fpgaprune.hls.search import AutoPrecision, Found, Labels, Search
 from fpgaprune.hls.split import depthwise_names
 from fpgaprune.masks import MaskSet
+from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights
 
@@ -86,7 +88,7 @@ def make(
     entries = {layer: {"Strategy": at.strategy, "ReuseFactor": at.reuse_factor} for layer, at in layouts.items()}
     graph = convert(folded, types, target, folder, name, entries, backend_options)
     sources = _sources(model, folded)
-    design = extract(graph, raws, sources, target, types, names_of(folded, name))
+    design = _in_shape(extract(graph, raws, sources, target, types, names_of(folded, name)), folded)
     for layer, at in layouts.items():
         if (design[layer].strategy, design[layer].reuse_factor) != (at.strategy, at.reuse_factor):
             raise HlsError(
@@ -95,6 +97,22 @@ def make(
             )
     _require_sound(design)
     return Made(graph, folded, design, advise(design, target), _free_locks(model, raws, sources), found, notes)
+
+
+def _in_shape(design: Design, folded: Any) -> Design:
+    """`design`, which knows in what shapes `folded` gives its outputs."""
+    shapes = {
+        name: tuple(tensor.shape[1:])
+        for name, tensor in zip(design.outputs, folded.outputs, strict=True)
+        if design.outputs.count(name) == 1 and math.prod(tensor.shape[1:]) == math.prod(design[name].output_shape)
+    }
+    layers = tuple(
+        replace(layer, attributes={**layer.attributes, MODEL_SHAPE: list(shapes[layer.name])})
+        if shapes.get(layer.name, layer.output_shape) != layer.output_shape
+        else layer
+        for layer in design.layers
+    )
+    return replace(design, layers=layers)
 
 
 def _search(
@@ -111,6 +129,8 @@ def _search(
     arrays = as_inputs(folded, data if data is not None else [])
     if labels is not None and not callable(labels) and len(labels) != len(arrays[0]):
         raise DataError(f"there are {len(labels)} labels for {len(arrays[0])} samples; wanted as many of each")
+    if labels is not None and not callable(labels):
+        labels = _classes(labels, folded, len(arrays[0]))
     some = [array[: auto.samples] for array in arrays]
     x: Any = some if len(some) > 1 else some[0]
     # Strategy and reuse change no bit while accumulators are exact; what is not emulated is near to Vitis.
@@ -124,6 +144,22 @@ def _search(
     wanted = renamed(folded, names_of(folded)).predict(x, verbose=0)
     used = labels if labels is None or callable(labels) else np.asarray(labels)[: auto.samples]
     return Search(folded, ranges, skeleton, x, wanted, used, options).run(auto)
+
+
+def _classes(labels: Any, folded: Any, samples: int) -> NDArray[Any]:
+    """`labels` as class numbers of the outputs of `folded`; as they are where these are no classes."""
+    array = real_array(labels, "labels")
+    outputs = [tuple(tensor.shape[1:]) for tensor in folded.outputs]
+    if len(outputs) > 1 or outputs[0][-1] == 1:
+        return array
+    wanted = samples * math.prod(outputs[0][:-1])
+    if array.size != wanted:
+        raise DataError(
+            f"labels have shape {array.shape}; wanted one class number for each output, {wanted} of them: of one-hot "
+            "labels take labels.argmax(axis=-1)"
+        )
+    whole = array.astype(np.int64) if (array == np.rint(array)).all() else array
+    return class_numbers(whole, "labels", outputs[0][-1])
 
 
 def _as_found(
