@@ -28,6 +28,8 @@ _ANEW = "make it anew with this fpgaprune"
 IO_TYPES = ("io_parallel", "io_stream")
 # The attribute that holds a layer's name in its hls4ml project, where that is another.
 PROJECT_NAME = "project_name"
+# The attribute that holds the shape in which the model gives an output, where the hardware's last layer has another.
+MODEL_SHAPE = "model_shape"
 STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
 
 
@@ -116,6 +118,11 @@ class Design:
         raise DesignError(
             f"design {self.name!r} has no layer {name!r}; it has {', '.join(x.name for x in self.layers)}"
         )
+
+    def given_shape(self, output: str) -> tuple[int, ...]:
+        """The shape of one sample of `output` as the model gives it: hls4ml leaves out a reshaping at the end."""
+        layer = self[output]
+        return tuple(layer.attributes.get(MODEL_SHAPE, layer.output_shape))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """`path` (ending in .json) and the .npz beside it hold the whole design; equal designs give equal bytes."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
+
+# What TensorFlow takes as the name of a scope.
+_SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 
 
 def named_weights(model: Any) -> dict[str, Any]:
@@ -58,6 +62,16 @@ def _tail(variable: Any, layer_name: str) -> str:
     if layer_name in parts:
         return "/".join(parts[parts.index(layer_name) :])
     return f"{layer_name}/{variable.path}"
+
+
+def uncomputed_names(model: Any) -> list[str]:
+    """One line for each layer of `model` with whose name TensorFlow, which makes scopes of names, computes nothing."""
+    return [
+        f"layer {layer.name!r} has a name with which TensorFlow cannot compute: name it with letters, digits, '_', '-' "
+        "and '.' only"
+        for layer in getattr(model, "layers", ())
+        if not _SCOPE.fullmatch(layer.name)
+    ]
 
 
 def weight_arrays(model: Any) -> dict[str, NDArray[Any]]:

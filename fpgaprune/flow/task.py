@@ -17,6 +17,7 @@ from fpgaprune.flow.keras_sections import TrainConfig
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import arrays_of
 from fpgaprune.parser_errors import PARSER_ERRORS
+from fpgaprune.real_array import class_numbers
 from fpgaprune.saved_model import read_configuration
 from fpgaprune.saved_names import check_names
 
@@ -166,7 +167,10 @@ def _questions(model: Any, data: Dataset) -> list[tuple[str, bool]]:
     """For each output what its labels ask, and whether the output is logits."""
     found = []
     for output, labels in zip(model.outputs, arrays_of(data.y_train), strict=True):
-        found.append((question_of(labels, tuple(output.shape)), not _gives_probabilities(output)))
+        question = question_of(labels, tuple(output.shape))
+        if question == "classes":
+            class_numbers(labels, f"data {data.name!r}: the labels of output {output.name!r}", output.shape[-1])
+        found.append((question, not _gives_probabilities(output)))
     return found
 
 

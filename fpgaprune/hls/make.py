@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design
+from fpgaprune.design import MODEL_SHAPE, Design
 from fpgaprune.emulate import emulate
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.backends import BACKENDS as EMULATED
@@ -34,6 +35,7 @@ from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.masks import MaskSet
 from fpgaprune.quantise.plain import rounded_types
+from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights
 
@@ -97,7 +99,7 @@ def make(
         entries |= _quartus_tables(folded, types)
     graph = convert(folded, types, target, folder, name, entries, backend_options)
     sources = _sources(model, folded)
-    design = extract(graph, raws, sources, target, types, names_of(folded, name))
+    design = _in_shape(extract(graph, raws, sources, target, types, names_of(folded, name)), folded)
     for layer, at in layouts.items():
         if (design[layer].strategy, design[layer].reuse_factor) != (at.strategy, at.reuse_factor):
             raise HlsError(
@@ -121,6 +123,22 @@ def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:
     }
 
 
+def _in_shape(design: Design, folded: Any) -> Design:
+    """`design`, which knows in what shapes `folded` gives its outputs."""
+    shapes = {
+        name: tuple(tensor.shape[1:])
+        for name, tensor in zip(design.outputs, folded.outputs, strict=True)
+        if design.outputs.count(name) == 1 and math.prod(tensor.shape[1:]) == math.prod(design[name].output_shape)
+    }
+    layers = tuple(
+        replace(layer, attributes={**layer.attributes, MODEL_SHAPE: list(shapes[layer.name])})
+        if shapes.get(layer.name, layer.output_shape) != layer.output_shape
+        else layer
+        for layer in design.layers
+    )
+    return replace(design, layers=layers)
+
+
 def _search(
     model: Any,
     folded: Any,
@@ -137,6 +155,8 @@ def _search(
     arrays = as_inputs(folded, data if data is not None else [])
     if labels is not None and not callable(labels) and len(labels) != len(arrays[0]):
         raise DataError(f"there are {len(labels)} labels for {len(arrays[0])} samples; wanted as many of each")
+    if labels is not None and not callable(labels):
+        labels = _classes(labels, folded, len(arrays[0]))
     some = [array[: auto.samples] for array in arrays]
     x: Any = some if len(some) > 1 else some[0]
     # Strategy and reuse change no bit while accumulators are exact; what is not emulated is near to Vitis.
@@ -150,6 +170,22 @@ def _search(
     wanted = renamed(folded, names_of(folded)).predict(x, verbose=0)
     used = labels if labels is None or callable(labels) else np.asarray(labels)[: auto.samples]
     return Search(folded, ranges, skeleton, x, wanted, used, options, results, progress).run(auto)
+
+
+def _classes(labels: Any, folded: Any, samples: int) -> NDArray[Any]:
+    """`labels` as class numbers of the outputs of `folded`; as they are where these are no classes."""
+    array = real_array(labels, "labels")
+    outputs = [tuple(tensor.shape[1:]) for tensor in folded.outputs]
+    if len(outputs) > 1 or outputs[0][-1] == 1:
+        return array
+    wanted = samples * math.prod(outputs[0][:-1])
+    if array.size != wanted:
+        raise DataError(
+            f"labels have shape {array.shape}; wanted one class number for each output, {wanted} of them: of one-hot "
+            "labels take labels.argmax(axis=-1)"
+        )
+    whole = array.astype(np.int64) if (array == np.rint(array)).all() else array
+    return class_numbers(whole, "labels", outputs[0][-1])
 
 
 def _as_found(

@@ -103,7 +103,7 @@ def fold(model: Any) -> Any:
             args = (keras.layers.Reshape((-1, args[0].shape[-1]), name=added(f"{layer.name}_rows"))(args[0]),)
         output = layer(*args, **kwargs)
         if layer.name in mapped:
-            return keras.layers.Reshape(mapped[layer.name], name=added(f"{layer.name}_map"))(output)
+            output = keras.layers.Reshape(mapped[layer.name], name=added(f"{layer.name}_map"))(output)
         if layer.name not in activations:
             return output
         activation = activations[layer.name]

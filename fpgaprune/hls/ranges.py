@@ -14,6 +14,7 @@ from fpgaprune.errors import DataError, HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.names import names_of, renamed
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
+from fpgaprune.real_array import real_array
 
 Samples = NDArray[Any] | Sequence[NDArray[Any]]
 
@@ -48,16 +49,15 @@ def as_inputs(folded: Any, data: Samples) -> list[NDArray[Any]]:
     Raises:
         DataError: they do not fit the model, hold NaN or infinity, or are none.
     """
-    arrays = [np.asarray(array) for array in data] if isinstance(data, list | tuple) else [np.asarray(data)]
+    arrays = [real_array(array, "samples") for array in (data if isinstance(data, list | tuple) else [data])]
     wanted = [tuple(tensor.shape[1:]) for tensor in folded.inputs]
     if [array.shape[1:] for array in arrays] != wanted:
         got = ", ".join(str(array.shape[1:]) for array in arrays)
         raise DataError(f"samples have shape {got}; model {folded.name!r} takes {', '.join(map(str, wanted))}")
     if not len(arrays[0]):
         raise DataError("there are no samples; the ranges of the layers are read from them: give some hundred")
-    for array in arrays:
-        if not np.isfinite(array).all():
-            raise DataError("the samples hold NaN or infinity; mend the data")
+    if len({len(array) for array in arrays}) > 1:
+        raise DataError(f"the inputs have {[len(array) for array in arrays]} samples; wanted as many of each")
     return arrays
 
 
