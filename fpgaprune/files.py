@@ -30,6 +30,8 @@ _ADVICE = {
     errno.EMFILE: "too many files are open; raise 'ulimit -n'",
     errno.ENFILE: "too many files are open; try again later",
 }
+# What is the storage's fault whatever was being done; a missing file may be a mistake of the one who asked for it.
+_OF_STORAGE = frozenset(_ADVICE) - {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 _NO_TEMPORARY = "No usable temporary directory"
 
 
@@ -53,6 +55,11 @@ def storage_error(error: OSError, path: str | os.PathLike[str] | None = None, wh
         found = StorageError(f"{place} cannot be {what}: {text}: {advice}")
     found.errno = error.errno
     return found
+
+
+def is_storage_error(error: BaseException) -> bool:
+    """Whether the disk, its quota or its permissions are to blame for `error`, and not whoever wrote to it."""
+    return isinstance(error, OSError) and (error.errno in _OF_STORAGE or _NO_TEMPORARY in str(error))
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ _AGAIN = "save or copy the model again"
 _MAX_CONFIG = 1 << 26
 _MAX_WEIGHTS, _MAX_GROWTH = 1 << 28, 50
 _WALK = Path(__file__).with_name("hdf5_walk.py")
-_WALK_S = 150.0
+_WALK_S = 300.0
 # Digests of HDF5 files that were read to their end, or that this process wrote.
 _SOUND: set[str] = set()
 
@@ -172,7 +172,9 @@ def _walk(path: Path, digest: str) -> None:
         raise ValueError("its HDF5 is damaged: reading it does not end") from error
     if done.returncode:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        reason = lines[-1].partition(": ")[2] if lines and done.returncode > 0 else "reading it breaks off"
+        reason = (
+            lines[-1].partition(": ")[2] if lines and done.returncode > 0 else "reading it does not end, or breaks off"
+        )
         raise ValueError(f"its HDF5 is damaged: {reason}")
     _SOUND.add(digest)
 
