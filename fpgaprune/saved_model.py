@@ -53,16 +53,14 @@ def read_configuration(path: Path, problem: type[FpgaPruneError]) -> Configurati
         if _is_archive(path):
             with zipfile.ZipFile(path) as archive:
                 version = _metadata(archive).get("keras_version", "")
-                document = parse_json(_member(archive, _CONFIG, _MAX_CONFIG))
+                document = _document(_member(archive, _CONFIG, _MAX_CONFIG))
         else:
             _walk(path, hashlib.sha256(path.read_bytes()).hexdigest())
             with h5py.File(path, "r") as file:
                 version = _text(file.attrs.get("keras_version", ""))
                 if "model_config" not in file.attrs:
                     raise ValueError("the file holds weights without a model; save the whole model")
-                document = parse_json(_text(file.attrs["model_config"]))
-        if not isinstance(document, dict):
-            raise ValueError("its configuration is no JSON object")
+                document = _document(_text(file.attrs["model_config"]))
     except PARSER_ERRORS as error:
         raise _as_problem(path, error, problem) from error
     return Configuration(document, str(version))
@@ -127,6 +125,16 @@ def _is_archive(path: Path) -> bool:
     if not zipped and not is_hdf5:
         raise ValueError(f"it is no .keras, .h5 or SavedModel, or was cut short; {_AGAIN}")
     return zipped
+
+
+def _document(text: str | bytes) -> dict[str, Any]:
+    try:
+        found = parse_json(text)
+    except ValueError as error:
+        raise ValueError(f"its configuration cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError("its configuration is no JSON object")
+    return found
 
 
 def _metadata(archive: zipfile.ZipFile) -> dict[str, Any]:
