@@ -48,7 +48,9 @@ def storage_error(error: OSError, path: str | os.PathLike[str] | None = None, wh
             "nothing can be written to any folder for temporary files; free space, or name one with TMPDIR"
         )
     else:
-        name = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else path
+        # Of a copy, the second file is the one that was written.
+        named = [name for name in (error.filename2, error.filename) if isinstance(name, str | bytes | os.PathLike)]
+        name = named[0] if named else path
         place = "a file" if name is None else os.fsdecode(name)
         text = (error.strerror or str(error) or type(error).__name__).splitlines()[0]
         advice = _ADVICE.get(error.errno or 0, "see whether the disk and the permissions are in order")

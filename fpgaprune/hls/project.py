@@ -184,7 +184,8 @@ def to_hls(
             raise
         except Exception as error:
             if isinstance(error, OSError) and is_storage_error(error):
-                raise storage_error(error, folder) from error
+                # Not the name of a draft, nor that of a template.
+                raise storage_error(OSError(error.errno, error.strerror), folder) from error
             # hls4ml's writers raise whatever comes, as KeyError for a template that a board does not have.
             raise HlsError(f"hls4ml cannot write the project of {made.design.name!r}: {in_words(error)}") from error
         with storage(folder):

@@ -63,6 +63,11 @@ def test_a_folder_in_the_place_of_a_file(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 
 
+def test_of_a_copy_the_file_that_was_written_is_named():
+    error = OSError(errno.ENOSPC, "No space left on device", "template.h", None, "project/template.h")
+    assert str(storage_error(error)).startswith("project/template.h cannot be written")
+
+
 def test_a_full_folder_for_temporary_files_is_told_from_a_missing_file():
     error = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp', '/var/tmp']")
     assert "name one with TMPDIR" in str(storage_error(error))
