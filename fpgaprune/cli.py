@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -61,20 +62,33 @@ for command in (
 _BROKEN_PROMISES = (CertificateError, ExportError, HlsError, ToolError)
 
 
+def _abandon_output() -> None:
+    """What is still to be printed goes nowhere: a second attempt at the end of the process would fail again."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        return
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """The `fpgaprune` command: errors are one line, exit status 2 for bad input and 1 for a broken promise."""
     # A request to end must reach the tools that were started: as an exception it does.
     signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except FpgaPruneError as error:
         print_problem("error", str(error))
         sys.exit(1 if isinstance(error, _BROKEN_PROMISES) else 2)
     except BrokenPipeError:
         # Whoever read what this writes has gone.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_output()
         sys.exit(1)
     except OSError as error:
         # Of a library, or of Python itself, as where no folder for temporary files can be written.
-        print_problem("error", str(storage_error(error, what="written or read")))
+        _abandon_output()
+        print_problem("error", str(storage_error(error, "standard output, or a file,", "written or read")))
         sys.exit(2)

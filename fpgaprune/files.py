@@ -30,6 +30,8 @@ _ADVICE = {
     errno.EMFILE: "too many files are open; raise 'ulimit -n'",
     errno.ENFILE: "too many files are open; try again later",
 }
+# What is the storage's fault whatever was being done; a missing file may be a mistake of the one who asked for it.
+_OF_STORAGE = frozenset(_ADVICE) - {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 _NO_TEMPORARY = "No usable temporary directory"
 
 
@@ -46,13 +48,20 @@ def storage_error(error: OSError, path: str | os.PathLike[str] | None = None, wh
             "nothing can be written to any folder for temporary files; free space, or name one with TMPDIR"
         )
     else:
-        name = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else path
+        # Of a copy, the second file is the one that was written.
+        named = [name for name in (error.filename2, error.filename) if isinstance(name, str | bytes | os.PathLike)]
+        name = named[0] if named else path
         place = "a file" if name is None else os.fsdecode(name)
         text = (error.strerror or str(error) or type(error).__name__).splitlines()[0]
         advice = _ADVICE.get(error.errno or 0, "see whether the disk and the permissions are in order")
         found = StorageError(f"{place} cannot be {what}: {text}: {advice}")
     found.errno = error.errno
     return found
+
+
+def is_storage_error(error: BaseException) -> bool:
+    """Whether the disk, its quota or its permissions are to blame for `error`, and not whoever wrote to it."""
+    return isinstance(error, OSError) and (error.errno in _OF_STORAGE or _NO_TEMPORARY in str(error))
 
 
 @contextlib.contextmanager

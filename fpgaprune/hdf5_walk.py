@@ -18,7 +18,8 @@ import numpy as np
 _MAX_BYTES, _MAX_GROWTH = 1 << 28, 50
 _MAX_OBJECTS = 1_000_000
 _DEEPEST = 100
-_SECONDS = 120
+# Of processor time: some, and more for each 16 MiB.
+_SECONDS, _BYTES_A_SECOND = 5, 1 << 24
 
 
 def walk(path: Path) -> None:
@@ -79,6 +80,7 @@ if __name__ == "__main__":
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     if most == resource.RLIM_INFINITY or memory <= most:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, most))
-    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+    seconds = _SECONDS + given.stat().st_size // _BYTES_A_SECOND
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     walk(given)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from fpgaprune.errors import ToolError, ToolTimeoutError
+from fpgaprune.files import storage
 
 # Every process that a run starts inherits this variable, also one that leaves the process group.
 _MARK = "FPGAPRUNE_RUN"
@@ -111,7 +112,9 @@ def run_tool(
     log = place / (log_name or f"fpgaprune_{name}.log")
     mark = uuid.uuid4().hex
     started = time.monotonic()
-    with log.open("wb") as output, log.open("rb") as tail:
+    with storage(log):
+        output, tail = log.open("wb"), log.open("rb")
+    with output, tail:
         try:
             process = subprocess.Popen(
                 [os.path.abspath(program), *command[1:]],

@@ -25,7 +25,7 @@ _AGAIN = "save or copy the model again"
 _MAX_CONFIG = 1 << 26
 _MAX_WEIGHTS, _MAX_GROWTH = 1 << 28, 50
 _WALK = Path(__file__).with_name("hdf5_walk.py")
-_WALK_S = 150.0
+_WALK_S = 300.0
 # Digests of HDF5 files that were read to their end, or that this process wrote.
 _SOUND: set[str] = set()
 
@@ -53,16 +53,14 @@ def read_configuration(path: Path, problem: type[FpgaPruneError]) -> Configurati
         if _is_archive(path):
             with zipfile.ZipFile(path) as archive:
                 version = _metadata(archive).get("keras_version", "")
-                document = parse_json(_member(archive, _CONFIG, _MAX_CONFIG))
+                document = _document(_member(archive, _CONFIG, _MAX_CONFIG))
         else:
             _walk(path, hashlib.sha256(path.read_bytes()).hexdigest())
             with h5py.File(path, "r") as file:
                 version = _text(file.attrs.get("keras_version", ""))
                 if "model_config" not in file.attrs:
                     raise ValueError("the file holds weights without a model; save the whole model")
-                document = parse_json(_text(file.attrs["model_config"]))
-        if not isinstance(document, dict):
-            raise ValueError("its configuration is no JSON object")
+                document = _document(_text(file.attrs["model_config"]))
     except PARSER_ERRORS as error:
         raise _as_problem(path, error, problem) from error
     return Configuration(document, str(version))
@@ -129,6 +127,16 @@ def _is_archive(path: Path) -> bool:
     return zipped
 
 
+def _document(text: str | bytes) -> dict[str, Any]:
+    try:
+        found = parse_json(text)
+    except ValueError as error:
+        raise ValueError(f"its configuration cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError("its configuration is no JSON object")
+    return found
+
+
 def _metadata(archive: zipfile.ZipFile) -> dict[str, Any]:
     names = archive.namelist()
     strange = [name for name in names if name not in (_CONFIG, _METADATA, WEIGHTS)]
@@ -172,7 +180,9 @@ def _walk(path: Path, digest: str) -> None:
         raise ValueError("its HDF5 is damaged: reading it does not end") from error
     if done.returncode:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        reason = lines[-1].partition(": ")[2] if lines and done.returncode > 0 else "reading it breaks off"
+        reason = (
+            lines[-1].partition(": ")[2] if lines and done.returncode > 0 else "reading it does not end, or breaks off"
+        )
         raise ValueError(f"its HDF5 is damaged: {reason}")
     _SOUND.add(digest)
 

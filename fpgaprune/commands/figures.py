@@ -90,6 +90,7 @@ def measure(
 ) -> None:
     """Measure a run's network as Verilog with open tools: its bits, clocks and resources, and the clock of an ECP5.
 
+    A run whose flow takes its data from package.module:function runs that code: one from somebody else is a program.
     The report in the run directory shows it too. What was measured before and is unchanged is not done again. Exit
     status 1 where a check of the report fails, as that of the Verilog's bits against the emulation's.
     """

@@ -8,7 +8,7 @@ import typer
 
 from fpgaprune.errors import ConfigError
 
-DATA_HELP = "'digits', an .npz or package.module:function."
+DATA_HELP = "'digits', an .npz or package.module:function, whose code runs."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ClockNs = Annotated[float | None, typer.Option(help="Clock period in ns. Key target.clock_ns.")]

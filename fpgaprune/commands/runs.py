@@ -46,6 +46,7 @@ def run(
     """Run a flow: train, select, finetune, certify, remove, export, hls, opinion, measure, estimate, report.
 
     Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
+    A flow file that names package.module:function runs that code: one from somebody else is a program.
     `fpgaprune config` lists every key of a flow file.
     """
     from fpgaprune.flow.asked import asked_config

@@ -21,7 +21,10 @@ Granularity = Annotated[
     ),
 ]
 Criterion = Annotated[
-    str, typer.Option(help="l1, l2, taylor, fisher, ... or package.module:function; an unknown one lists all.")
+    str,
+    typer.Option(
+        help="l1, l2, taylor, fisher, ...; an unknown one lists all. Or package.module:function, whose code runs."
+    ),
 ]
 Cost = Annotated[
     str, typer.Option(help="none, or adders(6): scores are divided by the adders that weights of 6 bits take.")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import PROJECT_NAME, Design, LayerSpec
 from fpgaprune.errors import FpgaPruneError, HlsError
+from fpgaprune.files import is_storage_error, storage_error
 from fpgaprune.firmware import stored_forms
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.names import free_name, names_of, renamed
@@ -107,6 +108,8 @@ def _as_problem(what: str) -> Iterator[None]:
     except FpgaPruneError:
         raise
     except Exception as error:
+        if isinstance(error, OSError) and is_storage_error(error):
+            raise storage_error(error) from error
         # hls4ml raises bare Exception, and asserts, for whatever it cannot convert.
         raise HlsError(f"{what}: {in_words(error)}") from error
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
-from fpgaprune.files import DRAFT
+from fpgaprune.files import DRAFT, is_storage_error, make_folder, storage, storage_error
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.advice import Advice, warn_of_idle_zeros
 from fpgaprune.hls.build import Build, run_build
@@ -177,8 +177,9 @@ def to_hls(
         not folder.is_dir() or (any(folder.iterdir()) and not (folder / "hls4ml_config.yml").exists())
     ):
         raise HlsError(f"{folder} holds other files; name an empty or new folder for the project")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=DRAFT))
+    make_folder(folder.parent)
+    with storage(folder):
+        draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=DRAFT))
     try:
         inner = draft / folder.name
         known = None if results is None else Path(results)
@@ -188,16 +189,31 @@ def to_hls(
         except FpgaPruneError:
             raise
         except Exception as error:
+            if isinstance(error, OSError) and is_storage_error(error):
+                # Not the name of a draft, nor that of a template.
+                raise storage_error(OSError(error.errno, error.strerror), folder) from error
             # hls4ml's writers raise whatever comes, as KeyError for a template that a board does not have.
             raise HlsError(f"hls4ml cannot write the project of {made.design.name!r}: {in_words(error)}") from error
-        if folder.exists():
-            folder.rename(draft / "replaced")
-        inner.rename(folder)
+        with storage(folder):
+            _put_in_place(inner, folder, draft / "replaced")
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     warn_of_moved_reuse(made.notes)
     warn_of_idle_zeros(made.advice)
     return HlsProject(folder, made.design, made.advice, made.free_locks, made.search, made.notes)
+
+
+def _put_in_place(made: Path, folder: Path, replaced: Path) -> None:
+    """`folder` is what `made` was; where that fails, what stood there before."""
+    before = folder.exists()
+    if before:
+        folder.rename(replaced)
+    try:
+        made.rename(folder)
+    except OSError:
+        if before:
+            replaced.rename(folder)
+        raise
 
 
 def _make(

@@ -248,6 +248,8 @@ class RemovalPlan:
                 f"a removal plan has format {shown(data.get('format'))}; wanted {FORMAT}: plan the removal anew"
             )
         try:
+            for row in data["weights"].values():
+                _check_kept(row["shape"], row["kept"])
             return cls(
                 model=data["model"],
                 digest=data["digest"],
@@ -280,6 +282,13 @@ class RemovalPlan:
             )
         except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise RemovalError(f"a removal plan is not whole: {shown(error)}; plan the removal anew") from error
+
+
+def _check_kept(shape: Any, kept: Any) -> None:
+    """The indices `kept` are those of a weight of `shape`."""
+    for size, axis in zip(shape, kept, strict=True):
+        if not all(type(index) is int and 0 <= index < size for index in axis):
+            raise ValueError(f"kept {shown(axis)} of {shown(size)}")
 
 
 def read_plan(path: Path) -> RemovalPlan:

@@ -14,7 +14,8 @@ import numpy as np
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate.kinds import steps_of
 from fpgaprune.emulate.run import emulate
-from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
+from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError
+from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.rtl import heading
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
@@ -61,7 +62,13 @@ def to_verilog(
     if unknown:
         raise RtlError(f"fold names {', '.join(sorted(unknown))}, which is no Dense layer of design {design.name!r}")
     _check(design)
-    return _Network(design, chosen).write(folder)
+    try:
+        return _Network(design, chosen).write(folder)
+    except (FpgaPruneError, OSError):
+        raise
+    except PARSER_ERRORS as error:
+        # A file may hold a design whose sizes fit nothing: no converter makes such a one.
+        raise RtlError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
 
 
 def _check(design: Design) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fpgaprune.errors import TargetError, ToolError
-from fpgaprune.files import write_bytes
+from fpgaprune.files import make_folder, write_bytes
 from fpgaprune.processes import ToolRun, run_tool
 from fpgaprune.rtl import testbench
 from fpgaprune.rtl.project import RtlProject
@@ -52,7 +52,7 @@ class Handoff:
                 that it started is ended, and its log is kept.
         """
         product, advice, arguments = _TOOLS[self.tool]
-        self.reports.mkdir(exist_ok=True)
+        make_folder(self.reports)
         return run_tool((self.tool, *arguments), self.path, timeout_s, on_line, product=product, advice=advice)
 
     def simulate(self, timeout_s: float = 3600.0, on_line: Callable[[str], None] | None = None) -> ToolRun:

@@ -13,7 +13,7 @@ from typing import Any
 
 from fpgaprune.documents import read_json
 from fpgaprune.errors import FpgaPruneError, RtlError, TargetError, ToolError, ToolTimeoutError, shown
-from fpgaprune.files import write_bytes
+from fpgaprune.files import make_folder, write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl import harness
 from fpgaprune.rtl.cells import Cells
@@ -164,7 +164,7 @@ def place_and_route(
     options = (device_flag(part), "--package", package, "--speed", str(speed), "--freq", f"{asked:g}", *PLACER)
     anchored = anchored_netlist(netlist, part, timeout_s)
     place = netlist.folder / f"{part.name}-{digest_of(router.version, anchored.name, *options)}"
-    place.mkdir(parents=True, exist_ok=True)
+    make_folder(place)
     tasks = [
         partial(_route, place, anchored.name, netlist.around, router, options, seed, timeout_s) for seed in numbers
     ]

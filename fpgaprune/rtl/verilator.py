@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fpgaprune.errors import ToolError
-from fpgaprune.files import digest_file, write_bytes
+from fpgaprune.files import digest_file, make_folder, write_bytes
 from fpgaprune.processes import find_tool, run_tool
 from fpgaprune.rtl.project import RtlPort, RtlProject
 from fpgaprune.target import hardware_path
@@ -51,7 +51,7 @@ def build(project: RtlProject, folder: Path, timeout_s: float) -> Path:
     program = folder / "simulator"
     if program.exists() and (folder / "built").exists() and (folder / "built").read_text() == stamp:
         return program
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     (folder / "built").unlink(missing_ok=True)
     model = folder / "model"
     if model.exists():
@@ -181,8 +181,7 @@ def _shared_folder(compiler: list[str], root: Path) -> Path:
     stamps = [f"{name} {digest_file(root / 'include' / name)}" for name in (*_RUNTIME, "verilated.h")]
     key = hashlib.sha256(json.dumps([compiler, str(root), stamps, _FLAGS]).encode()).hexdigest()[:16]
     folder = Path(home) / "fpgaprune" / f"verilated-{key}"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return make_folder(folder)
 
 
 def _bindings(project: RtlProject) -> str:

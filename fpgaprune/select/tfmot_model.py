@@ -103,11 +103,7 @@ def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0, trus
         raise ModelImportError(f"model {source} does not exist; wanted a .keras or .h5 file or a SavedModel folder")
     with tempfile.TemporaryDirectory(prefix="fpgaprune-tfmot-") as name:
         folder = Path(name)
-        if source.is_dir():
-            _require_trust(source, trusted)
-        else:
-            _refuse_code(source)
-        _run_reader(source, folder, timeout_s)
+        _run_reader(source, folder, timeout_s, trusted)
         report = json.loads((folder / "report.json").read_text())
         model = _rebuild(folder / "model.h5", source)
         masks = read_npz(folder / "masks.npz")
@@ -147,7 +143,11 @@ def _refuse_code(source: Path) -> None:
     check_arrays(source, ModelImportError)
 
 
-def _run_reader(source: Path, folder: Path, timeout_s: float) -> None:
+def _run_reader(source: Path, folder: Path, timeout_s: float, trusted: bool) -> None:
+    if source.is_dir():
+        _require_trust(source, trusted)
+    else:
+        _refuse_code(source)
     environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:
         done = subprocess.run(

@@ -16,7 +16,7 @@ from fpgaprune.errors import FpgaPruneError
 
 from .mutations import damage
 
-LIMIT_S = 60
+LIMIT_S = 120
 LONGEST = 2500
 
 

@@ -83,7 +83,7 @@ def _command(*arguments: str):
 def _kinds(folder: Path):
     """Damaged file, the files around it, the doors, and how many of a hundred inputs are its."""
     flow = {"flow.toml": sound_files.FLOW}
-    yield "flow.toml", flow, {"read_config": lambda f: read_config(f / "flow.toml")}, 17
+    yield "flow.toml", flow, {"read_config": lambda f: read_config(f / "flow.toml")}, 22
     parts = {"parts.toml": sound_files.PARTS}
     doors = {"read_parts": lambda f: read_parts(f / "parts.toml"), "parts": _command("parts", "DIR/parts.toml:xc9a")}
     yield "parts.toml", parts, doors, 3
@@ -92,11 +92,11 @@ def _kinds(folder: Path):
     calibration = {"own.toml": sound_files.own_calibration()}
     yield "own.toml", calibration, {"read_own_calibration": lambda f: read_own_calibration(f / "own.toml")}, 2
     data = {"data.npz": sound_files.data()}
-    yield "data.npz", data, {"load_data": lambda f: load_data(str(f / "data.npz"))}, 12
+    yield "data.npz", data, {"load_data": lambda f: load_data(str(f / "data.npz"))}, 16
     masks = {"masks.npz": sound_files.as_npz(**sound_files.masks())}
-    yield "masks.npz", masks, {"load": lambda f: MaskSet.load(f / "masks.npz").check_fits({"fc/kernel": (4, 3)})}, 10
+    yield "masks.npz", masks, {"load": lambda f: MaskSet.load(f / "masks.npz").check_fits({"fc/kernel": (4, 3)})}, 14
     model = {"model.onnx": sound_files.onnx_model()}
-    yield "model.onnx", model, {"read_onnx_weights": lambda f: read_onnx_weights(f / "model.onnx")}, 12
+    yield "model.onnx", model, {"read_onnx_weights": lambda f: read_onnx_weights(f / "model.onnx")}, 14
     rows = {"rows.jsonl": b"\n".join(json.dumps(row(dense(16, 8), id=f"r{i}")).encode() for i in range(2))}
     yield "rows.jsonl", rows, {"estimate_designs_file": lambda f: estimate_designs_file(f / "rows.jsonl")}, 4
     tiny_project(folder / "rtl").write({})
@@ -106,16 +106,16 @@ def _kinds(folder: Path):
     verify = {"verify_run": verify_run}
     yield "manifest.json", run, {"existing": RunDirectory.existing}, 5
     yield "removal.json", run, {"read_plan": lambda f: read_plan(f / "removal.json").remap(sound_files.masks())}, 4
-    yield "certificate.json", run, {**verify, "verify": _command("verify", "DIR")}, 2
+    yield "certificate.json", run, {**verify, "verify": _command("verify", "DIR")}, 1
     yield "masks.npz", run, verify, 1
     for seed in range(2):
         saved = sound_files.saved_design(folder, cnn("io_stream", "latency", 1) if seed else random_design(3, 1))
         priced = {"price": lambda f: price(f / "design.json", "zcu104"), "save": _saved_again}
         ran = {} if seed else {"emulate": _emulated, "to_verilog": _to_verilog}
-        yield "design.json", saved, {**priced, **ran}, 6
-        yield "design.npz", saved, {"save": _saved_again, **ran}, 2
-    yield "design.json", saved, {"compare": _compared}, 1
-    yield "design.json", saved, {"estimate": _command("estimate", "DIR/design.json")}, 1
+        yield "design.json", saved, {**priced, **ran}, 3
+        yield "design.npz", saved, {"save": _saved_again, **ran}, 1
+    yield "design.json", saved, {"compare": _compared}, 0.4
+    yield "design.json", saved, {"estimate": _command("estimate", "DIR/design.json")}, 0.6
 
 
 def _compared(folder: Path) -> None:

@@ -240,6 +240,6 @@ def test_a_tied_netlist_is_the_same_but_for_where(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", '{"modules": {}}', '{"modules": {"top": {"cells": {"a": {}}}}}'])
 def test_what_is_no_netlist_is_named_and_nothing_is_written(tmp_path, text):
     (tmp_path / "whole.json").write_text(text)
-    with pytest.raises(RtlError, match=r"whole\.json is no netlist of yosys with a module top"):
+    with pytest.raises(RtlError, match=r"whole\.json is (no|not a) netlist of yosys"):
         anchor_registers(tmp_path / "whole.json", tmp_path / "tied.json", "top", find_part("lfe5u-25f"), 60)
     assert not (tmp_path / "tied.json").exists()

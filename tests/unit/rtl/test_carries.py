@@ -56,6 +56,6 @@ def test_exactly_the_carries_without_a_reader_are_freed(tmp_path_factory, ends):
 @pytest.mark.parametrize("text", ["", "[]", '{"modules": {"top": {"cells": {"a": {}}}}}'])
 def test_what_is_no_netlist_is_named_and_nothing_is_written(tmp_path, text):
     (tmp_path / "before.json").write_text(text)
-    with pytest.raises(RtlError, match=r"before\.json is no netlist of yosys"):
+    with pytest.raises(RtlError, match=r"before\.json is (no|not a) netlist of yosys"):
         free_unread_carries(tmp_path / "before.json", tmp_path / "after.json")
     assert not (tmp_path / "after.json").exists()
