@@ -114,6 +114,8 @@ def train(context: Context) -> dict[str, Any]:
         model = small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
         steps = steps_in_epoch(data.x_train, settings.batch_size)
         context.task(model).compile(model, settings.learning_rate, TRAIN_RATE, settings.epochs * steps)
+        # Its state can be taken up only once it has one.
+        model.optimizer.build(model.trainable_variables)
         start = checkpoint.load()
         done = 0 if start is None else start.epoch
         early = context.config.finetune.rewind_epoch

@@ -11,7 +11,9 @@ from fpgaprune.flow.data import check_data
 from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
 from fpgaprune.flow.finetuning import finetune_model
 from fpgaprune.flow.progress import Silent
+from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.session import start_session
+from fpgaprune.flow.stages import Context, train
 from fpgaprune.flow.task import read_task
 from fpgaprune.masks import MaskSet
 
@@ -80,6 +82,34 @@ def test_a_killed_finetuning_goes_on_as_if_undisturbed(tmp_path, name, after):
     assert all(np.array_equal(a, b) for a, b in zip(whole, resumed, strict=True))
     assert masks.masks == again.masks
     assert list(masks.changes) == list(again.changes)
+
+
+def test_a_killed_training_goes_on_as_if_undisturbed(tmp_path):
+    rng = np.random.default_rng(2)
+    x, y = rng.random((16, 6, 6, 1)).astype("float32"), np.arange(16) % 2
+    config = parse_config({"seed": 3, "train": {"epochs": 3, "batch_size": 8}}, "flow")
+
+    def trained(folder, progress):
+        start_session(3)
+        data = check_data("d", {"x_train": x, "y_train": y, "x_test": x, "y_test": y})
+        run = RunDirectory(folder)
+        run.write_manifest()
+        train(Context(run, config, data, progress, key="one"))
+        return (folder / "trained.keras").read_bytes()
+
+    killer = Silent()
+
+    def step(done, total, note=""):
+        # Of two batches in an epoch: in the second one, when the state after the first is on disk.
+        if done > 2:
+            raise Killed
+
+    killer.step = step
+    with pytest.raises(Killed):
+        trained(tmp_path / "killed", killer)
+    assert Checkpoint(tmp_path / "killed" / "train.checkpoint.npz", "one").load().epoch >= 1
+    assert trained(tmp_path / "killed", Silent()) == trained(tmp_path / "whole", Silent())
+    assert not (tmp_path / "killed" / "train.checkpoint.npz").exists()
 
 
 def test_a_checkpoint_of_other_settings_is_not_gone_on_with(tmp_path):
