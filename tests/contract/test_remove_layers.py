@@ -10,9 +10,22 @@ import pytest
 from keras import layers
 
 import fpgaprune as fp
+from fpgaprune.remove.channels import Channels, Line
 from fpgaprune.weights import named_weights
 
 IMAGE, SEQUENCE, VECTOR, VOLUME = (6, 6, 2), (6, 2), (5,), (4, 4, 4, 2)
+
+
+@pytest.fixture(autouse=True)
+def no_value_where_none_is_known(monkeypatch):
+    """Of every channel that any rule makes, the value is 0 where it is not known."""
+    for kind in (Line, Channels):
+
+        def checked(facts, *arguments, _make=kind.__init__, **named):
+            _make(facts, *arguments, **named)
+            assert not np.where(facts.known, 0.0, facts.value).any()
+
+        monkeypatch.setattr(kind, "__init__", checked)
 
 
 def se_block(x):

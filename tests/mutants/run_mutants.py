@@ -76,7 +76,7 @@ def _judge(mutant: Mutant, covering: Covering | Named) -> dict[str, object]:
         code = run_tests(ROOT, covering.in_order(tests), [chosen])
         return {"failed": chosen.failed or (f"pytest ended with {code}" if code else None)}
 
-    outcome = run(work, 15 + 3 * covering.seconds(tests))
+    outcome = run(work, 10 + 2 * covering.seconds(tests))
     if outcome.said is None:
         return {"fate": "killed", "by": "its time or its process ended", "seconds": outcome.seconds}
     failed = outcome.said["failed"]

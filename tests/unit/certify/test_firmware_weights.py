@@ -174,6 +174,7 @@ SIZES = {
     "fc": {"n_in": 4, "n_out": 3},
     "conv": {"n_chan": 3, "n_filt": 5},
     "short": {"n_chan": 2, "n_filt": 7},
+    "point": {"n_chan": 3, "n_filt": 4},
 }
 
 
@@ -185,6 +186,7 @@ def sized():
         layer("fc", "Dense", {"weight": integers(4, 3)}, (3,)),
         layer("conv", "Conv2D", {"weight": integers(1, 2, 3, 5)}, (5, 5, 5)),
         layer("short", "Conv1D", {"weight": integers(4, 2, 7)}, (5, 7)),
+        layer("point", "PointwiseConv2D", {"weight": integers(1, 1, 3, 4)}, (5, 5, 4)),
     )
 
 
@@ -194,7 +196,7 @@ def test_each_size_of_each_kind_is_compared_with_the_weights(tmp_path, name, siz
     stated = {each: dict(sizes) for each, sizes in SIZES.items()}
     if name is None:
         write(tmp_path / "firmware", made, stated)
-        assert len(count_firmware(tmp_path, made)) == 7
+        assert len(count_firmware(tmp_path, made)) == 8
         return
     for wrong in (-1, 1):
         stated[name][size] = SIZES[name][size] + wrong

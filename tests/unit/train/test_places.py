@@ -53,3 +53,21 @@ def test_identity_goes_before_names():
 def test_what_cannot_be_told_is_an_error(path, mask, message):
     with pytest.raises(LockError, match=message):
         places({path: mask}, variables_of("a/kernel", "b/kernel"))
+
+
+def test_a_saved_position_goes_before_names_and_one_beyond_the_end_is_not_taken():
+    variables = variables_of("a/kernel", "b/kernel")
+    assert places({"a/kernel": MASK}, variables, positions={"a/kernel": 1}) == {"a/kernel": 1}
+    assert places({"a/kernel": MASK}, variables, positions={"a/kernel": 2}) == {"a/kernel": 0}
+    assert places({"a/kernel": MASK}, variables, positions={"a/kernel": 0, "b/kernel": 1}) == {"a/kernel": 0}
+
+
+def test_a_weight_that_the_optimizer_does_not_train_is_an_error():
+    known, other = variables_of("a/kernel", "b/kernel")
+    with pytest.raises(LockError, match="weight 'b/kernel' is not among the variables that the optimizer trains"):
+        places({"b/kernel": MASK}, [known], weights={"b/kernel": other})
+
+
+def test_the_whole_path_goes_before_one_that_only_ends_alike():
+    variables = variables_of("net/a/kernel", "a/kernel")
+    assert places({"a/kernel": MASK}, variables) == {"a/kernel": 1}
