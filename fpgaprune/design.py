@@ -22,6 +22,10 @@ from fpgaprune.fixed import FixedType
 
 FORMAT = 1
 IO_TYPES = ("io_parallel", "io_stream")
+# The attribute that holds a layer's name in its hls4ml project, where that is another.
+PROJECT_NAME = "project_name"
+# The attribute that holds the shape in which the model gives an output, where the hardware's last layer has another.
+MODEL_SHAPE = "model_shape"
 STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
 
 
@@ -54,6 +58,11 @@ class LayerSpec:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     reuse_factor: int = 1
     strategy: str | None = None
+
+    @property
+    def project_name(self) -> str:
+        """What the layer is called in the files of its hls4ml project, which allows fewer names than Keras."""
+        return str(self.attributes.get(PROJECT_NAME, self.name))
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,11 @@ class Design:
         raise DesignError(
             f"design {self.name!r} has no layer {name!r}; it has {', '.join(x.name for x in self.layers)}"
         )
+
+    def given_shape(self, output: str) -> tuple[int, ...]:
+        """The shape of one sample of `output` as the model gives it: hls4ml leaves out a reshaping at the end."""
+        layer = self[output]
+        return tuple(layer.attributes.get(MODEL_SHAPE, layer.output_shape))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """`path` (ending in .json) and the .npz beside it hold the whole design; equal designs give equal bytes."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,12 +19,17 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 
+# What TensorFlow takes as the name of a scope.
+_SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*")
+
 
 def named_weights(model: Any) -> dict[str, Any]:
     """Every variable of `model` by weight path, in the model's order; a shared variable stands once.
 
+    A model of layers without weights, as of poolings alone, has none.
+
     Raises:
-        MaskError: the model has no variables yet, or two variables would share a path.
+        MaskError: the model is not built yet, or two variables would share a path.
     """
     found: dict[str, Any] = {}
     seen: set[int] = set()
@@ -34,7 +40,7 @@ def named_weights(model: Any) -> dict[str, Any]:
         if path in found:
             raise MaskError(f"two weights of model {model.name!r} share the path {path!r}; give the layers other names")
         found[path] = variable
-    if not found:
+    if not found and not getattr(model, "built", False):
         raise MaskError(f"model {getattr(model, 'name', model)!r} has no weights yet; call or build it first")
     return found
 
@@ -56,6 +62,16 @@ def _tail(variable: Any, layer_name: str) -> str:
     if layer_name in parts:
         return "/".join(parts[parts.index(layer_name) :])
     return f"{layer_name}/{variable.path}"
+
+
+def uncomputed_names(model: Any) -> list[str]:
+    """One line for each layer of `model` with whose name TensorFlow, which makes scopes of names, computes nothing."""
+    return [
+        f"layer {layer.name!r} has a name with which TensorFlow cannot compute: name it with letters, digits, '_', '-' "
+        "and '.' only"
+        for layer in getattr(model, "layers", ())
+        if not _SCOPE.fullmatch(layer.name)
+    ]
 
 
 def weight_arrays(model: Any) -> dict[str, NDArray[Any]]:

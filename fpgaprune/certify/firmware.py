@@ -76,7 +76,7 @@ def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], N
             (layer.name, role): files.integers(layer, role)
             for layer in design.layers
             for role in layer.weights
-            if role in layer.sources or files.array(layer.name, role) is not None
+            if role in layer.sources or files.array(layer.project_name, role) is not None
         }
     except FirmwareError as error:
         raise CertificateError(str(error)) from error
@@ -97,12 +97,12 @@ def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
         raise CertificateError(str(error)) from error
     counts = []
     for layer in design.layers:
-        _require_lengths(layer, lengths.get(layer.name, {}), design.io_type, firmware)
+        _require_lengths(layer, lengths.get(layer.project_name, {}), design.io_type, firmware)
         for role in _MATRICES:
             if (layer.name, role) not in integers:
                 continue
             raw = integers[layer.name, role]
-            _require_sizes(layer, role, raw.shape, sizes.get(numbers.get(layer.name, -1), {}), firmware)
+            _require_sizes(layer, role, raw.shape, sizes.get(numbers.get(layer.project_name, -1), {}), firmware)
             magnitudes = np.abs(raw[raw != 0])
             outputs = raw.shape[-2] if layer.kind.startswith("Depthwise") else raw.shape[-1]
             counts.append(
@@ -177,7 +177,7 @@ class _Files:
         return cls(folder, by_type_or_name, read_typedefs(folder), read_layer_numbers(folder))
 
     def array(self, layer: str, role: str) -> WeightArray | None:
-        """The array of a layer's role; None where there is none."""
+        """The array of a role of the layer that the project calls `layer`; None where there is none."""
         named = self.arrays.get(f"{layer}_{role}_t")
         if named is not None or layer not in self.numbers:
             return named
@@ -185,7 +185,7 @@ class _Files:
 
     def integers(self, layer: LayerSpec, role: str) -> NDArray[np.int64]:
         """The integers of a layer's role, which are those of the design."""
-        array = self.array(layer.name, role)
+        array = self.array(layer.project_name, role)
         if array is None and layer.strategy == "distributed_arithmetic":
             return self._from_adders(layer, role)
         if array is None or array.type not in self.types:
@@ -203,9 +203,9 @@ class _Files:
 
     def _from_adders(self, layer: LayerSpec, role: str) -> NDArray[np.int64]:
         code = self.folder / "nnet_utils" / "nnet_code_gen.h"
-        if layer.name not in self.numbers:
+        if layer.project_name not in self.numbers:
             raise CertificateError(f"{self.folder}: no call of layer {layer.name!r} in its C++ files")
-        matrix, biases = read_adder_weights(read_text(code), f"dense_da_{self.numbers[layer.name]}")
+        matrix, biases = read_adder_weights(read_text(code), f"dense_da_{self.numbers[layer.project_name]}")
         exact = _represented(biases if role == "bias" else matrix.ravel(), layer.types[role], code)
         wanted = layer.weights[role]
         if exact.size != wanted.size or not np.array_equal(exact, wanted.ravel()):

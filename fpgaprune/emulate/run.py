@@ -16,6 +16,7 @@ from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.kinds import RULES, steps_of
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DataError, DesignError
+from fpgaprune.real_array import real_array
 
 Inputs = NDArray[Any] | Sequence[NDArray[Any]]
 
@@ -39,7 +40,9 @@ def emulate(design: Design, x: Inputs) -> Any:
         DataError: `x` does not fit the design's inputs.
     """
     found = _run(design, x, design.outputs)
-    outputs = tuple(found[name].astype(np.float32) for name in design.outputs)
+    outputs = tuple(
+        found[name].astype(np.float32).reshape(len(found[name]), *design.given_shape(name)) for name in design.outputs
+    )
     return outputs[0] if len(outputs) == 1 else outputs
 
 
@@ -121,7 +124,10 @@ def _checked(design: Design, entries: Sequence[LayerSpec], x: Inputs) -> list[ND
     arrays = list(x) if several else [x]
     if len(arrays) != len(entries):
         raise DataError(f"design {design.name!r} has {len(entries)} inputs; got {len(arrays)}: give one array for each")
-    samples = [np.asarray(array, dtype=np.float32) for array in arrays]
+    found = [
+        real_array(array, f"samples for input {entry.name!r}") for entry, array in zip(entries, arrays, strict=True)
+    ]
+    samples = [array.astype(np.float32, copy=False) for array in found]
     for entry, array in zip(entries, samples, strict=True):
         if array.shape[1:] != entry.output_shape:
             raise DataError(
@@ -131,6 +137,4 @@ def _checked(design: Design, entries: Sequence[LayerSpec], x: Inputs) -> list[ND
             raise DataError(
                 f"input {entry.name!r} has {len(array)} samples; input {entries[0].name!r} has {len(samples[0])}"
             )
-        if not np.isfinite(array).all():
-            raise DataError(f"samples for input {entry.name!r} hold NaN or infinity; hardware numbers have neither")
     return samples

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fpgaprune.errors import ExportError
 from fpgaprune.files import write_bytes
 from fpgaprune.onnx_graph import IR_VERSION
+from fpgaprune.weights import uncomputed_names
 
 OPSET = 17
 _LAYOUT_KEY = "fpgaprune.layout"
@@ -60,6 +61,8 @@ def export_onnx(
         raise ExportError(f"batch is {batch!r}; wanted a whole number of samples, or None for any")
     if not getattr(model, "inputs", None):
         raise ExportError(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
+    for problem in uncomputed_names(model):
+        raise ExportError(f"model {model.name!r} cannot be exported: {problem}")
     written, folds = fold_batch_norms(model)
     exported, constants = trace(written, opset, batch)
     exported.ir_version = IR_VERSION

@@ -9,6 +9,7 @@ from fpgaprune.flow.config import FlowConfig, all_problems
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.network import small_cnn
 from fpgaprune.flow.samples import arrays_of
+from fpgaprune.weights import uncomputed_names
 
 
 def require_convertible(config: FlowConfig, data: Dataset) -> None:
@@ -40,5 +41,6 @@ def require_convertible(config: FlowConfig, data: Dataset) -> None:
         layers=hardware.layers,
         backend_options=config.hls.backend_options,
     )
-    if check.problems:
-        raise ConfigError(all_problems("the network cannot become this hardware", check.problems))
+    problems = [*uncomputed_names(model), *check.problems]
+    if problems:
+        raise ConfigError(all_problems("the network cannot become this hardware", problems))

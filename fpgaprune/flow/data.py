@@ -17,11 +17,14 @@ from fpgaprune.files import read_npz
 from fpgaprune.flow.named_function import FORMS, is_function_name, named_function
 from fpgaprune.flow.samples import Samples, arrays_of
 from fpgaprune.flow.tensorflow_data import as_arrays
+from fpgaprune.real_array import class_numbers, real_array
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 # Samples that neither training nor the final figures see. They may be left out.
 OPTIONAL = ("x_valid", "y_valid")
 _PARTS = ("train", "test", "valid")
+# Whole numbers that large are no targets that a network learns, of whatever shape.
+_WIDE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -133,15 +136,22 @@ def _parts_of(arrays: Mapping[str, Any], key: str) -> dict[str, NDArray[Any]]:
     if key in arrays:
         value = arrays[key]
         if isinstance(value, Mapping):
-            return {str(label): np.asarray(array) for label, array in value.items()}
+            return {str(label): _array(array, key) for label, array in value.items()}
         if isinstance(value, list | tuple) and value and all(hasattr(array, "shape") for array in value):
-            return {str(number): np.asarray(array) for number, array in enumerate(value)}
-        return {"": np.asarray(value)}
+            return {str(number): _array(array, key) for number, array in enumerate(value)}
+        return {"": _array(value, key)}
     return {
-        label.removeprefix(f"{key}."): np.asarray(array)
+        label.removeprefix(f"{key}."): _array(array, key)
         for label, array in arrays.items()
         if str(label).startswith(f"{key}.")
     }
+
+
+def _array(values: Any, key: str) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"data {key} are no array: {' '.join(str(error).split())[:120]}; wanted one shape") from error
 
 
 def _check_part(name: str, part: str, x: Mapping[str, NDArray[Any]], y: Mapping[str, NDArray[Any]]) -> None:
@@ -159,16 +169,12 @@ def _check_part(name: str, part: str, x: Mapping[str, NDArray[Any]], y: Mapping[
     for label, array in y.items():
         key = _key(f"y_{part}", label)
         _check_numbers(name, key, array)
-        if np.issubdtype(array.dtype, np.integer) and array.ndim == 1 and array.min() < 0:
-            raise DataError(f"data {name!r}: {key} holds {array.dtype} down to {array.min()}; wanted integers from 0")
+        if np.issubdtype(array.dtype, np.integer) and (array.ndim == 1 or abs(int(array.max())) >= _WIDE):
+            class_numbers(array, f"data {name!r}: the labels {key}")
 
 
 def _check_numbers(name: str, key: str, array: NDArray[Any]) -> None:
-    is_real = np.issubdtype(array.dtype, np.number) and not np.issubdtype(array.dtype, np.complexfloating)
-    if not (is_real or array.dtype == np.bool_):
-        raise DataError(f"data {name!r}: {key} holds values of type {array.dtype}; wanted real numbers")
-    if not np.isfinite(array).all():
-        raise DataError(f"data {name!r}: {key} holds values that are not finite numbers")
+    real_array(array, f"data {name!r}: the values of {key}")
 
 
 def _check_alike(name: str, key: str, first: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> None:

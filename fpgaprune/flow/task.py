@@ -17,6 +17,7 @@ from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.keras_sections import TrainConfig
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import arrays_of
+from fpgaprune.real_array import class_numbers
 
 # Where neither the model nor the flow names a rate.
 TRAIN_RATE = 0.002
@@ -162,7 +163,10 @@ def _questions(model: Any, data: Dataset) -> list[tuple[str, bool]]:
     """For each output what its labels ask, and whether the output is logits."""
     found = []
     for output, labels in zip(model.outputs, arrays_of(data.y_train), strict=True):
-        found.append((question_of(labels, tuple(output.shape)), not _gives_probabilities(output)))
+        question = question_of(labels, tuple(output.shape))
+        if question == "classes":
+            class_numbers(labels, f"data {data.name!r}: the labels of output {output.name!r}", output.shape[-1])
+        found.append((question, not _gives_probabilities(output)))
     return found
 
 

@@ -15,10 +15,11 @@ from fpgaprune.hls.boards import board_problems
 from fpgaprune.hls.convert import option_problems
 from fpgaprune.hls.layers import kind_problems, layer_problems
 from fpgaprune.hls.layout import find_layouts
+from fpgaprune.hls.operations import operation_problems
 from fpgaprune.hls.options import gather_options
 from fpgaprune.hls.prepare import fold
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
-from fpgaprune.hls.split import depthwise_name, is_separable
+from fpgaprune.hls.split import depthwise_names
 from fpgaprune.target import Target
 
 
@@ -79,7 +80,7 @@ def check_model(
         problems.append(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
         return Check(tuple(problems), ())
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
-    unsupported = [*_open_shapes(functional), *layer_problems(functional)]
+    unsupported = [*_open_shapes(functional), *operation_problems(functional), *layer_problems(functional)]
     problems += unsupported
     network: Any = functional
     if not unsupported:
@@ -115,6 +116,11 @@ def _open_shapes(functional: Any) -> list[str]:
         "for every axis but the first: give keras.Input a whole shape"
         for tensor in functional.inputs
         if None in tensor.shape[1:]
+    ] + [
+        f"input {tensor.name!r} of model {functional.name!r} is one number a sample, of shape (); hardware needs an "
+        "axis: give keras.Input the shape (1,)"
+        for tensor in functional.inputs
+        if len(tensor.shape) < 2
     ]
 
 
@@ -125,4 +131,4 @@ def _added_names(functional: Any) -> list[str]:
         for layer in functional.layers
         if hasattr(getattr(layer, "activation", None), "__name__")
     ]
-    return activations + [depthwise_name(layer.name) for layer in functional.layers if is_separable(layer)]
+    return [*activations, *depthwise_names(functional).values()]

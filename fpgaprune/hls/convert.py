@@ -7,17 +7,18 @@ import inspect
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import PROJECT_NAME, Design, LayerSpec
 from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.firmware import stored_forms
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls.names import free_name, names_of, renamed
 from fpgaprune.hls.precision import TABLE, Types, hls_precision, is_softmax
 from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
@@ -60,17 +61,21 @@ def convert(
         raise HlsError(f"project name {name!r} is no C identifier that is free; {PROJECT_NAMES}")
     import hls4ml
 
+    names = names_of(folded, name)
+    back = {own: layer for layer, own in names.items()}
     with quiet(), _as_problem(f"hls4ml cannot convert model {folded.name!r} for {target.backend}"):
-        config = hls4ml.utils.config_from_keras_model(folded, granularity="name", backend=target.backend)
+        model = renamed(folded, names)
+        config = hls4ml.utils.config_from_keras_model(model, granularity="name", backend=target.backend)
         config["Model"].update(Strategy=target.strategy, ReuseFactor=target.reuse_factor)
-        for layer, entry in config["LayerName"].items():
+        for own, entry in config["LayerName"].items():
+            layer = back.get(own, own)
             entry["Precision"].update(hls_precision(_known(types.get(layer, {}), entry["Precision"])))
             if "ReuseFactor" in entry:
                 entry["ReuseFactor"] = target.reuse_factor
             entry.update(_tables(folded, layer, types) | dict((options or {}).get(layer, {})))
-        _require_all(types, config["LayerName"])
+        _require_all([names[layer] for layer in types], config["LayerName"])
         return hls4ml.converters.convert_from_keras_model(
-            folded,
+            model,
             hls_config=config,
             output_dir=str(output_dir),
             project_name=name,
@@ -145,8 +150,8 @@ def needed_options(backend: str) -> dict[str, Any]:
     return {"smarthls_path": "${SHLS_ROOT_DIR}"} if backend == "Libero" else {}
 
 
-def _require_all(types: Types, entries: Mapping[str, Any]) -> None:
-    missing = [layer for layer in types if layer not in entries]
+def _require_all(names: Sequence[str], entries: Mapping[str, Any]) -> None:
+    missing = [layer for layer in names if layer not in entries]
     if missing:
         raise HlsError(f"hls4ml gave layer {missing[0]!r} another name; rename it: {', '.join(entries)} are its names")
 
@@ -161,8 +166,9 @@ def extract(
     sources: Mapping[str, Mapping[str, str]],
     target: Target,
     types: Types | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Design:
-    """The `Design` that hls4ml's `graph` describes, with every type and integer weight.
+    """The `Design` that hls4ml's `graph` describes, with every type and integer weight, layers called as in the model.
 
     Args:
         graph: what `convert` returned.
@@ -171,12 +177,13 @@ def extract(
         target: what the graph was made for.
         types: as `convert` got them; needed for layers of strategy `distributed_arithmetic`, whose weights hls4ml turns
             into adders and then forgets.
+        names: layer name to the project's name for it, as `names_of` gives them; all are equal unless given.
 
     Raises:
         HlsError: the graph's weights are not the ones that were quantised.
     """
     with _as_problem(f"hls4ml's graph of {graph.config.get_project_name()!r} cannot be read"):
-        layers, outputs = extract_layers(graph, raws, sources, types or {})
+        layers, outputs = extract_layers(graph, raws, sources, types or {}, names)
     return Design(
         name=graph.config.get_project_name(),
         layers=layers,
@@ -193,6 +200,7 @@ def extract_layers(
     raws: Mapping[str, Mapping[str, NDArray[Any]]],
     sources: Mapping[str, Mapping[str, str]],
     types: Types,
+    names: Mapping[str, str] | None = None,
 ) -> tuple[tuple[LayerSpec, ...], tuple[str, ...]]:
     """The layers of hls4ml's `graph`, inputs first, and the names of those whose results leave it.
 
@@ -201,11 +209,21 @@ def extract_layers(
     # Inputs in the order of the top function's arguments; hls4ml's graph has them where they are used.
     entries = [graph.graph[name] for name in graph.inputs]
     others = [node for node in graph.get_layers() if node not in entries]
-    layers = tuple(_layer(node, raws, sources, types) for node in (*entries, *others))
-    return layers, tuple(_producer(graph, variable.name) for variable in graph.get_output_variables())
+    back = _names_back([node.name for node in graph.get_layers()], names or {})
+    layers = tuple(_layer(node, raws, sources, types, back) for node in (*entries, *others))
+    return layers, tuple(back[_producer(graph, variable.name)] for variable in graph.get_output_variables())
 
 
-def _layer(node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any], given: Types) -> LayerSpec:
+def _names_back(nodes: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
+    """What the design calls each of hls4ml's `nodes`: as the model does, and what hls4ml added as hls4ml does."""
+    own = {project: layer for layer, project in names.items()}
+    return {node: own[node] if node in own else free_name(node, names) for node in nodes}
+
+
+def _layer(
+    node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any], given: Types, back: Mapping[str, str]
+) -> LayerSpec:
+    name = back[node.name]
     attributes = node.attributes.attributes
     types = {key.removesuffix("_t"): _type(value) for key, value in attributes.items() if _is_type(key, value)}
     # A flattened tensor or a copied stream keeps the type of its source, whatever the layer's own slot says.
@@ -218,21 +236,25 @@ def _layer(node: Any, raws: Mapping[str, Any], sources: Mapping[str, Any], given
         if role in node.weights:
             variable = node.weights[role]
             types[role] = _type(variable.type)
-            wanted = raws.get(node.name, {}).get(role)
+            wanted = raws.get(name, {}).get(role)
             weights[role] = _as_keras(types[role].to_raw(_written(variable, wanted)), wanted, node, role)
-        elif role in raws.get(node.name, {}) and attributes.get("strategy") == "distributed_arithmetic":
-            types[role] = given[node.name][role]
-            weights[role] = np.asarray(raws[node.name][role], dtype=np.int64)
+        elif role in raws.get(name, {}) and attributes.get("strategy") == "distributed_arithmetic":
+            types[role] = given[name][role]
+            weights[role] = np.asarray(raws[name][role], dtype=np.int64)
     plain = {key: _plain(value) for key, value in attributes.items() if key not in _NOT_DATA and _is_plain(value)}
+    if name != node.name:
+        plain[PROJECT_NAME] = str(node.name)
     return LayerSpec(
-        name=node.name,
+        name=name,
         kind=node.class_name,
         # An input's own list of inputs is a placeholder in hls4ml, and what was folded leaves empty names.
-        inputs=tuple(_producer(node.model, source) for source in node.inputs if source and node.class_name != "Input"),
+        inputs=tuple(
+            back[_producer(node.model, source)] for source in node.inputs if source and node.class_name != "Input"
+        ),
         output_shape=tuple(int(size) for size in node.get_output_variable().shape),
         types=types,
         weights=weights,
-        sources={role: path for role, path in sources.get(node.name, {}).items() if role in weights},
+        sources={role: path for role, path in sources.get(name, {}).items() if role in weights},
         attributes=plain,
         reuse_factor=int(attributes.get("reuse_factor") or 1),
         strategy=attributes.get("strategy") if "weight" in weights else None,

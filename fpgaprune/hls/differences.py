@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import MODEL_SHAPE, PROJECT_NAME, Design, LayerSpec
 from fpgaprune.hls.pairing import pair_layers, reads_the_same, without_idle
 
 _WINDOW = frozenset({"n_chan", "pads", "dilations", "filt_height", "filt_width", "in_width", "out_width"})
@@ -25,7 +25,7 @@ _MAY_LACK: Mapping[str, frozenset[str]] = {
 }
 _ANY_MAY_LACK = frozenset({"data_format", "dilation_height", "dilation_width", "target_shape"})
 # Whether a bias is one of zeros, or none, is seen in its integers.
-_IGNORED = frozenset({"use_bias"})
+_IGNORED = frozenset({"use_bias", PROJECT_NAME, MODEL_SHAPE})
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.hls.ranges import Samples
+from fpgaprune.real_array import real_array
 
 INPUTS = "tb_data/tb_input_features.dat"
 OUTPUTS = "tb_data/tb_output_predictions.dat"
@@ -69,7 +70,8 @@ def golden_samples(design: Design, samples: Samples) -> tuple[NDArray[np.float32
         HlsError: there is no sample.
         DataError: the samples do not fit the design.
     """
-    arrays = [np.asarray(x, dtype=np.float32) for x in (samples if isinstance(samples, list | tuple) else [samples])]
+    given = samples if isinstance(samples, list | tuple) else [samples]
+    arrays = [real_array(x, "golden samples").astype(np.float32, copy=False) for x in given]
     if not arrays or not len(arrays[0]):
         raise HlsError("there is no golden sample; give one or more, or golden=None for some of the data")
     inputs: Any = arrays if len(arrays) > 1 else arrays[0]

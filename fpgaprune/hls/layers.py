@@ -167,7 +167,11 @@ def _spreads(layer: Any, kind: str) -> bool:
 
 def _reason(layer: Any, kind: str) -> str | None:
     """Why hls4ml would not compute what Keras does; None where it does."""
+    if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
+        return "it holds its weights in parts, by LoRA or quantize(): make a layer with the whole kernel in its place"
     activation = getattr(layer, "activation", None)
+    if isinstance(activation, keras.layers.Layer):
+        return f"its activation is a layer, a {type(activation).__name__}: put that behind it as a layer of its own"
     if activation is not None:
         name = getattr(activation, "__name__", str(activation))
         if name == "hard_sigmoid":
@@ -187,8 +191,11 @@ def _reason(layer: Any, kind: str) -> str | None:
         return f"its interpolation is {layer.interpolation!r}, and {_NO_TEMPLATE}: use 'nearest'"
     if kind == "ReLU" and layer.max_value not in (None, 6.0):
         return f"its max_value is {layer.max_value}, and {_NO_TEMPLATE}: use none, or 6"
-    if kind == "ReLU" and layer.max_value is not None and (layer.negative_slope or layer.threshold):
-        return "it has a max_value together with a slope or a threshold; use one of them"
+    if kind == "ReLU" and sum(map(bool, (layer.max_value, layer.negative_slope, layer.threshold))) > 1:
+        return (
+            f"it has max_value {layer.max_value}, negative_slope {layer.negative_slope} and threshold "
+            f"{layer.threshold}, and hls4ml has no template for two of them together: use one of them"
+        )
     if kind in ("Softmax", "BatchNormalization"):
         axes = layer.axis if isinstance(layer.axis, list | tuple) else [layer.axis]
         last = len(layer.input.shape) - 1

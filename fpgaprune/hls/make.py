@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design
+from fpgaprune.design import MODEL_SHAPE, Design
 from fpgaprune.emulate import emulate
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.backends import BACKENDS as EMULATED
@@ -21,17 +22,19 @@ from fpgaprune.hls.advice import Advice, advise
 from fpgaprune.hls.boards import require_board
 from fpgaprune.hls.convert import convert, extract
 from fpgaprune.hls.layout import settle_layouts
+from fpgaprune.hls.names import names_of, renamed
 from fpgaprune.hls.options import LayerOptions, read_options
 from fpgaprune.hls.precision import Precision, Types, choose_types, is_softmax
-from fpgaprune.hls.prepare import allowed_name, fold, quantise_weights
+from fpgaprune.hls.prepare import fold, quantise_weights
 from fpgaprune.hls.quartus_tables import check_softmax
 from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
 from fpgaprune.hls.recurrent import RECURRENT, observe_states
 from fpgaprune.hls.search import AutoPrecision, Found, Labels, Search
 from fpgaprune.hls.softmax_types import quartus_table_size
-from fpgaprune.hls.split import depthwise_name
+from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.masks import MaskSet
+from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights
 
@@ -92,7 +95,7 @@ def make(
         entries |= _quartus_tables(folded, types)
     graph = convert(folded, types, target, folder, name, entries, backend_options)
     sources = _sources(model, folded)
-    design = extract(graph, raws, sources, target, types)
+    design = _in_shape(extract(graph, raws, sources, target, types, names_of(folded, name)), folded)
     for layer, at in layouts.items():
         if (design[layer].strategy, design[layer].reuse_factor) != (at.strategy, at.reuse_factor):
             raise HlsError(
@@ -116,6 +119,22 @@ def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:
     }
 
 
+def _in_shape(design: Design, folded: Any) -> Design:
+    """`design`, which knows in what shapes `folded` gives its outputs."""
+    shapes = {
+        name: tuple(tensor.shape[1:])
+        for name, tensor in zip(design.outputs, folded.outputs, strict=True)
+        if design.outputs.count(name) == 1 and math.prod(tensor.shape[1:]) == math.prod(design[name].output_shape)
+    }
+    layers = tuple(
+        replace(layer, attributes={**layer.attributes, MODEL_SHAPE: list(shapes[layer.name])})
+        if shapes.get(layer.name, layer.output_shape) != layer.output_shape
+        else layer
+        for layer in design.layers
+    )
+    return replace(design, layers=layers)
+
+
 def _search(
     model: Any,
     folded: Any,
@@ -130,6 +149,8 @@ def _search(
     arrays = as_inputs(folded, data if data is not None else [])
     if labels is not None and not callable(labels) and len(labels) != len(arrays[0]):
         raise DataError(f"there are {len(labels)} labels for {len(arrays[0])} samples; wanted as many of each")
+    if labels is not None and not callable(labels):
+        labels = _classes(labels, folded, len(arrays[0]))
     some = [array[: auto.samples] for array in arrays]
     x: Any = some if len(some) > 1 else some[0]
     # Strategy and reuse change no bit while accumulators are exact; what is not emulated is near to Vitis.
@@ -138,10 +159,27 @@ def _search(
     copy = fold(model)
     types = choose_types(copy, ranges, Precision(auto.widest, auto.widest, auto.sum_bits), options, backend)
     raws = quantise_weights(copy, types)
-    skeleton = extract(convert(copy, types, plain, folder, "search"), raws, {}, plain, types)
-    wanted = folded.predict(x, verbose=0)
+    graph = convert(copy, types, plain, folder, "search")
+    skeleton = extract(graph, raws, {}, plain, types, names_of(copy, "search"))
+    wanted = renamed(folded, names_of(folded)).predict(x, verbose=0)
     used = labels if labels is None or callable(labels) else np.asarray(labels)[: auto.samples]
     return Search(folded, ranges, skeleton, x, wanted, used, options).run(auto)
+
+
+def _classes(labels: Any, folded: Any, samples: int) -> NDArray[Any]:
+    """`labels` as class numbers of the outputs of `folded`; as they are where these are no classes."""
+    array = real_array(labels, "labels")
+    outputs = [tuple(tensor.shape[1:]) for tensor in folded.outputs]
+    if len(outputs) > 1 or outputs[0][-1] == 1:
+        return array
+    wanted = samples * math.prod(outputs[0][:-1])
+    if array.size != wanted:
+        raise DataError(
+            f"labels have shape {array.shape}; wanted one class number for each output, {wanted} of them: of one-hot "
+            "labels take labels.argmax(axis=-1)"
+        )
+    whole = array.astype(np.int64) if (array == np.rint(array)).all() else array
+    return class_numbers(whole, "labels", outputs[0][-1])
 
 
 def _as_found(
@@ -164,16 +202,18 @@ def _given(types: Types, precision: Precision | FixedType, options: Mapping[str,
 def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
     """Layer name to role to weight path, for the layers whose kernel reaches the hardware."""
     layers = {layer.name: layer for layer in folded.layers}
+    halves = depthwise_names(keras.Model(model.inputs, model.outputs))
     sources: dict[str, dict[str, str]] = {}
     for path in named_weights(model):
         layer, _, variable = path.rpartition("/")
-        owner = allowed_name(layer.partition("/")[0])
+        owner = layer.partition("/")[0]
         if isinstance(layers.get(owner), RECURRENT):
             # Its weights belong to the cell within it, as `gru/gru_cell/kernel`.
             layer = owner
             if variable == "bias" and isinstance(layers[owner], keras.layers.GRU):
                 sources.setdefault(layer, {})["recurrent_bias"] = path
-        layer = depthwise_name(layer) if variable == "depthwise_kernel" else allowed_name(layer)
+        if variable == "depthwise_kernel":
+            layer = halves.get(layer, layer)
         if layer in layers and variable in _ROLES:
             sources.setdefault(layer, {})[_ROLES[variable]] = path
     return sources

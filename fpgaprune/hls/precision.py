@@ -48,6 +48,8 @@ _ACTIVATIONS = (
     keras.layers.PReLU,
 )
 TABLE = FixedType(18, 8, True, "RND", "SAT")
+# Of slopes and thresholds up to 2.
+_PARAMETER = FixedType(16, 2, True, "RND", "SAT")
 _NO_OPTIONS = LayerOptions()
 
 
@@ -191,7 +193,7 @@ class _Chooser:
             result = self._activation(layer.name, own)
             if getattr(layer, "activation", None) is keras.activations.relu and own.activation_bits is None:
                 result = self._within(result, incoming)
-            return {"result": result, "table": TABLE, "param": FixedType(16, 2, True, "RND", "SAT")}
+            return {"result": result, "table": TABLE, "param": _parameter(layer)}
         if isinstance(layer, _AVERAGES):
             # As many bits more as the sum of all positions can need.
             growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))
@@ -275,6 +277,14 @@ class _Chooser:
         if self.uniform or own.activation_bits:
             return self._activation(layer.name, own)
         return self._sum(layer.name, signed=True)
+
+
+def _parameter(layer: Any) -> FixedType:
+    """The type of the slopes or the threshold of an activation layer."""
+    given = [getattr(layer, name, None) for name in ("negative_slope", "threshold", "alpha")]
+    values = [np.abs(np.asarray(value, dtype=np.float64)).max(initial=0.0) for value in given if value is not None]
+    found = FixedType.holding(float(max(values, default=0.0)), 16)
+    return found if found.integer > _PARAMETER.integer else _PARAMETER
 
 
 def recurrent_accumulator(

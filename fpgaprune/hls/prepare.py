@@ -18,8 +18,9 @@ from fpgaprune.batch_norm import find_folds, folded_weights
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.layers import INFERENCE_NO_OPS, check_layers
+from fpgaprune.hls.names import free_name
+from fpgaprune.hls.operations import with_layers
 from fpgaprune.hls.recurrent import RECURRENT, gates_of
-from fpgaprune.hls.reserved import RESERVED
 from fpgaprune.hls.split import split_separable
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
@@ -28,6 +29,8 @@ _GLOBAL = {
     keras.layers.AveragePooling1D: keras.layers.GlobalAveragePooling1D,
     keras.layers.AveragePooling2D: keras.layers.GlobalAveragePooling2D,
 }
+# hls4ml has Dense layers for tensors of up to so many axes, the batch's among them.
+_MOST_AXES = 4
 # Layers that multiply by weights of several axes.
 PRODUCTS = (*FOLDABLE, *RECURRENT)
 
@@ -38,8 +41,8 @@ def fold(model: Any) -> Any:
     Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it (float64, then cast);
     Dropout is gone; `ReLU()` is `Activation("relu")`; the activation of a convolution or Dense layer is a layer of
     its own, `NAME_relu`, so that both get a type. A separable convolution is two layers. An average pooling over the
-    whole map is a global one: hls4ml builds the first with all its inputs at once. Layer names stay, but for those that
-    hls4ml keeps for itself, which end in `_layer`.
+    whole map is a global one: hls4ml builds the first with all its inputs at once. Operations are the layers that they
+    are. Layer names stay, and layers compute in float32.
 
     Raises:
         HlsError: a weight is NaN or infinite.
@@ -49,7 +52,7 @@ def fold(model: Any) -> Any:
         if np.issubdtype(np.dtype(variable.dtype), np.floating) and not np.isfinite(variable.numpy()).all():
             raise HlsError(f"weight {variable.path!r} holds NaN or infinity; hls4ml would write it as it is: retrain")
     # Sequential takes no call_function, and the layers to skip must leave the graph.
-    functional = keras.Model(model.inputs, model.outputs, name=model.name)
+    functional = with_layers(keras.Model(model.inputs, model.outputs, name=model.name))
     check_layers(functional)
     functional = split_separable(functional)
     folds = find_folds(functional)
@@ -60,50 +63,76 @@ def fold(model: Any) -> Any:
         for name, layer in originals.items()
         if isinstance(layer, FOLDABLE) and layer.activation is not keras.activations.linear
     }
-    # Where something else than Flatten reads it, the map of one position is made again.
+    # Where something else than Flatten reads it, its shape is made again.
     mapped = {
-        allowed_name(layer.name): layer.output.shape[1:]
+        layer.name: layer.output.shape[1:]
         for layer in functional.layers
-        if averages_all(layer) and not _only_flattened(functional, layer)
+        if _loses_axes(layer) and not _only_flattened(functional, layer)
     }
+    taken = set(originals)
+
+    def added(name: str) -> str:
+        taken.add(found := free_name(name, taken))
+        return found
 
     def clone(layer: Any) -> Any:
-        config = layer.get_config() | {"name": allowed_name(layer.name)}
+        config = layer.get_config() | {"dtype": "float32"}
         if layer.name in folds:
             config["use_bias"] = True
         if layer.name in activations:
             config["activation"] = "linear"
         if type(layer) is keras.layers.ReLU and layer.negative_slope == 0 and layer.threshold == 0:
             return keras.layers.Activation("relu" if layer.max_value is None else "relu6", name=config["name"])
-        if getattr(layer, "activation", None) is keras.activations.softmax and len(layer.output.shape) > 2:
-            # As an activation of several axes it would be taken over all of them.
-            return keras.layers.Softmax(name=config["name"])
+        if type(layer) is keras.layers.Activation:
+            return activation_layer(layer.activation, layer.name, len(layer.output.shape))
+        if isinstance(layer, keras.layers.Softmax):
+            # Its axis, the last one, may stand in a list, which hls4ml does not read.
+            config["axis"] = -1
         if averages_all(layer):
             return _GLOBAL[type(layer)](name=config["name"])
+        if "keepdims" in config:
+            config["keepdims"] = False
         return type(layer).from_config(config)
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         if layer.name in folded_names or isinstance(layer, INFERENCE_NO_OPS):
             return args[0]
+        if isinstance(layer, keras.layers.Dense) and len(args[0].shape) > _MOST_AXES:
+            args = (keras.layers.Reshape((-1, args[0].shape[-1]), name=added(f"{layer.name}_rows"))(args[0]),)
         output = layer(*args, **kwargs)
         if layer.name in mapped:
-            return keras.layers.Reshape(mapped[layer.name], name=f"{layer.name}_map")(output)
+            output = keras.layers.Reshape(mapped[layer.name], name=added(f"{layer.name}_map"))(output)
         if layer.name not in activations:
             return output
         activation = activations[layer.name]
-        return keras.layers.Activation(activation, name=f"{layer.name}_{activation.__name__}")(output)
+        name = added(f"{layer.name}_{activation.__name__}")
+        return activation_layer(activation, name, len(output.shape))(output)
 
     inputs = [
-        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=input_name(tensor.name))
+        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=tensor._keras_history.operation.name)
         for tensor in functional.inputs
     ]
     copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
     for name, original in originals.items():
         if name in folds:
-            copy.get_layer(allowed_name(name)).set_weights(folded_weights(original, folds[name]))
+            copy.get_layer(name).set_weights(folded_weights(original, folds[name]))
         elif original.weights and name not in folded_names and not isinstance(original, INFERENCE_NO_OPS):
-            copy.get_layer(allowed_name(name)).set_weights(original.get_weights())
+            copy.get_layer(name).set_weights(original.get_weights())
     return copy
+
+
+def activation_layer(activation: Any, name: str, axes: int) -> Any:
+    """The layer of `activation` on tensors of so many axes, the batch's among them."""
+    if activation is keras.activations.softmax and axes > 2:
+        # As an activation of several axes hls4ml would take it over all of them.
+        return keras.layers.Softmax(name=name, dtype="float32")
+    return keras.layers.Activation(activation, name=name, dtype="float32")
+
+
+def _loses_axes(layer: Any) -> bool:
+    """What stands for `layer` gives fewer axes."""
+    rows = isinstance(layer, keras.layers.Dense) and len(layer.output.shape) > _MOST_AXES
+    return rows or averages_all(layer) or bool(getattr(layer, "keepdims", False))
 
 
 def averages_all(layer: Any) -> bool:
@@ -160,14 +189,3 @@ def role_weights(layer: Any) -> dict[str, NDArray[Any]]:
 def _joined(layer: Any, biases: list[NDArray[Any]]) -> list[NDArray[Any]]:
     """The biases of a recurrent layer as the one weight that Keras holds; none where it has none."""
     return [np.stack(biases).reshape(layer.cell.bias.shape)] if biases else []
-
-
-def allowed_name(name: str) -> str:
-    """`name`, or `NAME_layer` where hls4ml would rename the layer."""
-    # It keeps 'input' for itself, and by a slip each of its letters.
-    return f"{name}_layer" if name in ("input", *"input") else name
-
-
-def input_name(name: str) -> str:
-    """As `allowed_name` for an input, which is a variable of C++ as well."""
-    return f"{name}_layer" if name in RESERVED else allowed_name(name)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, HlsError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls.names import names_of, renamed
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
+from fpgaprune.real_array import real_array
 
 Samples = NDArray[Any] | Sequence[NDArray[Any]]
 
@@ -47,16 +49,15 @@ def as_inputs(folded: Any, data: Samples) -> list[NDArray[Any]]:
     Raises:
         DataError: they do not fit the model, hold NaN or infinity, or are none.
     """
-    arrays = [np.asarray(array) for array in data] if isinstance(data, list | tuple) else [np.asarray(data)]
+    arrays = [real_array(array, "samples") for array in (data if isinstance(data, list | tuple) else [data])]
     wanted = [tuple(tensor.shape[1:]) for tensor in folded.inputs]
     if [array.shape[1:] for array in arrays] != wanted:
         got = ", ".join(str(array.shape[1:]) for array in arrays)
         raise DataError(f"samples have shape {got}; model {folded.name!r} takes {', '.join(map(str, wanted))}")
     if not len(arrays[0]):
         raise DataError("there are no samples; the ranges of the layers are read from them: give some hundred")
-    for array in arrays:
-        if not np.isfinite(array).all():
-            raise DataError("the samples hold NaN or infinity; mend the data")
+    if len({len(array) for array in arrays}) > 1:
+        raise DataError(f"the inputs have {[len(array) for array in arrays]} samples; wanted as many of each")
     return arrays
 
 
@@ -76,7 +77,9 @@ def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
     if not layers:
         raise HlsError(f"model {folded.name!r} has no layer that computes anything: there is nothing to build")
     # Called as it is: `predict` would first compile a function for this one time.
-    network = keras.Model(folded.inputs, [layer.output for layer in layers])
+    own = names_of(folded)
+    computing = renamed(folded, own)
+    network = keras.Model(computing.inputs, [computing.get_layer(own[layer.name]).output for layer in layers])
     parts = []
     for start in range(0, len(arrays[0]), _BATCH):
         batch = [array[start : start + _BATCH] for array in arrays]

@@ -14,7 +14,16 @@ short signed sizeof static static_assert static_cast struct switch template this
 typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
 main std nnet hls ac printf exit abs exp log sin cos tanh time signal
 """
+# What hls4ml's templates of the top function, the test bench and the bridge name; macros of the headers that they read.
+_PROJECT_WORDS = """
+INPUT_NUMBERS OUTPUT_NUMBERS CHECKPOINT RESULTS_LOG RTL_SIM NUM_TEST_SAMPLES NULL EOF DEBUG INFINITY NAN HUGE_VAL
+RAND_MAX BUFSIZ M_E M_PI I errno stdin stdout stderr assert linux unix major minor
+fin fpr fout iline pline e in pr cstr current i ii it ptr argc argv weights loaded_weights strtok atof atoi free
+malloc memcpy offset name data trace_data allocate_trace_storage free_trace_storage collect_trace_output
+golden_differences input_t result_t model_default_t read_all write_all dup dup2 read write
+"""
 RESERVED = frozenset(_WORDS.split())
+PROJECT_WORDS = frozenset(_PROJECT_WORDS.split())
 PROJECT_NAMES = "wanted letters, digits and '_', a letter first, and no word of C++ or its library, as 'auto' or 'main'"
 
 

@@ -22,6 +22,7 @@ from fpgaprune.errors import DataError, ToolError, ToolTimeoutError
 from fpgaprune.hls.backends import BACKENDS
 from fpgaprune.hls.simulator import Simulator, ports, program_of
 from fpgaprune.processes import run_tool
+from fpgaprune.real_array import real_array
 
 # A process reads all weights before its first sample; fewer samples are not worth another one.
 _SAMPLES_EACH = 4
@@ -156,7 +157,7 @@ class CSimulation:
         return Simulated(outputs, shared.done, asked, time.monotonic() - started)
 
     def _samples(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
-        arrays: list[NDArray[Any]] = list(x) if isinstance(x, list | tuple) else [np.asarray(x)]
+        arrays = [real_array(array, "samples") for array in (x if isinstance(x, list | tuple) else [x])]
         shapes = ports(self.design)[0]
         if [array.shape[1:] for array in arrays] != shapes:
             got = ", ".join(str(array.shape[1:]) for array in arrays)

@@ -121,7 +121,7 @@ def program_of(folder: Path) -> Path:
 def ports(design: Design) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Shapes of one sample's inputs and of its outputs, in the program's order."""
     inputs = [layer.output_shape for layer in design.layers if layer.kind == "Input"]
-    return inputs, [design[name].output_shape for name in design.outputs]
+    return inputs, [design.given_shape(name) for name in design.outputs]
 
 
 class Simulator:

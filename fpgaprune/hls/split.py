@@ -10,6 +10,8 @@ from typing import Any
 
 import keras
 
+from fpgaprune.hls.names import free_name
+
 _HALVES = {
     keras.layers.SeparableConv1D: (keras.layers.DepthwiseConv1D, keras.layers.Conv1D),
     keras.layers.SeparableConv2D: (keras.layers.DepthwiseConv2D, keras.layers.Conv2D),
@@ -23,9 +25,15 @@ def is_separable(layer: Any) -> bool:
     return type(layer) in _HALVES
 
 
-def depthwise_name(name: str) -> str:
-    """What the depthwise half of the separable layer `name` is called; the other half keeps the name."""
-    return f"{name}_depthwise"
+def depthwise_names(functional: Any) -> dict[str, str]:
+    """Name of each separable layer to that of its depthwise half; the other half keeps the name."""
+    taken = {layer.name for layer in functional.layers}
+    found: dict[str, str] = {}
+    for layer in functional.layers:
+        if is_separable(layer):
+            found[layer.name] = free_name(f"{layer.name}_depthwise", taken)
+            taken.add(found[layer.name])
+    return found
 
 
 def split_separable(functional: Any) -> Any:
@@ -50,9 +58,10 @@ def split_separable(functional: Any) -> Any:
             return layer(*args, **kwargs)
         return layer(halves[layer.name](*args))
 
+    names = depthwise_names(functional)
     halves = {
         layer.name: _HALVES[type(layer)][0](
-            name=depthwise_name(layer.name),
+            name=names[layer.name],
             use_bias=False,
             **{key: layer.get_config()[key] for key in _DEPTHWISE},
         )

@@ -143,7 +143,7 @@ class _Network:
     def _exit(self, name: str, number: int) -> RtlPort:
         edge = self._take(name)
         s = edge.stream
-        port = RtlPort(name, f"m{number or ''}_axis", self.design[name].output_shape, s.beats, s.lanes, s.kind())
+        port = RtlPort(name, f"m{number or ''}_axis", self.design.given_shape(name), s.beats, s.lanes, s.kind())
         self.placed.append(Placed.exit(port, edge.wire))
         return port
 

@@ -5,31 +5,55 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-# IEEE 1364-2001, annex B, and what SystemVerilog tools reserve besides (IEEE 1800).
-_WORDS = """
-always and assign automatic begin bit buf bufif0 bufif1 byte case casex casez cell class clocking cmos config const
-constraint cover deassign default defparam design disable do edge else end endcase endconfig endfunction endgenerate
-endmodule endprimitive endspecify endtable endtask enum event expect export extends extern final first for force
-forever fork function generate genvar global highz0 highz1 if ifnone import incdir include initial inout input inside
-instance int integer interface join large let liblist library local localparam logic longint macromodule matches
-medium modport module nand negedge new nmos nor noshowcancelled not notif0 notif1 null or output package packed
-parameter pmos posedge primitive priority program property protected pull0 pull1 pulldown pullup pure rand rcmos real
-realtime ref reg release repeat restrict return rnmos rpmos rtran rtranif0 rtranif1 scalared sequence shortint
-shortreal showcancelled signed small solve specify specparam static string strong strong0 strong1 struct super supply0
-supply1 table tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri tri0 tri1 triand trior
-trireg type typedef union unique unsigned use uwire var vectored virtual void wait wand weak0 weak1 while wildcard
-wire with within wor xnor xor clk rst top
+# IEEE 1800-2017, annex B: every word of SystemVerilog, and so of Verilog.
+_VERILOG_WORDS = """
+accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins
+binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config const
+constraint context continue cover covergroup coverpoint cross deassign default defparam design disable dist do edge
+else end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup endinterface endmodule
+endpackage endprimitive endprogram endproperty endsequence endspecify endtable endtask enum event eventually expect
+export extends extern final first_match for force foreach forever fork forkjoin function generate genvar global
+highz0 highz1 if iff ifnone ignore_bins illegal_bins implements implies import incdir include initial inout input
+inside instance int integer interconnect interface intersect join join_any join_none large let liblist library local
+localparam logic longint macromodule matches medium modport module nand negedge nettype new nexttime nmos nor
+noshowcancelled not notif0 notif1 null or output package packed parameter pmos posedge primitive priority program
+property protected pull0 pull1 pulldown pullup pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase
+randsequence rcmos real realtime ref reg reject_on release repeat restrict return rnmos rpmos rtran rtranif0
+rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence shortint shortreal showcancelled
+signed small soft solve specify specparam static string strong strong0 strong1 struct super supply0 supply1
+sync_accept_on sync_reject_on table tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri
+tri0 tri1 triand trior trireg type typedef union unique unique0 unsigned until until_with untyped use uwire var
+vectored virtual void wait wait_order wand weak weak0 weak1 while wildcard wire with within wor xnor xor
 """
-_RESERVED = frozenset(_WORDS.split())
+# IEEE 1076-2008, 15.10: what a tool reserves that puts a module into VHDL.
+_VHDL_WORDS = """
+abs access after all architecture array attribute block body buffer bus component configuration constant disconnect
+downto elsif entity exit fairness file generic group guarded impure in inertial is label linkage literal loop map
+mod next of on open others out port postponed procedure process range record register reject rem report rol ror
+select severity shared signal sla sll sra srl subtype then to transport unaffected units variable when
+"""
+# Ports and modules that every project has.
+_OURS = frozenset({"clk", "rst", "top"})
+# File names end at 255 bytes, and parts of a layer have longer names than the layer.
+_LONGEST = 64
+KEYWORDS = frozenset(_VERILOG_WORDS.split())
+_RESERVED = KEYWORDS | frozenset(_VHDL_WORDS.split()) | _OURS
+# What the modules of a layer's parts have behind its name.
+_PART = re.compile(r"_(part|rom|to|rest|fork|fifo|wait)\d+|_(sums|products|again|layer)")
 
 
 def verilog_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     """For each of `names` an identifier of its own, the name itself where that is one."""
+    names = list(names)
     used = {name.lower() for name in taken}
+    known = {name.lower() for name in names}
     found = {}
     for name in names:
-        plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII)[:_LONGEST]
         if not plain or not plain[0].isalpha() or plain.lower() in _RESERVED or plain.startswith("fp_"):
+            plain = f"layer_{plain}"
+        part = _PART.search(plain.lower())
+        if part and plain.lower()[: part.start()] in known:
             plain = f"layer_{plain}"
         candidate, number = plain, 1
         while candidate.lower() in used:

@@ -17,6 +17,7 @@ from fpgaprune.emulate.exact import raw_of_real
 from fpgaprune.errors import DataError, RtlError, ToolError
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
+from fpgaprune.real_array import real_array
 from fpgaprune.rtl.project import RtlPort, RtlProject
 from fpgaprune.rtl.verilator import build
 
@@ -169,11 +170,11 @@ def _checked(project: RtlProject, x: NDArray[Any] | Sequence[NDArray[Any]]) -> l
         raise DataError(f"{project.top} has {len(project.inputs)} inputs; got {len(arrays)}: give one array for each")
     found = []
     for port, array in zip(project.inputs, arrays, strict=True):
-        values = np.asarray(array, dtype=np.float32)
+        values = real_array(array, f"samples for {port.prefix}").astype(np.float32, copy=False)
         if values.shape[1:] != port.shape:
             raise DataError(f"samples for {port.prefix} have shape {values.shape[1:]}; wanted {port.shape}")
-        if len(values) == 0 or not np.isfinite(values).all():
-            raise DataError(f"samples for {port.prefix} are none, or hold NaN or infinity; wanted at least one, finite")
+        if len(values) == 0:
+            raise DataError(f"samples for {port.prefix} are none; wanted at least one")
         found.append(raw_of_real(values.astype(np.float64), port.type))
     if len({len(array) for array in found}) != 1:
         raise DataError(f"the inputs have {', '.join(str(len(array)) for array in found)} samples; wanted as many each")

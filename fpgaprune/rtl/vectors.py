@@ -13,6 +13,7 @@ from fpgaprune.design import Design
 from fpgaprune.emulate import trace
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.errors import DataError
+from fpgaprune.real_array import real_array
 from fpgaprune.rtl.project import RtlPort, RtlProject
 
 
@@ -45,7 +46,8 @@ def golden_vectors(project: RtlProject, design: Design, x: NDArray[Any] | Sequen
         DataError: there is no sample, or their shape is another one.
         DesignError, UnsupportedLayerError: as for `emulate`.
     """
-    arrays = [np.asarray(array, dtype=np.float32) for array in (x if isinstance(x, list | tuple) else [x])]
+    given = x if isinstance(x, list | tuple) else [x]
+    arrays = [real_array(array, "samples").astype(np.float32, copy=False) for array in given]
     if len(arrays) != len(project.inputs) or not len(arrays[0]):
         raise DataError(
             f"{project.name} has {len(project.inputs)} inputs; got {len(arrays)} arrays of "

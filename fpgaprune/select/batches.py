@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fpgaprune.errors import DataError
+from fpgaprune.real_array import real_array
 
 Progress = Callable[[int, int, str], None]
 
@@ -50,6 +51,8 @@ def _source(data: Any, batch_size: int) -> tuple[Iterable[Any], int]:
 
 
 def _slices(arrays: tuple[Any, ...], batch_size: int) -> tuple[Iterable[Any], int]:
+    for what, array in zip(("samples", "labels"), arrays, strict=False):
+        real_array(array, what)
     starts = range(0, len(arrays[0]), batch_size)
     return (tuple(array[start : start + batch_size] for array in arrays) for start in starts), len(starts)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.errors import MaskError
+from fpgaprune.errors import DataError, MaskError
 from fpgaprune.select.batches import Progress, batches
 from fpgaprune.select.graph import CHANNELWISE, NORM, Call, Graph, activation_of, graph_of
 from fpgaprune.select.layers import per_output
@@ -126,9 +126,15 @@ def _gradients(
         step = 1 if single else size
         for start in range(0, size, step):
             part = slice(start, start + step)
-            values = slopes(
-                *(tf.nest.map_structure(lambda a, p=part: tf.convert_to_tensor(a[p]), item) for item in (x, y))
-            )
+            try:
+                values = slopes(
+                    *(tf.nest.map_structure(lambda a, p=part: tf.convert_to_tensor(a[p]), item) for item in (x, y))
+                )
+            except (tf.errors.OpError, ValueError, TypeError) as error:
+                # As for a class number that the network has no output for, or samples of another shape.
+                lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+                said = next((line for line in lines if "label" in line or "shape" in line), lines[0] if lines else "")
+                raise DataError(f"{who} cannot compute the model's loss of the data: {said[:200]}") from error
             yield step, {path: np.asarray(value, dtype=np.float64) for path, value in zip(paths, values, strict=True)}
 
 

@@ -215,7 +215,8 @@ def test_names_that_hls4ml_would_change_are_changed_here(tmp_path):
     model = keras.Sequential([keras.Input((4,), name="input"), layers.Dense(3, name="p"), layers.Dense(2, name="q")])
     x = np.random.default_rng(0).normal(size=(20, 4)).astype("float32")
     project = fp.to_hls(model, TARGET, x, tmp_path / "hls")
-    assert [layer.name for layer in project.design.layers] == ["input_layer", "p_layer", "q"]
+    assert [layer.name for layer in project.design.layers] == ["input", "p", "q"]
+    assert [layer.project_name for layer in project.design.layers] == ["input_layer", "p_layer", "q"]
     masks = fp.MaskSet.from_slices(model, ["p/kernel[0, 0]"])
     assert fp.certify(project, masks).violations == 1
 

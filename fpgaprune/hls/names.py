@@ -1,0 +1,101 @@
+"""Names of layers: what a C++ project can call them, and what the layers that are added here are called.
+
+A model may call a layer `conv-1`, `1st` or `for`; in the project it is then `conv_1`, `layer_1st` or `for_layer`. The
+design, the certificate and the report keep the model's name, and `LayerSpec.project_name` is the other.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import keras
+
+from fpgaprune.hls.reserved import PROJECT_WORDS, RESERVED
+
+# Long enough to be told apart, short enough for the file names of every tool.
+_LONGEST = 64
+# hls4ml calls what it adds by the name of the layer with one of these in front.
+_ADDED = ("zp1d_", "zp2d_", "clone_", "repack_", "bn_", "transpose_", "broadcast_")
+# hls4ml keeps 'input' for itself, and by a slip each of its letters.
+_KEPT = frozenset({"input", *"input"})
+# What the project calls its arrays, types and configurations, and the copies of an input.
+_NUMBERED = re.compile(r"(layer|config|[a-z]{1,2})\d+.*|.*_(t|ap|float|double|stream|vec|it)")
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """`name`, or with the first number behind it that makes it none of `taken`."""
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def project_names(names: Iterable[str], inputs: Collection[str] = (), project: str = "") -> dict[str, str]:
+    """Layer name to the name that the project has for it: its own where C++ and hls4ml allow it; all are distinct.
+
+    Args:
+        names: of all layers.
+        inputs: those of them that are inputs, and so variables of the top function.
+        project: what the top function is called.
+    """
+    names = list(names)
+    wanted = {name: _allowed(name, name in inputs, project) for name in names}
+    shadowed = {f"{prefix}{name}" for name in names for prefix in _ADDED}
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    # Names that can stay have the first choice, so that what changes is only what must.
+    for name in sorted(names, key=lambda name: wanted[name] != name):
+        plain = f"layer_{wanted[name]}" if wanted[name] in shadowed else wanted[name]
+        number, candidate = 1, plain
+        while candidate.lower() in taken:
+            number += 1
+            candidate = f"{plain}_{number}"
+        taken.add(candidate.lower())
+        found[name] = candidate
+    return {name: found[name] for name in names}
+
+
+def names_of(folded: Any, project: str = "") -> dict[str, str]:
+    """`project_names` of the layers of functional model `folded` in the project that is called `project`."""
+    inputs = {tensor._keras_history.operation.name for tensor in folded.inputs}
+    return project_names([layer.name for layer in folded.layers], inputs, project)
+
+
+def _allowed(name: str, is_input: bool, project: str) -> str:
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", plain)[:_LONGEST]
+    if not re.match(r"[A-Za-z]", plain):
+        plain = f"layer_{plain.lstrip('_')}"
+    if plain in _KEPT or plain in RESERVED:
+        return f"{plain}_layer"
+    if is_input and (plain == project or plain in PROJECT_WORDS or _NUMBERED.fullmatch(plain)):
+        return f"{plain}_layer"
+    return plain
+
+
+def renamed(functional: Any, names: Mapping[str, str]) -> Any:
+    """`functional` with the layers called as `names` has it, weights copied; itself where no name changes.
+
+    Args:
+        functional: a functional model; it is not changed.
+        names: as `names_of` gives them. TensorFlow, too, computes with such names only.
+    """
+    if all(names[layer.name] == layer.name for layer in functional.layers):
+        return functional
+
+    def clone(layer: Any) -> Any:
+        return type(layer).from_config(layer.get_config() | {"name": names[layer.name]})
+
+    inputs = [
+        keras.Input(batch_shape=t.shape, dtype=t.dtype, name=names[t._keras_history.operation.name])
+        for t in functional.inputs
+    ]
+    copy = keras.models.clone_model(functional, inputs, clone_function=clone)
+    for layer in functional.layers:
+        if layer.weights:
+            copy.get_layer(names[layer.name]).set_weights(layer.get_weights())
+    return copy
