@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import MODEL_SHAPE, Design, LayerSpec
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convert import extract_layers, in_words, needed_options, quiet
@@ -73,7 +73,7 @@ def design_from_onnx(path: str | os.PathLike[str], like: Design) -> Design:
     graph = _converted(clean, file, like, places)
     _settle_types(graph, places)
     types = {place.name: dict(place.like.types) for place in places.values()}
-    return _renamed(_extracted(graph, like, raws, types), pairs)
+    return _renamed(_extracted(graph, like, raws, types), pairs, like)
 
 
 @dataclass(frozen=True)
@@ -228,9 +228,19 @@ def _extracted(graph: Any, like: Design, raws: Mapping[str, Any], types: dict[st
     return without_idle(replace(like, layers=layers, outputs=outputs))
 
 
-def _renamed(design: Design, names: Mapping[str, str]) -> Design:
+def _renamed(design: Design, names: Mapping[str, str], like: Design) -> Design:
+    def shaped(layer: LayerSpec) -> dict[str, Any]:
+        """Its attributes, and the shape in which the model gives it, which ONNX does not keep."""
+        shape = like[names[layer.name]].attributes.get(MODEL_SHAPE)
+        return {**layer.attributes, **({} if shape is None else {MODEL_SHAPE: shape})}
+
     layers = tuple(
-        replace(layer, name=names[layer.name], inputs=tuple(names[name] for name in layer.inputs))
+        replace(
+            layer,
+            name=names[layer.name],
+            inputs=tuple(names[name] for name in layer.inputs),
+            attributes=shaped(layer),
+        )
         for layer in design.layers
     )
     return replace(design, layers=layers, outputs=tuple(names[name] for name in design.outputs))
