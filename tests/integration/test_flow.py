@@ -236,7 +236,8 @@ def artefacts(run):
     manifest = json.loads((run / "manifest.json").read_text())
     report = {**json.loads((run / "report.json").read_text()), "stages": None}
     stages = {name: {**record, "seconds": None} for name, record in manifest["stages"].items()}
-    return {**manifest, "stages": {**stages, "report": {**stages["report"], "outputs": report}}}
+    # The manifest's digest of itself is one over the timings, too.
+    return {**manifest, "digest": None, "stages": {**stages, "report": {**stages["report"], "outputs": report}}}
 
 
 @pytest.mark.parametrize("stage", ["finetune", "hls"])
