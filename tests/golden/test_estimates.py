@@ -173,7 +173,12 @@ def random_row(number: int) -> dict[str, object]:
                       "Lambda", "GRU")  # fmt: skip
         layer = {"class": kind, **some(0.7, **{key: port() for key in ("input_t", "output_t", "accum_t", "weight_t")})}
         shape = [side, side, channels]
-        layer |= some(0.6, name=f"layer{len(layers)}", **{"in": shape}, fifo_depth={"data": one_of(4, 16, 36)})
+        layer |= some(
+            0.6,
+            name=f"layer{len(layers)}",
+            **{"in": shape},
+            fifo_depth={"first": one_of(2, 9), "data": one_of(4, 16, 36)},
+        )
         if kind in ("Conv2D", "Pooling", "Upsampling", "GlobalPooling"):
             side = max(side // 2, 1) if kind == "Pooling" else side
             out = one_of(2, 5, 8) if kind == "Conv2D" else channels

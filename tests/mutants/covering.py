@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import time
@@ -60,16 +61,22 @@ def _record(root: Path, file: str) -> Mapping[str, Any]:
     return {"failed": recorder.failed, "seconds": recorder.seconds, "lines": lines, "whole_s": whole}
 
 
+def _on_import(path: Path, line: int) -> bool:
+    """Whether a line stands in the body of no function: then it runs once, whichever test comes first."""
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    return not any(node.body[0].lineno <= line <= (node.end_lineno or 0) for node in functions)
+
+
 @dataclass(frozen=True)
 class Covering:
     """For each test file: its tests' seconds, and the tests of each line of each source file."""
 
+    root: Path
     files: Mapping[str, Mapping[str, Any]]
 
     def tests(self, path: str, line: int) -> list[str]:
         """The tests that run a line; those of the whole file where it runs when the file is imported."""
-        found = self._tests(path, {str(line)})
-        return found or self._tests(path, None)
+        return self._tests(path, None if _on_import(self.root / path, line) else {str(line)}) or self._tests(path, None)
 
     def _tests(self, path: str, wanted: set[str] | None) -> list[str]:
         found = {}
@@ -136,4 +143,4 @@ def read_covering(root: Path, cache: Path, package_files: Sequence[Path], test_f
             kept.write_text(json.dumps(outcome.said))
             print(f"recorded {name}: {len(outcome.said['seconds'])} tests, {outcome.seconds:.0f} s", flush=True)
         files[name] = json.loads(kept.read_text())
-    return Covering(files)
+    return Covering(root, files)
