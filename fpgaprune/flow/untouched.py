@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from typing import Any
 
 from fpgaprune.files import digest_file
 from fpgaprune.flow.digests import differs
 from fpgaprune.flow.run_directory import CERTIFICATE, MANIFEST, RunDirectory
 
-# Of no stage: the lock, what tools keep to be faster, and the heat maps of `fpgaprune inspect`.
-_BESIDE = (".lock", "synth", "*_kernels")
-
 
 def touched(run: RunDirectory) -> Iterator[str]:
     """One line for each file of `run` that was changed, is gone or was added, and for what the manifest contradicts.
+
+    Other files beside the artefacts, as notes and logs of the user's, are passed over: no claim is made of them, and no
+    stage reads them.
 
     Who rewrites the files and every digest in the manifest is not found out here: keep a copy of the manifest, or its
     SHA-256, elsewhere.
@@ -38,7 +37,6 @@ def touched(run: RunDirectory) -> Iterator[str]:
         yield from run.changes(stage)
     yield from _of_other_inputs(records)
     yield from _bitstream(run)
-    yield from _added(run)
 
 
 def _of_other_inputs(records: dict[str, Any]) -> Iterator[str]:
@@ -73,13 +71,3 @@ def _made(run: RunDirectory) -> dict[str, Any] | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         # That the file is another has been said.
         return None
-
-
-def _added(run: RunDirectory) -> Iterator[str]:
-    known = {MANIFEST, CERTIFICATE, *(name for r in run.manifest["stages"].values() for name in r["outputs"])}
-    made = _made(run)
-    if made is not None:
-        known.add(str(made["path"]))
-    for entry in sorted(run.path.iterdir()):
-        if entry.name not in known and not any(fnmatch(entry.name, name) for name in _BESIDE):
-            yield f"{entry.name} was added; the run did not write it"

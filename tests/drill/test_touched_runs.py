@@ -1,4 +1,4 @@
-"""`verify` names every file of a run that was changed, cut, deleted or added."""
+"""`verify` names every file of a run that was changed, cut or deleted, or added to the folders of its projects."""
 
 import shutil
 import subprocess
@@ -26,7 +26,10 @@ def test_every_touched_file_is_named(tmp_path, capsys):
     tried, named = Counter(), Counter()
     for number in range(max(200, 2 * len(files))):
         path = files[number % len(files)]
-        data, how = path.read_bytes(), ("changed", "cut", "deleted", "added")[int(rng.integers(4))]
+        data, how = (
+            path.read_bytes(),
+            ("changed", "cut", "deleted", "added")[int(rng.integers(3 + (path.parent != run)))],
+        )
         touched = path
         if how == "changed":
             flipped = bytearray(data)
