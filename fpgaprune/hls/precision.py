@@ -25,7 +25,7 @@ from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.hls.softmax_types import hls_type, logits_type, softmax_types
 
 Types = dict[str, dict[str, FixedType]]
-_AVERAGES = (
+AVERAGES = (
     *(keras.layers.AveragePooling1D, keras.layers.AveragePooling2D),
     *(keras.layers.GlobalAveragePooling1D, keras.layers.GlobalAveragePooling2D),
 )
@@ -34,7 +34,7 @@ _LARGEST = (
     *(keras.layers.GlobalMaxPooling1D, keras.layers.GlobalMaxPooling2D),
 )
 # Layers that only choose among the values that come in, or put zeros beside them.
-_MOVES = (
+MOVES = (
     *_LARGEST,
     *(keras.layers.Flatten, keras.layers.Reshape, keras.layers.Permute),
     *(keras.layers.ZeroPadding1D, keras.layers.ZeroPadding2D, keras.layers.Cropping1D, keras.layers.Cropping2D),
@@ -109,7 +109,7 @@ def _padded_sources(folded: Any) -> set[str]:
             waiting = [layer.input]
             while waiting:
                 source = waiting.pop()._keras_history.operation
-                if isinstance(source, (*_MOVES, keras.layers.Concatenate)):
+                if isinstance(source, (*MOVES, keras.layers.Concatenate)):
                     waiting += source.input if isinstance(source.input, list) else [source.input]
                 else:
                     found.add(source.name)
@@ -126,7 +126,7 @@ def _softmax_sources(folded: Any) -> dict[str, int]:
     for layer in softmaxes:
         found.add(layer.name)
         source = layer.input._keras_history.operation
-        while isinstance(source, _MOVES):
+        while isinstance(source, MOVES):
             source = source.input._keras_history.operation
         found.add(source.name)
     return dict.fromkeys(found, max((layer.output.shape[-1] for layer in softmaxes), default=1))
@@ -194,7 +194,7 @@ class _Chooser:
             if getattr(layer, "activation", None) is keras.activations.relu and own.activation_bits is None:
                 result = self._within(result, incoming)
             return {"result": result, "table": TABLE, "param": _parameter(layer)}
-        if isinstance(layer, _AVERAGES):
+        if isinstance(layer, AVERAGES):
             # As many bits more as the sum of all positions can need.
             growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))
             accum = FixedType(incoming.width + growth, incoming.integer + growth, incoming.signed)
@@ -203,7 +203,7 @@ class _Chooser:
             # Templates begin with a one in the highest bit, which is the smallest number of signed types only.
             begin = incoming if incoming.signed else FixedType(incoming.width + 1, incoming.integer + 1)
             return {"result": incoming, "accum": begin}
-        if isinstance(layer, _MOVES):
+        if isinstance(layer, MOVES):
             return {"result": incoming, "accum": incoming}
         if isinstance(layer, keras.layers.Concatenate):
             result = self._joined(layer, own)

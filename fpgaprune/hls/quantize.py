@@ -11,6 +11,7 @@ import keras
 from fpgaprune.design import Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls.precision import AVERAGES, MOVES
 from fpgaprune.hls.prepare import DEPTHWISE, fold
 from fpgaprune.hls.project import AnyPrecision, LayerSettings, make_design
 from fpgaprune.hls.ranges import Samples
@@ -22,16 +23,7 @@ from fpgaprune.target import Target
 # Bits of a whole number that float32 holds.
 _FLOAT32_BITS = 24
 _WINDOWED = (keras.layers.AveragePooling1D, keras.layers.AveragePooling2D)
-_AVERAGES = (*_WINDOWED, keras.layers.GlobalAveragePooling1D, keras.layers.GlobalAveragePooling2D)
 _ROLES = ("weight", "bias", "result")
-# Layers that only choose among the values that come in, or put zeros beside them.
-_MOVES = (
-    *(keras.layers.MaxPooling1D, keras.layers.MaxPooling2D),
-    *(keras.layers.GlobalMaxPooling1D, keras.layers.GlobalMaxPooling2D),
-    *(keras.layers.Flatten, keras.layers.Reshape, keras.layers.Permute),
-    *(keras.layers.ZeroPadding1D, keras.layers.ZeroPadding2D, keras.layers.Cropping1D, keras.layers.Cropping2D),
-    *(keras.layers.UpSampling1D, keras.layers.UpSampling2D),
-)
 # Layers that hold weights, or add up, in a way for which there is no rounded layer here.
 _UNKNOWN = (
     *(keras.layers.BatchNormalization, keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
@@ -102,10 +94,10 @@ def _rounding(folded: Any, design: Design) -> Any:
         output = layer(*keras.tree.map_structure(entered, args), **kwargs)
         original = folded.get_layer(layer.name)
         kind, incoming = design[layer.name].types["result"], design[_source(original)].types["result"]
-        if type(original) in ROUNDED or (isinstance(original, _MOVES) and kind == incoming):
+        if type(original) in ROUNDED or (isinstance(original, MOVES) and kind == incoming):
             return output
         types, name = {"result": kind}, f"{layer.name}_rounded"
-        if isinstance(original, _AVERAGES):
+        if isinstance(original, AVERAGES):
             return RoundedAverage(types, _count(original), incoming.fraction, name=name)(output)
         return Rounded(types, name=name)(output)
 
