@@ -29,6 +29,8 @@ _UNKNOWN = (
     *(keras.layers.BatchNormalization, keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
     *(keras.layers.LeakyReLU, keras.layers.Average, keras.layers.Dot, keras.layers.Embedding),
 )
+# Activations that are exact, and those that the hardware reads from tables.
+_ACTIVATIONS = ("linear", "relu", "relu6", "softmax", "sigmoid", "tanh", "elu", "selu", "softplus", "softsign")
 
 
 def quantize(
@@ -69,9 +71,10 @@ def quantize(
         )
     folded = fold(model)
     for layer in folded.layers:
-        if isinstance(layer, _UNKNOWN):
+        activation = getattr(getattr(layer, "activation", None), "__name__", "linear")
+        if isinstance(layer, _UNKNOWN) or activation not in _ACTIVATIONS:
             raise UnsupportedLayerError(
-                f"layer {layer.name!r} is a {type(layer).__name__}, which quantize cannot round; train with "
+                f"layer {layer.name!r} is a {_kind(layer, activation)}, which quantize cannot round; train with "
                 "fp.finetune, and let precision 'auto' find its types"
             )
     design = make_design(model, target, data, precision, labels=labels, layers=layers)
@@ -114,6 +117,10 @@ def _rounding(folded: Any, design: Design) -> Any:
         if layer.weights:
             model.get_layer(layer.name).set_weights(layer.get_weights())
     return model
+
+
+def _kind(layer: Any, activation: str) -> str:
+    return type(layer).__name__ if isinstance(layer, _UNKNOWN) else f"{activation} activation"
 
 
 def _source(layer: Any) -> str:
