@@ -39,7 +39,8 @@ test-lock: $(WHEEL)
 
 # How many random mutants of each package its tests notice: make mutants PACKAGES="certify estimate" NUMBER=40 SEED=0
 mutants: $(WHEEL)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[mutants]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --group mutants
 	nice -n 10 $(BIN)/python tests/mutants/run_mutants.py --number $(or $(NUMBER),40) --seed $(or $(SEED),0) \
 	  $(or $(PACKAGES),certify) $(MUTANTS)
 

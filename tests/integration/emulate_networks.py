@@ -14,6 +14,7 @@ from keras import layers as kl
 from fpgaprune.design import Design
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 from fpgaprune.hls.convert import convert, extract
+from fpgaprune.hls.names import names_of
 from fpgaprune.hls.prepare import quantise_weights
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.write import write_sources
@@ -103,7 +104,7 @@ def written(
     }
     raws = quantise_weights(model, types)
     graph = convert(model, types, target, folder, "branches", options)
-    design = extract(graph, raws, {}, target)
+    design = extract(graph, raws, {}, target, names=names_of(model, "branches"))
     write_sources(folder, graph, design)
     inputs = [
         _samples(rng, design[f"in{place}"].types["result"], (samples, *shape))

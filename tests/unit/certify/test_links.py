@@ -80,7 +80,7 @@ def test_an_onnx_file_without_its_layout_or_an_initialiser_is_refused(tmp_path):
     with pytest.raises(CertificateError, match=r"a\.onnx has no metadata 'fpgaprune\.layout'"):
         certify(path, MASKS)
     path = onnx_file(tmp_path / "b.onnx", {"W": kernel()}, {"conv/kernel": place("V")})
-    with pytest.raises(CertificateError, match=r"b\.onnx has no initialiser 'V' for weight 'conv/kernel'"):
+    with pytest.raises(CertificateError, match=r"b\.onnx has no initialiser 'V' for 'conv/kernel'"):
         certify(path, MASKS)
 
 

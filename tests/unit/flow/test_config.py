@@ -218,10 +218,10 @@ def test_a_model_that_the_data_do_not_fit_is_refused(tmp_path, sample, units, me
         ({"y_train": np.zeros(20)}, "y_train holds float64, y_test int64"),
         ({"y_train": np.array(list("abcdefghijklmnopqrst"))}, "wanted real numbers"),
         ({"x_train": np.zeros((20, 8, 8, 1), complex)}, "wanted real numbers"),
-        ({"y_train": np.full(20, -1)}, "down to -1"),
+        ({"y_train": np.full(20, -1)}, "from -1 to -1; wanted class numbers"),
         ({"x_test": np.zeros((6, 8, 9, 1))}, r"samples of x_train have shape \(8, 8, 1\), of x_test \(8, 9, 1\)"),
         ({"x_test": np.zeros((0, 8, 8, 1)), "y_test": np.zeros(0, int)}, "one sample or more"),
-        ({"x_train": np.full((20, 8, 8, 1), np.nan)}, "not finite"),
+        ({"x_train": np.full((20, 8, 8, 1), np.nan)}, "x_train hold NaN or infinity"),
     ],
 )
 def test_data_of_wrong_form_are_refused(tmp_path, changes, message):
