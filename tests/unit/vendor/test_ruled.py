@@ -15,5 +15,5 @@ def test_only_the_last_column_reaches_beyond_its_dashes():
         {"Name": "conv", "Area": "12", "Remark": "much longer than its dashes"},
         {"Name": "relu", "Remark": "-"},
     )
-    with pytest.raises(ReportError, match="a.rpt, line 3: text crosses from one column into the next"):
+    with pytest.raises(ReportError, match=r"a\.rpt, line 3: text crosses from one column into the next"):
         read_fixed([*TABLE[:2], "conv1234 12  x"], 1, "a.rpt")
