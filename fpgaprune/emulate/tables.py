@@ -72,6 +72,14 @@ def centred(step: Step, x: Exact) -> Exact:
 
 def centred_entries(step: Step, name: str, x: Exact) -> Exact:
     """What the layer's table of function `name` of `CENTRED` holds for `x`."""
+    half, size = _CENTRED[name][1], step.number("table_size")
+    # The sum is an int, and wraps like one.
+    index = (_index(x, size, 2 * half) + half * size // (2 * half)).astype(np.int32)
+    return _looked_up(centred_table(step, name), index, size)
+
+
+def centred_table(step: Step, name: str) -> Exact:
+    """The entries of the layer's table of function `name` of `CENTRED`, made once."""
     function, half = _CENTRED[name]
     size = step.number("table_size")
 
@@ -79,9 +87,7 @@ def centred_entries(step: Step, name: str, x: Exact) -> Exact:
         places = 2.0 * half * (np.arange(size) - np.float32(size) / 2.0) / np.float64(size)
         return _entries(step, function(places.astype(np.float32)))
 
-    # The sum is an int, and wraps like one.
-    index = (_index(x, size, 2 * half) + half * size // (2 * half)).astype(np.int32)
-    return _looked_up(step.keep(f"table of {name}", table), index, size)
+    return step.keep(f"table of {name}", table)
 
 
 def elu(step: Step, x: Exact) -> Exact:

@@ -71,7 +71,7 @@ class HlsConfig(Section):
     """Most seconds for each of these steps."""
     simulate: int = Field(default=360, ge=1)
     """Held-out samples that the C simulation runs, where there is a compiler; fewer where `simulate_s` is too short."""
-    simulate_s: float = Field(default=8.0, gt=0)
+    simulate_s: float = Field(default=5.0, gt=0)
     """Most seconds for the C simulation, on all cores; it runs 8 samples at least, and compiling comes on top."""
 
     @field_validator("precision")

@@ -11,7 +11,7 @@ import numpy as np
 from fpgaprune.emulate.activations import rule
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
-from fpgaprune.emulate.tables import CENTRED, elu, parameter
+from fpgaprune.emulate.tables import CENTRED, centred_table, elu, parameter
 from fpgaprune.errors import RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.number import Number
@@ -36,19 +36,19 @@ def look_up(step: Step, x: Number) -> Number:
         circuit = x.circuit
         offset = x.on(circuit.sub(x.place, circuit.const(x.low)))
         return offset.looked_up(table, kind.fraction)
+    if name in _HALF:
+        return _centred(step, x, name)
     # Computed once for one value, so that the step keeps its table.
     function(step, Exact(np.zeros((1, 1)), x.fraction, 0, 0))
-    if name in _HALF:
-        return _centred(step, x, _HALF[name])
     return _negative(step, x, name)
 
 
-def _centred(step: Step, x: Number, half: int) -> Number:
-    size = step.number("table_size")
+def _centred(step: Step, x: Number, name: str) -> Number:
+    half, size = _HALF[name], step.number("table_size")
     middle = half * size // (2 * half)
     index = _index(x, size, 2 * half)
     place = x.circuit.clip(x.circuit.add(index.place, x.circuit.const(middle)), 0, size - 1)
-    table = step.kept["table"].into(step.result).integers().reshape(-1).tolist()
+    table = centred_table(step, name).into(step.result).integers().reshape(-1).tolist()
     return Number(x.circuit, place, 0).looked_up(table, step.result.fraction)
 
 

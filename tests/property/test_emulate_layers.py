@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate import trace
+from fpgaprune.errors import DesignError
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 seeds = st.integers(0, 2**31)
@@ -217,3 +218,19 @@ def test_tables_hold_the_function_within_a_place_and_their_ends_go_on(name, func
     steps = np.trunc(reals * 1024 / span)
     places = np.clip(steps, -512, 511) * span / 1024
     assert np.abs(got - [function(float(v)) for v in places]).max() <= table.lsb
+
+
+def test_a_depthwise_layer_of_strategy_resource_is_emulated_as_a_stream_only():
+    kind = FixedType(6, 6)
+    types = {"result": kind, "weight": kind, "bias": kind, "accum": FixedType(12, 12)}
+    weights = {"weight": np.array([[2, 3]]), "bias": np.array([1, -1])}
+    attributes = {
+        "filt_width": 1, "stride_width": 1, "n_filt": 2, "pad_left": 0, "pad_right": 0
+    }  # fmt: skip
+    layer = LayerSpec(
+        "d", "DepthwiseConv1D", ("x",), (3, 2), types, weights, {}, attributes, strategy="resource", reuse_factor=1
+    )
+    x = np.arange(6).reshape(1, 3, 2)
+    assert np.array_equal(run(layer, kind, x, "io_stream"), x * [2, 3] + [1, -1])
+    with pytest.raises(DesignError, match="io_parallel with strategy 'resource' has no template in hls4ml"):
+        run(layer, kind, x, "io_parallel")

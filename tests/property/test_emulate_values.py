@@ -215,6 +215,13 @@ def test_resizing_takes_the_value_at_the_same_share_of_the_way(height, width):
         assert np.array_equal(run(layer, kind, x, "io_stream")[0], got)
 
 
+def test_resizing_takes_the_share_that_the_template_rounds_up_by_one_of_65536():
+    kind = FixedType(8, 8)
+    layer = LayerSpec("r", "Resize", ("x",), (236, 1, 1), {"result": kind}, {}, {}, {"algorithm": "nearest"})
+    got = run(layer, kind, np.arange(3).reshape(1, 3, 1, 1), "io_parallel").ravel()
+    assert np.flatnonzero(np.diff(got)).tolist() == [78, 157]
+
+
 @examples(30)
 @given(seeds, st.sampled_from(["Max", "Average"]), st.booleans(), st.booleans())
 def test_pools_of_windows_that_overlap_and_reach_over_the_edge(seed, operation, count_pad, signed):

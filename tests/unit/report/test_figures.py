@@ -22,6 +22,7 @@ from fpgaprune.report.figures import (
     bars_figure,
     kernel_states,
     mask_figure,
+    shares_figure,
 )
 from fpgaprune.report.png import encode_png
 
@@ -52,7 +53,10 @@ def test_paths_cover_each_cell_once_in_its_state(shape, seed):
     drawn = np.full(shape, 255, np.uint8)
     for path in svg.findall("path"):
         state = {"kept": KEPT, "locked": LOCKED, "removed": REMOVED}[path.get("class")]
-        for x, y, width in re.findall(r"M([\d.]+),([\d.]+)h([\d.]+)", path.get("d")):
+        for x, y, width, height in re.findall(r"M([\d.]+),([\d.]+)h([\d.]+)v([\d.]+)", path.get("d")):
+            # A gap between the cells is as wide as it is high.
+            gap = max(0.0, across - float(width))
+            assert float(height) == pytest.approx(down - gap, abs=0.01)
             row, start = round(float(y) / down), round(float(x) / across)
             cells = slice(start, start + max(1, round(float(width) / across)))
             assert (drawn[row, cells] == 255).all()
@@ -74,6 +78,12 @@ def test_a_removed_channel_hides_what_its_kernels_were():
 def test_the_axis_always_shows_the_capacity():
     assert axis_end([Bar(0.01), Bar(None)]) == pytest.approx(1.02)
     assert axis_end([Bar(2.0, 1.0, 3.0)]) == pytest.approx(3.06)
+
+
+def test_shares_stand_side_by_side_and_fill_the_whole():
+    svg = ElementTree.fromstring(shares_figure([("kept", 3), ("locked", 1), ("removed", 4)], 8, "c"))  # noqa: S314
+    drawn = [(part.get("class"), part.get("x"), part.get("width")) for part in svg.findall("rect")]
+    assert drawn == [("kept", "0%", "37.5%"), ("locked", "37.5%", "12.5%"), ("removed", "50%", "50%")]
 
 
 def test_an_unknown_share_draws_no_bar():

@@ -93,6 +93,10 @@ def test_points_stand_where_their_figures_are():
     assert bx == pytest.approx((ax + cx) / 2, abs=0.01)
     assert by == pytest.approx((ay + cy) / 2, abs=0.01)
     assert ay < cy  # more LUTs stand higher
+    # Each name stands beside its dot, on the side where there is room.
+    names = {text.text: (float(text.get("x")), text.get("text-anchor")) for text in svg.findall("text")}
+    assert names["a"] == (pytest.approx(ax - 8, abs=0.01), "end")
+    assert names["b"] == (pytest.approx(bx + 8, abs=0.01), "start")
 
 
 @pytest.mark.parametrize("points", [[(0, 0, "a"), (0, 0, "b")], [(0, 5, "a"), (0, 7, "b")], [(3, 0, "<&>")]])

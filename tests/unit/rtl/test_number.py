@@ -70,6 +70,17 @@ def test_a_reciprocal_divides_every_number(largest):
         assert divisor & (divisor - 1) == 0 or divisor > largest or multiplier * divisor > 1 << bits
 
 
+def test_the_larger_of_ranges_that_are_apart_or_of_one_node_costs_nothing():
+    circuit = Circuit()
+    x, y = circuit.input(4, False, 0, 9), circuit.input(4, False, 9, 15)
+    before = len(circuit.nodes)
+    assert [circuit.smaller(*pair) for pair in ((x, y), (y, x), (x, x))] == [x, x, x]
+    assert [circuit.larger(*pair) for pair in ((x, y), (y, x), (y, y))] == [y, y, y]
+    assert len(circuit.nodes) == before
+    z = circuit.input(4, False, 8, 12)
+    assert len({circuit.smaller(x, z), circuit.larger(x, z), x, z}) == 4
+
+
 def test_equal_nodes_exist_once_and_zero_adds_nothing():
     circuit = Circuit()
     x = circuit.input(8, True, -128, 127)

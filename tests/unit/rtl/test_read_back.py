@@ -99,6 +99,16 @@ def test_a_certificate_holds_for_the_verilog_of_locked_kernels(interval, tmp_pat
     assert not check.violations
 
 
+def test_a_weight_that_is_named_behind_the_bias_is_compared_too(tmp_path):
+    design, masks, name = locked_design()
+    sources = {"bias": "conv/bias", "weight": "conv/kernel"}
+    layers = [replace(la, sources=sources) if la.name == name else la for la in design.layers]
+    design = replace(design, layers=tuple(layers))
+    check = check_verilog(to_verilog(design, tmp_path), design, masks)
+    assert [weight.path for weight in check.weights] == ["conv/kernel"]
+    assert check.not_carried == {"conv/bias": "added once for each output, not multiplied"}
+
+
 @pytest.mark.parametrize("interval", [0, LONG])
 def test_a_product_that_crept_in_is_found(interval, tmp_path):
     design, masks, name = locked_design()

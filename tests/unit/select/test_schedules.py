@@ -26,6 +26,11 @@ def test_polynomial_decay_starts_fast_and_ends_at_the_goal():
     assert schedule(500)[0] is False
 
 
+def test_a_schedule_that_names_no_frequency_is_due_every_hundred_steps():
+    for schedule in (ConstantSparsity(0.5, 50), PolynomialDecay(0.1, 0.5, 50, 999)):
+        assert [step for step in range(400) if schedule(step)[0]] == [50, 150, 250, 350]
+
+
 def test_one_shot():
     assert [step for step in range(9) if OneShot(0.5, 4)(step)[0]] == [4]
 

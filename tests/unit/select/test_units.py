@@ -118,6 +118,13 @@ def test_multipliers_are_those_of_hls4ml(shape):
         assert labels.tolist() == [reads[at] for at in range(n_in * n_out)]
 
 
+def test_a_single_weight_of_an_unrolled_layer_keeps_its_only_reuse_factor():
+    assert used_reuse_factor("one/kernel", (1, 1), "resource_unrolled", 4, "io_parallel") == 1
+    # Of the factors 1, 2 and 4 the last, the whole product on one multiplier, is not written unrolled.
+    assert used_reuse_factor("one/kernel", (2, 2), "resource_unrolled", 4, "io_parallel") == 2
+    assert used_reuse_factor("one/kernel", (2, 2), "resource", 4, "io_parallel") == 4
+
+
 @pytest.mark.parametrize(("n_in", "n_out"), [(6, 4), (18, 4), (12, 5), (7, 3), (288, 16)])
 def test_reuse_factors_are_those_of_hls4ml(n_in, n_out):
     def allowed(factor):  # FPGABackend._validate_reuse_factor, as a sentence

@@ -1,0 +1,33 @@
+"""Activations that are looked up: the emulator's values, from the smaller of two tables."""
+
+import numpy as np
+import pytest
+
+from fpgaprune.design import LayerSpec
+from fpgaprune.emulate.activations import rule
+from fpgaprune.emulate.exact import Exact
+from fpgaprune.emulate.step import Step
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.tables import look_up
+
+TABLE_SIZE = 2048
+
+
+@pytest.mark.parametrize(("width", "entries"), [(6, 64), (10, 1024), (11, TABLE_SIZE), (13, TABLE_SIZE)])
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "softplus", "softsign", "selu"])
+def test_a_narrow_input_has_an_entry_for_each_value_and_a_wide_one_the_table_of_the_template(name, width, entries):
+    source, result = FixedType(width, 4), FixedType(10, 2, True, "RND", "SAT")
+    attributes = {"activation": name, "table_size": TABLE_SIZE}
+    types = {"result": result, "table": FixedType(18, 8)}
+    layer = LayerSpec("a", "Activation", ("x",), (1,), types, attributes=attributes)
+    entry = LayerSpec("x", "Input", (), (1,), {"result": source})
+    raws = np.arange(source.raw_min, source.raw_max + 1, dtype=np.int64)
+    circuit = Circuit()
+    x = Number(circuit, circuit.input(width, True, source.raw_min, source.raw_max), source.fraction)
+    circuit.output(look_up(Step(layer, (entry,), False), x).place, result.width)
+    step = Step(layer, (entry,), False)
+    wanted = rule(step)(step, Exact(raws.astype(np.float64), source.fraction, source.raw_min, source.raw_max))
+    assert (circuit.evaluate([raws])[0] == wanted.integers()).all()
+    assert [len(table) for table in circuit.tables] == [entries]
