@@ -39,13 +39,9 @@ test-lock: $(WHEEL)
 
 # How many random mutants of each package its tests notice: make mutants PACKAGES="certify estimate" NUMBER=40 SEED=0
 mutants: $(WHEEL)
-<<<<<<< HEAD
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --group mutants
-=======
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[mutants]"
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/unit/test_mutants.py
->>>>>>> h-mutants2
 	nice -n 10 $(BIN)/python tests/mutants/run_mutants.py --number $(or $(NUMBER),40) --seed $(or $(SEED),0) \
 	  $(or $(PACKAGES),certify) $(MUTANTS)
 
