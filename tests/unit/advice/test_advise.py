@@ -91,6 +91,14 @@ def test_what_is_short_is_said_with_the_layers_that_take_it():
         assert 0.5 < sum(x.share for x in shortage.layers) <= 1.001
 
 
+def test_what_no_layer_takes_stands_between_the_layers():
+    design = mlp()
+    found = fp.estimate(design, short(design))
+    (shortage,) = (s for s in fp.advise(design, short(design)).shortages if s.resource == "ff")
+    rest = found.total["synth"].ff.value - sum(layer.synth.ff.value for layer in found.layers)
+    assert [x.used for x in shortage.layers if x.layer == BETWEEN] == [rest]
+
+
 def test_every_suggestion_is_a_piece_of_a_flow_file_or_says_where_it_belongs():
     design = exact(cnn(zeros=0.1))
     for target in (short(design), short(design, 0.05)):
