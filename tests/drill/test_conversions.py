@@ -89,7 +89,9 @@ def outcome(case: Case, seed: int = 1) -> tuple[str, str]:
 
 def _refusal(error: FpgaPruneError, model: Any) -> tuple[str, str]:
     said = str(error)
-    names = [layer.name for layer in model.layers] + ["a project for io_parallel", "model 'drilled' has no layer"]
+    # Operations that are no layers have names, too.
+    own = getattr(model, "operations", model.layers)
+    names = [operation.name for operation in own] + ["a project for io_parallel", "model 'drilled' has no layer"]
     if "\n" in said or not any(name in said for name in names):
         return "traceback", f"the refusal is no line that names a layer: {said}"
     return "refused", said
