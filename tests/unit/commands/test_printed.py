@@ -1,4 +1,4 @@
-"""What commands print and hand on, with the work itself replaced: whole lines, no markup, and JSON where it is asked."""
+"""What commands print and hand on, with the work itself replaced: whole lines, no markup, JSON where asked."""
 
 import json
 from types import SimpleNamespace
