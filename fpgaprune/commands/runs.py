@@ -171,7 +171,8 @@ def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: st
         if figure["fits"] and figure["fits_upper"] is False:
             fits = "fits, but the upper end of its range does not"
         cycles = f"{figure['latency_cycles']:,} cycles"
-        console.print(f"{side:<11} {fits}, {cycles} (analytic estimate of logic synthesis)", highlight=False)
+        said = f"{fits}, {cycles} (analytic estimate of logic synthesis)"
+        console.print(f"{side:<11} {said}", highlight=False, soft_wrap=True)
     if priced.get("advice"):
         print_advice(priced["advice"], shown=1)
     console.print(f"report      {folder / 'report.html'}", highlight=False, markup=False, soft_wrap=True)

@@ -109,3 +109,29 @@ def test_advice_is_printed_with_its_notes(capsys):
     assert LONG in said
     print_advice({**advice, "shortages": []})
     assert capsys.readouterr().out == ""
+
+
+def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
+    side = {"fits": True, "fits_upper": False, "latency_cycles": 1234}
+    stages = {
+        "finetune": {"warnings": ["[red] did not converge"]},
+        "hls": {"emulation": {"agreement": 0.975, "samples": 1000}, "simulation": {"left_out": "no [red] compiler"}},
+        "estimate": {"before": {**side, "fits": False}, "after": side, "advice": None},
+    }
+    manifest = {"stages": {name: {"results": results} for name, results in stages.items()}}
+    out = tmp_path / "[red]"
+    out.mkdir()
+    (out / "report.json").write_text('{"checks": []}')
+    finished = SimpleNamespace(file=out.joinpath, manifest=manifest)
+    monkeypatch.setattr("fpgaprune.flow.runner.run_flow", lambda *_: finished)
+    replaced(monkeypatch, "reporting.metric_of", None)
+    monkeypatch.setattr("fpgaprune.report.verdict.headline", lambda _: ("pruning costs nothing", "good"))
+    assert printed("run", "--out", out).splitlines()[:-1] == [
+        "pruning costs nothing",
+        "warning: [red] did not converge",
+        "hardware    the class that Keras gives on 97.50% of 1,000 samples",
+        "compiled    left out: no [red] compiler",
+        "before      does not fit, 1,234 cycles (analytic estimate of logic synthesis)",
+        "after       fits, but the upper end of its range does not, 1,234 cycles (analytic estimate of logic synthesis)",
+        f"report      {out / 'report.html'}",
+    ]
