@@ -126,12 +126,13 @@ def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
     monkeypatch.setattr("fpgaprune.flow.runner.run_flow", lambda *_: finished)
     replaced(monkeypatch, "reporting.metric_of", None)
     monkeypatch.setattr("fpgaprune.report.verdict.headline", lambda _: ("pruning costs nothing", "good"))
+    estimated = "1,234 cycles (analytic estimate of logic synthesis)"
     assert printed("run", "--out", out).splitlines()[:-1] == [
         "pruning costs nothing",
         "warning: [red] did not converge",
         "hardware    the class that Keras gives on 97.50% of 1,000 samples",
         "compiled    left out: no [red] compiler",
-        "before      does not fit, 1,234 cycles (analytic estimate of logic synthesis)",
-        "after       fits, but the upper end of its range does not, 1,234 cycles (analytic estimate of logic synthesis)",
+        f"before      does not fit, {estimated}",
+        f"after       fits, but the upper end of its range does not, {estimated}",
         f"report      {out / 'report.html'}",
     ]
