@@ -113,7 +113,8 @@ def measure(
             reason = found["simulation"]["left_out"]
             Console().print(f"simulation  left out: {reason}", highlight=False, markup=False, soft_wrap=True)
         if found["bitstream"] is not None:
-            Console().print(f"bitstream   {run_dir / found['bitstream']['path']}", highlight=False, soft_wrap=True)
+            path = run_dir / found["bitstream"]["path"]
+            Console().print(f"bitstream   {path}", highlight=False, markup=False, soft_wrap=True)
         Console().print(f"time        {watcher.where_the_time_went()}", highlight=False, soft_wrap=True)
     require_checks(json.loads(run.file("report.json").read_text()))
 
@@ -153,7 +154,7 @@ def calibrate(
     ]
     title = f"median error on {len(found['designs'])} designs"
     show_table(("figure", "as shipped", "calibrated", "each left out"), rows, title=title)
-    Console().print(f"{len(found['moved'])} coefficients moved; {out}", highlight=False, soft_wrap=True)
+    Console().print(f"{len(found['moved'])} coefficients moved; {out}", highlight=False, markup=False, soft_wrap=True)
     for note in found["notes"]:
         Console().print(note, highlight=False, markup=False, soft_wrap=True)
 

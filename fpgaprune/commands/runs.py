@@ -120,7 +120,7 @@ def inspect(
             [*(_layer_row(layer) for layer in found["layers"]), _layers_total(found["layers"])],
         )
         for path in found["heat_maps"]:
-            Console().print(f"heat map: {path}", soft_wrap=True)
+            Console().print(f"heat map: {path}", highlight=False, markup=False, soft_wrap=True)
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -156,7 +156,7 @@ def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: st
         found = stages["hls"]["results"][name]
         label = "hardware" if name == "emulation" else "compiled"
         if "left_out" in found:
-            console.print(f"{label:<11} left out: {found['left_out']}", highlight=False, soft_wrap=True)
+            console.print(f"{label:<11} left out: {found['left_out']}", highlight=False, markup=False, soft_wrap=True)
         elif "agreement" in found:
             console.print(
                 f"{label:<11} the class that Keras gives on {found['agreement']:.2%} of {found['samples']:,} samples",
@@ -164,17 +164,18 @@ def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: st
             )
     priced = stages["estimate"]["results"]
     if "left_out" in priced:
-        console.print(f"price       left out: {priced['left_out']}", highlight=False, soft_wrap=True)
+        console.print(f"price       left out: {priced['left_out']}", highlight=False, markup=False, soft_wrap=True)
     for side in (side for side in ("before", "after") if side in priced):
         figure = priced[side]
         fits = {True: "fits", False: "does not fit", None: "cannot be judged"}[figure["fits"]]
         if figure["fits"] and figure["fits_upper"] is False:
             fits = "fits, but the upper end of its range does not"
         cycles = f"{figure['latency_cycles']:,} cycles"
-        console.print(f"{side:<11} {fits}, {cycles} (analytic estimate of logic synthesis)", highlight=False)
+        said = f"{fits}, {cycles} (analytic estimate of logic synthesis)"
+        console.print(f"{side:<11} {said}", highlight=False, soft_wrap=True)
     if priced.get("advice"):
         print_advice(priced["advice"], shown=1)
-    console.print(f"report      {folder / 'report.html'}", highlight=False, soft_wrap=True)
+    console.print(f"report      {folder / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _layer_row(layer: dict[str, Any]) -> tuple[Cell, ...]:

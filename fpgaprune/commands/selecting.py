@@ -129,7 +129,7 @@ def select(
             Console().print(f"warning: {warning['text']}", highlight=False, markup=False, soft_wrap=True)
         if len(warnings) > _SHOWN:
             Console().print(f"warning: {len(warnings) - _SHOWN} layers more; --json lists all", highlight=False)
-        Console().print(f"masks: {out}", highlight=False, soft_wrap=True)
+        Console().print(f"masks: {out}", highlight=False, markup=False, soft_wrap=True)
 
 
 def sensitivity(
@@ -193,7 +193,7 @@ def sensitivity(
             title=f"{found.measure}; {shown.format(found.baseline)} as it is",
         )
         for file in files.values():
-            Console().print(str(file), soft_wrap=True)
+            Console().print(str(file), highlight=False, markup=False, soft_wrap=True)
 
 
 def import_tfmot(
@@ -232,8 +232,8 @@ def import_tfmot(
         console = Console()
         console.print(f"wrappers taken off: {', '.join(found.wrappers) or 'none'}", highlight=False, soft_wrap=True)
         console.print(f"largest difference of predictions: {found.max_abs_error:.2g}", highlight=False)
-        console.print(f"model: {out}", highlight=False, soft_wrap=True)
-        console.print(f"masks: {masks}", highlight=False, soft_wrap=True)
+        console.print(f"model: {out}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"masks: {masks}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _section(**values: Any) -> Any:

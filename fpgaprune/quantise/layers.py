@@ -81,8 +81,9 @@ class _RoundedProduct:
     def _summed(self, inputs: Any, product: Any) -> Any:
         """`product(inputs, kernel)` plus the bias, all rounded to their types; each step exact."""
         dtype = self.sum_dtype
-        kernel = ops.cast(rounded(self.kernel, self.types["weight"]), dtype)  # type: ignore[attr-defined]
-        total = product(ops.cast(inputs, dtype), kernel)
+        # A variable is read first: no function with a gradient of its own may read one where layers are called eagerly.
+        kernel = ops.cast(self.kernel, dtype)  # type: ignore[attr-defined]
+        total = product(ops.cast(inputs, dtype), rounded(kernel, self.types["weight"]))
         if self.use_bias:  # type: ignore[attr-defined]
             bias = ops.cast(self.bias, dtype)  # type: ignore[attr-defined]
             total = total + rounded(bias, self.types["bias"])

@@ -41,6 +41,7 @@ _SLOW = ("test_remove_applications.py",)
 # Tests of a package that stand elsewhere.
 _MORE = {
     "certify": ["tests/teeth/test_certificate.py", "tests/unit/test_firmware.py"],
+    "commands": ["tests/unit/test_cli.py"],
     "estimate": ["tests/golden/test_estimates.py"],
     "train": ["tests/contract/test_lock*.py", "tests/teeth/test_lock*.py"],
 }

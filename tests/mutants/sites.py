@@ -7,6 +7,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from cosmic_ray.ast import Visitor, get_ast
@@ -116,6 +117,15 @@ def _plain(lines: list[str]) -> str:
     return " ".join(" ".join(line.split()) for line in lines)
 
 
+def _is_python(root: Path, mutant: Mutant) -> bool:
+    """Whether Python reads the changed file: `{**a, %b}`, where `**` was no power, is none, and tells nothing."""
+    try:
+        ast.parse(mutant.source(root))
+    except SyntaxError:
+        return False
+    return True
+
+
 def sample(root: Path, files: list[Path], number: int, seed: int) -> list[Mutant]:
     """`number` random places of `files`, each with one of its mutants; the same for the same seed.
 
@@ -136,4 +146,5 @@ def sample(root: Path, files: list[Path], number: int, seed: int) -> list[Mutant
         rank = _rank(on_line, number_on_line[on_line])
         ranked.append((rank, mutants[int(rank[:8], 16) % len(mutants)]))
     ranked.sort(key=lambda entry: entry[0])
-    return [_with_lines(root, mutant) for _, mutant in ranked[:number]]
+    mutants = (mutant for _, mutant in ranked if _is_python(root, mutant))
+    return [_with_lines(root, mutant) for mutant in islice(mutants, number)]

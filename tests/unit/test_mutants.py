@@ -63,3 +63,15 @@ def test_the_same_seed_draws_the_same_mutants_wherever_their_lines_stand(checkou
     assert any(drawn(99, seed) != first for seed in range(1, 9))
     file.write_text("LEAST = None\n\n\n" + LIMIT)
     assert drawn(99, 0) == first
+
+
+def test_every_mutant_can_be_read(checkout, monkeypatch):
+    monkeypatch.syspath_prepend(str(TOOL))
+    from sites import sample
+
+    file = checkout / "fpgaprune" / "vendor" / "limit.py"
+    file.write_text("def joined(a, b):\n    return {**a, 'b': b**2}\n")
+    found = [mutant for seed in range(20) for mutant in sample(checkout, [file], 99, seed)]
+    assert found
+    for mutant in found:
+        compile(mutant.source(checkout), mutant.path, "exec")

@@ -130,6 +130,18 @@ def test_a_dense_layer_on_several_axes_is_one_product():
     assert run(done, x)[0].tobytes() == run(made, x)[0].tobytes()
 
 
+@pytest.mark.parametrize("shape", [(3, 1), (1, 3, 1)])
+def test_a_sum_of_a_convolution_and_a_constant_is_its_bias(shape):
+    made = model(
+        """row (float[2,2,9] x) => (float[2,3,7] y) { c = Conv<kernel_shape=[3]>(x, kernel) y = Add(bias, c) }""",
+        kernel=floats(3, 2, 3),
+        bias=floats(*shape),
+    )
+    x, done = floats(2, 2, 9), rewrite(made)
+    assert [(node.op_type, len(node.input)) for node in done.graph.node] == [("Conv", 3)]
+    assert run(done, x)[0].tobytes() == run(made, x)[0].tobytes()
+
+
 def test_names_do_not_depend_on_what_was_counted():
     def counted(first, second):
         made = model(

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,7 +112,13 @@ def test_figures_stand_beside_estimates_only_for_the_parts_own_family(measured):
 
 
 def test_kernels_are_counted_after_quantisation_and_a_dense_layer_has_none():
-    assert kernels_kept(convolution()) == [{"layer": "linear", "kept": 2, "total": 8}]
+    design = convolution()
+    assert kernels_kept(design) == [{"layer": "linear", "kept": 2, "total": 8}]
+    entry, layer, dense = design.layers
+    row = np.zeros((3, 2, 4), dtype=np.int64)
+    row[:, 1, 2] = 7
+    along = replace(layer, kind="Conv1D", weights={"weight": row})
+    assert kernels_kept(replace(design, layers=(entry, along, dense))) == [{"layer": "linear", "kept": 1, "total": 8}]
 
 
 def test_by_default_a_flow_measures_nothing():

@@ -1,5 +1,6 @@
 """RunDirectory: one run at a time, nothing of another's, digests that see every change."""
 
+import json
 import subprocess
 import sys
 
@@ -115,3 +116,32 @@ def test_a_broken_manifest_is_refused(tmp_path, content):
     (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(RunError, match=r"manifest\.json is no"):
         RunDirectory(tmp_path)
+
+
+def test_a_lock_that_is_no_text_is_none_of_a_run(tmp_path):
+    (tmp_path / ".lock").write_bytes(b"process \xff")
+    (tmp_path / "trained.keras").write_text("")
+    with pytest.raises(RunError, match="holds other files"):
+        RunDirectory(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "is_sound"),
+    [
+        ({"a": "0f"}, True),
+        ({"a/b": None}, True),
+        ({"a": 3}, False),
+        ({"../a": "0f"}, False),
+        ({"/a": "0f"}, False),
+        ({"a/~": "0f", "~": None}, False),
+        ([], False),
+    ],
+)
+def test_a_manifest_names_files_of_its_own_folder_and_their_digests(tmp_path, outputs, is_sound):
+    record = {"key": "k", "results": {}, "seconds": 1.0, "inputs": {}, "outputs": outputs}
+    (tmp_path / "manifest.json").write_text(json.dumps({"format": 1, "stages": {"s": record}}))
+    if is_sound:
+        assert RunDirectory(tmp_path).manifest["stages"]["s"]["outputs"] == outputs
+    else:
+        with pytest.raises(RunError, match=r"manifest\.json is no"):
+            RunDirectory(tmp_path)

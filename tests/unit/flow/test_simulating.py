@@ -7,6 +7,9 @@ import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError, ToolError
+from fpgaprune.flow import stages
+from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
 
 from ..emulate.designs import mlp
@@ -74,3 +77,16 @@ def test_no_sample_starts_no_simulator():
 
 def test_a_run_that_measured_nothing_has_no_such_check():
     assert verilog_checks(None) == []
+
+
+def test_a_c_simulation_runs_eight_samples_at_least_and_may_be_left_out():
+    def run(x, seconds, fewest, tell):
+        tell(1)
+        raise ToolError(f"{len(x)} samples, {seconds} s, {fewest} at least")
+
+    config = parse_config({"hls": {"simulate": 12, "simulate_s": 2.5}}, "flow")
+    data = SimpleNamespace(x_test=np.zeros((20, 2)))
+    context = SimpleNamespace(config=config, data=data, progress=Silent())
+    project = SimpleNamespace(compile=lambda _: SimpleNamespace(run=run))
+    found = stages._simulated(context, project, None, None)
+    assert found == {"left_out": "12 samples, 2.5 s, 8 at least"}

@@ -189,6 +189,7 @@ def test_the_readme_says_what_to_run(backend):
         assert command.product in text
     assert "some-part" in text
     assert ("build_lib.sh" in text) == BACKENDS[backend].compiles
+    assert ("`build_opt.tcl` says which steps" in text) == (backend == "Vitis")
     assert "weights: 4, of which 0 are zero" in text
 
 

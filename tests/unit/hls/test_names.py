@@ -14,7 +14,7 @@ import fpgaprune as fp
 from fpgaprune.design import Design
 from fpgaprune.errors import ExportError
 from fpgaprune.hls.names import project_names
-from fpgaprune.hls.reserved import PROJECT_WORDS, RESERVED
+from fpgaprune.hls.reserved import PROJECT_WORDS, RESERVED, is_project_name
 from fpgaprune.weights import uncomputed_names
 
 RNG = np.random.default_rng(0)
@@ -116,3 +116,8 @@ def test_names_with_which_tensorflow_cannot_compute_are_one_line_for_onnx(tmp_pa
     with pytest.raises(ExportError, match="layer 'my conv' has a name with which TensorFlow cannot compute: name it"):
         fp.export_onnx(model, tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_project_has_the_name_of_a_function():
+    assert all(map(is_project_name, ("net", "Net_2", "a")))
+    assert not any(map(is_project_name, ("auto", "main", "2net", "_net", "my net", "net\n", "", "déjà")))

@@ -1,0 +1,138 @@
+"""What commands print and hand on, with the work itself replaced: whole lines, no markup, JSON where asked."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from fpgaprune.cli import app
+from fpgaprune.commands.advice import print_advice
+from fpgaprune.commands.options import by_pattern, parse_sparsity
+from fpgaprune.errors import ConfigError
+from fpgaprune.estimate import rows as of_rows
+from fpgaprune.masks import MaskSet
+
+LONG = "a sentence of a hundred words and more, 12 % of which are 'numbers', goes on behind the 80th column of a line"
+
+
+def printed(*arguments):
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert done.exception is None, done.output
+    return done.output
+
+
+def replaced(monkeypatch, name, value):
+    monkeypatch.setattr(f"fpgaprune.flow.{name}", lambda *_, **__: value)
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    """A file that passes for a model."""
+    replaced(monkeypatch, "file_kinds.require_model", None)
+    path = tmp_path / "m.keras"
+    path.write_bytes(b"")
+    return path
+
+
+def test_options_are_one_value_or_values_by_glob():
+    assert parse_sparsity(None) is None
+    assert parse_sparsity([]) is None
+    assert parse_sparsity(["0.8"]) == 0.8
+    assert parse_sparsity(["a*=0.5", "b=0.25"]) == {"a*": 0.5, "b": 0.25}
+    assert by_pattern(["a=b=c"], "--fixed") == {"a": "b=c"}
+    with pytest.raises(ConfigError, match="--fixed is given x, a=y; wanted one value"):
+        by_pattern(["x", "a=y"], "--fixed")
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_selection_has_the_defaults_of_the_library_and_counts_its_locks(model, tmp_path, monkeypatch, as_json):
+    mask = np.ones((3, 4), bool)
+    mask[1] = False
+    heard = []
+
+    def chosen(path, settings, *_):
+        heard.append(settings)
+        return MaskSet({"c/kernel": mask}), [], []
+
+    monkeypatch.setattr("fpgaprune.flow.selecting.select_masks", chosen)
+    said = printed("select", model, "--sparsity", "0.5", "--out", tmp_path / "m.npz", *["--json"] * as_json)
+    (settings,) = heard
+    assert (settings.sparsity, settings.min_free_channels, settings.min_free, settings.samples) == (0.5, 0.125, 1, None)
+    if as_json:
+        assert json.loads(said)["weights"] == {"c/kernel": {"locked": 4, "elements": 12}}
+    else:
+        assert any(line.split()[-3:] == ["c/kernel", "4", "12"] for line in said.splitlines())
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_verified_run_is_json_or_a_table(tmp_path, monkeypatch, as_json):
+    replaced(monkeypatch, "file_kinds.require_run", None)
+    link = SimpleNamespace(link="keras", weights=(), locked=0, violations=0, to_json=lambda: {"link": "keras"})
+    replaced(monkeypatch, "verify.verify_run", ([link], []))
+    said = printed("verify", tmp_path, *["--json"] * as_json)
+    if as_json:
+        assert json.loads(said)["ok"] is True
+    else:
+        assert "nothing is locked, so there was nothing to check" in said
+
+
+def test_paths_and_notes_are_whole_lines_without_colours(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    path = tmp_path / ("x" * 90) / "[red]" / "c.png"
+    replaced(monkeypatch, "inspection.inspect_model", {"layers": [], "heat_maps": [str(path)]})
+    assert str(path) in printed("inspect", model)
+    found = {"errors": {}, "designs": [], "moved": [], "notes": [LONG]}
+    replaced(monkeypatch, "calibrating.calibrate_folders", found)
+    out = tmp_path / "[red].toml"
+    *_, moved, note = printed("calibrate", tmp_path, "--out", out).splitlines()
+    assert (moved, note) == (f"0 coefficients moved; {out}", LONG)
+
+
+def test_rows_are_priced_a_line_each(tmp_path, monkeypatch):
+    rows, refusal = [{"id": "a"}, {"id": "b"}], SimpleNamespace(line=3, reason="it has no layers")
+    monkeypatch.setattr(of_rows, "estimate_designs_file", lambda *_: (rows, [refusal]))
+    done = CliRunner().invoke(app, ["estimate", "--designs", str(tmp_path / "rows.jsonl")])
+    assert [json.loads(line) for line in done.stdout.splitlines()] == rows
+    assert "refused: line 3: it has no layers" in done.stderr
+    assert done.exit_code == 1
+
+
+def test_advice_is_printed_with_its_notes(capsys):
+    used = {"value": 300, "low": 250, "high": 350}
+    shortage = {"resource": "lut", "used": used, "capacity": 200, "layers": []}
+    advice = {"design": "net", "shortages": [shortage], "suggestions": [], "notes": [LONG]}
+    print_advice(advice)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "what would make net fit" in said
+    assert LONG in said
+    print_advice({**advice, "shortages": []})
+    assert capsys.readouterr().out == ""
+
+
+def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
+    side = {"fits": True, "fits_upper": False, "latency_cycles": 1234}
+    stages = {
+        "finetune": {"warnings": ["[red] did not converge"]},
+        "hls": {"emulation": {"agreement": 0.975, "samples": 1000}, "simulation": {"left_out": "no [red] compiler"}},
+        "estimate": {"before": {**side, "fits": False}, "after": side, "advice": None},
+    }
+    manifest = {"stages": {name: {"results": results} for name, results in stages.items()}}
+    out = tmp_path / "[red]"
+    out.mkdir()
+    (out / "report.json").write_text('{"checks": []}')
+    finished = SimpleNamespace(file=out.joinpath, manifest=manifest)
+    monkeypatch.setattr("fpgaprune.flow.runner.run_flow", lambda *_: finished)
+    replaced(monkeypatch, "reporting.metric_of", None)
+    monkeypatch.setattr("fpgaprune.report.verdict.headline", lambda _: ("pruning costs nothing", "good"))
+    estimated = "1,234 cycles (analytic estimate of logic synthesis)"
+    assert printed("run", "--out", out).splitlines()[:-1] == [
+        "pruning costs nothing",
+        "warning: [red] did not converge",
+        "hardware    the class that Keras gives on 97.50% of 1,000 samples",
+        "compiled    left out: no [red] compiler",
+        f"before      does not fit, {estimated}",
+        f"after       fits, but the upper end of its range does not, {estimated}",
+        f"report      {out / 'report.html'}",
+    ]

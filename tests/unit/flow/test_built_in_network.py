@@ -1,0 +1,29 @@
+"""What the built-in network takes, and which options single layers of it have in hardware."""
+
+import numpy as np
+import pytest
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.checking import check_flow
+from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.hardware import Hardware
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_taken"),
+    [((6, 6, 1), True), ((6, 7, 2), True), ((5, 6, 1), False), ((6, 5, 1), False), ((36,), False)],
+)
+def test_images_of_six_by_six_are_the_smallest(tmp_path, shape, is_taken):
+    x, y = np.zeros((4, *shape)), np.array([0, 1, 0, 1])
+    np.savez(tmp_path / "d.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    config = parse_config({"data": {"source": str(tmp_path / "d.npz")}}, "flow.toml")
+    if is_taken:
+        assert check_flow(config).x_train.shape == x.shape
+    else:
+        with pytest.raises(ConfigError, match=r"6 x 6 or more: name a model with train\.model"):
+            check_flow(config)
+
+
+def test_a_layer_has_the_options_that_are_given_and_no_others():
+    config = parse_config({"hls": {"layers": {"conv*": {"weight": "fixed<6,2>"}}}}, "flow.toml")
+    assert Hardware.of(config, None).layers == {"conv*": {"weight": "fixed<6,2>"}}
