@@ -8,12 +8,14 @@ from typing import Any
 import keras
 
 from fpgaprune.emulate.backends import AP_BACKENDS
+from fpgaprune.emulate.backends import BACKENDS as EMULATED
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls.backends import Backend
 from fpgaprune.hls.classes import class_problem
 from fpgaprune.hls.recurrent import RECURRENT, recurrent_reason
 from fpgaprune.hls.relu6_template import STREAMS
 
+_POOLINGS = frozenset({"MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"})
 _MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"})
 _ACTIVATIONS = frozenset(
     {
@@ -128,6 +130,11 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"layer {name!r} is a softmax right after a flattened tensor, of which hls4ml takes each packet by itself "
             "in io_stream: put a layer between, or choose io_parallel"
         )
+    if io_type == "io_stream" and backend.name in EMULATED and _windows_overlap(layer, kind):
+        return (
+            f"layer {name!r} is a {kind} with padding, or with strides that are not its pool size, for which hls4ml "
+            "has no template in io_stream: choose io_parallel, or a pool size and strides that divide the input"
+        )
     if kind in backend.unsettled:
         return (
             f"layer {name!r} is a {kind}, which hls4ml builds for backend {backend.name} with other templates, for "
@@ -145,6 +152,17 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"{backend.name}: choose strategy 'latency'{'' if io_type == 'io_stream' else ', or io_stream'}"
         )
     return None
+
+
+def _windows_overlap(layer: Any, kind: str) -> bool:
+    """Whether the windows of a pooling overlap, leave gaps, or reach beyond the input."""
+    if kind not in _POOLINGS or layer.data_format != "channels_last":
+        return False
+    sizes = layer.input.shape[1:-1]
+    padded = layer.padding == "same" and any(
+        size is not None and size % pool for size, pool in zip(sizes, layer.pool_size, strict=True)
+    )
+    return padded or tuple(layer.strides) != tuple(layer.pool_size)
 
 
 def _reads_flattened(layer: Any, kind: str) -> bool:

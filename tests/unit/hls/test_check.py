@@ -1,11 +1,12 @@
 """Everything that would stop a model is said at once, before anything is trained."""
 
 import keras
+import numpy as np
 import pytest
 from keras import layers
 
 import fpgaprune as fp
-from fpgaprune.errors import HlsError
+from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.hls.check import check_model
 from fpgaprune.hls.classes import HLS4ML_ONLY, SUPPORTED
 from fpgaprune.hls.layers import layer_problems
@@ -142,6 +143,27 @@ def merged(one, other):
 def test_each_true_reason_is_told(build, problem):
     (found,) = check_model(build(), target()).problems
     assert found.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("pool", "strides", "padding"),
+    [(2, None, "valid"), (2, None, "same"), (4, None, "valid"), (4, None, "same"), (3, 2, "valid"), (2, 3, "same")],
+)
+@pytest.mark.parametrize("kind", [layers.MaxPooling2D, layers.AveragePooling1D])
+def test_a_pooling_that_cannot_be_streamed_is_known_before_training(kind, pool, strides, padding):
+    shape = (6, 6, 2) if kind is layers.MaxPooling2D else (6, 2)
+    model = of(kind(pool, strides, padding, name="pool"), layers.Flatten(), layers.Dense(2), shape=shape)
+    x = np.random.default_rng(0).normal(size=(4, *shape))
+    problems = check_model(model, target(io_type="io_stream")).problems
+    try:
+        fp.make_design(model, target(io_type="io_stream"), x)
+    except FpgaPruneError:
+        (problem,) = problems
+        assert "'pool'" in problem
+        assert "no template in io_stream" in problem
+    else:
+        assert problems == ()
+    assert check_model(model, target(io_type="io_parallel")).problems == ()
 
 
 def test_what_is_spread_as_hls4ml_spreads_it_is_no_problem():
