@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from rich.console import Console
@@ -23,6 +24,16 @@ def print_advice(advice: dict[str, Any], shown: int = SHOWN) -> None:
         lines += [change.place, *(f"    {line}" for line in change.change.splitlines())]
     if len(suggested) > shown:
         lines.append(f"\n{len(suggested) - shown} more with --json, and in the report of a run")
+    console = Console()
     for line in (*lines, *advice["notes"]):
         # What is to be copied is not broken into lines.
-        Console().print(line, highlight=False, markup=False, soft_wrap=line.startswith("    "))
+        folded = line if line.startswith("    ") else _folded(line, console.width)
+        console.print(folded, highlight=False, markup=False, soft_wrap=True)
+
+
+def _folded(text: str, width: int) -> str:
+    """`text` in lines of `width` characters; a number and its % stay together."""
+    # textwrap breaks at ordinary spaces only.
+    together = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = (textwrap.fill(line, width, break_on_hyphens=False) for line in together.split("\n"))
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")

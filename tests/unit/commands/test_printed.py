@@ -107,6 +107,10 @@ def test_advice_is_printed_with_its_notes(capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "what would make net fit" in said
     assert LONG in said
+    # A number and its % stand in one line, wherever that ends.
+    for start in range(70, 80):
+        print_advice({**advice, "notes": ["x" * start + " (25–33 %) of them"]})
+        assert "33 %)" in capsys.readouterr().out
     print_advice({**advice, "shortages": []})
     assert capsys.readouterr().out == ""
 
