@@ -13,8 +13,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, ConfigError
 from fpgaprune.fabric.bitstream import make_bitstream
 from fpgaprune.fabric.cells import FIGURES, family_of
-from fpgaprune.fabric.place import STAGE as ROUTE
-from fpgaprune.fabric.place import place_and_route
+from fpgaprune.fabric.place import place_and_route, stage_of
 from fpgaprune.fabric.synthesis import STAGE as SYNTHESIS
 from fpgaprune.fabric.synthesis import synthesize
 from fpgaprune.files import digest_file
@@ -28,6 +27,8 @@ from fpgaprune.target import Part, find_part
 from fpgaprune.vendor.report import ModuleRow, Usage, VendorReport
 
 FORMAT = 1
+FAMILY = "ecp5"
+ROUTE = stage_of(FAMILY)
 TerminalTable = tuple[str, tuple[str, ...], list[tuple[Any, ...]]]
 _TELL = Callable[[int, int, str], None]
 
@@ -67,7 +68,7 @@ def measure_project(
         found[SYNTHESIS][family] = synthesize(project, family, on_step=tell, **limits).to_json()
     if settings.seeds:
         asked: dict[str, Any] = {"seeds": settings.seeds, "target_mhz": settings.target_mhz, "on_step": on_step}
-        routed = place_and_route(project, "ecp5", settings.device, **asked, **limits)
+        routed = place_and_route(project, FAMILY, settings.device, **asked, **limits)
         found[ROUTE] = routed.to_json()
     if settings.board is not None:
         output = folder / f"{project.name}.bit"

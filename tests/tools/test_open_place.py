@@ -6,7 +6,8 @@ import pytest
 
 from fpgaprune.errors import ToolError
 from fpgaprune.fabric.bitstream import make_bitstream
-from fpgaprune.fabric.open_tools import ECPPACK, NEXTPNR_ECP5, YOSYS, find_open_tool
+from fpgaprune.fabric.ecp5.router import ECPPACK, NEXTPNR_ECP5
+from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
 from fpgaprune.fabric.place import place_and_route
 from fpgaprune.fabric.synthesis import synthesize
 

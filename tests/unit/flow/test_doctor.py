@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fpgaprune.cli import app
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.open_tools import OPEN_TOOLS
+from fpgaprune.fabric.families import OPEN_TOOLS
 from fpgaprune.flow import doctor
 from fpgaprune.flow.doctor import examine, missing_extras
 
