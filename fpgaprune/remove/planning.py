@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError, UnsupportedLayerError
+from fpgaprune.network.graph import value_of
+from fpgaprune.network.linear import Linear
+from fpgaprune.network.liveness import Liveness, pick_carrier
+from fpgaprune.network.rules import RULES
+from fpgaprune.network.trace import Count, Listed, Trace
+from fpgaprune.network.walk import Walk
 from fpgaprune.remove.collapsing import collapses, collapsible, made_multiplications, made_weights
-from fpgaprune.remove.graph import value_of
-from fpgaprune.remove.linear import Linear
-from fpgaprune.remove.liveness import Liveness, pick_carrier
 from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
 from fpgaprune.remove.proof import equivalence
 from fpgaprune.remove.rebuild import rebuild
-from fpgaprune.remove.rules import RULES
-from fpgaprune.remove.trace import Count, Listed, Trace
-from fpgaprune.remove.walk import Walk
 from fpgaprune.weights import named_weights
 
 

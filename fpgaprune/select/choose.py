@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import Mask, MaskSet
+from fpgaprune.network.coupling import coupled_outputs
+from fpgaprune.network.weight_axes import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.allot import Units, lock_lowest, merge_units
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.cost import Adders, parse_cost
-from fpgaprune.select.coupling import coupled_outputs
 from fpgaprune.select.criteria import CRITERIA, Criterion
 from fpgaprune.select.following import follow
 from fpgaprune.select.granularity import parse_granularity
-from fpgaprune.select.layers import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.normalize import NORMALIZATIONS
 from fpgaprune.select.pools import default_paths, pool_of
 from fpgaprune.select.protection import Protection

@@ -10,8 +10,8 @@ import numpy as np
 
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.select.channel_flow import Flags, Flow, none_of
-from fpgaprune.select.graph import DEPTHWISE, KERNEL, NORM, Call, Graph, graph_of, is_ungrouped, mixes_channels
+from fpgaprune.network.flat import DEPTHWISE, KERNEL, NORM, Call, Graph, graph_of, is_ungrouped, mixes_channels
+from fpgaprune.network.zeros import Flags, Flow, none_of
 from fpgaprune.weights import weight_shapes
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.select.alive import Alive, alive_channels
-from fpgaprune.select.coupling import channels_of
-from fpgaprune.select.graph import graph_of
-from fpgaprune.select.layers import channel_axes, kind_of, weight_owners
+from fpgaprune.network.alive import Alive, alive_channels
+from fpgaprune.network.coupling import channels_of
+from fpgaprune.network.flat import graph_of
+from fpgaprune.network.weight_axes import channel_axes, kind_of, weight_owners
 from fpgaprune.select.pools import pool_of
 
 # Fewer of a layer's channels than this share is a bottleneck.

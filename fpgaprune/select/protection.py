@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
+from fpgaprune.network.weight_axes import ChannelAxes
 from fpgaprune.select.allot import lowest
-from fpgaprune.select.layers import ChannelAxes
 from fpgaprune.select.units import Partition
 from fpgaprune.weights import match_paths
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
+from fpgaprune.network.weight_axes import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
 from fpgaprune.select.data_criteria import mean_gradient_size
 from fpgaprune.select.following import following_paths
 from fpgaprune.select.granularity import parse_granularity
-from fpgaprune.select.layers import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.units import Granularity, NofM
 

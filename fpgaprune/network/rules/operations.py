@@ -10,10 +10,10 @@ import numpy as np
 from keras.src.ops import nn, numpy
 
 from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.remove.channels import Channels
-from fpgaprune.remove.rules.activations import apply_elementwise
-from fpgaprune.remove.rules.merging import Join, concatenate, coupled
-from fpgaprune.remove.site import Rule, Site
+from fpgaprune.network.channels import Channels
+from fpgaprune.network.rules.activations import apply_elementwise
+from fpgaprune.network.rules.merging import Join, concatenate, coupled
+from fpgaprune.network.site import Rule, Site
 
 
 def binary(join: Join, absorbing_zero: bool = False) -> Rule:

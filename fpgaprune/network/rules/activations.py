@@ -10,9 +10,9 @@ import numpy as np
 from keras import activations, layers
 
 from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.remove.channels import Channels, Line
-from fpgaprune.remove.graph import value_of
-from fpgaprune.remove.site import Rule, Site
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.graph import value_of
+from fpgaprune.network.site import Rule, Site
 
 # By identity: a function that merely has a known name is not one of these.
 ELEMENTWISE = {getattr(activations, name) for name in FUNCTIONS if hasattr(activations, name)}
