@@ -63,8 +63,7 @@ def close(
         MaskError: a mask does not fit the model.
         UnsupportedLayerError: the model's graph cannot be read.
     """
-    masks = MaskSet(masks)
-    masks.check_fits(model)
+    masks = MaskSet(masks).fitted(model)
     graph = graph_of(model)
     if graph is None:
         raise UnsupportedLayerError(
