@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from keras import layers
 
-from fpgaprune.remove.channels import Channels, Line
-from fpgaprune.remove.rules.convolution import channel_axis
-from fpgaprune.remove.site import Rule, Site
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.rules.convolution import channel_axis
+from fpgaprune.network.site import Rule, Site
 
 
 def pooling(site: Site) -> Channels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fpgaprune.remove.rules import (
+from fpgaprune.network.rules import (
     activations,
     convolution,
     dense,
@@ -15,7 +15,7 @@ from fpgaprune.remove.rules import (
     sequence,
     shape,
 )
-from fpgaprune.remove.site import Rule
+from fpgaprune.network.site import Rule
 
 RULES: dict[type, Rule] = {}
 _FAMILIES = (

@@ -9,10 +9,10 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.remove.channels import Channels
-from fpgaprune.remove.graph import Call, calls_of, graph_of, is_model, producer
-from fpgaprune.remove.site import Rule, Site
-from fpgaprune.remove.trace import Count, Trace
+from fpgaprune.network.channels import Channels
+from fpgaprune.network.graph import Call, calls_of, graph_of, is_model, producer
+from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.trace import Count, Trace
 
 
 @dataclass

@@ -11,10 +11,10 @@ from typing import Any
 
 from keras import layers
 
-from fpgaprune.remove.channels import Channels, Shape
-from fpgaprune.remove.rules.activations import activate
-from fpgaprune.remove.site import Rule, Site
-from fpgaprune.remove.trace import Count
+from fpgaprune.network.channels import Channels, Shape
+from fpgaprune.network.rules.activations import activate
+from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.trace import Count
 
 
 def channel_axis(layer: Any) -> int:

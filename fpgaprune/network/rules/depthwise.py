@@ -8,12 +8,12 @@ import numpy as np
 from keras import layers
 from numpy.typing import NDArray
 
-from fpgaprune.remove.channels import Channels, Line
-from fpgaprune.remove.graph import value_of
-from fpgaprune.remove.rules.activations import activate
-from fpgaprune.remove.rules.convolution import channel_axis, pads_zeros, positions, spatial
-from fpgaprune.remove.site import Rule, Site
-from fpgaprune.remove.trace import Count
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.graph import value_of
+from fpgaprune.network.rules.activations import activate
+from fpgaprune.network.rules.convolution import channel_axis, pads_zeros, positions, spatial
+from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.trace import Count
 
 
 def depthwise_convolution(site: Site) -> Channels:

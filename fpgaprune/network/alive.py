@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.masks import Mask
-from fpgaprune.select.graph import (
+from fpgaprune.network.flat import (
     CHANNELWISE,
     DEPTHWISE,
     KERNEL,
@@ -29,14 +28,14 @@ from fpgaprune.select.graph import (
     joins_channels,
     mixes_channels,
 )
-from fpgaprune.select.layers import channel_axes, kind_of, weight_owners
+from fpgaprune.network.weight_axes import channel_axes, kind_of, weight_owners
 
 Flags = NDArray[np.bool_]
 # Layer path to which of its channels are alive.
 Alive = dict[str, Flags]
 
 
-def alive_channels(model: Any, masks: Mapping[str, Mask]) -> Alive | None:
+def alive_channels(model: Any, masks: Mapping[str, Flags]) -> Alive | None:
     """For each layer with a kernel, which of its output channels are alive in at least one of its calls.
 
     A layer without a rule reads all that it is given, and all that it makes depends on the input: nothing is claimed
@@ -49,7 +48,7 @@ def alive_channels(model: Any, masks: Mapping[str, Mask]) -> Alive | None:
     graph = graph_of(model)
     if graph is None:
         return None
-    by_layer: dict[int, dict[str, Mask]] = {}
+    by_layer: dict[int, dict[str, Flags]] = {}
     for path, layer in weight_owners(model).items():
         mask = masks.get(path)
         if mask is not None and kind_of(path, layer, mask.ndim) != "other":
@@ -60,7 +59,7 @@ def alive_channels(model: Any, masks: Mapping[str, Mask]) -> Alive | None:
 class _Walk:
     """Once from the inputs to the outputs, and once back."""
 
-    def __init__(self, graph: Graph, masks: Mapping[int, Mapping[str, Mask]]) -> None:
+    def __init__(self, graph: Graph, masks: Mapping[int, Mapping[str, Flags]]) -> None:
         self._graph = graph
         self._masks = masks
         self._depends = {tensor: self._all(tensor) for tensor in range(len(graph.channels))}
@@ -146,7 +145,7 @@ class _Walk:
         return np.ones(self._graph.channels[tensor] or 0, dtype=bool)
 
 
-def _by_unit(mask: Mask, units: int) -> Flags:
+def _by_unit(mask: Flags, units: int) -> Flags:
     """Whether one of the gates of a unit has a free element: gates stand behind one another along the last axis."""
     return np.asarray(mask.reshape(len(mask), -1, units).any(axis=1))
 

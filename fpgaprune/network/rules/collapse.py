@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fpgaprune.remove.channels import Channels, Line
-from fpgaprune.remove.site import Site
-from fpgaprune.remove.trace import Affine
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.site import Site
+from fpgaprune.network.trace import Affine
 
 
 def collapsed(site: Site, sources: Sequence[Channels], kind: str) -> Channels | None:

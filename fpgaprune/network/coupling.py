@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.select.graph import (
+from fpgaprune.network.flat import (
     CHANNELWISE,
     DEPTHWISE,
     KERNEL,

@@ -8,9 +8,9 @@ import numpy as np
 from keras import layers
 from numpy.typing import NDArray
 
-from fpgaprune.remove.channels import Channels, Line
-from fpgaprune.remove.rules.collapse import collapsed
-from fpgaprune.remove.site import Rule, Site
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.rules.collapse import collapsed
+from fpgaprune.network.site import Rule, Site
 
 Join = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 

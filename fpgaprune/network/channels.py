@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.remove.slots import Ids
+from fpgaprune.network.slots import Ids
 
 Shape = tuple[int | None, ...]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.remove.channels import Line
-from fpgaprune.remove.slots import Ids
+from fpgaprune.network.channels import Line
+from fpgaprune.network.slots import Ids
 
 _CHUNK = 256
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove.channels import Channels, Line, Shape
-from fpgaprune.remove.graph import Call, value_of
-from fpgaprune.remove.linear import Linear, Taps
-from fpgaprune.remove.slots import Ids
-from fpgaprune.remove.trace import Owner, Trace
+from fpgaprune.network.channels import Channels, Line, Shape
+from fpgaprune.network.graph import Call, value_of
+from fpgaprune.network.linear import Linear, Taps
+from fpgaprune.network.slots import Ids
+from fpgaprune.network.trace import Owner, Trace
 
 Rule = Callable[["Site"], "Channels | list[Channels]"]
 

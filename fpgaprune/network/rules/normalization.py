@@ -14,11 +14,11 @@ import keras
 import numpy as np
 from keras import layers
 
-from fpgaprune.remove.channels import Channels, Line
-from fpgaprune.remove.graph import value_of
-from fpgaprune.remove.rules.activations import apply_elementwise
-from fpgaprune.remove.site import Rule, Site
-from fpgaprune.remove.trace import Listed
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.graph import value_of
+from fpgaprune.network.rules.activations import apply_elementwise
+from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.trace import Listed
 
 
 def batch_normalization(site: Site) -> Channels:

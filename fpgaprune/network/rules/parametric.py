@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from keras import layers
 
-from fpgaprune.remove.channels import Channels, Line
-from fpgaprune.remove.graph import value_of
-from fpgaprune.remove.site import Rule, Site
-from fpgaprune.remove.slots import Ids
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.graph import value_of
+from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.slots import Ids
 
 
 def prelu(site: Site) -> Channels:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from keras import layers
 
-from fpgaprune.remove.channels import Channels
-from fpgaprune.remove.site import Rule, Site
-from fpgaprune.remove.trace import Count
+from fpgaprune.network.channels import Channels
+from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.trace import Count
 
 
 def flatten(site: Site) -> Channels:

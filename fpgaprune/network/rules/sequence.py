@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from keras import layers
 
-from fpgaprune.remove.channels import Channels, Line
-from fpgaprune.remove.graph import value_of
-from fpgaprune.remove.site import Rule, Site
-from fpgaprune.remove.trace import Count
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.graph import value_of
+from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.trace import Count
 
 
 def embedding(site: Site) -> Channels:

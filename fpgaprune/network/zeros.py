@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.masks import Mask
-from fpgaprune.select.graph import (
+from fpgaprune.network.flat import (
     CHANNELWISE,
     DEPTHWISE,
     KERNEL,
@@ -31,7 +30,7 @@ from fpgaprune.select.graph import (
 Flags = NDArray[np.bool_]
 
 
-def none_of(mask: Mask, axis: int) -> Flags:
+def none_of(mask: Flags, axis: int) -> Flags:
     """For each index along `axis` (from the end), whether all that stands there is locked."""
     others = tuple(at for at in range(mask.ndim) if at != axis % mask.ndim)
     locked: Flags = ~np.any(mask, axis=others, keepdims=True)
@@ -46,7 +45,7 @@ class Flow:
         unfed: tensor to channels that no free kernel feeds, so that they are a constant.
     """
 
-    def __init__(self, graph: Graph, masks: Mapping[str, Mask]) -> None:
+    def __init__(self, graph: Graph, masks: Mapping[str, Flags]) -> None:
         self._graph = graph
         self._masks = masks
         self.zero: dict[int, Flags] = {}

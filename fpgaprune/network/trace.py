@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.remove.channels import Channels, Shape
-from fpgaprune.remove.linear import Linear
-from fpgaprune.remove.slots import Ids, Slots
+from fpgaprune.network.channels import Channels, Shape
+from fpgaprune.network.linear import Linear
+from fpgaprune.network.slots import Ids, Slots
 
 Axes = tuple[Ids | None, ...]
 

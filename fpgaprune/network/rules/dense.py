@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from keras import layers
 
-from fpgaprune.remove.channels import Channels
-from fpgaprune.remove.graph import value_of
-from fpgaprune.remove.rules.activations import activate
-from fpgaprune.remove.rules.convolution import positions
-from fpgaprune.remove.site import Rule, Site
-from fpgaprune.remove.trace import Count
+from fpgaprune.network.channels import Channels
+from fpgaprune.network.graph import value_of
+from fpgaprune.network.rules.activations import activate
+from fpgaprune.network.rules.convolution import positions
+from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.trace import Count
 
 
 def dense(site: Site) -> Channels:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.remove.linear import Linear
-from fpgaprune.remove.slots import Ids
-from fpgaprune.remove.trace import Trace
+from fpgaprune.network.linear import Linear
+from fpgaprune.network.slots import Ids
+from fpgaprune.network.trace import Trace
 
 Bools = NDArray[np.bool_]
 # A constant this much smaller than those that it is to stand for would cost precision.
