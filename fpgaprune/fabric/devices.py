@@ -26,9 +26,19 @@ class Site:
     name: str
     holds: tuple[str, ...]
 
-    def without(self, used: int, around: Cells) -> int:
-        """Of `used` sites, those that `around` does not need when it is packed as closely as possible."""
-        return used - max(getattr(around, figure) or 0 for figure in self.holds)
+    def without(self, used: int, around: Cells, own: Cells) -> int:
+        """Of `used` sites, those that hold something of the project.
+
+        Args:
+            used: by the project and by what stands around it, together.
+            around: what stands around the project; it is packed as closely as possible.
+            own: the project. Where a site holds several figures, one may hold some of both, and counts as the project's.
+        """
+        rest = used - self._needed(around)
+        return max(rest, self._needed(own)) if len(self.holds) > 1 else rest
+
+    def _needed(self, cells: Cells) -> int:
+        return max(getattr(cells, figure) or 0 for figure in self.holds)
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,7 @@ class Devices:
             if wanted is not None and there is not None and wanted > there:
                 raise TargetError(f"{design} takes {wanted:,} {name} on {part.name}, which has {there:,}; {SMALLER}")
 
-    def used(self, sites: Mapping[str, int], around: Cells) -> dict[str, int]:
+    def used(self, sites: Mapping[str, int], around: Cells, own: Cells) -> dict[str, int]:
         """Figure -> sites that the project takes, of all those in a report of nextpnr.
 
         Raises:
@@ -110,7 +120,7 @@ class Devices:
                 f"nextpnr's report counts no {', '.join(missing)} of {self.name}; "
                 "name its sites in the table [place] of the family's file in hw/synth"
             )
-        return {figure: site.without(sites[site.name], around) for figure, site in self.sites.items()}
+        return {figure: site.without(sites[site.name], around, own) for figure, site in self.sites.items()}
 
     def selecting(self, part: Part, package: str | None, speed: int | None) -> tuple[str, ...]:
         """Nextpnr's options for `part` in `package` at grade `speed`."""

@@ -14,14 +14,13 @@ from typing import Any
 from fpgaprune.documents import read_json
 from fpgaprune.errors import RtlError, TargetError, ToolTimeoutError, shown
 from fpgaprune.fabric import harness
-from fpgaprune.fabric.cells import Cells
 from fpgaprune.fabric.devices import SMALLER, Devices
 from fpgaprune.fabric.families import find_router
 from fpgaprune.fabric.nextpnr import run_nextpnr
 from fpgaprune.fabric.open_tools import Found, find_open_tool
 from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
-from fpgaprune.fabric.wrapped import digest_of, wrapped_netlist
+from fpgaprune.fabric.wrapped import WrappedNetlist, digest_of, wrapped_netlist
 from fpgaprune.files import make_folder, write_bytes
 from fpgaprune.rtl.project import VerilogProject
 
@@ -170,9 +169,7 @@ def place_and_route(
     prepared = netlist.prepared(router, part, timeout_s)
     place = netlist.folder / f"{part.name}-{digest_of(tool.version, prepared.name, *options)}"
     make_folder(place)
-    tasks = [
-        partial(_route, place, prepared, netlist.around, router, tool, options, seed, timeout_s) for seed in numbers
-    ]
+    tasks = [partial(_route, place, prepared, netlist, router, tool, options, seed, timeout_s) for seed in numbers]
     runs = tuple(run_side_by_side(tasks, workers, on_step, _tell))
     return PlaceAndRoute(
         family,
@@ -199,8 +196,8 @@ def _grade(devices: Devices, speed: int | None) -> int | None:
 
 def _route(
     folder: Path,
-    netlist: Path,
-    around: Cells,
+    prepared: Path,
+    netlist: WrappedNetlist,
     router: Router,
     tool: Found,
     options: tuple[str, ...],
@@ -211,10 +208,10 @@ def _route(
     result = folder / f"seed{seed}.json"
     if not result.is_file():
         try:
-            report = run_nextpnr(router.tool, tool, folder, netlist, options, seed, timeout_s, stop)
+            report = run_nextpnr(router.tool, tool, folder, prepared, options, seed, timeout_s, stop)
         except ToolTimeoutError:
             return Routed(seed, left_out=f"place and route did not end within {timeout_s:g} s: {SMALLER}")
-        used = router.devices.used(report.sites, around)
+        used = router.devices.used(report.sites, netlist.around, netlist.cells)
         kept = {"fmax_mhz": report.fmax_mhz, "used": used, "seconds": report.seconds}
         write_bytes(result, (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
     found = read_json(result, RtlError, "a record of place and route", "delete it")

@@ -41,14 +41,15 @@ def test_every_tool_of_every_family_is_listed_once():
     assert {"yosys", *(tool.program for router in ROUTERS.values() for tool in router.tools)} == set(programs)
 
 
-def test_what_stands_around_a_project_is_taken_off_as_closely_as_it_packs():
-    around = dataclasses.replace(NOTHING, lut=30, ff=20)
-    assert Site("LUT", ("lut",)).without(100, around) == 70
-    # A logic cell holds one of each.
-    assert Site("CELL", ("lut", "ff")).without(100, around) == 70
-    assert Site("BLOCK", ("bram18",)).without(5, around) == 5
+def test_what_stands_around_a_project_is_taken_off_its_sites():
+    around, own = (dataclasses.replace(NOTHING, lut=lut, ff=ff) for lut, ff in ((30, 20), (45, 60)))
+    assert Site("LUT", ("lut",)).without(70, around, own) == 40
+    assert Site("BLOCK", ("bram18",)).without(5, around, own) == 5
+    # A logic cell holds one of each: of 70, at least 60 hold something of the project, of 100 all but 30.
+    assert Site("CELL", ("lut", "ff")).without(70, around, own) == 60
+    assert Site("CELL", ("lut", "ff")).without(100, around, own) == 70
 
 
 def test_a_report_without_a_site_of_the_table_is_refused():
     with pytest.raises(RtlError, match="nextpnr's report counts no DP16KD of Lattice ECP5"):
-        devices_of("ecp5").used({"TRELLIS_COMB": 1, "TRELLIS_FF": 1, "MULT18X18D": 0}, NOTHING)
+        devices_of("ecp5").used({"TRELLIS_COMB": 1, "TRELLIS_FF": 1, "MULT18X18D": 0}, NOTHING, NOTHING)
