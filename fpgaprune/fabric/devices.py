@@ -32,7 +32,7 @@ class Site:
         Args:
             used: by the project and by what stands around it, together.
             around: what stands around the project; it is packed as closely as possible.
-            own: the project. Where a site holds several figures, one may hold some of both, and counts as the project's.
+            own: the project. Where a site holds several figures, it may hold some of both, and is then the project's.
         """
         rest = used - self._needed(around)
         return max(rest, self._needed(own)) if len(self.holds) > 1 else rest

@@ -11,8 +11,6 @@ from importlib.util import find_spec
 from fpgaprune.errors import ToolError
 from fpgaprune.processes import find_tool
 
-RTL_EXTRA = "pip install 'fpgaprune[rtl]'"
-
 
 @dataclass(frozen=True, slots=True)
 class OpenTool:
@@ -25,7 +23,7 @@ class OpenTool:
         module: that the package brings.
         version_flag: makes the program print its version.
         call: Python that runs the packaged tool with the arguments in `sys.argv[1:]`.
-        install: command that brings the package.
+        extra: of fpgaprune that brings the package.
     """
 
     program: str
@@ -34,7 +32,12 @@ class OpenTool:
     module: str
     version_flag: str
     call: str
-    install: str = RTL_EXTRA
+    extra: str = "rtl"
+
+    @property
+    def install(self) -> str:
+        """The command that brings the tool."""
+        return f"pip install 'fpgaprune[{self.extra}]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,11 @@ YOSYS = OpenTool(
 )
 
 
-def yowasp(program: str, product: str, package: str, install: str = RTL_EXTRA) -> OpenTool:
+def yowasp(program: str, product: str, package: str, extra: str = "rtl") -> OpenTool:
     """A program that YoWASP packs for Python."""
     module, function = package.replace("-", "_"), program.replace("-", "_")
     call = f"import sys; from {module} import run_{function}; sys.exit(run_{function}(sys.argv[1:]))"
-    return OpenTool(program, product, package, module, "--version", call, install)
+    return OpenTool(program, product, package, module, "--version", call, extra)
 
 
 def find_open_tool(tool: OpenTool) -> Found:

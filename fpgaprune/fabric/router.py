@@ -42,8 +42,8 @@ def _nothing() -> tuple[str, ...]:
 class Router:
     """How one family is placed and routed.
 
-    A new family is one of these in a file of its own, a line in `fpgaprune.fabric.families`, and the table `place` in
-    `hw/synth/{family}.toml`. ICE40 has a tool and nothing else; ECP5 has everything.
+    A new family is one of these in `fpgaprune.fabric.families` and the table `place` in `hw/synth/{family}.toml`. A
+    family with rules of its own, as ECP5, has a folder for them.
 
     Attributes:
         family: name of its file in `hw/synth`.

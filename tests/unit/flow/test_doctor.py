@@ -59,7 +59,10 @@ def test_what_is_found_has_no_command(bare, monkeypatch):
     rows = examine()
     found = {row["tool"]: row["found"] for row in rows if row["found"]}
     assert (found["qonnx"], found["g++"], found["vivado"]) == ("1.0", "/bin/g++", "/tools/vivado")
-    assert missing_extras(rows) == {"pip install 'fpgaprune[rtl]'": [tool.program for tool in OPEN_TOOLS]}
+    commands = [tool.install for tool in OPEN_TOOLS]
+    assert missing_extras(rows) == {
+        command: [tool.program for tool in OPEN_TOOLS if tool.install == command] for command in commands
+    }
 
 
 def test_tools_of_one_stage_stand_together_and_name_it_once(bare):
