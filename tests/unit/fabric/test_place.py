@@ -57,6 +57,21 @@ def test_each_seed_is_asked_for_the_projects_clock_on_its_device(tiny, tools):
         assert option in line
 
 
+def test_a_family_without_rules_of_its_own_needs_its_table_only(tiny, fakes):
+    fake_yosys(fakes)
+    fake_nextpnr(fakes, family="ice40")
+    found = place_and_route(tiny, "ice40", "ice40hx8k", seeds=[3])
+    line = (fakes / "routes").read_text()
+    assert line.startswith("--hx8k --package ct256 --freq 100 --seed 3 --timing-allow-fail --json ../joined.json ")
+    # Of 900 logic cells, the fake's harness takes 170: one for each of its LUTs, some of which hold its 17 FFs.
+    assert (found.used, found.capacity, found.speed) == ({"lut": 730}, {"lut": 7680}, None)
+    assert found.to_json()["stage"] == "route(ice40)"
+    with pytest.raises(TargetError, match="speed grade 1 of Lattice iCE40 HX; wanted none: the part's name has it"):
+        place_and_route(tiny, "ice40", "ice40hx8k", speed=1)
+    with pytest.raises(TargetError, match="device 'lfe5u-25f' is no Lattice iCE40 HX; wanted one of ice40lp1k, "):
+        place_and_route(tiny, "ice40", "lfe5u-25f")
+
+
 def test_names_given_to_the_tool_are_relative(tiny, tools):
     place_and_route(tiny, seeds=1)
     words = (tools / "routes").read_text().split()
