@@ -25,7 +25,7 @@ _HOMES = {
     "DesignDifference": "fpgaprune.hls.differences",
     "Difference": "fpgaprune.emulate",
     "Equivalence": "fpgaprune.comparison",
-    "Estimate": "fpgaprune.estimate",
+    "Estimate": "fpgaprune.measure",
     "FixedType": "fpgaprune.fixed",
     "FpgaPruneError": "fpgaprune.errors",
     "Frozen": "fpgaprune.train",

@@ -8,9 +8,9 @@ from fpgaprune.advice.order import rank
 from fpgaprune.advice.result import STAGE, Advice, LayerShare, Prediction, Shortage
 from fpgaprune.advice.search import Search
 from fpgaprune.design import Design
-from fpgaprune.estimate import Estimate, estimate
+from fpgaprune.estimate import estimate
 from fpgaprune.estimate.coefficients import Calibration, calibration
-from fpgaprune.estimate.result import RESOURCES
+from fpgaprune.measure import Estimate, capacity_of
 from fpgaprune.target import Target
 
 # Layers named for a shortage.
@@ -62,15 +62,14 @@ def advise(
 def _shortages(now: Estimate) -> tuple[Shortage, ...]:
     """What is short, by the upper ends of the ranges, the worst first."""
     found = []
-    for name in RESOURCES:
-        used, capacity = getattr(now.total[STAGE], name), getattr(now.target.part, name)
-        if now.fits is not None and capacity is not None and used.high > capacity:
+    for name, used, capacity in now.total[STAGE].against(capacity_of(now.target.part)):
+        if now.fits is not None and used.high > capacity:
             found.append(Shortage(name, used, capacity, _shares(now, name, used.value)))
     return tuple(sorted(found, key=lambda s: s.used.high / s.capacity if s.capacity else float("inf"), reverse=True))
 
 
 def _shares(now: Estimate, name: str, total: int) -> tuple[LayerShare, ...]:
-    counts = [(getattr(layer.synth, name).value, layer.name, layer.kind) for layer in now.layers]
+    counts = [(layer.uses(name), layer.name, layer.kind) for layer in now.layers]
     # FIFOs, or the registers of a pipeline.
     counts.append((max(total - sum(count for count, _, _ in counts), 0), BETWEEN, ""))
     largest = sorted((count for count in counts if count[0]), key=lambda count: count[0], reverse=True)

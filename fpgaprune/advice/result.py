@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fpgaprune.estimate.result import RESOURCES, Estimate, Figure, Usage
+from fpgaprune.measure import ESTIMATED, Estimate, Figure, Resources, capacity_of, to_plain
 from fpgaprune.target import Part, Target
 
 # The analytic stage that every figure of an advice is of.
@@ -51,7 +51,7 @@ class Shortage:
         """The fields by name."""
         return {
             "resource": self.resource,
-            "used": self.used.to_json(),
+            "used": to_plain(self.used),
             "capacity": self.capacity,
             "fits": self.fits,
             "layers": [layer.to_json() for layer in self.layers],
@@ -68,7 +68,7 @@ class Prediction:
     """
 
     part: Part
-    used: Usage
+    used: Resources[Figure]
     latency_cycles: int
     interval_cycles: int
     fits: bool | None
@@ -83,9 +83,8 @@ class Prediction:
     @property
     def excess(self) -> float:
         """The upper end over the capacity, of the resource that is furthest beyond; 0 where none is known."""
-        pairs = [(getattr(self.used, name).high, getattr(self.part, name)) for name in RESOURCES]
-        known = [(high, count) for high, count in pairs if high and count is not None]
-        return max((high / count if count else float("inf") for high, count in known), default=0.0)
+        known = [(used.high, there) for _, used, there in self.used.against(capacity_of(self.part)) if used.high]
+        return max((high / there if there else float("inf") for high, there in known), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
         """The fields by name, the part as its name and capacities, with the stage of the figures."""
@@ -93,9 +92,9 @@ class Prediction:
         return {
             **{name: getattr(self, name) for name in names},
             "part": self.part.name,
-            "capacity": {name: getattr(self.part, name) for name in RESOURCES},
+            "capacity": {name: capacity_of(self.part)[name] for name in ESTIMATED},
             "stage": STAGE,
-            "used": self.used.to_json(),
+            "used": to_plain(self.used),
         }
 
 

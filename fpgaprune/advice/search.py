@@ -23,10 +23,10 @@ from fpgaprune.advice.structure import global_average, other_io_type
 from fpgaprune.advice.verilog import bit_serial
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import Estimate
 from fpgaprune.estimate.coefficients import Calibration
 from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.price import price
+from fpgaprune.measure import Estimate
 from fpgaprune.target import Target
 
 # The share of what is short from which one layer is worth a knob of its own.
@@ -182,7 +182,8 @@ class Search:
         """Knobs for which there is no model: they are named, without figures."""
         used = {layer.strategy for layer in products(self.design)}
         name = "distributed_arithmetic"
-        if used and name in strategies(self.design) and used != {name} and self.now.used.dsp.value:
+        dsp = self.now.used.dsp
+        if used and name in strategies(self.design) and used != {name} and dsp is not None and dsp.value:
             change = flow_text({"target": {"strategy": name, "reuse_factor": 1}})
             cost = "no DSP, adders of LUTs instead; no reports of it are calibrated, so that nothing is predicted"
             yield Suggestion("strategy", change, FLOW, cost, True, self.now, None)

@@ -19,10 +19,10 @@ from fpgaprune.advice.order import rank
 from fpgaprune.advice.result import COMMAND, FLOW, MODEL, Prediction, Suggestion
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average, streamed
-from fpgaprune.estimate import Figure, Usage
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
 from fpgaprune.hls.reuse import product_size, valid_reuse_factors
+from fpgaprune.measure import Figure, Resources
 from fpgaprune.target import list_parts
 from tests.unit.estimate.designs import T16, U8, cnn, mlp
 
@@ -281,7 +281,7 @@ def test_vectors_in_a_stream_may_go_in_parallel():
 
 def suggestion(fits_upper, fits, *, keeps=True, latency=10, part=PART, place=FLOW, lut=100):
     figure = Figure(lut, lut, lut)
-    used = Usage(figure, figure, figure, figure)
+    used = Resources(lut=figure, ff=figure, dsp=figure, bram18=figure)
     before = Prediction(PART, used, 10, 10, False, False)
     after = Prediction(part, used, latency, latency, fits, fits_upper)
     return Suggestion("knob", "", place, "", keeps, before, after)
