@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Adders": "fpgaprune.select.cost",
-    "Advice": "fpgaprune.advice",
+    "Advice": "fpgaprune.measure",
     "AutoPrecision": "fpgaprune.hls.search",
     "Block": "fpgaprune.select.units",
     "Check": "fpgaprune.report",

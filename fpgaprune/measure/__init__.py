@@ -1,5 +1,15 @@
 """The vocabulary of measurement: what hardware takes and offers, at which stage, and the results that say so."""
 
+from fpgaprune.measure.advice import (
+    COMMAND,
+    FLOW,
+    MODEL,
+    Advice,
+    LayerShare,
+    Prediction,
+    Shortage,
+    Suggestion,
+)
 from fpgaprune.measure.estimate import PRICED, Binding, Estimate, LayerEstimate, Multiplications
 from fpgaprune.measure.measurement import Cycles, Measurement
 from fpgaprune.measure.plain import from_plain, to_plain
@@ -20,10 +30,13 @@ from fpgaprune.measure.stage import (
 __all__ = [
     "ANALYTIC_CSYNTH",
     "ANALYTIC_SYNTH",
+    "COMMAND",
     "COSIM",
     "CSYNTH",
     "ESTIMATED",
+    "FLOW",
     "LABELS",
+    "MODEL",
     "OPEN_SYNTH",
     "PRICED",
     "RESOURCES",
@@ -31,15 +44,20 @@ __all__ = [
     "ROUTE_ECP5",
     "STAGES",
     "SYNTH",
+    "Advice",
     "Binding",
     "Cycles",
     "Estimate",
     "Figure",
     "LayerEstimate",
+    "LayerShare",
     "Measurement",
     "Multiplications",
+    "Prediction",
     "Resources",
+    "Shortage",
     "Stage",
+    "Suggestion",
     "add",
     "capacity_of",
     "from_plain",

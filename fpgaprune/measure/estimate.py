@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -83,7 +83,7 @@ class Binding(Struct, frozen=True):
     layer: str | None
     used: int
     capacity: int
-    stage: str = ANALYTIC_SYNTH.step
+    stage: Literal["csynth", "synth"] = "synth"
 
 
 class Estimate(Struct, frozen=True):

@@ -16,7 +16,7 @@ RESOURCES = tuple(LABELS)
 ESTIMATED = ("lut", "ff", "dsp", "bram18")
 
 
-class Figure(Struct, frozen=True):
+class Figure(Struct, frozen=True, forbid_unknown_fields=True):
     """A count with the range that is expected to hold four of five true values.
 
     Attributes:
