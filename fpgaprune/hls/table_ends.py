@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
+from fpgaprune.network import producer
 
 # hls4ml's tables end at 8; these functions go on. Sigmoid, tanh, elu and selu are level there.
 _END = 8.0
@@ -34,7 +35,7 @@ def require_within_tables(folded: Any, observed: Mapping[str, NDArray[Any]]) -> 
         name = getattr(getattr(layer, "activation", None), "__name__", "")
         if name not in _GOES_ON or isinstance(layer.input, list):
             continue
-        values = observed.get(layer.input._keras_history.operation.name)
+        values = observed.get(producer(layer.input).name)
         if values is None or not values.size:
             continue
         worst = float(values.max()) if name == "softplus" else float(np.abs(values).max())
