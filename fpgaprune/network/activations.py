@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.network.graph import is_of_keras
 from fpgaprune.network.role import Role
 
-_ZERO_AT_ZERO = frozenset(
-    {"linear", "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "tanh", "silu", "gelu", "hard_tanh"}
-    | {"hard_silu", "softsign", "tanh_shrink", "soft_shrink", "hard_shrink"}
-)
-_ELEMENTWISE = _ZERO_AT_ZERO | {"exponential", "hard_sigmoid", "log_sigmoid", "mish", "sigmoid", "softplus"}
-_ELEMENTWISE |= {"sparse_plus", "squareplus", "threshold"}
 _ACROSS_CHANNELS = frozenset({"softmax", "log_softmax", "sparsemax", "sparse_softmax", "glu"})
 
 
@@ -28,7 +23,7 @@ def activation_name(layer: Any, role: Role | None) -> str:
 
 def keeps_zero(name: str) -> bool:
     """Whether the activation of that name is known to map 0 to 0."""
-    return name in _ZERO_AT_ZERO
+    return name in FUNCTIONS and FUNCTIONS[name].at_zero == 0
 
 
 def mixes_channels(name: str) -> bool:
@@ -44,4 +39,4 @@ def is_elementwise(function: Any) -> bool:
     import keras
 
     name = getattr(function, "__name__", "")
-    return name in _ELEMENTWISE and getattr(keras.activations, name, None) is function
+    return name in FUNCTIONS and getattr(keras.activations, name, None) is function

@@ -16,7 +16,7 @@ from fpgaprune.remove.collapsing import collapses, collapsible, made_multiplicat
 from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
 from fpgaprune.remove.proof import equivalence
 from fpgaprune.remove.rebuild import rebuild
-from fpgaprune.weights import named_weights
+from fpgaprune.weights import named_weights, weight_shapes
 
 
 def plan_removal(
@@ -54,7 +54,7 @@ def plan_removal(
             f"model {model.name!r} has layers that removal has no rule for: {listed}; plan without strict=True to "
             "keep their channels"
         )
-    shapes = {path: tuple(variable.shape) for path, variable in weights.items()}
+    shapes = weight_shapes(model if model.weights else {})
     dropped = tuple(key for key, ids in trace.writes.items() if ids.size and not alive.needed(ids).any())
     kept = {path: _kept(trace, alive, path, shape) for path, shape in shapes.items()}
     for path in set(dropped) & set(trace.members):

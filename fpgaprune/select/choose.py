@@ -24,7 +24,7 @@ from fpgaprune.select.protection import Protection
 from fpgaprune.select.question import Question
 from fpgaprune.select.skeleton import skeleton
 from fpgaprune.select.units import Granularity, Named, NofM, Partition
-from fpgaprune.weights import match_paths, named_weights
+from fpgaprune.weights import by_weight_path, match_paths, named_weights
 
 SCOPES = ("network", "layer")
 Scoring = Callable[[Any, Any], Mapping[str, Any]]
@@ -104,6 +104,7 @@ def select(
         if value not in allowed:
             raise MaskError(f"{name} {value!r} is unknown; wanted one of {', '.join(allowed)}")
     variables = named_weights(model)
+    base = None if base is None else base.fitted(model)
     shares = _shares(model, sparsity, choice.granularity, variables, _strings(paths, "paths"))
     question = _question(model, variables, shares, data, batch_size, seed, progress)
     scores = _scores(choice.criterion, question, criterion)
@@ -193,7 +194,7 @@ def _question(
 
 def _scores(criterion: Criterion, question: Question, asked: Any) -> dict[str, NDArray[Any]]:
     name = asked if isinstance(asked, str) else getattr(asked, "__name__", "given")
-    answer = criterion.scores(question)
+    answer = by_weight_path(criterion.scores(question), named_weights(question.model))
     scores = {}
     for path, weight in question.weights.items():
         if path not in answer:

@@ -62,8 +62,7 @@ def close(
         MaskError: a mask does not fit the model.
         UnsupportedLayerError: the model's graph cannot be read.
     """
-    masks = MaskSet(masks)
-    masks.check_fits(model)
+    masks = MaskSet(masks).fitted(model)
     network = network_of(model)
     if network is None:
         raise UnsupportedLayerError(

@@ -70,7 +70,7 @@ def guard(
     Raises:
         MaskError: a mask does not fit the model.
     """
-    masks.check_fits(model)
+    masks = masks.fitted(model)
     alive = alive_channels(model, masks) or {}
     advice, owners = _advice(masks, scope, normalize), weight_owners(model)
     found: dict[str, SelectionWarning] = {}

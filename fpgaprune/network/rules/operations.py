@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras.src.ops import nn, numpy
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.network.channels import Channels
 from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import apply_elementwise
@@ -48,10 +49,7 @@ def _divide(left: Any, right: Any) -> Any:
         return np.divide(left, right)
 
 
-_UNARY_NN = (
-    "Celu Elu Gelu HardShrink HardSigmoid HardSilu HardTanh LeakyRelu LogSigmoid Relu Relu6 Selu Sigmoid Silu "
-    "SoftShrink Softplus Softsign SparsePlus Squareplus TanhShrink Threshold"
-)
+_UNARY_NN = (function.operation for function in FUNCTIONS.values())
 _UNARY_NUMPY = "Absolute Cos Exp Expm1 Log1p Negative Sin Sqrt Square Tanh"
 _BINARY: dict[str, LayerRule] = {
     "Add": LayerRule(binary(np.add), Role.MERGE),
@@ -64,7 +62,7 @@ _BINARY: dict[str, LayerRule] = {
 }
 
 RULES: dict[type, LayerRule] = {
-    **{getattr(nn, name): LayerRule(unary) for name in _UNARY_NN.split() if hasattr(nn, name)},
+    **{getattr(nn, name): LayerRule(unary) for name in _UNARY_NN if hasattr(nn, name)},
     **{getattr(numpy, name): LayerRule(unary) for name in _UNARY_NUMPY.split() if hasattr(numpy, name)},
     **{getattr(numpy, name): rule for name, rule in _BINARY.items()},
     numpy.Concatenate: LayerRule(concatenate, Role.JOIN),
