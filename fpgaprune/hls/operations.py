@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.network import calls_of
 
 _MERGES: Mapping[str, Any] = {
     "Add": keras.layers.Add,
@@ -60,9 +61,9 @@ def operation_problems(functional: Any) -> list[str]:
         functional: as `keras.Model(model.inputs, model.outputs)` makes it.
     """
     problems = []
-    for node in _nodes(functional):
-        if not _is_layer(node.operation) and _made(node.operation, *_arguments(node)) is None:
-            problems.append(_problem(node.operation))
+    for call in calls_of(functional):
+        if not _is_layer(call.operation) and _made(call.operation, call.args, call.kwargs) is None:
+            problems.append(_problem(call.operation))
     return list(dict.fromkeys(problems))
 
 
@@ -75,7 +76,7 @@ def with_layers(functional: Any) -> Any:
     Raises:
         UnsupportedLayerError: an operation has no layer that computes the same; the message names it.
     """
-    if all(_is_layer(node.operation) for node in _nodes(functional)):
+    if all(_is_layer(call.operation) for call in calls_of(functional)):
         return functional
     for problem in operation_problems(functional):
         raise UnsupportedLayerError(problem)
@@ -108,14 +109,6 @@ def with_layers(functional: Any) -> Any:
 
 def _cloned(operation: Any) -> Any:
     return type(operation).from_config(operation.get_config()) if _is_layer(operation) else operation
-
-
-def _nodes(functional: Any) -> list[Any]:
-    return [node for level in functional._nodes_by_depth.values() for node in level if not node.is_input]
-
-
-def _arguments(node: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return node.arguments.args, node.arguments.kwargs
 
 
 def _is_layer(operation: Any) -> bool:
