@@ -128,7 +128,7 @@ def _sigmoid(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _softplus(x: NDArray[Any]) -> NDArray[Any]:
-    return np.logaddexp(0.0, x)
+    return np.asarray(np.logaddexp(0.0, x))
 
 
 def _softsign(x: NDArray[Any]) -> NDArray[Any]:
