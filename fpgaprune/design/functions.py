@@ -20,7 +20,8 @@ Values = Callable[[NDArray[Any]], NDArray[Any]]
 # What the entries of a table stand for, with `reach` the largest magnitude that it covers:
 # CENTRED: numbers from -reach to reach, those beyond take the entry at the end.
 # NEGATIVE: numbers from 0 down to -reach; what is not negative is the number itself, times a constant for selu.
-CENTRED, NEGATIVE = "centred", "negative"
+# RECTIFIED: f(-|x|) for magnitudes from 0 to reach, to which a positive x is added, of f with f(x) = x + f(-x).
+CENTRED, NEGATIVE, RECTIFIED = "centred", "negative", "rectified"
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,10 @@ class Table:
     """How hardware looks a function up.
 
     Attributes:
-        form: `CENTRED` or `NEGATIVE`.
+        form: `CENTRED`, `NEGATIVE` or `RECTIFIED`.
         reach: the largest magnitude that it covers.
         written: how the C++ of hls4ml 1.3.0 computes the entries, a mix of single and double precision; None where
-            hls4ml has no template, and fpgaprune writes one with the exact entries.
+            hls4ml has no template, and fpgaprune writes one with the exact entries (of the form `RECTIFIED`).
     """
 
     form: str

@@ -15,8 +15,8 @@ from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.backends import BACKENDS
 from fpgaprune.hls.layers import check_kinds
+from fpgaprune.hls.own_templates import add_templates
 from fpgaprune.hls.project import make_design
-from fpgaprune.hls.relu6_template import add_relu6
 from fpgaprune.hls.table_ends import require_within_tables
 
 TYPE = FixedType(16, 6)
@@ -119,14 +119,14 @@ def test_a_project_for_streams_gets_a_template_of_relu6_once(backend, stream, tm
         LayerSpec("six", "Activation", ("x",), (3,), {"result": TYPE}, attributes={"activation": "relu6"}),
     )
     design = Design("net", layers, ("six",), io_type="io_stream", backend=backend)
-    add_relu6(tmp_path, replace(design, io_type="io_parallel"))
+    add_templates(tmp_path, replace(design, io_type="io_parallel"))
     assert "relu6" not in header.read_text()
-    add_relu6(tmp_path, design)
-    add_relu6(tmp_path, design)
+    add_templates(tmp_path, design)
+    add_templates(tmp_path, design)
     text = header.read_text()
     assert text.count(f"void relu6({stream}<data_T> &data, {stream}<res_T> &res) {{") == 1
     assert text.endswith("} // namespace nnet\n\n#endif\n")
     assert fp.emulate(design, np.array([[-1.0, 3.5, 7.0]])).tolist() == [[0, 3.5, 6]]
     header.write_text("")
     with pytest.raises(HlsError, match="is not the one of hls4ml"):
-        add_relu6(tmp_path, design)
+        add_templates(tmp_path, design)
