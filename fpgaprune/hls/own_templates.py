@@ -1,4 +1,4 @@
-"""Templates of activations that hls4ml 1.3.0 lacks: relu6 for streams, and functions with a table of fpgaprune's own."""
+"""Templates of activations that hls4ml 1.3.0 lacks: relu6 for streams, and functions with a table of our own."""
 
 from __future__ import annotations
 
