@@ -136,6 +136,11 @@ def _softsign(x: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(x / (np.abs(x) + 1.0))
 
 
+def _gelu(x: NDArray[Any]) -> NDArray[Any]:
+    # Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2, with tails that do not cancel.
+    return np.asarray([0.5 * each * math.erfc(-each / math.sqrt(2.0)) for each in x.ravel()]).reshape(x.shape)
+
+
 def _rectified(limit: float) -> Values:
     return lambda x: np.clip(x, 0.0, limit)
 
@@ -163,9 +168,10 @@ _ROWS = (
     ScalarFunction("softsign", 0.0, _softsign, Table(CENTRED, 8, _softsign), onnx="Softsign"),
     ScalarFunction("elu", 0.0, _elu, Table(NEGATIVE, 8, _written_elu), onnx="Elu"),
     ScalarFunction("selu", 0.0, _selu, Table(NEGATIVE, 8, _written_selu), onnx="Selu"),
+    ScalarFunction("gelu", 0.0, _gelu, Table(RECTIFIED, 4)),
     # What hls4ml makes of quantisers of other libraries: projects that hold them can be priced.
     *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
-    *(_known(name, 0.0) for name in ("celu", "gelu", "hard_shrink", "hard_silu", "mish", "silu", "soft_shrink")),
+    *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "mish", "silu", "soft_shrink")),
     *(_known("tanh_shrink", 0.0), _known("exponential", 1.0), _known("log_sigmoid", -math.log(2.0))),
     *(_known("sparse_plus", 0.25), _known("squareplus", 1.0), _known("threshold", None)),
 )
