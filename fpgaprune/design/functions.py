@@ -169,9 +169,10 @@ _ROWS = (
     ScalarFunction("elu", 0.0, _elu, Table(NEGATIVE, 8, _written_elu), onnx="Elu"),
     ScalarFunction("selu", 0.0, _selu, Table(NEGATIVE, 8, _written_selu), onnx="Selu"),
     ScalarFunction("gelu", 0.0, _gelu, Table(RECTIFIED, 4)),
+    ScalarFunction("silu", 0.0, lambda x: x * _sigmoid(x), Table(RECTIFIED, 8), spellings=("swish",)),
     # What hls4ml makes of quantisers of other libraries: projects that hold them can be priced.
     *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
-    *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "mish", "silu", "soft_shrink")),
+    *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "mish", "soft_shrink")),
     *(_known("tanh_shrink", 0.0), _known("exponential", 1.0), _known("log_sigmoid", -math.log(2.0))),
     *(_known("sparse_plus", 0.25), _known("squareplus", 1.0), _known("threshold", None)),
 )
