@@ -13,8 +13,8 @@ from fpgaprune.emulate.backends import BACKENDS as EMULATED
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls.backends import Backend
 from fpgaprune.hls.classes import class_problem
+from fpgaprune.hls.own_templates import has_template
 from fpgaprune.hls.recurrent import RECURRENT, recurrent_reason
-from fpgaprune.hls.relu6_template import STREAMS
 from fpgaprune.network import calls_of, count_uses, producer
 
 _POOLINGS = frozenset({"MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"})
@@ -103,11 +103,12 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             "('Vitis') builds it"
         )
     activation = getattr(getattr(layer, "activation", None), "__name__", None)
-    six = activation == "relu6" or (kind == "ReLU" and layer.max_value == 6)
-    if six and io_type == "io_stream" and backend.name not in STREAMS:
+    function = FUNCTIONS.get("relu6" if kind == "ReLU" and layer.max_value == 6 else str(activation))
+    if function is not None and not has_template(function, backend.name, io_type):
+        instead = "choose backend 'Vitis' or 'Vivado'" if function.own_template else "choose io_parallel"
         return (
-            f"layer {name!r} has a relu6, for which backend {backend.name} has no template in io_stream: choose "
-            "io_parallel, or relu"
+            f"layer {name!r} has a {function.name}, for which backend {backend.name} has no template in {io_type}: "
+            f"{instead}, or relu"
         )
     if _spreads(layer, kind) and (io_type == "io_stream" or backend.name not in AP_BACKENDS):
         shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
