@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fpgaprune.design.functions import FUNCTIONS
+
 KERNEL = frozenset({"Conv1D", "Conv2D", "Conv3D", "Dense"})
 TRANSPOSED = frozenset({"Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"})
 DEPTHWISE = frozenset({"DepthwiseConv1D", "DepthwiseConv2D"})
@@ -30,10 +32,7 @@ CHANNELWISE = _NOISE | _POINTWISE | _POSITIONS
 # Each position by itself, too: a constant channel stays constant.
 PLACEWISE = _NOISE | _POINTWISE
 MERGE = frozenset({"Add", "Subtract", "Average", "Maximum", "Minimum"})
-_ZERO_AT_ZERO = frozenset(
-    {"linear", "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "tanh", "silu", "swish", "gelu", "hard_tanh"}
-    | {"hard_silu", "hard_swish", "softsign", "tanh_shrink", "soft_shrink", "hard_shrink"}
-)
+_ZERO_AT_ZERO = frozenset(function.name for function in FUNCTIONS.values() if function.at_zero == 0)
 _ACROSS_CHANNELS = frozenset({"softmax", "log_softmax", "sparsemax", "sparse_softmax", "glu"})
 
 

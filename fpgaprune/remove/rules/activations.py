@@ -9,38 +9,13 @@ import keras
 import numpy as np
 from keras import activations, layers
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.remove.channels import Channels, Line
 from fpgaprune.remove.graph import value_of
 from fpgaprune.remove.site import Rule, Site
 
 # By identity: a function that merely has a known name is not one of these.
-ELEMENTWISE = {
-    activations.celu,
-    activations.elu,
-    activations.exponential,
-    activations.gelu,
-    activations.hard_shrink,
-    activations.hard_sigmoid,
-    activations.hard_silu,
-    activations.hard_tanh,
-    activations.leaky_relu,
-    activations.linear,
-    activations.log_sigmoid,
-    activations.mish,
-    activations.relu,
-    activations.relu6,
-    activations.selu,
-    activations.sigmoid,
-    activations.silu,
-    activations.soft_shrink,
-    activations.softplus,
-    activations.softsign,
-    activations.sparse_plus,
-    activations.squareplus,
-    activations.tanh,
-    activations.tanh_shrink,
-    activations.threshold,
-}
+ELEMENTWISE = {getattr(activations, name) for name in FUNCTIONS if hasattr(activations, name)}
 
 
 def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Channels:

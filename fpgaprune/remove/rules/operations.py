@@ -9,6 +9,7 @@ import keras
 import numpy as np
 from keras.src.ops import nn, numpy
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.remove.channels import Channels
 from fpgaprune.remove.rules.activations import apply_elementwise
 from fpgaprune.remove.rules.merging import Join, concatenate, coupled
@@ -48,10 +49,7 @@ def _divide(left: Any, right: Any) -> Any:
         return np.divide(left, right)
 
 
-_UNARY_NN = (
-    "Celu Elu Gelu HardShrink HardSigmoid HardSilu HardTanh LeakyRelu LogSigmoid Relu Relu6 Selu Sigmoid Silu "
-    "SoftShrink Softplus Softsign SparsePlus Squareplus TanhShrink Threshold"
-)
+_UNARY_NN = (function.operation for function in FUNCTIONS.values())
 _UNARY_NUMPY = "Absolute Cos Exp Expm1 Log1p Negative Sin Sqrt Square Tanh"
 _BINARY: dict[str, tuple[Callable[..., Any], bool]] = {
     "Add": (np.add, False),
@@ -64,7 +62,7 @@ _BINARY: dict[str, tuple[Callable[..., Any], bool]] = {
 }
 
 RULES: dict[type, Rule] = {
-    **{getattr(nn, name): unary for name in _UNARY_NN.split() if hasattr(nn, name)},
+    **{getattr(nn, name): unary for name in _UNARY_NN if hasattr(nn, name)},
     **{getattr(numpy, name): unary for name in _UNARY_NUMPY.split() if hasattr(numpy, name)},
     **{getattr(numpy, name): binary(*how) for name, how in _BINARY.items()},
     numpy.Concatenate: concatenate,

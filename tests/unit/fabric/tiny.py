@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fpgaprune.fixed import FixedType
-from fpgaprune.rtl.project import RtlLayer, RtlPort, RtlProject
+from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
 
 _STREAM = """
 module {name} (
@@ -67,14 +67,14 @@ _TOP = _STREAM.format(
 SOURCES = {"rtl/linear.v": _LINEAR, "rtl/relu.v": _RELU, "rtl/tiny.v": _TOP}
 
 
-def tiny_project(folder: Path) -> RtlProject:
+def tiny_project(folder: Path) -> VerilogProject:
     """The project, written to `folder`."""
     for name, text in SOURCES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     byte, wide = FixedType(8, 8), FixedType(15, 15, signed=False)
-    project = RtlProject(
+    project = VerilogProject(
         path=folder,
         name="tiny",
         top="tiny",

@@ -10,13 +10,21 @@ from typing import Any
 
 from fpgaprune.documents import read_json
 from fpgaprune.errors import FpgaPruneError, RtlError, ToolError, shown
+from fpgaprune.fabric.boards import BAUD, TOP, board_top, find_board
+from fpgaprune.fabric.ecp5.family import (
+    PLACER,
+    anchored_netlist,
+    check_fits,
+    device_flag,
+    digest_of,
+    ecp5_netlist,
+    find_ecp5,
+)
+from fpgaprune.fabric.ecp5.floorplan import partitioner
+from fpgaprune.fabric.open_tools import ECPPACK, NEXTPNR_ECP5, find_open_tool
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
-from fpgaprune.rtl.boards import BAUD, TOP, board_top, find_board
-from fpgaprune.rtl.ecp5 import PLACER, anchored_netlist, check_fits, device_flag, digest_of, ecp5_netlist, find_ecp5
-from fpgaprune.rtl.floorplan import partitioner
-from fpgaprune.rtl.open_tools import ECPPACK, NEXTPNR_ECP5, find_open_tool
-from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.project import VerilogProject
 from fpgaprune.target import hardware_path
 
 _RESULT = "bitstream.json"
@@ -48,7 +56,7 @@ class Bitstream:
 
 
 def make_bitstream(
-    project: RtlProject,
+    project: VerilogProject,
     board: str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
@@ -138,6 +146,6 @@ def _fmax(report: Path) -> float:
         raise RtlError(f"{report} is no report of nextpnr on one clock: {shown(error)}") from error
 
 
-def _bytes(project: RtlProject) -> tuple[int, int]:
+def _bytes(project: VerilogProject) -> tuple[int, int]:
     sent, got = ((port.width_bits + 7) // 8 * port.beats for port in (project.inputs[0], project.outputs[0]))
     return sent, got

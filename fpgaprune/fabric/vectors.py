@@ -14,7 +14,7 @@ from fpgaprune.emulate import trace
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.errors import DataError
 from fpgaprune.real_array import real_array
-from fpgaprune.rtl.project import RtlPort, RtlProject
+from fpgaprune.rtl.project import RtlPort, VerilogProject
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Vectors:
         return "".join(f"{word:0{digits}x}\n" for word in self.words[port.prefix])
 
 
-def golden_vectors(project: RtlProject, design: Design, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Vectors:
+def golden_vectors(project: VerilogProject, design: Design, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Vectors:
     """What goes into `project` for the samples `x`, and what must come out: the bits of `emulate`.
 
     Args:

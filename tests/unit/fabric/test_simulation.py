@@ -13,11 +13,11 @@ import pytest
 
 from fpgaprune import processes
 from fpgaprune.errors import ToolError
-from fpgaprune.rtl import to_verilog
-from fpgaprune.rtl.simulate import simulate
-from fpgaprune.rtl.verilator import lint
+from fpgaprune.fabric import to_verilog
+from fpgaprune.fabric.simulation import simulate
+from fpgaprune.fabric.verilator import lint
 
-from .networks import Net
+from ..rtl.networks import Net
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tools are shell scripts")
 

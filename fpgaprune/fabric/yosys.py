@@ -10,10 +10,10 @@ from pathlib import Path
 
 from fpgaprune.documents import read_json
 from fpgaprune.errors import FpgaPruneError, RtlError, ToolError, shown
+from fpgaprune.fabric.cells import Family
+from fpgaprune.fabric.open_tools import YOSYS, Found
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
-from fpgaprune.rtl.cells import Family
-from fpgaprune.rtl.open_tools import YOSYS, Found
 
 RESULT = "result.json"
 NETLIST = "netlist.json"

@@ -10,10 +10,10 @@ import pytest
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, TargetError, ToolError
+from fpgaprune.fabric.handoff import write_handoff
+from fpgaprune.fabric.vectors import Vectors, golden_vectors, pack
 from fpgaprune.fixed import FixedType
-from fpgaprune.rtl.handoff import write_handoff
-from fpgaprune.rtl.project import RtlPort, RtlProject
-from fpgaprune.rtl.vectors import Vectors, golden_vectors, pack
+from fpgaprune.rtl.project import RtlPort, VerilogProject
 from fpgaprune.vendor import read_reports
 
 from ..vendor.texts import timing, utilization
@@ -30,9 +30,9 @@ def relu_design() -> Design:
     return Design("pair", (entry, relu), ("relu",))
 
 
-def relu_project(folder: Path) -> RtlProject:
+def relu_project(folder: Path) -> VerilogProject:
     wide, narrow = FixedType(8, 4), FixedType(6, 4, signed=False, overflow="SAT")
-    return RtlProject(
+    return VerilogProject(
         folder,
         "pair",
         "pair",

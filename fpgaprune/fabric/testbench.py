@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fpgaprune.rtl.project import RtlPort, RtlProject
-from fpgaprune.rtl.vectors import Vectors
+from fpgaprune.fabric.vectors import Vectors
+from fpgaprune.rtl.project import RtlPort, VerilogProject
 
 TOP = "testbench"
 PASS, FAIL = "TEST PASSED", "TEST FAILED"
 
 
-def testbench_of(project: RtlProject, vectors: Vectors) -> str:
+def testbench_of(project: VerilogProject, vectors: Vectors) -> str:
     """Verilog-2001 of module `TOP`; run beside the vectors' files, it prints `PASS` or `FAIL` and ends.
 
     All streams stall by a shift register of fixed seed, a quarter of the time each. The bench also fails on a last

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design_form import Attributes, Roles, check_design_form
+from fpgaprune.design.form import Attributes, Roles, check_design_form
 from fpgaprune.documents import read_json
 from fpgaprune.errors import DesignError, shown
 from fpgaprune.files import write_bytes

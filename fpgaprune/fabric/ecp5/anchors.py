@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.documents import read_json
 from fpgaprune.errors import FpgaPruneError, RtlError, shown
+from fpgaprune.fabric.cells import find_family
+from fpgaprune.fabric.ecp5.floorplan import floorplan
+from fpgaprune.fabric.ecp5.macros import FreeRegister, Macros, macros_of
 from fpgaprune.files import write_bytes
-from fpgaprune.rtl.cells import find_family
-from fpgaprune.rtl.floorplan import floorplan
-from fpgaprune.rtl.macros import FreeRegister, Macros, macros_of
 from fpgaprune.target import Part
 
 # Registers in a tile, one such tile in a square of so many tiles, and the fewest squares that say anything.

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import RtlError
-from fpgaprune.rtl import anchors as anchors_module
-from fpgaprune.rtl.anchors import anchor_registers, anchors, grid_of
-from fpgaprune.rtl.cells import find_family
-from fpgaprune.rtl.macros import macros_of
+from fpgaprune.fabric.cells import find_family
+from fpgaprune.fabric.ecp5 import anchors as anchors_module
+from fpgaprune.fabric.ecp5.anchors import anchor_registers, anchors, grid_of
+from fpgaprune.fabric.ecp5.macros import macros_of
 from fpgaprune.target import find_part
 
 ECP5 = find_family("ecp5")

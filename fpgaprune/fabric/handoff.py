@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fpgaprune.errors import TargetError, ToolError
+from fpgaprune.fabric import testbench
+from fpgaprune.fabric.synthesis import read_sources
+from fpgaprune.fabric.vectors import Vectors
 from fpgaprune.files import make_folder, write_bytes
 from fpgaprune.processes import ToolRun, run_tool
-from fpgaprune.rtl import testbench
-from fpgaprune.rtl.project import RtlProject
-from fpgaprune.rtl.synthesis import read_sources
-from fpgaprune.rtl.vectors import Vectors
+from fpgaprune.rtl.project import VerilogProject
 from fpgaprune.target import find_part
 
 # Tool -> what it belongs to, how it becomes visible, and its arguments in the folder of the hand-off.
@@ -78,7 +78,7 @@ class Handoff:
         return run
 
 
-def write_handoff(project: RtlProject, part: str, vectors: Vectors, output_dir: str | os.PathLike[str]) -> Handoff:
+def write_handoff(project: VerilogProject, part: str, vectors: Vectors, output_dir: str | os.PathLike[str]) -> Handoff:
     """`output_dir` holds the project's Verilog, constraints, scripts, and a self-checking test bench.
 
     For AMD parts: `clock.xdc`, `vivado.tcl` (non-project mode, out of context) and `simulate.tcl`; for Intel parts:
@@ -123,7 +123,7 @@ def write_handoff(project: RtlProject, part: str, vectors: Vectors, output_dir: 
     return Handoff(folder, tool, order_number, reports)
 
 
-def _vivado(project: RtlProject, part: str, verilog: list[str]) -> str:
+def _vivado(project: VerilogProject, part: str, verilog: list[str]) -> str:
     return f"""# Non-project mode, out of context: no pins, no buffers. Run in this folder:
 # vivado -mode batch -source vivado.tcl
 set_part {part}
@@ -154,7 +154,7 @@ exec >@stdout 2>@stderr xsim {testbench.TOP} -runall
 """
 
 
-def _quartus(project: RtlProject, part: str, verilog: list[str]) -> str:
+def _quartus(project: VerilogProject, part: str, verilog: list[str]) -> str:
     return f"""# Run in this folder: quartus_sh -t quartus.tcl
 load_package flow
 project_new {project.top} -overwrite

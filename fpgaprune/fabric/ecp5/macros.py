@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fpgaprune.rtl.cells import Family
+from fpgaprune.fabric.cells import Family
 
 REGISTER = "TRELLIS_FF"
 _CARRY = "CCU2C"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import ToolError
-from fpgaprune.rtl.floorplan import cut_again_and_again, floorplan, partitioner
+from fpgaprune.fabric.ecp5.floorplan import cut_again_and_again, floorplan, partitioner
 
 
 def length(nets, at):

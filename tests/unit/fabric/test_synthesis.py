@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import RtlError, TargetError, ToolError
-from fpgaprune.rtl import open_tools
-from fpgaprune.rtl.cells import Cells, family_of, find_family, list_families
-from fpgaprune.rtl.open_tools import YOSYS, find_open_tool
-from fpgaprune.rtl.synthesis import FLATTENED, SUM, synthesize
+from fpgaprune.fabric import open_tools
+from fpgaprune.fabric.cells import Cells, family_of, find_family, list_families
+from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
+from fpgaprune.fabric.synthesis import FLATTENED, SUM, synthesize
 from fpgaprune.target import list_parts
 
 from .fake_tools import fake_yosys, write_program

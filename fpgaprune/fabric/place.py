@@ -13,11 +13,9 @@ from typing import Any
 
 from fpgaprune.documents import read_json
 from fpgaprune.errors import FpgaPruneError, RtlError, TargetError, ToolError, ToolTimeoutError, shown
-from fpgaprune.files import make_folder, write_bytes
-from fpgaprune.processes import run_tool
-from fpgaprune.rtl import harness
-from fpgaprune.rtl.cells import Cells
-from fpgaprune.rtl.ecp5 import (
+from fpgaprune.fabric import harness
+from fpgaprune.fabric.cells import Cells
+from fpgaprune.fabric.ecp5.family import (
     PLACER,
     SITES,
     SMALLER,
@@ -29,10 +27,12 @@ from fpgaprune.rtl.ecp5 import (
     find_ecp5,
     smallest_ecp5,
 )
-from fpgaprune.rtl.floorplan import partitioner
-from fpgaprune.rtl.open_tools import NEXTPNR_ECP5, Found, find_open_tool
-from fpgaprune.rtl.project import RtlProject
-from fpgaprune.rtl.side_by_side import Stop, Told, run_side_by_side
+from fpgaprune.fabric.ecp5.floorplan import partitioner
+from fpgaprune.fabric.open_tools import NEXTPNR_ECP5, Found, find_open_tool
+from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
+from fpgaprune.files import make_folder, write_bytes
+from fpgaprune.processes import run_tool
+from fpgaprune.rtl.project import VerilogProject
 
 STAGE = "route(ecp5)"
 PACKAGE, SPEED = "CABGA381", 6
@@ -109,7 +109,7 @@ class PlaceAndRoute:
 
 
 def place_and_route(
-    project: RtlProject,
+    project: VerilogProject,
     family: str = "ecp5",
     device: str | None = None,
     *,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.project import VerilogProject
 
 TOP = "fpgaprune_harness"
 
 
-def harness_of(project: RtlProject) -> str:
+def harness_of(project: VerilogProject) -> str:
     """Verilog of module `TOP` (pins `clk`, `d`, `q`) with the project's top module inside."""
     feeds, seen = list(_inputs(project)), list(_outputs(project))
     wires = [
@@ -44,7 +44,7 @@ endmodule
 """
 
 
-def stub_of(project: RtlProject) -> str:
+def stub_of(project: VerilogProject) -> str:
     """Verilog of the project's top module with nothing in it, to be replaced by its netlist."""
     ports = ["    input wire clk"]
     ports += [f"    input wire [{width - 1}:0] {name}" for name, width in _inputs(project)]
@@ -52,7 +52,7 @@ def stub_of(project: RtlProject) -> str:
     return f"(* blackbox *)\nmodule {project.top} (\n{_joined(ports)}\n);\nendmodule\n"
 
 
-def _inputs(project: RtlProject) -> Iterator[tuple[str, int]]:
+def _inputs(project: VerilogProject) -> Iterator[tuple[str, int]]:
     """Name and width of every input but the clock."""
     yield "rst", 1
     for port in project.inputs:
@@ -63,7 +63,7 @@ def _inputs(project: RtlProject) -> Iterator[tuple[str, int]]:
         yield f"{port.prefix}_tready", 1
 
 
-def _outputs(project: RtlProject) -> Iterator[tuple[str, int]]:
+def _outputs(project: VerilogProject) -> Iterator[tuple[str, int]]:
     for port in project.inputs:
         yield f"{port.prefix}_tready", 1
     for port in project.outputs:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
-from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.project import VerilogProject
 from fpgaprune.target import hardware_path
 
 TOP = "fpgaprune_board"
@@ -78,7 +78,7 @@ def find_board(board: str | os.PathLike[str]) -> Board:
     return Board(**document, high=high)
 
 
-def board_top(project: RtlProject, board: Board, uart: str) -> str:
+def board_top(project: VerilogProject, board: Board, uart: str) -> str:
     """Verilog of module `TOP`: `project` between `uart` (the text of uart_stream.v) and the pins of `board`.
 
     Raises:

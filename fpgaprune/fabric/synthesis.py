@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import RtlError, ToolTimeoutError
-from fpgaprune.rtl.cells import Cells, Family, find_family
-from fpgaprune.rtl.open_tools import YOSYS, Found, find_open_tool
-from fpgaprune.rtl.project import RtlProject
-from fpgaprune.rtl.side_by_side import Stop, Told, run_side_by_side
-from fpgaprune.rtl.yosys import make_netlist
+from fpgaprune.fabric.cells import Cells, Family, find_family
+from fpgaprune.fabric.open_tools import YOSYS, Found, find_open_tool
+from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
+from fpgaprune.fabric.yosys import make_netlist
+from fpgaprune.rtl.project import VerilogProject
 
 STAGE = "synth(open)"
 FLATTENED, SUM = "whole design, flattened", "sum of its layers"
@@ -94,7 +94,7 @@ class Synthesis:
 
 
 def synthesize(
-    project: RtlProject,
+    project: VerilogProject,
     family: str,
     *,
     whole: bool = True,
@@ -140,7 +140,7 @@ def synthesize(
     return Synthesis(family, yosys.version, kind.note, tuple(found_in_order), first)
 
 
-def read_sources(project: RtlProject, files: Iterable[str]) -> dict[str, bytes]:
+def read_sources(project: VerilogProject, files: Iterable[str]) -> dict[str, bytes]:
     """Name to bytes of `files` of the project, in their order.
 
     Raises:

