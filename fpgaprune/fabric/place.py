@@ -22,12 +22,8 @@ from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
 from fpgaprune.fabric.wrapped import WrappedNetlist, digest_of, wrapped_netlist
 from fpgaprune.files import make_folder, write_bytes
+from fpgaprune.measure import Stage
 from fpgaprune.rtl.project import VerilogProject
-
-
-def stage_of(family: str) -> str:
-    """Stage of the figures of `family`, as `route(ecp5)`; those of two families never share a column."""
-    return f"route({family})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +95,16 @@ class PlaceAndRoute:
         plain = ("device", "package", "speed", "tool", "target_mhz", "fmax_mhz", "used", "capacity")
         limits = self.fmax_range_mhz
         return {
-            "stage": stage_of(self.family),
+            "stage": self.stage,
             **{name: getattr(self, name) for name in plain},
             "fmax_range_mhz": None if limits is None else list(limits),
             "runs": [run.to_json() for run in self.runs],
         }
+
+    @property
+    def stage(self) -> Stage:
+        """Of its figures, as `route(ecp5)`."""
+        return Stage(f"route({self.family})")
 
     def _reached(self) -> list[float]:
         return [run.fmax_mhz for run in self.runs if run.fmax_mhz is not None]
