@@ -44,7 +44,7 @@ _HOMES = {
     "Precision": "fpgaprune.hls.precision",
     "Protection": "fpgaprune.select.protection",
     "RemovalPlan": "fpgaprune.remove.plan",
-    "ReuseWarning": "fpgaprune.hls.reuse",
+    "ReuseWarning": "fpgaprune.design.reuse_factors",
     "RtlProject": "fpgaprune.fabric",
     "RunReport": "fpgaprune.report",
     "SecondOpinion": "fpgaprune.hls.opinion",

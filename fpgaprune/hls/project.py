@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
+from fpgaprune.design.reuse_factors import warn_of_moved_reuse
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
 from fpgaprune.files import DRAFT, is_storage_error, make_folder, storage, storage_error
 from fpgaprune.fixed import FixedType
@@ -24,7 +25,6 @@ from fpgaprune.hls.golden import GOLDEN
 from fpgaprune.hls.make import Made, make
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.ranges import Samples
-from fpgaprune.hls.reuse import warn_of_moved_reuse
 from fpgaprune.hls.search import AutoPrecision, Found, Labels, Progress
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.write import DESIGN, write_project
