@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from fpgaprune.advice.edit import Edit, flow_text
-from fpgaprune.advice.layout import (
+from fpgaprune.advice.narrower import narrower_activations, narrower_everything, narrower_weights
+from fpgaprune.advice.order import cost_text
+from fpgaprune.advice.other_layouts import (
     balanced_layouts,
     one_layer_layouts,
     priced_strategies,
@@ -14,8 +16,6 @@ from fpgaprune.advice.layout import (
     strategies,
     uniform_layouts,
 )
-from fpgaprune.advice.narrower import narrower_activations, narrower_everything, narrower_weights
-from fpgaprune.advice.order import cost_text
 from fpgaprune.advice.part import fitting_parts
 from fpgaprune.advice.result import COMMAND, FLOW, MODEL, Prediction, Shortage, Suggestion
 from fpgaprune.advice.sparser import sparser

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fpgaprune.certificate import LinkCheck, LockCertificate
-from fpgaprune.certify.links import check_firmware, check_keras_file, check_model, check_onnx_file
+from fpgaprune.certify.link_checks import check_firmware, check_keras_file, check_model, check_onnx_file
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import EstimateError, RtlError, TargetError, ToolError, UnsupportedLayerError

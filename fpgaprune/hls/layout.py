@@ -8,11 +8,11 @@ from typing import Any
 
 from fpgaprune.design.reuse_factors import product_size, settle_reuse
 from fpgaprune.errors import HlsError
-from fpgaprune.hls.backends import BACKENDS, Backend, backend_of
-from fpgaprune.hls.layers import check_kinds
-from fpgaprune.hls.options import LayerOptions
+from fpgaprune.hls.convertible_layers import check_kinds
+from fpgaprune.hls.gru_lstm import RECURRENT
+from fpgaprune.hls.hls_backends import BACKENDS, Backend, backend_of
+from fpgaprune.hls.layer_options import LayerOptions
 from fpgaprune.hls.prepare import DEPTHWISE, FOLDABLE, PRODUCTS
-from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.target import Target
 
 

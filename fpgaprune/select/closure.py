@@ -70,7 +70,7 @@ def close(
             f"model {getattr(model, 'name', model)!r} is a {type(model).__name__}, whose graph cannot be read; "
             "wanted a functional or Sequential model"
         )
-    work = _Work(masks, weight_shapes(model))
+    work = _GrowingMasks(masks, weight_shapes(model))
     flow = Flow(graph, work)
     while True:
         before = len(work.additions)
@@ -81,7 +81,7 @@ def close(
             return Closure(MaskSet(work.masks), tuple(work.additions))
 
 
-class _Work(Mapping[str, Mask]):
+class _GrowingMasks(Mapping[str, Mask]):
     """The masks as they grow: every weight of the model has one, those of untouched weights are left out at the end."""
 
     def __init__(self, masks: MaskSet, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -120,7 +120,7 @@ def _by_path(graph: Graph) -> dict[str, list[Call]]:
 
 
 def _close_layer(
-    path: str, calls: list[Call], flow: Flow, work: _Work, *, bias: bool, batch_norm: bool, dead_inputs: bool
+    path: str, calls: list[Call], flow: Flow, work: _GrowingMasks, *, bias: bool, batch_norm: bool, dead_inputs: bool
 ) -> None:
     kind = calls[0].kind
     if kind not in KERNEL | DEPTHWISE | {NORM} or not all(is_ungrouped(call) for call in calls):
@@ -149,12 +149,12 @@ def _close_layer(
                 work.lock(f"{path}/{name}", int(channel), -1, reason)
 
 
-def _lock_unread(path: str, unread: Flags, work: _Work, axes: Mapping[str, int]) -> None:
+def _lock_unread(path: str, unread: Flags, work: _GrowingMasks, axes: Mapping[str, int]) -> None:
     for channel in np.flatnonzero(unread):
         for name, axis in axes.items():
             work.lock(f"{path}/{name}", int(channel), axis, f"no consumer reads output channel {channel} of {path!r}")
 
 
-def _lock_bias(path: str, kernel: Mask, work: _Work) -> None:
+def _lock_bias(path: str, kernel: Mask, work: _GrowingMasks) -> None:
     for channel in np.flatnonzero(none_of(kernel, -1)):
         work.lock(f"{path}/bias", int(channel), -1, f"every kernel of filter {channel} of {path!r} is locked")

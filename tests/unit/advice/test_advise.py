@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import fpgaprune as fp
 from fpgaprune.advice.advise import BETWEEN
 from fpgaprune.advice.edit import flow_text
-from fpgaprune.advice.layout import balanced_layouts, one_layer_layouts, products, uniform_layouts
 from fpgaprune.advice.order import rank
+from fpgaprune.advice.other_layouts import balanced_layouts, one_layer_layouts, products, uniform_layouts
 from fpgaprune.advice.result import COMMAND, FLOW, MODEL, Prediction, Suggestion
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average, streamed

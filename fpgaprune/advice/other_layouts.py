@@ -14,7 +14,7 @@ import numpy as np
 from fpgaprune.advice.edit import Edit, with_layers
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
-from fpgaprune.hls.backends import BACKENDS
+from fpgaprune.hls.hls_backends import BACKENDS
 
 _LARGEST = 16384
 # `resource_unrolled` differs from `resource` by the multipliers that zeros free: by few where few weights are zero.

@@ -11,9 +11,9 @@ from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.backends import BACKENDS as EMULATED
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.hls.backends import Backend
 from fpgaprune.hls.classes import class_problem
-from fpgaprune.hls.recurrent import RECURRENT, recurrent_reason
+from fpgaprune.hls.gru_lstm import RECURRENT, recurrent_reason
+from fpgaprune.hls.hls_backends import Backend
 from fpgaprune.hls.relu6_template import STREAMS
 
 _POOLINGS = frozenset({"MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"})
