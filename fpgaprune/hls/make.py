@@ -34,6 +34,7 @@ from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy
 from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
 from fpgaprune.masks import MaskSet
+from fpgaprune.network import producer
 from fpgaprune.quantise.plain import rounded_types
 from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
@@ -114,9 +115,7 @@ def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:
     """How long the tables of each softmax are."""
     return {
         layer.name: {
-            "TableSize": quartus_table_size(
-                layer.name, types[layer.name], types[layer.input._keras_history.operation.name]["result"]
-            )
+            "TableSize": quartus_table_size(layer.name, types[layer.name], types[producer(layer.input).name]["result"])
         }
         for layer in folded.layers
         if is_softmax(layer)

@@ -9,11 +9,12 @@ from fpgaprune.certificate import LinkCheck
 from fpgaprune.documents import read_json
 from fpgaprune.errors import RunError
 from fpgaprune.flow.config import FlowConfig
+from fpgaprune.flow.context import Context
 from fpgaprune.flow.keras_sections import VerdictConfig
-from fpgaprune.flow.opinion import opinion_checks
 from fpgaprune.flow.simulating import OTHER_BITS, verilog_checks
-from fpgaprune.flow.stages import Context
+from fpgaprune.flow.stages.opinion import opinion_checks
 from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.measure import Advice, Estimate
 from fpgaprune.remove.plan import read_plan
 from fpgaprune.report import Check, LinkSummary, Metric, RunReport, StageTime, layer_reports, write_report
 from fpgaprune.report.verdict import ADVICE
@@ -34,7 +35,8 @@ def write_run_report(context: Context, times: Sequence[StageTime] = ()) -> dict[
         read_json(run.file(name), RunError, "what the flow wrote", "run the flow again")
         for name in ("estimate.json", "measure.json")
     )
-    figures = figures or {"before": None, "after": None}
+    figures, target = figures or {}, config.target.target()
+    before, after = (figures.get(side) and Estimate.from_json(figures[side], target) for side in ("before", "after"))
     links = [LinkCheck.from_json(link) for name in _CHECKED for link in results[name].get("links", ())]
     summaries = [LinkSummary.of(link) for link in links]
     if "not_read" in results["measure"]:
@@ -42,7 +44,7 @@ def write_run_report(context: Context, times: Sequence[StageTime] = ()) -> dict[
     metric = metric_of(results, config.verdict, context.data.name)
     report = RunReport(
         name=config.name,
-        target=config.target.target(),
+        target=target,
         metric=metric,
         layers=layer_reports(
             read_keras_weights(run.file("trained.keras")),
@@ -50,9 +52,9 @@ def write_run_report(context: Context, times: Sequence[StageTime] = ()) -> dict[
             context.masks("masks.npz"),
             read_plan(run.file("removal.json")).kept,
         ),
-        before=figures["before"],
-        after=figures["after"],
-        advice=figures.get("advice"),
+        before=before,
+        after=after,
+        advice=figures.get("advice") and Advice.from_json(figures["advice"]),
         measured=measured,
         left_out=_left_out(measure=results["measure"] if config.measure.asks else {}, estimate=run.results("estimate")),
         certificate=summaries,
