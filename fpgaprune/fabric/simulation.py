@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.emulate.exact import raw_of_real
-from fpgaprune.errors import DataError, RtlError, ToolError
+from fpgaprune.errors import DataError, RtlError, ToolExitError
 from fpgaprune.fabric.verilator import build
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.real_array import real_array
 from fpgaprune.rtl.project import RtlPort, VerilogProject
 
+# What the simulator's exit codes mean (`hw/sim/harness.cpp`).
 _COMPLAINTS = {
-    5: "no beat moved for {timeout} clocks: the design is stuck",
+    5: "no beat moved for {patience} cycles: the design is stuck",
     6: "an output gave more beats than its samples have",
     7: "an output's tlast was not at the end of a sample",
 }
@@ -133,11 +134,10 @@ def _run(
     try:
         run_tool([str(program.resolve()), *arguments], place, timeout_s, log_name=f"{run}.log")
         received = (place / f"{run}.out").read_bytes()
-    except ToolError as error:
-        for code, complaint in _COMPLAINTS.items():
-            if f"ended with code {code} " in str(error):
-                raise RtlError(f"{project.top}: {complaint.format(timeout=patience)}") from error
-        raise
+    except ToolExitError as error:
+        if error.code not in _COMPLAINTS:
+            raise
+        raise RtlError(f"{project.top}: {_COMPLAINTS[error.code].format(patience=patience)}") from error
     finally:
         for ending in ("in", "out", "log"):
             (place / f"{run}.{ending}").unlink(missing_ok=True)

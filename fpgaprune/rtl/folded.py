@@ -41,7 +41,7 @@ def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
         elif weights.kept < _WORTH * _lanes(chain, inputs, wanted) * outputs:
             wanted = 1
     if not 1 <= wanted <= inputs:
-        raise RtlError(f"layer {layer.name!r} is folded {wanted} times; wanted 1 to its {inputs} inputs")
+        raise RtlError(f"folded {wanted} times; wanted 1 to its {inputs} inputs")
     if wanted == 1:
         return None
     if not weights.any_order(chain.stream.low, chain.stream.high, chain.stream.fraction).all():

@@ -26,7 +26,6 @@ from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.options import Options
 from fpgaprune.rtl.pairing import Pair, pair
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
-from fpgaprune.rtl.solve import AdderSolver
 from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
 
@@ -92,7 +91,6 @@ class _Network:
     def __init__(self, design: Design, options: Options) -> None:
         self.design = design
         self.options = options
-        self.solver = AdderSolver(options)
         self.top = verilog_names([design.name])[design.name]
         self.names = verilog_names([layer.name for layer in design.layers], taken=[self.top])
         self.edges: dict[str, _Edge] = {}
@@ -109,9 +107,7 @@ class _Network:
 
     def write(self, folder: Path) -> VerilogProject:
         beats = max(self.options.interval, *(_beats(self.design, layer) for layer in self.design.layers))
-        self.contexts = {
-            step.layer.name: Context(step, self.options, self.solver, beats) for step in steps_of(self.design)
-        }
+        self.contexts = {step.layer.name: Context(step, self.options, beats) for step in steps_of(self.design)}
         inputs: list[RtlPort] = []
         outputs: list[RtlPort] = []
         for layer in self.design.layers:
@@ -172,7 +168,6 @@ class _Network:
     def _layer(self, layer: LayerSpec) -> None:
         context = self.contexts[layer.name]
         sources = [self._take(name) for name in layer.inputs]
-        self.solver.notes.clear()
         met: Pair | None = None
         needs = sources[0].needs
         try:
@@ -185,15 +180,13 @@ class _Network:
                 chain = Chain.begin(sources[0].stream)
             RULES[layer.kind](context, chain)
         except (DesignError, RtlError, UnsupportedLayerError) as error:
-            message = str(error)
-            head = f"layer {layer.name!r} ({layer.kind}): "
-            raise type(error)(message if message.startswith("layer ") else head + message) from error
+            raise type(error)(f"layer {layer.name!r} ({layer.kind}): {error}") from error
         chain.renamed(layer.output_shape)
         names = [layer.name]
         while (follower := self._follower(names[-1], chain)) is not None:
             names.append(follower[0])
             chain = follower[1]
-        chain.notes += self.solver.notes
+        chain.notes += dict.fromkeys(note for name in names for note in self.contexts[name].notes)
         edge = self._handed_on(
             layer, names[-1], sources, met, chain, {name: need[chain.need - 1] for name, need in needs.items()}
         )
