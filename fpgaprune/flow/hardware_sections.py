@@ -84,7 +84,7 @@ class HlsConfig(Section):
     @field_validator("backend")
     @classmethod
     def _backend(cls, backend: str) -> str:
-        from fpgaprune.hls.backends import BACKENDS
+        from fpgaprune.hls.hls_backends import BACKENDS
 
         if backend not in BACKENDS:
             raise ValueError(f"wanted one of {', '.join(BACKENDS)}")
