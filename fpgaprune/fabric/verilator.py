@@ -1,4 +1,4 @@
-"""Verilator: the Verilog of a project checked, and compiled into a program that runs it clock by clock."""
+"""Verilator: the Verilog of a project checked, and compiled into a program that runs it cycle by cycle."""
 
 from __future__ import annotations
 

@@ -172,11 +172,11 @@ class Chain:
         circuit = Circuit()
         self._computed(role, circuit, function(self._inputs(circuit, self.stream.lanes)), 1, kind)
 
-    def pace(self, size: tuple[int, int], stride: tuple[int, int], clocks: int) -> None:
-        """Pixels that complete a window are `clocks` clocks apart, or more."""
+    def pace(self, size: tuple[int, int], stride: tuple[int, int], cycles: int) -> None:
+        """Pixels that complete a window are `cycles` cycles apart, or more."""
         rows, columns = self.image()
         names = ("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "CLOCKS")
-        parameters = tuple(zip(names, (rows, columns, *size, *stride, clocks), strict=True))
+        parameters = tuple(zip(names, (rows, columns, *size, *stride, cycles), strict=True))
         self._module("fp_pace", self.stream, parameters, self.need, 0)
 
     def compute_serial(

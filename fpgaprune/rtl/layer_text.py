@@ -220,7 +220,7 @@ class _Writer:
         """A window and computations, or computations alone, that never wait, and the queue in which beats do."""
         window = run[0] if isinstance(run[0], Module) else None
         sums = [link for link in run if not isinstance(link, Module)]
-        depth = sum(link.clocks if isinstance(link, SerialSums) else self._plan(link).depth for link in sums)
+        depth = sum(link.cycles if isinstance(link, SerialSums) else self._plan(link).depth for link in sums)
         apart = max((link.period for link in sums if isinstance(link, SerialSums)), default=1)
         through = depth + (_WINDOW_CLOCKS if window else 0)
         waiting = queue_depth(through, window, self.slack, apart)
@@ -273,7 +273,7 @@ class _Writer:
         return f"{after}_window", f"{after}_whole"
 
     def _later(self, depth: int, valid: str, after: str) -> str:
-        """The wire that says `depth` clocks later what `valid` says."""
+        """The wire that says `depth` cycles later what `valid` says."""
         self.library.add("fp_delay")
         self.body += (
             f"    wire {after}_leaves;\n"

@@ -16,7 +16,7 @@ from fpgaprune.rtl.number import Number
 
 # So many additions follow one another, for each sum that reads the same inputs; the rest joins in a tree. In a row an
 # addition takes an adder and two comparisons, in the tree three and four: some 60 bits of LUTs and as many of registers
-# more. But the inputs of a row wait, all sums together, two clocks longer for each addition: 16 bits times their count.
+# more. But the inputs of a row wait, all sums together, two cycles longer for each addition: 16 bits times their count.
 _IN_A_ROW = 8
 # Above, text and simulators grow faster than what is saved.
 _LONGEST_ROW = 128

@@ -1,4 +1,4 @@
-"""`Schedule`: in which clock cycle of a pipeline each value of a circuit is computed."""
+"""`Schedule`: in which cycle of a pipeline each value of a circuit is computed."""
 
 from __future__ import annotations
 

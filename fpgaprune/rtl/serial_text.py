@@ -16,7 +16,7 @@ def serial_datapath(module: str, sums: SerialSums, header: str) -> dict[str, str
     """The files, by name, of a `module` with ports `clk`, `load`, `in_data` and `out_data`.
 
     Inputs and words lie on their buses in order, the first in the lowest bits. What is on `in_data` while `load` is 1
-    is on `out_data` `sums.clocks` clocks later, for one clock.
+    is on `out_data` `sums.cycles` cycles later, for one cycle.
     """
     clears: dict[int, int] = {}
     for stream in sums.needed():
