@@ -17,7 +17,7 @@ OPEN_TOOLS = (YOSYS, *(tool for router in ROUTERS.values() for tool in router.to
 
 
 def find_router(family: str) -> Router:
-    """How `family` is placed and routed.
+    """The router of `family`.
 
     Raises:
         TargetError: no open tool does that here.

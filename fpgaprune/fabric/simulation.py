@@ -86,8 +86,8 @@ def simulate(
         stalls: in which share of the cycles the inputs offer and the outputs take nothing, 0 to below 1; one or both.
         seed: of the stalls.
         reset_after: after so many input beats the design is reset once, and all samples are sent from the beginning.
-        processes: simulators that share the samples, each from its own reset; the cycles of one go on where those of
-            the one before ended.
+        processes: simulators that share the samples, each from its own reset; the cycles of one are counted on from
+            the last of the one before.
         timeout_s: most wall-clock seconds for building and for running, each.
         folder: in which the simulator is built.
 

@@ -20,7 +20,7 @@ from fpgaprune.rtl.project import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
 
 _PIP = "pip install 'fpgaprune[rtl]'"
-# Generated C++ in files that a compiler takes seconds for: statements in one, and bytes compiled together.
+# Sizes of generated C++ that a compiler takes seconds for: statements in a file, and bytes compiled together.
 _SPLIT = "4000"
 _UNIT_BYTES = 400_000
 _FLAGS = ("-std=c++20", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0")
@@ -28,7 +28,7 @@ _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 
 
 def simulator_version() -> str:
-    """Which Verilator simulates here.
+    """The Verilator that simulates here, with its version.
 
     Raises:
         ToolError: Verilator or a C++ compiler is missing.
@@ -130,7 +130,7 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
     def compile_one(job: tuple[Path, str, Path]) -> None:
         place, source, target = job
         level = "-O0" if source.startswith("slow") else "-O1"
-        # A name of its own until it is whole, for another process may compile the same.
+        # A name of its own until it is whole, because another process may compile the same.
         partial = target.with_name(f".{target.name}.{os.getpid()}")
         command = [*compiler, level, *_FLAGS, *includes, "-w", "-c", source, "-o", str(partial.resolve())]
         run_tool(command, place, timeout_s, log_name=f".{target.stem}.{os.getpid()}.log", product="C++")
@@ -145,7 +145,7 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
 
 
 def _units(model: Path) -> list[str]:
-    """Files that include the generated ones, for most of a small file's compilation is its headers.
+    """Files that include the generated ones, because compiling a small file is mostly compiling its headers.
 
     What Verilator calls slow runs once, and is compiled as it stands.
     """

@@ -15,8 +15,8 @@ from fpgaprune.rtl.sums import Weights, balanced
 
 # Beats that wait before a folded layer, because a pooled image comes in bursts, a row at a time.
 _QUEUE = 32
-# Products for each multiplier from which on folding is smaller: a product with a constant takes two adders or less,
-# a multiplier with its share of memory and sum as much as a dozen of them where it is no DSP block.
+# Folding is smaller from this many products for each multiplier. A product with a constant takes two adders or less; a
+# multiplier outside a DSP block takes as much as a dozen of them, its share of memory and sum included.
 _WORTH = 8
 
 
@@ -93,7 +93,8 @@ class Memory:
     """Weights as words, one for each beat.
 
     Attributes:
-        words: unsigned integers. places: for each (lane, output) that has a weight other than zero, the lowest bit and
+        words: unsigned integers.
+        places: for each (lane, output) that has a weight other than zero, the lowest bit and
             the number of bits of its weights in every word, in two's complement.
     """
 

@@ -53,7 +53,7 @@ def to_verilog(
     except (FpgaPruneError, OSError):
         raise
     except PARSER_ERRORS as error:
-        # A file may hold a design whose sizes fit nothing: no converter makes such a one.
+        # A file may hold a design whose sizes contradict each other; no converter makes one.
         raise RtlError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
 
 
@@ -63,7 +63,7 @@ def _check(design: Design) -> None:
             raise UnsupportedLayerError(
                 f"layer {layer.name!r} is a {layer.kind}, which has no Verilog; those that have: {', '.join(RULES)}"
             )
-    # What the emulator refuses has no meaning that the Verilog could keep.
+    # The Verilog must compute what the emulator computes: what it refuses is refused here.
     shapes = [layer.output_shape for layer in design.layers if layer.kind == "Input"]
     empty = [np.zeros((0, *shape), np.float32) for shape in shapes]
     emulate(design, empty if len(empty) != 1 else empty[0])
@@ -74,7 +74,8 @@ class _Edge:
     """The stream that a layer hands on.
 
     Attributes:
-        wire: its name in the top module. stream: what flows.
+        wire: its name in the top module.
+        stream: what flows.
         needs: for each input of the network, how many of its beats each beat waits for.
         held: beats on the way here.
     """
@@ -86,7 +87,7 @@ class _Edge:
 
 
 class _Network:
-    """The layers of a design on their way into Verilog."""
+    """The Verilog of a design as it grows, layer by layer."""
 
     def __init__(self, design: Design, options: Options) -> None:
         self.design = design
@@ -208,7 +209,7 @@ class _Network:
     def _with_room(
         self, layer: LayerSpec, sources: list[_Edge], met: Pair, together: Mapping[str, Need]
     ) -> list[_Edge]:
-        """Streams that wait for each other in queues: as long as they must be, and as the delays between them."""
+        """Queues before a layer with two inputs, deep enough for what waits and for the difference of the delays."""
         held = [edge.held + before.held for edge, before in zip(sources, met.befores, strict=True)]
         roomy = []
         for place, edge in enumerate(sources):

@@ -31,7 +31,7 @@ def serial_sums(
     def in_time(period: int) -> bool:
         return windows * period + s.beats - windows <= context.beats
 
-    # Before the adders are searched for: no sum has fewer bits than one of its inputs.
+    # A cheap test before adders are searched for: a sum has at least as many bits as one of its inputs.
     if not in_time(s.width) or not weights.any_order(s.low, s.high, s.fraction).all():
         return None
     graph = context.solve(weights.matrix, s.low, s.high)

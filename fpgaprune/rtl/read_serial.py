@@ -35,7 +35,8 @@ class SerialDatapath:
     """Adders of bits, from all files of a datapath.
 
     Attributes:
-        where: the layer, for messages. bits: of its input bus.
+        where: the layer, for messages.
+        bits: of its input bus.
         instances: module, parameters and ports of each instance.
     """
 
@@ -70,7 +71,7 @@ class SerialDatapath:
         streams: dict[str, _Stream] = {}
         clears: dict[str, int] = {}
         leaving: dict[int, _Stream] = {}
-        # Parts are in the order of their names, operands perhaps in a later one.
+        # Parts come in the order of their names: an operand may be in a later one.
         rest = self.instances
         while rest:
             waiting = []
@@ -120,7 +121,7 @@ class SerialDatapath:
         (clear, since), (a, a_later), (b, b_later) = (self._bit(ports[port]) for port in ("clear", "a", "b"))
         clock = streams[a].clock + a_later
         shift = streams[b].clock + b_later - clock
-        # Where numbers begin for the adder must be where they do.
+        # The adder must begin a number in the cycle in which its operands do.
         if shift < 0 or clears[clear] != shift or since != clock - 1:
             raise CertificateError(
                 f"{self.where}: adder {ports['sum']} reads a number {shift} cycles after the other and begins as if it "

@@ -24,7 +24,7 @@ def places(through: int, window: Module | None, apart: int = 1) -> int:
     window gives its place back in the second cycle.
     """
     if apart > 1:
-        # As many as complete a window, and two on their way that do not.
+        # The beats that complete a window, and two more that do not.
         return -(-(through + 3) // apart) + 2
     if window is None:
         return through + 3
@@ -38,7 +38,7 @@ def places(through: int, window: Module | None, apart: int = 1) -> int:
 
 
 def _latest(flags: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """At each place of a row of `flags` that repeats without end, how many of the `count` up to it are set."""
+    """At each place of `flags`, repeated without end: how many of the last `count` are set, this one included."""
     whole, rest = divmod(count, len(flags))
     sums = np.concatenate(([0], np.cumsum(np.concatenate((flags, flags)), dtype=np.int64)))
     ends = np.arange(len(flags), 2 * len(flags)) + 1

@@ -45,7 +45,8 @@ class SerialSums:
 
     Attributes:
         lanes, width, signed: the inputs: how many, and the type of each.
-        adders: streams that are no inputs. exits: the outputs.
+        adders: streams that are no inputs.
+        exits: the outputs.
         bits: of each sum that leaves; the inputs can be loaded every `bits` + 1 cycles.
         bounds: smallest and largest value of each stream.
         stage: for each stream that is needed, when.
@@ -119,7 +120,7 @@ class SerialSums:
 
     @property
     def period(self) -> int:
-        """Clocks between two loads, at least."""
+        """The fewest cycles between two loads."""
         return self.bits + 1
 
     def needed(self) -> list[int]:
@@ -127,7 +128,7 @@ class SerialSums:
         return sorted(self.stage)
 
     def adder(self, stream: int) -> SerialAdder:
-        """That which makes `stream`."""
+        """The adder that makes `stream`."""
         return self.adders[stream - self.lanes]
 
     def parallel_bits(self) -> int:
@@ -149,7 +150,7 @@ _Term = tuple[int, int, bool]
 
 
 class _Build:
-    """Streams made so far; equal ones exist once."""
+    """The streams that were made so far; equal ones exist once."""
 
     def __init__(self, bounds: list[tuple[int, int]]) -> None:
         self.bounds = bounds

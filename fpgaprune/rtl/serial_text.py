@@ -8,7 +8,7 @@ from fpgaprune.rtl.lines import Line
 from fpgaprune.rtl.parts import Body, files_of
 from fpgaprune.rtl.serial import SerialSums
 
-# Modules of hw/rtl that the text has instances of, and those that they need.
+# Modules of hw/rtl that the text uses, and those that these use.
 LIBRARY = ("fp_history", "fp_serial_add", "fp_serial_clear", "fp_serial_in", "fp_serial_out")
 
 
@@ -31,7 +31,7 @@ def serial_datapath(module: str, sums: SerialSums, header: str) -> dict[str, str
 
 
 def _instance(library: str, name: str, parameters: Mapping[str, int], ports: Mapping[str, str]) -> str:
-    # What is 0 by default is not written.
+    # Parameters that are 0 by default are not written.
     given = ", ".join(f".{key}({value})" for key, value in parameters.items() if value)
     wired = ", ".join(f".{port}({wire})" for port, wire in {"clk": "clk", **ports}.items())
     return f"    {library} {f'#({given}) ' if given else ''}{name} ({wired});\n"
