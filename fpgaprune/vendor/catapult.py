@@ -18,7 +18,7 @@ _CLOCKS = "Clock Information"
 _END = "End of Report"
 _TOTAL = "Design Total:"
 _TOTAL_AREA = "TOTAL AREA (After Assignment):"
-# `-- Generated date:  ...` is when the report was written; `-- Build Date:` is that of the tool.
+# `-- Generated date:  ...` is the date of the report; `-- Build Date:` is the date of the tool.
 _FIELD = re.compile(r"-- (?P<name>Version|Generated date):(?P<value>.*)")
 _VERSION = re.compile(r"\s*(?P<version>\d[\w.]*)")
 _SOLUTION = re.compile(r"Solution Settings: {0,8}(?P<name>\S+)")
@@ -95,7 +95,7 @@ def _table(lines: Sequence[str], title: str, source: Path) -> RuledTable | None:
 
 
 def _start(lines: Sequence[str], title: str) -> int | None:
-    """The line of `title`, under which a header and a rule stand."""
+    """The number of the line `title`; a header and a rule stand below it."""
     return next(
         (at for at, line in enumerate(lines[:-2]) if line.strip() == title and is_rule(lines[at + 2])),
         None,
@@ -103,7 +103,7 @@ def _start(lines: Sequence[str], title: str) -> int | None:
 
 
 def _area(lines: Sequence[str], source: Path) -> dict[str, str]:
-    """The row of the total area, which an empty line parts from its table; none in `cycle.rpt`."""
+    """The row of the total area, which stands behind its table after an empty line; `cycle.rpt` has none."""
     start = _start(lines, _MATERIALS)
     if start is None:
         return {}

@@ -1,4 +1,4 @@
-"""From a printed cell to a number, or to None where the tool prints that it states none."""
+"""The number in a printed cell, or None where the tool prints that it states none."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fpgaprune.errors import ReportError
 # which the same tools print as 0.
 NOTHING = frozenset({"", "-", "--", "?", "_", "na", "n/a", "undef", "undefined", "tbd", "unknown"})
 
-# No cell with a figure is longer, and no device counts more. Without these bounds a hostile file could make a pattern
-# try for hours, or a number of thousands of digits end in another error.
+# No cell with a figure is longer, and no device counts more. Without these bounds a hostile file could keep a pattern
+# busy for hours, or end in another error by a number of thousands of digits.
 _LONGEST = 80
 _LARGEST = 1e15
 
@@ -27,7 +27,7 @@ _TIME_NS = {"ps": 1e-3, "ns": 1.0, "us": 1e3, "ms": 1e6}
 
 
 def parse_count(text: str, where: str) -> int | None:
-    """The whole number that `text` states, percentages and `/ capacity` left aside; None where it states none.
+    """The whole number that `text` states, without percentages and `/ capacity`; None where it states none.
 
     Raises:
         ReportError: `text` is neither a whole number nor a printed absence, or is beyond any device.
@@ -59,7 +59,7 @@ def parse_whole_blocks(text: str, where: str) -> int | None:
 
 
 def parse_number(text: str, where: str) -> float | None:
-    """The same for a number that may have decimals or be negative.
+    """The number that `text` states, which may have decimals or be negative; None where it states none.
 
     Raises:
         ReportError: `text` is neither a number nor a printed absence, or is beyond any device.

@@ -1,4 +1,4 @@
-"""Estimates beside vendor reports: one column for each stage, and what was predicted over what came."""
+"""Estimates beside vendor reports: one column for each stage, and the ratios predicted / actual."""
 
 from __future__ import annotations
 
@@ -32,9 +32,12 @@ class CompareRow:
     """One figure of one design, or of one of its layers, at every stage that is known.
 
     Attributes:
-        design: its label. layer: None for the whole design. kind: class of the layer.
-        module: that the reports call the layer, None where none was found with certainty.
-        figure: one of `FIGURES`. values: by column; None is unknown, never 0.
+        design: label of the design.
+        layer: name of the layer; None for the whole design.
+        kind: class of the layer.
+        module: the layer's module in the reports; None where none was found with certainty.
+        figure: one of `FIGURES`.
+        values: value by column; None is unknown, never 0.
         ratios: predicted / actual by stage; None where either is unknown or the actual figure is 0.
     """
 
@@ -64,8 +67,9 @@ class Comparison:
     """Designs side by side.
 
     Attributes:
-        columns: of figures; each holds one stage only. rows: by design, first its totals, then its layers.
-        notes: sentences on what could not be compared and why.
+        columns: columns of figures; each holds one stage only.
+        rows: rows by design, first its totals, then its layers.
+        notes: sentences that say what could not be compared, and why.
     """
 
     columns: tuple[Stage, ...]
@@ -115,7 +119,7 @@ def _tops(reports: Sequence[VendorReport], design: str) -> list[VendorReport]:
     reports = [report for report in reports if report.design != _HARNESS] or reports
     inside = {row.module for report in reports for row in report.rows if row.module != report.design}
     tops = [report for report in reports if report.design is None or report.design not in inside]
-    # A summary states less than the report beside it, and rounds what it prints.
+    # A summary states less than the report beside it, and it rounds.
     tops = [report for report in tops if report.state != SUMMARY] or tops
     names = sorted({report.design for report in tops if report.design})
     if len(names) > 1:
@@ -205,7 +209,7 @@ def _merged(design: str, stage: Stage, reports: Sequence[VendorReport]) -> dict[
 
 
 def _stated(measured: Measurement[Any]) -> dict[str, Number]:
-    """What is measured, by the names in `FIGURES`."""
+    """The measured values by their names in `FIGURES`."""
     counts = {name: measured.figure(name) for name in CAPACITIES}
     return {
         **{name: None if count is None else count.value for name, count in counts.items()},

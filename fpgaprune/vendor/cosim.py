@@ -1,4 +1,4 @@
-"""`<top>_cosim.rpt`: what the RTL took in simulation, of Vivado HLS and Vitis HLS."""
+"""`<top>_cosim.rpt` of Vivado HLS and Vitis HLS: the cycles that the RTL took in simulation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fpgaprune.vendor.columns import cycles_of
 from fpgaprune.vendor.grid import iterate_tables
 from fpgaprune.vendor.report import VendorReport
 
-# Of a simulation that failed, Vitis HLS names no simulator.
+# Vitis HLS names no simulator where the simulation failed.
 _SIMULATOR = re.compile(r"^[ \t]{0,8}Simulation tool[ \t]{0,20}:[ \t]{0,8}(?P<name>[^\s.]{1,40})", re.MULTILINE)
 _DATE = re.compile(r"^[ \t]{0,8}Report time[ \t]{0,20}:(?P<date>.*)", re.MULTILINE)
 _HEADER = re.compile(r"^[+|] {0,20}RTL {0,20}[+|] {0,20}Status {0,20}[+|]", re.MULTILINE)

@@ -28,7 +28,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def index(self, *names: str) -> int | None:
-        """The column that bears the first of `names` found; None where the table has none of them."""
+        """The column of the first of `names` that the table has; None where it has none of them."""
         known = [_plain(column) for column in self.columns]
         return next((known.index(_plain(name)) for name in names if _plain(name) in known), None)
 
@@ -61,8 +61,8 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
     """The table whose first border is `lines[start]`, and the number of the line after it.
 
     Args:
-        lines: of the whole report.
-        start: where the table begins.
+        lines: lines of the whole report.
+        start: number of the table's first line.
         source: the file, for messages.
         wraps: a row without any figure continues the cells of the row above it.
 
@@ -72,7 +72,7 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
     where = f"{source}, line {start + 1}"
     end = skip_table(lines, start, source)
     borders = [at for at in range(start, end) if is_border(lines[at])]
-    # The finest division decides: some tools do not divide the borders under a merged header.
+    # The border with most columns decides, because some tools do not divide the borders under a merged header.
     edges = max((_cuts(lines[at]) for at in (borders[1], *range(borders[0], borders[1]))), key=len)
     if len(edges) > _MOST_COLUMNS:
         raise ReportError(f"{where}: the table has {len(edges) - 1} columns; wanted the table of a vendor tool")
@@ -90,7 +90,7 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
 
 
 def skip_table(lines: Sequence[str], start: int, source: str) -> int:
-    """The number of the line after the table that begins at `lines[start]`; its cells are not looked at.
+    """The number of the line after the table that begins at `lines[start]`; its cells are not read.
 
     Raises:
         ReportError: it has no closing border.

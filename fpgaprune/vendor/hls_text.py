@@ -18,7 +18,7 @@ _TITLE = re.compile(r"^== (?P<tool>\S{1,20} HLS|HLS) Report for '(?P<design>[^'\
 _SECTION = re.compile(r"^== (?P<name>[^=].*)")
 _HEADING = re.compile(r"^\s*(?P<level>[+*]) (?P<name>[A-Za-z][^:|]*):")
 _FIELD = re.compile(r"^\s*\* (?P<name>[A-Z][A-Za-z ]+):(?P<value>.*)")
-# hls4ml prints reports one after the other and leaves out the end of this one.
+# hls4ml prints reports one after the other and cuts off the end of this one.
 _COLLECTED = "SYNTHESIS REPORT:"
 _NEXT = re.compile(
     r"^(CO-SIMULATION RESULT|SYNTHESIS REPORT|C SIMULATION RESULT|VIVADO SYNTHESIS REPORT)", re.MULTILINE
@@ -113,7 +113,7 @@ def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool
 
 
 def _tables(lines: Sequence[str], source: str) -> dict[Place, Table]:
-    """Tables by section, `+` heading and `*` heading; those that hold no figure of ours are only checked for an end."""
+    """Tables by section, `+` heading and `*` heading; a table without a figure of ours is only checked for its end."""
     found: dict[Place, Table] = {}
     section = plus = star = ""
     at = 0
@@ -145,7 +145,7 @@ def _require(tables: Mapping[Place, Table], section: str, plus: str, where: str)
 
 
 def _rows(tables: Mapping[Place, Table]) -> tuple[ModuleRow, ...]:
-    """Instances of both detail tables, joined by name; a figure that only one table has stays, the other is None."""
+    """Instances of both detail tables, joined by name; a figure that neither table has is None."""
     rows: dict[str, ModuleRow] = {}
     timed = tables.get(("Performance Estimates", "Detail", "Instance"))
     if timed:

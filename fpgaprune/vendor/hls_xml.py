@@ -28,7 +28,7 @@ def parse_hls_xml(text: str, source: Path) -> tuple[VendorReport, ...]:
     Raises:
         ReportError: it is cut off, declares entities, or lacks an element that every such report has.
     """
-    # No report declares a document type; without one no entity can be defined and none can be expanded.
+    # No report declares a document type. Without one no entity can be defined, so none can be expanded.
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise ReportError(f"{source} declares a document type; wanted a csynth.xml as the tool wrote it")
     try:

@@ -1,4 +1,4 @@
-"""Reports of Intel's HLS compilers (i++, OpenCL, oneAPI): the compiler's estimate, and what Quartus fitted."""
+"""Reports of Intel's HLS compilers (i++, OpenCL, oneAPI): the compiler's estimate, and Quartus's fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Quartus fitted of a project of Intel's HLS compilers: `quartusJSON`, in two dialects.
+"""Quartus's fit of a project of Intel's HLS compilers: `quartusJSON`, in two dialects.
 
 i++ writes tables with columns and children, one for each component; OpenCL and oneAPI write nodes, one for each kernel
 and for the systems around them.
@@ -41,7 +41,7 @@ def is_fitted(fit: Any) -> bool:
 
 
 def fit_of(fit: Any, source: Path) -> VendorReport:
-    """The report on the fit: `total` is what the component or all kernels take, without the board around them.
+    """The report on the fit: `total` holds the resources of the component or all kernels, without the board's.
 
     Raises:
         ReportError: no fit has been run, or the file is cut off.

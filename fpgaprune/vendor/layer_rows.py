@@ -1,4 +1,4 @@
-"""Which row of a report is which layer of a design, where that can be known."""
+"""The row of a report for each layer of a design, where that is certain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.vendor.report import ModuleRow
 
-# Layer classes of hls4ml, and the functions that its templates make of them, by what they compute.
+# Layer classes of hls4ml and the functions of their templates, by what they compute.
 _KINDS = {
     "dense": ("Dense", "EinsumDense"),
     "conv1d": ("Conv1D",),
@@ -64,8 +64,8 @@ def match_layers(
 
     Args:
         layers: name and class of each layer, in the design's order.
-        rows: of the report of the whole design.
-        given: layer name -> instance or module name; goes before every rule.
+        rows: rows of the report of the whole design.
+        given: layer name -> instance or module name; it comes before every rule.
     """
     known = list(rows)
     found: dict[str, ModuleRow] = {}

@@ -31,7 +31,7 @@ _OTHER = {"lsram": ("LSRAM",), "usram": ("uSRAM",)}
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """One section: its top-level module, and its text behind as many empty lines as stand before it in the file."""
+    """One section: its top-level module, and its text after empty lines that keep the file's line numbers."""
 
     top: str | None
     text: str
@@ -72,7 +72,7 @@ def parse_libero(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 
 def _sections(text: str) -> dict[str, _Section]:
-    """Sections by the begin of their titles, which is the same in every release."""
+    """Sections by the beginning of their titles, which is the same in every release."""
     titles = list(_TITLE.finditer(text))
     ends = [title.start() for title in titles[1:]] + [len(text)]
     found: dict[str, _Section] = {}
@@ -131,7 +131,7 @@ def _time(table: Table | None, row: Sequence[str] | None, name: str, place: str)
 
 
 def _sum(text: str, where: str) -> int | None:
-    """The sum of `153 + 216`, or of `153 + 216 = 369`, where the printed sum is checked."""
+    """The sum of `153 + 216`, or of `153 + 216 = 369`, whose printed sum is checked."""
     terms, equals, printed = text.partition("=")
     counts = [parse_count(term, where) for term in terms.split("+")]
     known = [count for count in counts if count is not None]

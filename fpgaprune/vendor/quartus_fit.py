@@ -1,4 +1,4 @@
-"""`<revision>.fit.rpt` and `<revision>.fit.summary` of Intel Quartus: what was placed and routed."""
+"""`<revision>.fit.rpt` and `<revision>.fit.summary` of Intel Quartus: the placed and routed design."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHER = {
     "multiplier_9bit": ("Embedded Multiplier 9-bit elements",),
 }
 _DSP = ("Total DSP Blocks",)
-# What stands behind the figures in every family.
+# Lines of the summary that every family has, behind the figures.
 _LAST = ("Total PLLs", "UFM blocks")
 # Standard and Lite editions, Pro, families without ALMs.
 _FF = ("Total registers", "Total dedicated logic registers", "Dedicated logic registers")
@@ -54,7 +54,7 @@ def parse_quartus_fit(text: str, source: Path) -> tuple[VendorReport, ...]:
         table = _table(lines, _SUMMARY, source, headed=False)
         values = {row[0].strip(): row[1].strip() for row in table.rows}
     else:
-        # Without its end of line the last one may have lost digits; it never holds a figure that is wanted.
+        # A last line without its end may have lost digits; it never holds a figure that is read.
         whole = lines if text.endswith("\n") else lines[:-1]
         pairs = (line.partition(" : ") for line in whole)
         values = {name.strip(): value.strip() for name, colon, value in pairs if colon}

@@ -1,4 +1,4 @@
-"""From a file or a project folder to reports, whatever tool wrote them."""
+"""The reports in a file or a project folder, from any tool that is known here."""
 
 from __future__ import annotations
 
@@ -49,19 +49,20 @@ class Unread:
     """A report that could not be read.
 
     Attributes:
-        path: of the file. reason: the message of the error, in one line.
+        path: the file.
+        reason: the message of the error, in one line.
     """
 
     path: Path
     reason: str
 
     def __str__(self) -> str:
-        """The reason, with the path where it does not hold it already."""
+        """The reason, with the path in front unless the reason names it."""
         return self.reason if str(self.path) in self.reason else f"{self.path}: {self.reason}"
 
 
 class Reports(tuple[VendorReport, ...]):
-    """The reports of a folder, ordered by stage and then by path, and what could not be read there.
+    """The reports of a folder, ordered by stage and then by path, and the reports that could not be read.
 
     Attributes:
         unread: the files that are reports but cannot be read, each with its reason.
@@ -107,7 +108,7 @@ def read_reports(folder: str | os.PathLike[str]) -> Reports:
 
 
 def find_reports(folder: str | os.PathLike[str]) -> Reports:
-    """The same; it may be empty, where there is no report or none can be read.
+    """As `read_reports`, but empty where there is no report or none can be read.
 
     Raises:
         ReportError: there is no such folder, or it is a file that is no report or cannot be read.

@@ -17,7 +17,8 @@ class ModuleRow:
     """One instance inside a design, as its report lists it.
 
     Attributes:
-        name: of the instance. module: of what it instantiates; None where the report does not say.
+        name: name of the instance.
+        module: name of the module that it instantiates; None where the report does not say.
         usage, cycles: as the row states them. pipeline: the tool's own word (`yes`, `no`, `none`, `dataflow`, ...).
     """
 

@@ -22,10 +22,12 @@ _STAGES = {
 
 @dataclass(frozen=True, slots=True)
 class VivadoHead:
-    """What the head of a report of Vivado says; None where it is silent.
+    """The entries of the head of a Vivado report; an entry that is missing is None.
 
     Attributes:
-        version: of Vivado. command: that wrote the report. design, part, date, state: as printed.
+        version: version of Vivado.
+        command: command that wrote the report.
+        design, part, date, state: as printed.
     """
 
     version: str | None
@@ -43,7 +45,7 @@ class VivadoHead:
 
 
 def read_vivado_head(text: str) -> VivadoHead | None:
-    """The head at the begin of `text`; None where Vivado did not write it."""
+    """The head at the beginning of `text`; None where Vivado did not write it."""
     fields: dict[str, str] = {}
     for line in text.splitlines()[:40]:
         match = _FIELD.match(line)
