@@ -85,6 +85,14 @@ class Network:
         """`value` for each channel of `tensor`."""
         return np.full(self.width(tensor), value)
 
+    @cached_property
+    def by_layer(self) -> dict[int, list[Step]]:
+        """The steps of each layer, in order, by `id(layer)`."""
+        found: dict[int, list[Step]] = {}
+        for step in self.steps:
+            found.setdefault(id(step.layer), []).append(step)
+        return found
+
     def consumers(self, tensor: int) -> list[Step]:
         """The steps that read `tensor`."""
         return [step for step in self.steps if tensor in step.inputs]

@@ -63,12 +63,9 @@ def _carry(
     """Whether the weights `dense` do at least `DENSE_SHARE` of the multiplications of both; unknown is no."""
     if network is None or not dense:
         return False
-    steps: dict[int, list[Step]] = {}
-    for step in network.steps:
-        steps.setdefault(id(step.layer), []).append(step)
     counts: dict[str, int] = {}
     for path in (*dense, *convolutions):
-        positions = [_positions(step, network) for step in steps.get(id(owners.get(path)), [])]
+        positions = [_positions(step, network) for step in network.by_layer.get(id(owners.get(path)), [])]
         known = [count for count in positions if count is not None]
         if not known or len(known) < len(positions):
             return False

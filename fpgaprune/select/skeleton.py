@@ -66,13 +66,13 @@ def skeleton(
     # One group more for channels of which nothing is known, and which are alive.
     count = channels.count + 1
     pairs: dict[str, _Pairs] = {}
-    steps = {} if network is None else {id(step.layer): step for step in reversed(network.steps)}
+    steps = {} if network is None else network.by_layer
     owners = weight_owners(model)
     for path, partition in partitions.items():
         if len(partition.shape) < 2 or path.endswith("/recurrent_kernel"):
             continue
         found = _pairs(partition, axes[path], scores[path], locked[path])
-        known = _named(found, steps.get(id(owners.get(path))), channels)
+        known = _named(found, steps.get(id(owners.get(path)), []), channels)
         if known is None:
             known = _Pairs(np.full_like(found.reads, channels.count), found.makes + count, found.units, found.scores)
             count += int(found.makes.max()) + 1
@@ -113,10 +113,11 @@ def _pairs(partition: Partition, axes: ChannelAxes, scores: Scores, locked: Flag
     return _Pairs(reads, makes, units, free[units])
 
 
-def _named(pairs: _Pairs, step: Step | None, channels: Groups) -> _Pairs | None:
+def _named(pairs: _Pairs, steps: list[Step], channels: Groups) -> _Pairs | None:
     """The pairs with the model's groups; None for a layer without a rule."""
-    if step is None or step.path not in channels.made:
+    if not steps or steps[0].path not in channels.made:
         return None
+    step = steps[0]
     inputs, outputs = channels.tensors[step.inputs[0]], channels.made[step.path]
     reads, n_out = pairs.reads, int(pairs.makes.max()) + 1
     groups = int(getattr(step.layer, "groups", 1) or 1)

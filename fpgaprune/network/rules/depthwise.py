@@ -59,10 +59,8 @@ def _filtered(site: Site, line: Line, kernel: NDArray[Any], bias: NDArray[np.flo
     if pads_zeros(site.layer, spatial(site.layer, site.inputs[0].shape)):
         site.border(np.repeat(line.ids, multiplier)[known & (value != 0) & ~silent])
         known = known & (value == 0)
-    known = known | silent
     result = np.where(silent, 0.0, flat.sum(axis=0, dtype=np.float64) * value) + bias
-    known = known & np.isfinite(result)
-    return Line(np.repeat(line.ids, multiplier), known, np.where(known, result, 0.0))
+    return Line(np.repeat(line.ids, multiplier), known | silent, result)
 
 
 RULES: dict[type, LayerRule] = {
