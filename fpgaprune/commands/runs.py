@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from fpgaprune.commands.advice import print_advice
+from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.checks import require_checks
-from fpgaprune.commands.options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
+from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
 from fpgaprune.terminal import Cell, print_json, print_problem, show_table
 from fpgaprune.watcher import Watcher
 
@@ -142,7 +142,8 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: str) -> None:
-    from fpgaprune.flow.reporting import metric_of
+    from fpgaprune.flow.stages.report import metric_of
+    from fpgaprune.measure import Advice
     from fpgaprune.report.verdict import headline
 
     console = Console()
@@ -174,7 +175,7 @@ def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: st
         said = f"{fits}, {cycles} (analytic estimate of logic synthesis)"
         console.print(f"{side:<11} {said}", highlight=False, soft_wrap=True)
     if priced.get("advice"):
-        print_advice(priced["advice"], shown=1)
+        print_advice(Advice.from_json(priced["advice"]), shown=1)
     console.print(f"report      {folder / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
 
 

@@ -7,7 +7,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import DataError, HlsError, UnsupportedLayerError
-from fpgaprune.hls import search
+from fpgaprune.hls import width_search
 from fpgaprune.hls.precision import exact_accumulator
 from fpgaprune.weights import named_weights
 
@@ -98,7 +98,7 @@ def test_a_search_that_was_stopped_goes_on_and_finds_the_same(trained, tmp_path,
     model, x, labels, _ = trained
     x, labels, file = x[:200], labels[:200], tmp_path / "losses.json"
     emulated = []
-    monkeypatch.setattr(search, "emulate", lambda *given: emulated.append(None) or fp.emulate(*given))
+    monkeypatch.setattr(width_search, "emulate", lambda *given: emulated.append(None) or fp.emulate(*given))
 
     def searched(data=x, truth=labels, progress=None, results=file):
         emulated.clear()
@@ -237,7 +237,7 @@ def test_no_input_overflows_or_rounds_an_accumulator(seed):
         (lambda: layers.Conv2D(4, 3, dilation_rate=2, name="odd"), "is dilated by"),
         (lambda: layers.Conv2D(4, 3, groups=2, name="odd"), "it has 2 groups"),
         (lambda: layers.DepthwiseConv2D(3, depth_multiplier=2, name="odd"), "its depth multiplier is 2"),
-        (lambda: layers.Activation("gelu", name="odd"), "it knows no activation 'gelu'"),
+        (lambda: layers.Activation("mish", name="odd"), "it knows no activation 'mish'"),
         (lambda: layers.Activation("hard_sigmoid", name="odd"), "hls4ml's hard_sigmoid is x / 5"),
         (lambda: layers.ReLU(max_value=3.0, name="odd"), r"its max_value is 3\.0"),
         (lambda: layers.PReLU(shared_axes=[1, 2], name="odd"), r"shares its slopes along axes"),

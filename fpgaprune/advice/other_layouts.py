@@ -1,0 +1,173 @@
+"""Other layouts of the multiplications: strategy and reuse factor, of the whole network or layer by layer.
+
+The network computes the same bits in each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from fpgaprune.advice.edit import Edit, with_layers
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
+from fpgaprune.hls.hls_backends import BACKENDS
+
+_LARGEST = 16384
+# `resource_unrolled` differs from `resource` by the multipliers that zeros free: by few where few weights are zero.
+_ZEROS = 0.25
+
+Layout = tuple[str, int]
+
+
+def strategies(design: Design) -> tuple[str, ...]:
+    """The strategies that the design's backend has templates for."""
+    backend = BACKENDS.get(design.backend)
+    return ("latency",) if backend is None else backend.strategies
+
+
+def priced_strategies(design: Design) -> tuple[str, ...]:
+    """Those of them that are worth a price: the estimator has no model of its own for `distributed_arithmetic`."""
+    weights = [layer.weights["weight"] for layer in products(design)]
+    zeros = sum(raw.size - np.count_nonzero(raw) for raw in weights)
+    pruned = zeros > _ZEROS * sum(raw.size for raw in weights)
+    unrolled = ("resource_unrolled",) if pruned else ()
+    return tuple(name for name in ("latency", "resource", *unrolled) if weights and name in strategies(design))
+
+
+def products(design: Design) -> list[LayerSpec]:
+    """The layers that multiply by weights, and so have a layout."""
+    return [layer for layer in design.layers if layer.strategy is not None and "weight" in layer.weights]
+
+
+def uniform_layouts(design: Design, strategy: str) -> Iterator[Edit]:
+    """The whole network in `strategy`, with reuse factors 1, 2, 4, ...; a layer takes the next smaller one it can have.
+
+    Nothing where the strategy is not possible for every layer.
+    """
+    reuse = 1
+    while reuse <= _most_useful(design):
+        asked = {layer.name: reuse for layer in products(design)}
+        edit = _relaid(design, strategy, reuse, asked)
+        if edit is not None:
+            yield edit
+        reuse *= 2
+
+
+def balanced_layouts(design: Design, strategy: str) -> Iterator[Edit]:
+    """A reuse factor for each layer, so that every layer of a stream works for about as many cycles.
+
+    A layer of few pixels can take many cycles for each; only the slowest layer decides what the whole takes. From fast
+    and large to slow and small. Nothing where all layers have as many pixels, and for `latency`, whose multipliers
+    hardly follow the reuse factor.
+    """
+    pixels = {layer.name: _pixels(design, layer) for layer in products(design)}
+    if strategy == "latency" or design.io_type != "io_stream" or len(set(pixels.values())) < 2:
+        return
+    cycles = 2 * max(pixels.values())
+    while cycles <= _most_useful(design) * max(pixels.values()):
+        asked = {name: max(cycles // count, 1) for name, count in pixels.items()}
+        edit = _relaid(design, strategy, 1, asked)
+        if edit is not None:
+            yield replace(edit, knobs=(*edit.knobs[:-1], "reuse_factor of each layer"))
+        cycles *= 2
+
+
+def one_layer_layouts(design: Design, name: str, strategy: str) -> Iterator[Edit]:
+    """Layer `name` alone in `strategy`, with growing reuse factors."""
+    layer = design[name]
+    last = (str(layer.strategy), layer.reuse_factor)
+    reuse = 2
+    while reuse <= math.prod(_size(layer)):
+        layout = _possible(layer, design, strategy, reuse)
+        if layout is not None and layout[0] == strategy and layout != last and layout[1] > 1:
+            last = layout
+            entry: dict[str, object] = {"strategy": strategy, "reuse_factor": layout[1]}
+            changed = [
+                replace(x, strategy=strategy, reuse_factor=layout[1]) if x is layer else x for x in design.layers
+            ]
+            yield Edit((f"reuse_factor of {name}",), {"hls": {"layers": {name: entry}}}, with_layers(design, changed))
+        reuse *= 2
+
+
+def _relaid(design: Design, strategy: str, reuse: int, asked: Mapping[str, int]) -> Edit | None:
+    """`design` in `strategy`, each layer with the factor next below what is `asked` for it; None if impossible."""
+    layouts: dict[str, Layout] = {}
+    for layer in products(design):
+        layout = _possible(layer, design, strategy, asked[layer.name])
+        if layout is None:
+            return None
+        layouts[layer.name] = layout
+    # Where layers have layouts of their own, the flow file says so, and each is to be said anew.
+    mixed = len({(x.strategy, x.reuse_factor) for x in products(design) if not _is_depthwise(x)}) > 1
+    entries: dict[str, dict[str, object]] = {}
+    for layer in products(design):
+        entry: dict[str, object] = {}
+        if not _settled(layer, strategy):
+            own, factor = layouts[layer.name]
+            entry |= {"strategy": own} if mixed or own != strategy else {}
+            entry |= {"reuse_factor": factor} if mixed or factor != reuse else {}
+        if entry:
+            entries[layer.name] = entry
+    changed = [
+        replace(x, strategy=layouts[x.name][0], reuse_factor=layouts[x.name][1]) if x.name in layouts else x
+        for x in design.layers
+    ]
+    settings: dict[str, object] = {"target": {"strategy": strategy, "reuse_factor": reuse}}
+    if entries:
+        settings["hls"] = {"layers": entries}
+    return Edit(_knobs(design, layouts), settings, with_layers(design, changed))
+
+
+def _knobs(design: Design, layouts: Mapping[str, Layout]) -> tuple[str, ...]:
+    before = {layer.name: (layer.strategy, layer.reuse_factor) for layer in products(design)}
+    changed = [(before[name], layouts[name]) for name in layouts]
+    strategy = ("strategy",) if any(old[0] != new[0] for old, new in changed) else ()
+    reuse = ("reuse_factor",) if any(old[1] != new[1] for old, new in changed) else ()
+    return (*strategy, *reuse)
+
+
+def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> Layout | None:
+    """The layout of `layer` nearest to what is wanted, no slower where it can be; None where the strategy cannot be.
+
+    The rules are those of `fpgaprune.hls.layout`, which would refuse the project otherwise.
+    """
+    if _settled(layer, strategy):
+        return ("latency", 1)
+    parallel = design.io_type == "io_parallel"
+    if parallel and strategy == "resource_unrolled" and layer.weights["weight"].ndim > 2:
+        return None
+    if parallel and strategy == "resource" and _is_depthwise(layer):
+        return None
+    if strategy == "latency":
+        return ("latency", reuse)
+    legal = legal_reuse_factors(*_size(layer), strategy)
+    if not legal:
+        return ("latency", 1)
+    return (strategy, max((factor for factor in legal if factor <= reuse), default=legal[0]))
+
+
+def _settled(layer: LayerSpec, strategy: str) -> bool:
+    """Whether the layer has `latency` with reuse factor 1 in a network of this strategy, whatever is asked."""
+    return _is_depthwise(layer) and strategy in ("resource_unrolled", "distributed_arithmetic")
+
+
+def _size(layer: LayerSpec) -> tuple[int, int]:
+    return product_size(layer.weights["weight"].shape, _is_depthwise(layer))
+
+
+def _is_depthwise(layer: LayerSpec) -> bool:
+    return layer.kind.startswith("Depthwise")
+
+
+def _pixels(design: Design, layer: LayerSpec) -> int:
+    """Transfers in which the layer's input arrives."""
+    return math.prod(design[layer.inputs[0]].output_shape[:-1])
+
+
+def _most_useful(design: Design) -> int:
+    """Beyond this reuse factor nothing changes any more, or nobody waits so long."""
+    return min(max((math.prod(_size(layer)) for layer in products(design)), default=1), _LARGEST)

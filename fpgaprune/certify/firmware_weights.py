@@ -1,0 +1,220 @@
+"""The weights in an hls4ml project's files, as the integers that synthesis will see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.certificate import LayerCounts
+from fpgaprune.certify.adder_weights import read_adder_weights
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.errors import CertificateError, DesignError, FirmwareError
+from fpgaprune.firmware import (
+    WeightArray,
+    element_type,
+    read_layer_numbers,
+    read_layer_sizes,
+    read_output_lengths,
+    read_text,
+    read_typedefs,
+    read_weight_arrays,
+    stored_forms,
+)
+from fpgaprune.fixed import FixedType
+
+# How hls4ml calls the array of a role, before the layer's number.
+_LETTERS = {"weight": "w", "bias": "b", "scale": "s", "recurrent_weight": "wr", "recurrent_bias": "br"}
+# The roles whose arrays are matrices of multipliers.
+_MATRICES = ("weight", "recurrent_weight")
+
+
+def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any]]:
+    """Weight path to raw integers, in Keras's axis order, read from the project's firmware files.
+
+    What the C simulation loads (`*.txt`) must agree with what synthesis reads (`*.h`), and both with `design`; each is
+    read on its own. Where a layer's weights have become adders, these are read.
+
+    Raises:
+        CertificateError: a file is missing or malformed, or they do not agree.
+    """
+    weights = read_layer_integers(folder, design)
+    found = {}
+    for layer in design.layers:
+        for role, path in layer.sources.items():
+            if role not in ("bias", "recurrent_bias"):
+                found[path] = weights[layer.name, role]
+            elif "recurrent_weight" in layer.weights:
+                found[path] = _recurrent_bias(layer, weights)
+            # Any other bias carries BatchNorm's shift: its elements are not those of the Keras weight.
+    return found
+
+
+def _recurrent_bias(layer: LayerSpec, weights: Mapping[tuple[str, str], NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The bias of a recurrent layer as Keras has it: an LSTM's is one, a GRU's that of the inputs over the state's."""
+    bias = weights[layer.name, "bias"]
+    if "recurrent_bias" not in layer.sources:
+        return bias
+    return np.stack([bias, weights[layer.name, "recurrent_bias"]])
+
+
+def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], NDArray[np.int64]]:
+    """Layer name and role to raw integers, for every weight that a Keras weight became.
+
+    Raises:
+        CertificateError: as `read_firmware_weights`.
+    """
+    firmware = firmware_folder(folder)
+    try:
+        files = _Files.read(firmware)
+        return {
+            (layer.name, role): files.integers(layer, role)
+            for layer in design.layers
+            for role in layer.weights
+            if role in layer.sources or files.array(layer.project_name, role) is not None
+        }
+    except FirmwareError as error:
+        raise CertificateError(str(error)) from error
+
+
+def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
+    """What the weights of each layer of the project are, and its sizes, which are those of `design` in every file.
+
+    Raises:
+        CertificateError: as `read_firmware_weights`, or a layer has another size in the project's configuration.
+    """
+    integers = read_layer_integers(folder, design)
+    firmware = firmware_folder(folder)
+    try:
+        numbers, sizes = read_layer_numbers(firmware), read_layer_sizes(firmware)
+        lengths = read_output_lengths(firmware)
+    except FirmwareError as error:
+        raise CertificateError(str(error)) from error
+    counts = []
+    for layer in design.layers:
+        _require_lengths(layer, lengths.get(layer.project_name, {}), design.io_type, firmware)
+        for role in _MATRICES:
+            if (layer.name, role) not in integers:
+                continue
+            raw = integers[layer.name, role]
+            _require_sizes(layer, role, raw.shape, sizes.get(numbers.get(layer.project_name, -1), {}), firmware)
+            magnitudes = np.abs(raw[raw != 0])
+            outputs = raw.shape[-2] if layer.kind.startswith("Depthwise") else raw.shape[-1]
+            counts.append(
+                LayerCounts(
+                    layer=layer.name,
+                    path=layer.sources.get(role, ""),
+                    inputs=int(raw.size // outputs),
+                    outputs=int(outputs),
+                    weights=int(raw.size),
+                    zero=int(raw.size - magnitudes.size),
+                    power_of_two=int(((magnitudes & (magnitudes - 1)) == 0).sum()),
+                    distinct=int(np.unique(magnitudes).size),
+                )
+            )
+    return tuple(counts)
+
+
+def _require_sizes(
+    layer: LayerSpec, role: str, shape: tuple[int, ...], stated: Mapping[str, int], firmware: Path
+) -> None:
+    """What the project's configuration states of a layer is what its weights have."""
+    if role == "recurrent_weight":
+        wanted = {"n_state": shape[0], "n_out": shape[0]}
+    elif "recurrent_weight" in layer.weights:
+        wanted = {"n_in": shape[0]}
+    elif layer.kind.startswith("Depthwise"):
+        wanted = {"n_chan": shape[-2], "n_filt": shape[-2]}
+    elif layer.kind == "Dense":
+        wanted = {"n_in": shape[0], "n_out": shape[1]}
+    else:
+        wanted = {"n_chan": shape[-2], "n_filt": shape[-1]}
+    for name, size in wanted.items():
+        if name in stated and stated[name] != size:
+            raise CertificateError(
+                f"{firmware / 'parameters.h'}: layer {layer.name!r} has {name} = {stated[name]}; its weights have "
+                f"{size}: a channel was removed from one and not from the other"
+            )
+
+
+def _require_lengths(layer: LayerSpec, stated: Mapping[str, int], io_type: str, firmware: Path) -> None:
+    """The arrays that hold what `layer` computes have its size, whether it carries weights or not."""
+    whole = math.prod(layer.output_shape)
+    wanted = {"array": whole, "type": layer.output_shape[-1] if io_type == "io_stream" else whole}
+    for what, length in stated.items():
+        if length != wanted[what]:
+            raise CertificateError(
+                f"{firmware}: the {what} of what layer {layer.name!r} computes is declared with {length} elements; its "
+                f"shape {layer.output_shape} asks for {wanted[what]}: a channel was removed from one and not from the "
+                "other"
+            )
+
+
+def firmware_folder(project: Path) -> Path:
+    """Where the C++ of a project lies: oneAPI's projects keep it one folder deeper."""
+    deeper = project / "src" / "firmware"
+    return deeper if deeper.is_dir() else project / "firmware"
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What was read from a project's firmware folder."""
+
+    folder: Path
+    arrays: Mapping[str, WeightArray]
+    types: Mapping[str, str]
+    numbers: Mapping[str, int]
+
+    @classmethod
+    def read(cls, folder: Path) -> _Files:
+        arrays = read_weight_arrays(folder)
+        by_type_or_name = {array.name: array for array in arrays} | {array.type: array for array in arrays}
+        return cls(folder, by_type_or_name, read_typedefs(folder), read_layer_numbers(folder))
+
+    def array(self, layer: str, role: str) -> WeightArray | None:
+        """The array of a role of the layer that the project calls `layer`; None where there is none."""
+        named = self.arrays.get(f"{layer}_{role}_t")
+        if named is not None or layer not in self.numbers:
+            return named
+        return self.arrays.get(f"{_LETTERS.get(role, role)}{self.numbers[layer]}")
+
+    def integers(self, layer: LayerSpec, role: str) -> NDArray[np.int64]:
+        """The integers of a layer's role, which are those of the design."""
+        array = self.array(layer.project_name, role)
+        if array is None and layer.strategy == "distributed_arithmetic":
+            return self._from_adders(layer, role)
+        if array is None or array.type not in self.types:
+            raise CertificateError(f"{self.folder}: no weight file for {role} of layer {layer.name!r}")
+        try:
+            kind = FixedType.parse(element_type(self.types[array.type]))
+        except DesignError as error:
+            raise CertificateError(f"{self.folder}: {error}") from error
+        exact = _represented(array.values, kind, array.file)
+        wanted = layer.weights[role]
+        for stored in stored_forms(wanted, layer.reuse_factor):
+            if exact.size == stored.size and np.array_equal(exact, stored.ravel()):
+                return wanted
+        raise CertificateError(f"{array.file} holds other integers than the design has for {role} of {layer.name!r}")
+
+    def _from_adders(self, layer: LayerSpec, role: str) -> NDArray[np.int64]:
+        code = self.folder / "nnet_utils" / "nnet_code_gen.h"
+        if layer.project_name not in self.numbers:
+            raise CertificateError(f"{self.folder}: no call of layer {layer.name!r} in its C++ files")
+        matrix, biases = read_adder_weights(read_text(code), f"dense_da_{self.numbers[layer.project_name]}")
+        exact = _represented(biases if role == "bias" else matrix.ravel(), layer.types[role], code)
+        wanted = layer.weights[role]
+        if exact.size != wanted.size or not np.array_equal(exact, wanted.ravel()):
+            raise CertificateError(f"{code} adds up other integers than the design has for {role} of {layer.name!r}")
+        return wanted
+
+
+def _represented(values: NDArray[np.float64], kind: FixedType, file: Path) -> NDArray[np.int64]:
+    exact = kind.to_raw(values)
+    if not np.array_equal(kind.to_float(exact), values):
+        raise CertificateError(f"{file} holds values that {kind} does not represent")
+    return exact

@@ -1,0 +1,102 @@
+"""`certify`: the locked elements of a model, a file or a project are compared with zero, bit for bit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
+from fpgaprune.certify.firmware_weights import count_firmware, read_firmware_weights
+from fpgaprune.certify.onnx_weights import read_onnx_weights
+from fpgaprune.design import Design
+from fpgaprune.errors import CertificateError
+from fpgaprune.keras_file import read_keras_weights
+from fpgaprune.masks import MaskSet
+from fpgaprune.weights import by_weight_path, named_weights
+
+
+@runtime_checkable
+class Project(Protocol):
+    """A written hardware project: where it is and what it computes."""
+
+    @property
+    def path(self) -> Path:
+        """The project's folder."""
+
+    @property
+    def design(self) -> Design:
+        """What it computes."""
+
+
+def certify(subject: Any, masks: MaskSet) -> LockCertificate:
+    """Every locked element of `subject` has been compared with zero; `.require()` raises where one differs.
+
+    Args:
+        subject: a Keras model, the path of a `.keras` or `.onnx` file, or a project from `to_hls`.
+        masks: True = free, False = locked. Keras's own paths are understood for a model and a `.keras` file; the others
+            know weight paths only (`masks.fitted(model)`).
+
+    Raises:
+        CertificateError: the file cannot be read, or a masked weight is missing from it.
+    """
+    if isinstance(subject, str | os.PathLike):
+        path = Path(subject)
+        checks = {".keras": check_keras_file, ".onnx": check_onnx_file}
+        if path.suffix not in checks:
+            raise CertificateError(f"{path} is neither a .keras nor a .onnx file; a project is certified by its object")
+        return LockCertificate((checks[path.suffix](path, masks),))
+    if isinstance(subject, Project):
+        return LockCertificate((check_firmware(subject.path, subject.design, masks),))
+    return LockCertificate((check_model(subject, masks),))
+
+
+def check_model(model: Any, masks: MaskSet) -> LinkCheck:
+    """The link `memory`: the variables of a live Keras model."""
+    weights = named_weights(model)
+    masks = MaskSet(by_weight_path(masks, weights))
+    return check_link("memory", {path: weights[path].numpy() for path in masks if path in weights}, masks)
+
+
+def check_keras_file(path: Path, masks: MaskSet) -> LinkCheck:
+    """The link of a `.keras` file, read without Keras."""
+    arrays = read_keras_weights(path)
+    return check_link(path.name, arrays, MaskSet(by_weight_path(masks, arrays)))
+
+
+def check_onnx_file(path: Path, masks: MaskSet) -> LinkCheck:
+    """The link of an ONNX file that `export_onnx` wrote."""
+    arrays = read_onnx_weights(path)
+    reasons = {p: "merged into another initialiser by the exporter" for p in masks if p not in arrays}
+    _require_kernels(path.name, reasons, masks, arrays)
+    return check_link(path.name, arrays, masks, reasons)
+
+
+def check_firmware(folder: Path, design: Design, masks: MaskSet) -> LinkCheck:
+    """The link of an hls4ml project: the integers that synthesis will read from its weight files, locked and counted.
+
+    Raises:
+        CertificateError: a weight file is missing, holds other integers than `design`, or a size in the files is not
+            that of the design, so that removed channels would still be there.
+    """
+    arrays = read_firmware_weights(folder, design)
+    reasons = {p: "folded with BatchNorm into the layer's bias" for p in masks if p not in arrays}
+    _require_kernels(f"{folder.name}/firmware", reasons, masks, arrays)
+    link = check_link(f"{folder.name}/firmware", arrays, masks, reasons)
+    return replace(link, layers=count_firmware(folder, design))
+
+
+def _require_kernels(link: str, missing: Iterable[str], masks: MaskSet, known: Iterable[str]) -> None:
+    # What multiplies must be there: only vectors (biases, BatchNorm) may merge into others.
+    for path in missing:
+        for other in known:
+            front = path.removesuffix(f"/{other}")
+            if front != path and not any(name.startswith(f"{front}/") for name in known):
+                raise CertificateError(
+                    f"{link}: {path!r} is no weight path, but {other!r} is; name the masks as the model names its "
+                    "weights, with masks.fitted(model)"
+                )
+        if masks[path].ndim > 1:
+            raise CertificateError(f"{link}: weight {path!r} is locked but missing from it")

@@ -1,0 +1,244 @@
+"""`fpgaprune select`, `sensitivity` and `import-tfmot`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from fpgaprune.commands.common_options import DATA_HELP, AsJson, Quiet, Sparsity, by_pattern, parse_sparsity
+from fpgaprune.terminal import print_json, show_table
+from fpgaprune.watcher import Watcher
+
+_MODEL_HELP = "A .keras file, or what tf_keras and TF-MOT saved: .keras, .h5 or a SavedModel folder."
+Model = Annotated[Path, typer.Argument(help=_MODEL_HELP)]
+Granularity = Annotated[
+    str,
+    typer.Option(
+        help="weight, kernel, filter, input_channel, n:m, 'block(4, 4)' or 'multiplier(resource_unrolled, 9)'."
+    ),
+]
+Criterion = Annotated[
+    str,
+    typer.Option(
+        help="l1, l2, taylor, fisher, ...; an unknown one lists all. Or package.module:function, whose code runs."
+    ),
+]
+Cost = Annotated[
+    str, typer.Option(help="none, or adders(6): scores are divided by the adders that weights of 6 bits take.")
+]
+Lock = Annotated[list[str] | None, typer.Option(help="A slice to lock, as 'conv2/kernel[:, :, 29, 13]'.")]
+Masks = Annotated[Path | None, typer.Option(help="A mask file whose locks are added.")]
+Zeros = Annotated[bool, typer.Option("--zeros", help="Lock what is zero already.")]
+Fixed = Annotated[
+    list[str] | None, typer.Option(help="Lock what a type rounds to zero: 'fixed<8,1>', or 'conv*/kernel=fixed<8,1>'.")
+]
+Paths = Annotated[
+    list[str] | None,
+    typer.Option("--path", help="A glob of weights to choose from; those that do the multiplications if left out."),
+]
+Protect = Annotated[list[str] | None, typer.Option(help="A glob of weights that stay as they are.")]
+MinFree = Annotated[int, typer.Option(help="Units of each weight that stay free at least.")]
+MinFreePerOutput = Annotated[int, typer.Option(help="Units of each output channel that stay free at least.")]
+MinFreeChannels = Annotated[float, typer.Option(help="Share of each layer's channels that stays alive at least.")]
+Samples = Annotated[int | None, typer.Option(help="How many training samples a criterion sees; all if left out.")]
+Batch = Annotated[int, typer.Option(help="Samples in a batch of a criterion.")]
+Seed = Annotated[int, typer.Option(help="For the criterion random.")]
+_SHOWN = 6  # warnings in the terminal: the first layers tell the cause
+
+
+def select(
+    model: Model,
+    out: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("masks.npz"),
+    sparsity: Sparsity = None,
+    granularity: Granularity = "kernel",
+    criterion: Criterion = "l1",
+    scope: Annotated[str, typer.Option(help="network: one threshold for all; layer: the same share in each.")] = (
+        "network"
+    ),
+    normalize: Annotated[str, typer.Option(help="lamp, mean, max, l2 or none: scores across layers.")] = "lamp",
+    cost: Cost = "none",
+    lock: Lock = None,
+    masks: Masks = None,
+    zeros: Zeros = False,
+    fixed: Fixed = None,
+    path: Paths = None,
+    protect: Protect = None,
+    min_free: MinFree = 1,
+    min_free_per_output: MinFreePerOutput = 0,
+    min_free_channels: MinFreeChannels = 0.125,
+    uncoupled: Annotated[bool, typer.Option("--uncoupled", help="Decide filters that are added one by one.")] = False,
+    close: Annotated[bool, typer.Option("--close", help="Add the locks that follow from others.")] = False,
+    close_by: Annotated[
+        list[str] | None, typer.Option(help="The same by one rule only: bias, batch_norm or dead_inputs.")
+    ] = None,
+    data: Annotated[str | None, typer.Option(help=DATA_HELP)] = None,
+    samples: Samples = None,
+    batch_size: Batch = 32,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose what to lock in a saved model, and write the mask file."""
+    from fpgaprune.flow.file_kinds import require_model
+    from fpgaprune.flow.selecting import select_masks
+
+    require_model(model)
+    settings = _section(
+        locks=lock,
+        masks=masks,
+        zeros=zeros,
+        fixed=by_pattern(fixed, "--fixed"),
+        sparsity=parse_sparsity(sparsity),
+        granularity=granularity,
+        criterion=criterion,
+        samples=samples,
+        batch_size=batch_size,
+        scope=scope,
+        normalize=normalize,
+        cost=cost,
+        paths=path,
+        protect=protect,
+        min_free=min_free,
+        min_free_per_output=min_free_per_output,
+        min_free_channels=min_free_channels,
+        coupled=not uncoupled,
+        close=close_by or close,
+    )
+    with Watcher(quiet=quiet or as_json) as watcher:
+        watcher.stage("select", "running")
+        chosen, additions, warnings = select_masks(model, settings, data, seed, watcher.step)
+        watcher.stage("select", "done")
+    chosen.save(out)
+    counts = [(name, mask.size - int(mask.sum()), mask.size) for name, mask in chosen.items()]
+    if as_json:
+        weights = {name: {"locked": locked, "elements": size} for name, locked, size in counts}
+        print_json({"masks": str(out), "weights": weights, "additions": additions, "warnings": warnings})
+    elif not quiet:
+        show_table(
+            ("weight", "locked", "elements"),
+            [*counts, (f"total of {len(counts)} weights", chosen.locked_count, chosen.size)],
+        )
+        for addition in additions:
+            Console().print(
+                f"added {addition['slice']}: {addition['reason']}", highlight=False, markup=False, soft_wrap=True
+            )
+        for warning in warnings[:_SHOWN]:
+            Console().print(f"warning: {warning['text']}", highlight=False, markup=False, soft_wrap=True)
+        if len(warnings) > _SHOWN:
+            Console().print(f"warning: {len(warnings) - _SHOWN} layers more; --json lists all", highlight=False)
+        Console().print(f"masks: {out}", highlight=False, markup=False, soft_wrap=True)
+
+
+def sensitivity(
+    model: Model,
+    data: Annotated[str, typer.Option(help=DATA_HELP)] = "digits",
+    out: Annotated[Path, typer.Option(help="Folder for table, JSON and plot.")] = Path("sensitivity"),
+    sparsity: Annotated[
+        list[float] | None, typer.Option(help="A fraction to measure at; 0.25, 0.5, 0.75 and 0.9 if left out.")
+    ] = None,
+    granularity: Granularity = "kernel",
+    criterion: Criterion = "l1",
+    cost: Cost = "none",
+    lock: Lock = None,
+    masks: Masks = None,
+    path: Paths = None,
+    min_free: MinFree = 1,
+    min_free_per_output: MinFreePerOutput = 0,
+    samples: Samples = None,
+    batch_size: Batch = 32,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure accuracy against the sparsity of each weight alone, without training; goes on where it was stopped."""
+    from fpgaprune.flow.file_kinds import require_model
+    from fpgaprune.flow.selecting import measure_sensitivity
+    from fpgaprune.select.sensitivity import SPARSITIES
+
+    require_model(model)
+    settings = _section(
+        locks=lock,
+        masks=masks,
+        granularity=granularity,
+        criterion=criterion,
+        cost=cost,
+        samples=samples,
+        batch_size=batch_size,
+        paths=path,
+        min_free=min_free,
+        min_free_per_output=min_free_per_output,
+    )
+    with Watcher(quiet=quiet or as_json) as watcher:
+        watcher.stage("sensitivity", "running")
+        found, files = measure_sensitivity(
+            model, data, out, settings, tuple(sparsity or SPARSITIES), seed, watcher.step
+        )
+        watcher.stage("sensitivity", "done")
+    if as_json:
+        print_json(found.to_json())
+    elif not quiet:
+        sparsities = sorted({point.sparsity for point in found.points})
+        shown = "{:.2%}" if 0 <= found.baseline <= 1 else "{:.4g}"
+        curves = {name: dict(found.curve(name)) for name in found.paths}
+        rows = [
+            (name, *(shown.format(curve[s]) if s in curve else None for s in sparsities))
+            for name, curve in curves.items()
+        ]
+        show_table(
+            ("weight", *(f"at {s:g}" for s in sparsities)),
+            rows,
+            title=f"{found.measure}; {shown.format(found.baseline)} as it is",
+        )
+        for file in files.values():
+            Console().print(str(file), highlight=False, markup=False, soft_wrap=True)
+
+
+def import_tfmot(
+    model: Annotated[Path, typer.Argument(help="A .keras or .h5 file or a SavedModel folder of tf_keras.")],
+    out: Annotated[Path, typer.Option(help="The Keras 3 model to write.")] = Path("imported.keras"),
+    masks: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("imported_masks.npz"),
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Read a SavedModel folder, whose program runs: of your own only.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take over a model that TF-MOT pruned: the same predictions in Keras 3, and its masks."""
+    from fpgaprune.flow.file_kinds import require_model
+    from fpgaprune.flow.models import import_pruned
+
+    require_model(model)
+    with Watcher(quiet=quiet or as_json) as watcher:
+        watcher.stage("import", "running")
+        found = import_pruned(model, out, masks, trusted=trust)
+        watcher.stage("import", "done")
+    if as_json:
+        print_json({"model": str(out), "masks": str(masks), "found": found.to_json()})
+    elif not quiet:
+        rows = [
+            (
+                path,
+                mask.size - int(mask.sum()),
+                mask.size,
+                found.left_nonzero.get(path, 0),
+                found.negative_zeros.get(path, 0),
+            )
+            for path, mask in found.masks.items()
+        ]
+        show_table(("weight", "locked", "elements", "left non-zero", "negative zeros"), rows)
+        console = Console()
+        console.print(f"wrappers taken off: {', '.join(found.wrappers) or 'none'}", highlight=False, soft_wrap=True)
+        console.print(f"largest difference of predictions: {found.max_abs_error:.2g}", highlight=False)
+        console.print(f"model: {out}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"masks: {masks}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _section(**values: Any) -> Any:
+    """The `[select]` section that the options make; what was left out has the section's own default."""
+    from fpgaprune.flow.config import parse_config
+
+    given = {key: value for key, value in values.items() if value is not None}
+    return parse_config({"select": given}, "select").select

@@ -1,0 +1,40 @@
+"""The stage `opinion`: hls4ml's other front end on the run's ONNX file, and what the report says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fpgaprune.design import Design
+from fpgaprune.errors import ToolError, UnsupportedLayerError
+from fpgaprune.flow.context import Context
+from fpgaprune.report import Check
+
+
+def opinion(context: Context) -> dict[str, Any]:
+    """What hls4ml makes of `model.onnx` is the design in `design.json`, where the flow asks for this."""
+    settings = context.config.export
+    if not settings.second_opinion:
+        return {}
+    if settings.batch not in (None, 1):
+        return {"left_out": f"model.onnx takes {settings.batch} samples at a time; hardware takes one"}
+    from fpgaprune.hls.onnx_opinion import second_opinion
+
+    design = Design.load(context.run.file("design.json"))
+    try:
+        found = second_opinion(context.run.file("model.onnx"), design, seed=context.config.seed).require()
+    except (ToolError, UnsupportedLayerError) as error:
+        return {"left_out": str(error)}
+    return {"differences": len(found.differences), "samples": found.samples, "unlike": found.unlike}
+
+
+def opinion_checks(found: dict[str, Any]) -> list[Check]:
+    """What the stage found, for the report; nothing where nobody asked."""
+    if not found:
+        return []
+    name, quantity = "hls4ml from ONNX against hls4ml from Keras", "differences of the two designs"
+    if "left_out" in found:
+        return [Check(name, quantity, left_out=found["left_out"])]
+    return [
+        Check(name, quantity, found["differences"], 0),
+        Check(name, "random samples with other bits", found["unlike"], 0, samples=found["samples"]),
+    ]

@@ -1,0 +1,245 @@
+"""Which Keras layers can go to hls4ml, and what to use in place of the others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import keras
+
+from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.emulate.backends import AP_BACKENDS
+from fpgaprune.emulate.backends import BACKENDS as EMULATED
+from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.hls.classes import class_problem
+from fpgaprune.hls.gru_lstm import RECURRENT, recurrent_reason
+from fpgaprune.hls.hls_backends import Backend
+from fpgaprune.hls.own_templates import has_template
+from fpgaprune.network import calls_of, count_uses, producer
+
+_POOLINGS = frozenset({"MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"})
+_MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"})
+_ACTIVATIONS = frozenset({"softmax"} | {function.name for function in FUNCTIONS.values() if function.converts})
+_NO_TEMPLATE = "hls4ml has no templates for it"
+
+
+def check_layers(functional: Any) -> None:
+    """Every layer of `functional` is one that hls4ml converts with the meaning that it has in Keras.
+
+    Raises:
+        UnsupportedLayerError: the first that is not; the message names the alternative.
+    """
+    for problem in layer_problems(functional):
+        raise UnsupportedLayerError(problem)
+
+
+def layer_problems(functional: Any) -> list[str]:
+    """One line for each layer of `functional` that cannot be converted: its name, the true reason, what to do."""
+    problems = []
+    for layer in functional.layers:
+        kind = type(layer).__name__
+        problem = class_problem(layer.name, kind, type(layer).__module__, nested=hasattr(layer, "layers"))
+        if problem is not None:
+            problems.append(problem)
+            continue
+        reason = _reason(layer, kind)
+        if reason:
+            problems.append(f"layer {layer.name!r} ({kind}) cannot be converted: {reason}")
+    uses = count_uses(calls_of(functional))
+    return problems + [
+        f"layer {layer.name!r} is used {uses[id(layer)]} times; hardware has no shared layers here: make a copy for "
+        "each use"
+        for layer in functional.layers
+        if uses[id(layer)] > 1
+    ]
+
+
+def check_kinds(functional: Any, backend: Backend, io_type: str, strategy: str) -> None:
+    """`backend` has templates for every layer of `functional`.
+
+    Raises:
+        UnsupportedLayerError: it lacks one; the message names the layer and what to change.
+    """
+    for problem in kind_problems(functional, backend, io_type, strategy):
+        raise UnsupportedLayerError(problem)
+
+
+def kind_problems(functional: Any, backend: Backend, io_type: str, strategy: str) -> list[str]:
+    """One line for each layer of `functional` for which `backend` has no template that computes what Keras does."""
+    problems = [
+        problem
+        for layer in functional.layers
+        if (problem := _kind_problem(layer, backend, io_type, strategy)) is not None
+    ]
+    kinds = {type(layer).__name__ for layer in functional.layers}
+    if io_type == "io_parallel" and {"DepthwiseConv1D", "DepthwiseConv2D"} <= kinds:
+        problems.append(
+            "a project for io_parallel cannot hold a DepthwiseConv1D and a DepthwiseConv2D, for their headers share an "
+            "include guard in hls4ml: choose io_stream"
+        )
+    return problems
+
+
+def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> str | None:
+    name, kind = layer.name, type(layer).__name__
+    if backend.kinds is not None and kind not in backend.kinds:
+        return (
+            f"layer {name!r} is a {kind}; backend {backend.name} has templates for "
+            f"{', '.join(sorted(backend.kinds))} only: choose another backend"
+        )
+    if (
+        io_type == "io_stream"
+        and kind in ("Conv2D", "DepthwiseConv2D")
+        and layer.kernel_size[0] == 1 < layer.strides[0]
+        and layer.kernel_size != (1, 1)
+    ):
+        return (
+            f"layer {name!r} is a {kind} with a kernel of height 1 and a vertical stride, which hls4ml ignores in "
+            "io_stream: choose io_parallel"
+        )
+    if kind in backend.wrong:
+        return (
+            f"layer {name!r} is a {kind}, with which backend {backend.name} {backend.wrong[kind]}; another backend "
+            "('Vitis') builds it"
+        )
+    activation = getattr(getattr(layer, "activation", None), "__name__", None)
+    function = FUNCTIONS.get("relu6" if kind == "ReLU" and layer.max_value == 6 else str(activation))
+    if function is not None and not has_template(function, backend.name, io_type):
+        instead = "choose backend 'Vitis' or 'Vivado'" if function.own_template else "choose io_parallel"
+        return (
+            f"layer {name!r} has a {function.name}, for which backend {backend.name} has no template in {io_type}: "
+            f"{instead}, or relu"
+        )
+    if _spreads(layer, kind) and (io_type == "io_stream" or backend.name not in AP_BACKENDS):
+        shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
+        return (
+            f"layer {name!r} ({kind}) merges {shapes}, which only the templates of Vitis and Vivado for io_parallel "
+            "spread: choose these, or give both one shape"
+        )
+    softmax = activation == "softmax" or kind == "Softmax"
+    if softmax and io_type == "io_parallel" and len(layer.output.shape) > 2 and backend.name not in AP_BACKENDS:
+        return (
+            f"layer {name!r} has a softmax over the last of several axes, which backend {backend.name} takes over all "
+            "of them in io_parallel: choose io_stream, or backend 'Vitis'"
+        )
+    if softmax and io_type == "io_stream" and _reads_flattened(layer, kind):
+        return (
+            f"layer {name!r} is a softmax right after a flattened tensor, of which hls4ml takes each packet by itself "
+            "in io_stream: put a layer between, or choose io_parallel"
+        )
+    if io_type == "io_stream" and backend.name in EMULATED and _windows_overlap(layer, kind):
+        return (
+            f"layer {name!r} is a {kind} with padding, or with strides that are not its pool size, for which hls4ml "
+            "has no template in io_stream: choose io_parallel, or a pool size and strides that divide the input"
+        )
+    if kind in backend.unsettled:
+        return (
+            f"layer {name!r} is a {kind}, which hls4ml builds for backend {backend.name} with other templates, for "
+            "which this fpgaprune does not settle the types yet: choose backend 'Vitis' or 'Vivado'"
+        )
+    if io_type == "io_stream" and kind in backend.unstreamed:
+        return (
+            f"layer {name!r} is a {kind}, whose io_stream template of backend {backend.name} does not compile: "
+            "choose io_parallel"
+        )
+    depthwise = kind.startswith("Depthwise") and strategy == "resource"
+    if depthwise and (io_type == "io_parallel" or backend.name == "Catapult"):
+        return (
+            f"layer {name!r} is a {kind}, for which strategy 'resource' has no template in {io_type} of backend "
+            f"{backend.name}: choose strategy 'latency'{'' if io_type == 'io_stream' else ', or io_stream'}"
+        )
+    return None
+
+
+def _windows_overlap(layer: Any, kind: str) -> bool:
+    """Whether the windows of a pooling overlap, leave gaps, or reach beyond the input."""
+    if kind not in _POOLINGS or layer.data_format != "channels_last":
+        return False
+    sizes = layer.input.shape[1:-1]
+    padded = layer.padding == "same" and any(
+        size is not None and size % pool for size, pool in zip(sizes, layer.pool_size, strict=True)
+    )
+    return padded or tuple(layer.strides) != tuple(layer.pool_size)
+
+
+def _reads_flattened(layer: Any, kind: str) -> bool:
+    """`layer`, which computes nothing but its activation, reads several axes that were made one."""
+    if kind not in ("Softmax", "Activation") or isinstance(layer.input, list):
+        return False
+    before = producer(layer.input)
+    while isinstance(before, INFERENCE_NO_OPS):
+        before = producer(before.input)
+    made_one = isinstance(before, keras.layers.Flatten | keras.layers.Reshape) and len(before.output.shape) == 2
+    return made_one and len(before.input.shape) > 2
+
+
+def _spreads(layer: Any, kind: str) -> bool:
+    """`layer` merges tensors of different shapes, one of which is repeated as a whole."""
+    shapes = [tuple(tensor.shape[1:]) for tensor in getattr(layer, "input", [])] if kind in _MERGES else []
+    return kind != "Concatenate" and len(set(shapes)) > 1 and _tiles(shapes)
+
+
+def _reason(layer: Any, kind: str) -> str | None:
+    """Why hls4ml would not compute what Keras does; None where it does."""
+    if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
+        return "it holds its weights in parts, by LoRA or quantize(): make a layer with the whole kernel in its place"
+    activation = getattr(layer, "activation", None)
+    if isinstance(activation, keras.layers.Layer):
+        return f"its activation is a layer, a {type(activation).__name__}: put that behind it as a layer of its own"
+    if activation is not None:
+        name = getattr(activation, "__name__", str(activation))
+        if name == "hard_sigmoid":
+            return "hls4ml's hard_sigmoid is x / 5 + 1 / 2, that of Keras x / 6 + 1 / 2: use 'sigmoid'"
+        if name not in _ACTIVATIONS:
+            return f"it knows no activation {name!r}; it knows {', '.join(sorted(_ACTIVATIONS))}"
+    if getattr(layer, "data_format", None) == "channels_first":
+        return "its data_format is 'channels_first'; only 'channels_last' has templates"
+    rate = getattr(layer, "dilation_rate", 1)
+    if any(r != 1 for r in (rate if isinstance(rate, tuple | list) else (rate,))):
+        return f"it is dilated by {rate}, and {_NO_TEMPLATE}: widen the kernel with zeros instead"
+    if getattr(layer, "groups", 1) != 1:
+        return f"it has {layer.groups} groups, and {_NO_TEMPLATE}: split it with fp.split_groups first"
+    if kind.startswith(("Depthwise", "Separable")) and layer.depth_multiplier != 1:
+        return f"its depth multiplier is {layer.depth_multiplier}, and {_NO_TEMPLATE}: use 1"
+    if kind == "UpSampling2D" and layer.interpolation != "nearest":
+        return f"its interpolation is {layer.interpolation!r}, and {_NO_TEMPLATE}: use 'nearest'"
+    if kind == "ReLU" and layer.max_value not in (None, 6.0):
+        return f"its max_value is {layer.max_value}, and {_NO_TEMPLATE}: use none, or 6"
+    if kind == "ReLU" and sum(map(bool, (layer.max_value, layer.negative_slope, layer.threshold))) > 1:
+        return (
+            f"it has max_value {layer.max_value}, negative_slope {layer.negative_slope} and threshold "
+            f"{layer.threshold}, and hls4ml has no template for two of them together: use one of them"
+        )
+    if kind in ("Softmax", "BatchNormalization"):
+        axes = layer.axis if isinstance(layer.axis, list | tuple) else [layer.axis]
+        last = len(layer.input.shape) - 1
+        if [axis % (last + 1) for axis in axes] != [last]:
+            return f"it works along axis {layer.axis}, and {_NO_TEMPLATE}: only the last axis has some, put it there"
+    if kind in _MERGES - {"Concatenate"} and not _tiles([tuple(tensor.shape[1:]) for tensor in layer.input]):
+        shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
+        return f"it merges {shapes}, which hls4ml spreads in another way than Keras: give both one shape"
+    if kind == "PReLU" and layer.shared_axes:
+        return f"it shares its slopes along axes {layer.shared_axes}, and {_NO_TEMPLATE}: use LeakyReLU, or share none"
+    if isinstance(layer, RECURRENT):
+        return recurrent_reason(layer)
+    if isinstance(layer.input, list) and len(layer.input) > 2 and kind in _MERGES:
+        return f"it merges {len(layer.input)} tensors, and {_NO_TEMPLATE}: merge two at a time"
+    return None
+
+
+def _tiles(shapes: list[tuple[int, ...]]) -> bool:
+    """Whether Keras spreads each of `shapes` over the largest by repeating it as a whole, as hls4ml does."""
+    largest = max(shapes, key=math.prod)
+    for shape in shapes:
+        inner = list(shape)
+        while inner and inner[0] == 1:
+            inner.pop(0)
+        if inner != list(largest[len(largest) - len(inner) :]):
+            return False
+    return True
+
+
+INFERENCE_NO_OPS = (
+    *(keras.layers.Dropout, keras.layers.SpatialDropout1D, keras.layers.SpatialDropout2D),
+    *(keras.layers.GaussianNoise, keras.layers.GaussianDropout, keras.layers.ActivityRegularization),
+)

@@ -1,0 +1,258 @@
+"""`to_hls`: a whole hls4ml project on disk, its `Design`, its C simulation and its build."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design
+from fpgaprune.design.reuse_factors import warn_of_moved_reuse
+from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
+from fpgaprune.files import DRAFT, is_storage_error, make_folder, storage, storage_error
+from fpgaprune.fixed import FixedType
+from fpgaprune.hls.build import Build, run_build
+from fpgaprune.hls.convert import in_words
+from fpgaprune.hls.golden import GOLDEN
+from fpgaprune.hls.make import Made, make
+from fpgaprune.hls.precision import Precision
+from fpgaprune.hls.ranges import Samples
+from fpgaprune.hls.simulate import CSimulation
+from fpgaprune.hls.strategy_advice import StrategyAdvice, warn_of_idle_zeros
+from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress
+from fpgaprune.hls.write_project import DESIGN, write_project
+from fpgaprune.masks import MaskSet
+from fpgaprune.target import Target
+
+AnyPrecision = Precision | AutoPrecision | FixedType | str
+LayerSettings = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class HlsProject:
+    """A written hls4ml project.
+
+    Attributes:
+        path: the project's folder.
+        design: what it computes.
+        advice: what the zeros save, and the strategy in which they save most; None for a project that was opened.
+        free_locks: for each kernel with such elements a mask that is False where a weight that is not zero in Keras has
+            become zero in hardware: locking these costs nothing more. None for a project that was opened.
+        search: what the search of precision `auto` found; None where there was none.
+        notes: sentences that say where the project is another than was asked for, as where a layer has the nearest
+            reuse factor that it can have; none for a project that was opened.
+    """
+
+    path: Path
+    design: Design
+    advice: StrategyAdvice | None = None
+    free_locks: MaskSet | None = None
+    search: FoundWidths | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> HlsProject:
+        """The project that `to_hls` wrote in folder `path`, here or on another machine.
+
+        Raises:
+            HlsError: there is none.
+        """
+        folder = Path(path)
+        try:
+            return cls(folder, Design.load(folder / DESIGN))
+        except DesignError as error:
+            raise HlsError(f"{folder} is no project that fpgaprune wrote: {error}") from error
+
+    def compile(self, timeout_s: float = 900.0) -> CSimulation:
+        """The C simulation is compiled with g++ and ready.
+
+        Raises:
+            ToolTimeoutError: g++ takes longer than `timeout_s`.
+            ToolError: g++ is missing or fails, or the backend needs another compiler.
+        """
+        return CSimulation.build(self.path, self.design, timeout_s)
+
+    def predict(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
+        """What the hardware gives for `x`, (N, ...) in the model's input shape; compiled on first use."""
+        return CSimulation.open_or_build(self.path, self.design).predict(x)
+
+    def build(
+        self,
+        steps: Sequence[str] = ("synth",),
+        timeout_s: float = 14_400.0,
+        on_line: Callable[[str], None] | None = None,
+    ) -> Build:
+        """The vendor's tool did `steps` in the project's folder; its reports lie there, and no process is left.
+
+        Args:
+            steps: some of `csim`, `synth`, `cosim`, `validation`, `export`, `vsynth`, `bitfile`; few backends have all.
+            timeout_s: most wall-clock seconds for each command.
+            on_line: gets each line of the tool's output soon after it was written.
+
+        Raises:
+            ToolError: the tool is missing (the message says how to point to it, and what to run elsewhere), failed, or
+                ran too long; its output is in `build_*.log` in the folder.
+            HlsError: a step is unknown to the backend.
+        """
+        return run_build(self.path, self.design, steps, timeout_s, on_line)
+
+
+def make_design(
+    model: Any,
+    target: Target,
+    data: Samples | None = None,
+    precision: AnyPrecision | None = None,
+    name: str = "network",
+    *,
+    labels: Labels | None = None,
+    layers: LayerSettings | None = None,
+) -> Design:
+    """The `Design` of `model` on `target`; nothing is written.
+
+    Args, errors: as for `to_hls`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        made = _make(model, target, data, precision, Path(folder), name, labels, layers, None)
+    warn_of_moved_reuse(made.notes)
+    return made.design
+
+
+def to_hls(
+    model: Any,
+    target: Target,
+    data: Samples | None = None,
+    output_dir: str | os.PathLike[str] = "hls",
+    precision: AnyPrecision | None = None,
+    name: str = "network",
+    *,
+    labels: Labels | None = None,
+    layers: LayerSettings | None = None,
+    backend_options: Mapping[str, Any] | None = None,
+    golden: Samples | None = None,
+    results: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> HlsProject:
+    """`output_dir` is a whole hls4ml project of `model`, written at once, the same bytes each time.
+
+    Args:
+        model: a Keras model.
+        target: part, clock, backend, io type, strategy, reuse.
+        data: samples (N, ...), or one such array for each input, that show the range of every layer; needed unless
+            `precision` is one type for everything.
+        output_dir: the project's folder; an hls4ml project that is already there is replaced.
+        precision: `Precision` (widths; the default), `"auto"` or `AutoPrecision` (widths searched to a stated loss), or
+            one type for every weight and result, as `"fixed<16,6>"`. Accumulators are exact whatever it is.
+        name: project name, a C identifier.
+        labels: for the loss of `"auto"`: class numbers (N,) of `data`; or a function of Keras's outputs and the
+            hardware's for the samples of `AutoPrecision`, which gives what your metric lost and its standard error.
+            Without them the loss counts samples whose class is not that of Keras.
+        layers: settings of single layers, by name or glob, as
+            `{"conv2": {"weight": "fixed<6,1>", "strategy": "resource", "reuse_factor": 3}, "d*": {"weight_bits": 5}}`.
+        backend_options: further settings of hls4ml's backend, as `{"clock_uncertainty": "20%", "board": "pynq-z2"}`.
+        golden: samples that the project's test bench runs; it compares the outputs with those of the emulation. None
+            for the first 32 of `data`.
+        results: a JSON file that holds what the search of `"auto"` has measured. It is written after each emulation,
+            and an interrupted call goes on from it, where model, data and options are the same.
+        progress: told `(done, total, note)` after each emulation of the search.
+
+    Warns:
+        StrategyWarning: in the chosen strategy the zeros of some layers save nothing; with figures.
+        ReuseWarning: a layer cannot have the target's reuse factor and has the nearest possible; in `notes` too.
+
+    Raises:
+        UnsupportedLayerError: hls4ml, or this backend, cannot convert a layer; the message names an alternative.
+        HlsError: hls4ml cannot make a correct project, a reuse factor that was asked for by a layer's name is not
+            possible (the nearest are named), the board has another part, a given type overflows, no widths keep the
+            loss, or `output_dir` holds something else.
+    """
+    folder = Path(output_dir)
+    if folder.exists() and (
+        not folder.is_dir() or (any(folder.iterdir()) and not (folder / "hls4ml_config.yml").exists())
+    ):
+        raise HlsError(f"{folder} holds other files; name an empty or new folder for the project")
+    make_folder(folder.parent)
+    with storage(folder):
+        draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=DRAFT))
+    try:
+        inner = draft / folder.name
+        known = None if results is None else Path(results)
+        made = _make(model, target, data, precision, inner, name, labels, layers, backend_options, known, progress)
+        try:
+            write_project(inner, made.graph, made.folded, made.design, _first(data) if golden is None else golden)
+        except FpgaPruneError:
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and is_storage_error(error):
+                # Not the name of a draft, nor that of a template.
+                raise storage_error(OSError(error.errno, error.strerror), folder) from error
+            # hls4ml's writers raise whatever comes, as KeyError for a template that a board does not have.
+            raise HlsError(f"hls4ml cannot write the project of {made.design.name!r}: {in_words(error)}") from error
+        with storage(folder):
+            _put_in_place(inner, folder, draft / "replaced")
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    warn_of_moved_reuse(made.notes)
+    warn_of_idle_zeros(made.advice)
+    return HlsProject(folder, made.design, made.advice, made.free_locks, made.search, made.notes)
+
+
+def _put_in_place(made: Path, folder: Path, replaced: Path) -> None:
+    """`folder` is what `made` was; where that fails, what stood there before."""
+    before = folder.exists()
+    if before:
+        folder.rename(replaced)
+    try:
+        made.rename(folder)
+    except OSError:
+        if before:
+            replaced.rename(folder)
+        raise
+
+
+def _make(
+    model: Any,
+    target: Target,
+    data: Samples | None,
+    precision: AnyPrecision | None,
+    folder: Path,
+    name: str,
+    labels: Labels | None,
+    layers: LayerSettings | None,
+    backend_options: Mapping[str, Any] | None,
+    results: Path | None = None,
+    progress: Progress | None = None,
+) -> Made:
+    chosen = _precision(precision)
+    if data is None and not isinstance(chosen, FixedType):
+        raise HlsError(
+            "the ranges of the layers are read from samples: give some hundred as data=..., or one type for everything "
+            "as precision='fixed<16,6>'"
+        )
+    settings, further = layers or {}, backend_options or {}
+    return make(model, target, data, chosen, folder, name, labels, settings, further, results, progress)
+
+
+def _first(data: Samples | None) -> Samples | None:
+    if isinstance(data, list | tuple):
+        return [np.asarray(array)[:GOLDEN] for array in data]
+    return None if data is None else np.asarray(data)[:GOLDEN]
+
+
+def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:
+    if given is None:
+        return Precision()
+    if not isinstance(given, str):
+        return given
+    if given == "auto":
+        return AutoPrecision()
+    try:
+        return FixedType.parse(given)
+    except DesignError as error:
+        raise HlsError(f"precision {given!r} is neither 'auto' nor a type: {error}") from error

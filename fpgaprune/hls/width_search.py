@@ -1,0 +1,332 @@
+"""The search of precision `auto`: the widths of weights and activations that cost least within a stated loss.
+
+Cost is what the bits of a multiplier's operands stand for in hardware: over all layers, multiplications that are not by
+zero x bits of a weight x bits of an input. The loss of a choice is measured by emulating the hardware on samples.
+The search descends: first all widths together, as far as the loss allows, then one width at a time, always the one
+that saves most; a width that cannot be lowered is not tried again. So it ends after about as many emulations as bits
+are saved, at a choice of which no single width can be lowered further; a cheaper one elsewhere may exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune import __version__
+from fpgaprune.comparison import share_lost
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import HlsError
+from fpgaprune.hls.gru_lstm import RECURRENT
+from fpgaprune.hls.known_losses import KnownLosses, question_of
+from fpgaprune.hls.layer_options import LayerOptions
+from fpgaprune.hls.precision import Precision, Types, choose_types
+from fpgaprune.hls.prepare import PRODUCTS, role_weights
+from fpgaprune.hls.ranges import Range, Samples
+from fpgaprune.network import producer
+
+# Where the search begins; most networks lose little with as many.
+_USUAL_BITS = 8
+_ROLES = ("weight", "activation")
+# Class numbers (N,), or what gives the loss of Keras's outputs and the hardware's, and its standard error.
+Labels = NDArray[Any] | Callable[[Any, Any], tuple[float, float]]
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class AutoPrecision:
+    """What precision `auto` may lose, and between which widths it searches.
+
+    Attributes:
+        max_loss: accuracy that may be lost against Keras in floating point, as a fraction (0.005 is half a point).
+        samples: of the data, the first so many measure the loss.
+        spare: standard errors of the loss that must still be within `max_loss`, so that other data lose no more either.
+        narrowest, widest: bits of a weight or an activation.
+        sum_bits: width of what a convolution or Dense layer hands on.
+    """
+
+    max_loss: float = 0.005
+    samples: int = 2000
+    spare: float = 1.0
+    narrowest: int = 2
+    widest: int = 16
+    sum_bits: int = 16
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_loss <= 1:
+            raise HlsError(f"max_loss is {self.max_loss}; wanted a fraction from 0 to 1, as 0.005 for half a point")
+        if not 2 <= self.narrowest <= self.widest <= 24:
+            raise HlsError(f"widths from {self.narrowest} to {self.widest}; wanted 2 <= narrowest <= widest <= 24")
+        if self.samples < 1:
+            raise HlsError(f"samples is {self.samples}; wanted 1 or more")
+        if not self.spare >= 0:
+            raise HlsError(f"spare is {self.spare}; wanted a number of standard errors, 0 or more")
+
+
+@dataclass(frozen=True)
+class FoundWidths:
+    """What the search found.
+
+    Attributes:
+        measure: what the loss is, in words.
+        loss: of the widths found, on `samples` samples.
+        error: standard error of that loss; 0 where it is no share of samples.
+        samples: that measured it.
+        evaluations: emulations that it took.
+        cost, uniform_cost: multiplications x bits x bits of the widths found, and of the best single width for all.
+        uniform_bits: that single width.
+        weight_bits, activation_bits: layer name to width.
+    """
+
+    measure: str
+    loss: float
+    error: float
+    samples: int
+    evaluations: int
+    cost: int
+    uniform_cost: int
+    uniform_bits: int
+    weight_bits: Mapping[str, int]
+    activation_bits: Mapping[str, int]
+
+
+class WidthSearch:
+    """One search: the model, the samples, and a design whose types can be exchanged.
+
+    Args:
+        folded: what `prepare.fold` returned, weights not quantised.
+        ranges: layer name to the range of its output.
+        skeleton: a design of `folded` with any types, for a backend that is emulated.
+        data: samples (N, ...).
+        wanted: what `folded` gives for them in floating point.
+        labels: class numbers (N,), or a function of `wanted` and the hardware's outputs that gives a loss and its
+            standard error. Or None: then the loss counts samples whose class is not that of Keras.
+        options: widths and types that are given; these are not searched.
+        results: a JSON file that holds each loss as it is measured; a search that was killed goes on from it.
+        progress: told `(done, total, note)` after each emulation; the total is how many there are at least.
+    """
+
+    def __init__(
+        self,
+        folded: Any,
+        ranges: Mapping[str, Range],
+        skeleton: Design,
+        data: Samples,
+        wanted: Any,
+        labels: Labels | None,
+        options: Mapping[str, LayerOptions],
+        results: Path | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.folded, self.ranges, self.skeleton, self.data = folded, ranges, skeleton, data
+        self.options = options
+        self.weights = {layer.name: role_weights(layer) for layer in folded.layers if isinstance(layer, PRODUCTS)}
+        self.measure, self._loss = _loss(wanted, labels)
+        self.evaluations = 0
+        self._known = KnownLosses(results, self._question(wanted, labels) if results else "")
+        self._progress = progress
+
+    def run(self, auto: AutoPrecision) -> FoundWidths:
+        """The cheapest widths within the loss.
+
+        Raises:
+            HlsError: the loss is too large even with the widest types.
+        """
+        places = self._places()
+        uniform, loss = self._uniform(places, auto)
+        widths = dict.fromkeys(places, uniform)
+        cost = uniform_cost = self._cost(self._types(widths, auto))
+        open_places = {place for place in places if uniform > auto.narrowest}
+        refused: set[tuple[str, str]] = set()
+        while open_places:
+            tries = {place: widths | {place: widths[place] - 1} for place in sorted(open_places)}
+            costs = {place: self._cost(self._types(choice, auto)) for place, choice in tries.items()}
+            best = min(costs, key=lambda place: (costs[place], place))
+            tried = self._loss_of(tries[best], auto, len(open_places))
+            open_places.discard(best)
+            if not tried.within(auto):
+                refused.add(best)
+                continue
+            widths, cost, loss = tries[best], costs[best], tried
+            # What was refused beside a wider neighbour may do beside this one.
+            open_places |= {place for place in {best, *refused} if widths[place] > auto.narrowest}
+            refused.clear()
+        bits = {role: {name: w for (r, name), w in sorted(widths.items()) if r == role} for role in _ROLES}
+        return FoundWidths(
+            self.measure,
+            loss.value,
+            loss.error,
+            len(self.data[0] if isinstance(self.data, list | tuple) else self.data),
+            self.evaluations,
+            cost,
+            uniform_cost,
+            uniform,
+            bits["weight"],
+            bits["activation"],
+        )
+
+    def _uniform(self, places: list[tuple[str, str]], auto: AutoPrecision) -> tuple[int, _Loss]:
+        """The narrowest width that all may have together, and its loss."""
+        start = min(max(_USUAL_BITS, auto.narrowest), auto.widest)
+        found: tuple[int, _Loss] | None = None
+        for bits in (*range(start, auto.narrowest - 1, -1), *range(start + 1, auto.widest + 1)):
+            if found and bits > found[0]:
+                break
+            loss = self._loss_of(dict.fromkeys(places, bits), auto, len(places))
+            if loss.within(auto):
+                found = bits, loss
+                if bits > start:
+                    break
+            elif found:
+                break
+        if found is None:
+            raise HlsError(
+                f"with {auto.widest} bits everywhere the loss is {loss.value:.2%} with a standard error of "
+                f"{loss.error:.2%}, together over {auto.max_loss:.2%} ({self.measure}): give more samples, allow more "
+                "loss or wider types, or train with less extreme weights"
+            )
+        return found
+
+    def _places(self) -> list[tuple[str, str]]:
+        """Role and layer of every width that is to be found."""
+        places = []
+        for layer in self.folded.layers:
+            own = self.options.get(layer.name, LayerOptions())
+            given = own.types or {}
+            if isinstance(layer, PRODUCTS) and own.weight_bits is None and "weight" not in given:
+                places.append(("weight", layer.name))
+            is_softmax = getattr(layer, "activation", None) is keras.activations.softmax
+            if isinstance(layer, _ROUNDED) and not is_softmax and own.activation_bits is None and "result" not in given:
+                places.append(("activation", layer.name))
+        return places
+
+    def _types(self, widths: Mapping[tuple[str, str], int], auto: AutoPrecision) -> Types:
+        options = dict(self.options)
+        for (role, name), bits in widths.items():
+            options[name] = options.get(name, LayerOptions()).with_bits(role, bits)
+        precision = Precision(auto.widest, auto.widest, auto.sum_bits)
+        return choose_types(self.folded, self.ranges, precision, options, self.skeleton.backend or "Vitis")
+
+    def _loss_of(self, widths: Mapping[tuple[str, str], int], auto: AutoPrecision, still_open: int) -> _Loss:
+        """The loss with these widths, of which `still_open` may be lowered further."""
+        self.evaluations += 1
+        known = self._known.get(widths)
+        loss = _Loss(*known) if known else self._measured(self._types(widths, auto))
+        if not known:
+            self._known.add(widths, loss.value, loss.error)
+        if self._progress is not None:
+            note = f"search of widths: {sum(widths.values())} bits in {len(widths)} types, loss {loss.value:.2%}"
+            self._progress(self.evaluations, self.evaluations + still_open - 1, note)
+        return loss
+
+    def _measured(self, types: Types) -> _Loss:
+        return self._loss(emulate(retyped(self.skeleton, types, self.weights), self.data))
+
+    def _question(self, wanted: Any, labels: Labels | None) -> str:
+        """A digest of all that a loss depends on besides the widths."""
+        data, outputs = (list(given) if isinstance(given, list | tuple) else [given] for given in (self.data, wanted))
+        truth: list[Any] = [] if labels is None or callable(labels) else [np.asarray(labels)]
+        if callable(labels):
+            # A function has no digest; what it says of wrong outputs tells it from others, and its labels too.
+            shifted = [np.roll(array, 1, axis=0) for array in outputs]
+            truth = [np.asarray(labels(wanted, tuple(shifted) if len(shifted) > 1 else shifted[0]), np.float64)]
+        weights = [array for _, roles in sorted(self.weights.items()) for _, array in sorted(roles.items())]
+        texts = [__version__, self.measure, repr(sorted(self.ranges.items())), repr(sorted(self.options.items()))]
+        return question_of([*texts, self.folded.to_json()], [*data, *outputs, *truth, *weights])
+
+    def _cost(self, types: Types) -> int:
+        total = 0
+        for layer in self.folded.layers:
+            if isinstance(layer, PRODUCTS):
+                read = {"weight": types[producer(layer.input).name]["result"]}
+                if isinstance(layer, RECURRENT):
+                    read["recurrent_weight"] = types[layer.name]["result"]
+                for role, incoming in read.items():
+                    kind = types[layer.name][role]
+                    kept = np.count_nonzero(kind.to_raw(self.weights[layer.name][role]))
+                    total += int(kept) * kind.width * incoming.width
+        return total
+
+
+_ROUNDED = (
+    *(keras.layers.InputLayer, keras.layers.Activation, keras.layers.ReLU, keras.layers.LeakyReLU),
+    *(keras.layers.ELU, keras.layers.PReLU, keras.layers.AveragePooling1D, keras.layers.AveragePooling2D),
+    *(keras.layers.GlobalAveragePooling1D, keras.layers.GlobalAveragePooling2D),
+    *RECURRENT,
+)
+
+
+def retyped(design: Design, types: Types, weights: Mapping[str, Mapping[str, NDArray[Any]]]) -> Design:
+    """`design` with other types, and its weights quantised anew from floats.
+
+    Layers that hls4ml put in between (copies, paddings) have the type of what they read.
+
+    Args:
+        design: of the same network.
+        types: layer name to role to type.
+        weights: layer name to role to the float weights, for layers whose weight type changes.
+    """
+    layers: dict[str, LayerSpec] = {}
+    for layer in design.layers:
+        given = types.get(layer.name)
+        if given is None:
+            kinds = dict(layer.types) | {"result": layers[layer.inputs[0]].types["result"]}
+            layers[layer.name] = replace(layer, types=kinds)
+            continue
+        kinds = dict(layer.types) | {role: kind for role, kind in given.items() if role in layer.types}
+        raws = dict(layer.weights) | {
+            role: kinds[role].to_raw(values).reshape(layer.weights[role].shape)
+            for role, values in weights.get(layer.name, {}).items()
+        }
+        layers[layer.name] = replace(layer, types=kinds, weights=raws)
+    return replace(design, layers=tuple(layers.values()))
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """A loss and its standard error."""
+
+    value: float
+    error: float = 0.0
+
+    def within(self, auto: AutoPrecision) -> bool:
+        """Whether it is allowed, with what is to spare."""
+        return self.value + auto.spare * self.error <= auto.max_loss
+
+
+def _loss(wanted: Any, labels: Labels | None) -> tuple[str, Callable[[Any], _Loss]]:
+    """What the loss is, in words, and the function that gives it for what the hardware gives."""
+    if callable(labels):
+        judge = labels
+        return "loss of the metric against Keras", lambda outputs: _Loss(*judge(wanted, outputs))
+    if isinstance(wanted, list | tuple) or wanted.shape[-1] == 1:
+        references = [
+            np.asarray(array, np.float64) for array in (wanted if isinstance(wanted, list | tuple) else [wanted])
+        ]
+        scales = [float(np.sqrt(np.mean(reference**2))) or 1.0 for reference in references]
+
+        def error(outputs: Any) -> _Loss:
+            given = outputs if isinstance(outputs, tuple) else (outputs,)
+            pairs = zip(given, references, scales, strict=True)
+            return _Loss(max(float(np.sqrt(np.mean((a.reshape(b.shape) - b) ** 2))) / scale for a, b, scale in pairs))
+
+        return "root mean square error of the outputs against Keras, over their own", error
+    classes = wanted.argmax(axis=-1)
+    right = np.ones(classes.shape, dtype=bool)
+    truth = classes
+    if labels is not None:
+        truth = np.asarray(labels).reshape(classes.shape)
+        right = classes == truth
+
+    def lost(outputs: Any) -> _Loss:
+        return _Loss(*share_lost(right, outputs.reshape(wanted.shape).argmax(axis=-1) == truth))
+
+    if labels is None:
+        return "share of samples with another class than Keras gives", lost
+    return f"accuracy lost against the {right.mean():.2%} of Keras", lost

@@ -1,0 +1,192 @@
+"""GRU and LSTM on their way to hls4ml: what is refused, what their states hold, and their types."""
+
+from dataclasses import replace
+
+import keras
+import numpy as np
+import pytest
+from keras import layers as kl
+
+import fpgaprune as fp
+from fpgaprune.errors import HlsError, UnsupportedLayerError
+from fpgaprune.hls.convertible_layers import check_layers
+from fpgaprune.hls.gru_lstm import observed_states
+
+pytest.importorskip("hls4ml")
+
+STEPS, FEATURES = 6, 4
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(40, STEPS, FEATURES)).astype("float32")
+
+NO_RULE = "which hls4ml can convert but fpgaprune cannot yet: it has no rule for the layer's types"
+
+
+def network(*layers, name="net", scale=0.8):
+    """A network of `layers` over 6 steps of 4 features, with random weights."""
+    model = keras.Sequential([keras.Input((STEPS, FEATURES)), *layers], name=name)
+    rng = np.random.default_rng(5)
+    model.set_weights([rng.normal(scale=scale, size=w.shape) for w in model.get_weights()])
+    return model
+
+
+def target(**options):
+    return fp.Target.of("xc7z020clg400-1", clock_ns=10.0, **options)
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (
+            lambda: kl.GRU(3, reset_after=False, name="g"),
+            r"layer 'g' \(GRU\) .*reset_after=False.*use reset_after=True",
+        ),
+        (lambda: kl.LSTM(3, go_backwards=True, name="g"), r"layer 'g' \(LSTM\) .*reads its steps backwards"),
+        (lambda: kl.GRU(3, activation="elu", name="g"), "its activation is 'elu', and hls4ml's recurrent layers"),
+        (lambda: kl.GRU(3, recurrent_activation="relu", name="g"), "its recurrent_activation is 'relu'"),
+        (
+            lambda: kl.GRU(3, recurrent_activation="hard_sigmoid", name="g"),
+            "its recurrent_activation is 'hard_sigmoid'",
+        ),
+        (lambda: kl.SimpleRNN(3, name="g"), f"layer 'g' is a SimpleRNN, {NO_RULE}; use GRU$"),
+        (
+            lambda: kl.Bidirectional(kl.GRU(3), name="g"),
+            f"layer 'g' is a Bidirectional, {NO_RULE}; use GRU or LSTM, which read the steps in one direction$",
+        ),
+        (
+            lambda: kl.LayerNormalization(name="g"),
+            f"layer 'g' is a LayerNormalization, {NO_RULE}; use BatchNormalization$",
+        ),
+    ],
+)
+def test_what_hls4ml_would_compute_otherwise_is_refused(layer, message):
+    model = network(layer())
+    with pytest.raises(UnsupportedLayerError, match=message):
+        check_layers(keras.Model(model.inputs, model.outputs))
+
+
+def test_attention_has_no_converter():
+    x = keras.Input((STEPS, FEATURES))
+    model = keras.Model(x, kl.MultiHeadAttention(2, 3, name="g")(x, x))
+    with pytest.raises(UnsupportedLayerError, match="layer 'g' is a MultiHeadAttention, which hls4ml cannot convert"):
+        check_layers(model)
+
+
+def test_states_that_come_or_go_are_refused():
+    x = keras.Input((STEPS, FEATURES))
+    for kind, message in (("state", "it hands on its state"), ("initial", "it reads an initial state")):
+        if kind == "state":
+            outputs = kl.GRU(3, return_state=True, name="g")(x)[0]
+        else:
+            outputs = kl.GRU(3, name="g")(x, initial_state=kl.Dense(3)(kl.Flatten()(x)))
+        with pytest.raises(UnsupportedLayerError, match=message):
+            check_layers(keras.Model(x, outputs))
+    one = keras.Input((STEPS, FEATURES), batch_size=1)
+    with pytest.raises(UnsupportedLayerError, match="keeps its state between samples"):
+        check_layers(keras.Model(one, kl.GRU(3, stateful=True, name="g")(one)))
+    free = keras.Input((None, FEATURES))
+    with pytest.raises(UnsupportedLayerError, match="its number of steps is open"):
+        check_layers(keras.Model(free, kl.GRU(3, name="g")(free)))
+
+
+@pytest.mark.parametrize("backend", ["Quartus", "Catapult"])
+def test_backends_with_templates_of_their_own_are_refused(backend):
+    strategy = "resource" if backend == "Quartus" else "latency"
+    with pytest.raises(UnsupportedLayerError, match=f"layer 'g' is a GRU, which hls4ml builds for backend {backend}"):
+        fp.make_design(network(kl.GRU(3, name="g")), target(backend=backend, strategy=strategy), X)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("options", [{}, {"activation": "relu", "recurrent_activation": "tanh"}])
+def test_states_are_those_of_keras(bias, options):
+    gru = network(kl.GRU(3, return_sequences=True, use_bias=bias, **options), scale=0.3)
+    np.testing.assert_allclose(observed_states(gru.layers[0], X), gru.predict(X, verbose=0), atol=1e-5)
+    x = keras.Input((STEPS, FEATURES))
+    layer = kl.LSTM(3, return_sequences=True, return_state=True, use_bias=bias, **options)
+    lstm = keras.Model(x, layer(x))
+    outputs, _, cell = lstm.predict(X, verbose=0)
+    found = observed_states(layer, X)
+    np.testing.assert_allclose(found[..., :3], outputs, atol=1e-5)
+    np.testing.assert_allclose(found[:, -1, 3:], cell, atol=1e-5)
+
+
+def test_the_state_of_an_lstm_has_room_for_its_cell():
+    model = network(kl.LSTM(3, name="l"))
+    kernel, recurrent, bias = model.layers[0].get_weights()
+    # Open gates and a proposal of 1: the cell gains one with every step, while the output stays below 1.
+    bias[:] = 6.0
+    model.layers[0].set_weights([kernel * 0.1, recurrent * 0, bias])
+    kind = fp.make_design(model, target(), X)["l"].types["result"]
+    assert kind.raw_max * kind.lsb >= STEPS - 0.1
+    assert kind.overflow == "SAT"
+
+
+@pytest.mark.parametrize(
+    ("layer", "precision"),
+    [(kl.GRU, None), (kl.LSTM, "fixed<14,5>"), (kl.GRU, fp.Precision(5, 4, 9)), (kl.LSTM, fp.Precision(5, 4, 9))],
+)
+def test_accumulators_lose_nothing_at_any_input(layer, precision):
+    model = network(layer(5, name="r", return_sequences=True), kl.Flatten(), kl.Dense(3))
+    design = fp.make_design(model, target(), X, precision)
+    wide = replace(design["r"].types["accum"], width=60, integer=60 - design["r"].types["accum"].fraction)
+    types = {**design["r"].types, "accum": wide}
+    layers = [replace(one, types=types) if one.name == "r" else one for one in design.layers]
+    extremes = RNG.choice([-100.0, 0.3, 100.0], size=(50, STEPS, FEATURES))
+    assert np.array_equal(fp.emulate(design, extremes), fp.emulate(replace(design, layers=tuple(layers)), extremes))
+
+
+@pytest.mark.parametrize(("layer", "io_type"), [(kl.GRU, "io_stream"), (kl.LSTM, "io_parallel")])
+def test_the_design_is_near_to_keras_and_says_where_its_weights_come_from(layer, io_type):
+    stack = (layer(5, name="a", return_sequences=True), layer(4, name="b", use_bias=False), kl.Dense(3, name="fc"))
+    model = network(*stack, scale=0.3)
+    design = fp.make_design(model, target(io_type=io_type), X, fp.Precision(14, 14, 18))
+    wanted = model.predict(X, verbose=0)
+    assert np.abs(fp.emulate(design, X) - wanted).max() < 0.02 < np.abs(wanted).max()
+    cell = f"{layer.__name__.lower()}_cell"
+    biases = {"bias": f"a/{cell}/bias"} | ({"recurrent_bias": f"a/{cell}/bias"} if layer is kl.GRU else {})
+    assert dict(design["a"].sources) == {
+        "weight": f"a/{cell}/kernel",
+        "recurrent_weight": f"a/{cell}/recurrent_kernel",
+        **biases,
+    }
+    assert set(design["b"].sources) == {"weight", "recurrent_weight"}
+    kernel = model.get_layer("a").get_weights()[1]
+    kind = design["a"].types["recurrent_weight"]
+    assert np.array_equal(design["a"].weights["recurrent_weight"], kind.to_raw(kernel))
+
+
+def test_both_products_have_one_reuse_factor():
+    model = network(kl.GRU(6, name="g"))
+    made = fp.make_design(model, target(strategy="resource", reuse_factor=2), X)
+    assert (made["g"].reuse_factor, made["g"].strategy) == (2, "resource")
+    assert made["g"].attributes["recurrent_reuse_factor"] == 2
+    # 4 divides the inputs of the one product, not the 6 of the other: the target's factor moves to the nearest of both.
+    size = r"layer 'g' \(4 inputs, 18 outputs, and 6 inputs of the same outputs\)"
+    with pytest.warns(fp.ReuseWarning, match=rf"{size} has reuse factor 2, the nearest to 4 that strategy 'resource'"):
+        moved = fp.make_design(model, target(strategy="resource", reuse_factor=4), X)
+    assert moved["g"].reuse_factor == moved["g"].attributes["recurrent_reuse_factor"] == 2
+    refused = rf"{size} cannot have reuse factor 4 with strategy 'resource': choose 2 or 12 for it, or name none"
+    with pytest.raises(HlsError, match=refused):
+        fp.make_design(model, target(strategy="resource"), X, layers={"g": {"reuse_factor": 4}})
+
+
+def test_adders_of_single_weights_are_not_for_recurrent_layers():
+    model = network(kl.GRU(6, name="g"))
+    made = fp.make_design(model, target(strategy="distributed_arithmetic"), X)
+    assert (made["g"].reuse_factor, made["g"].strategy) == (1, "latency")
+    with pytest.raises(HlsError, match="layer 'g' is a GRU, which has no template for strategy"):
+        fp.make_design(model, target(), X, layers={"g": {"strategy": "distributed_arithmetic"}})
+
+
+def test_a_given_type_that_the_recurrent_weights_overflow_is_refused():
+    model = network(kl.GRU(6, name="g"))
+    with pytest.raises(HlsError, match=r"layer 'g': .* of 108 weights of the model overflow its recurrent_weight type"):
+        fp.make_design(model, target(), X, layers={"g": {"recurrent_weight": "fixed<8,-2>"}})
+
+
+def test_widths_are_searched():
+    model = network(kl.GRU(4, name="g"), kl.Dense(3, activation="softmax"), scale=0.5)
+    auto = fp.AutoPrecision(max_loss=0.1, spare=0.0)
+    made = fp.make_design(model, target(), X, auto)
+    types = made["g"].types
+    assert types["weight"].width == types["recurrent_weight"].width < 16
+    assert types["result"].width < 16
