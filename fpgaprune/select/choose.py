@@ -33,7 +33,7 @@ Sparsity = float | Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class _Choice:
-    """What is asked of every weight alike, checked."""
+    """The checked options that hold for every weight."""
 
     granularity: Granularity
     criterion: Criterion
@@ -140,7 +140,7 @@ def _criterion(criterion: str | Scoring, data: Any) -> Criterion:
 def _shares(
     model: Any, sparsity: Sparsity, granularity: Granularity, variables: Mapping[str, Any], paths: Sequence[str]
 ) -> dict[str, tuple[str, float]]:
-    """Weight path to what it is counted with (the glob that chose it, and the pool) and the sparsity asked of it."""
+    """For each weight path its group (the glob that chose it, and the pool) and the sparsity that it should reach."""
     chosen: dict[str, tuple[str, float]] = {}
     if isinstance(sparsity, Mapping):
         if paths:
@@ -277,7 +277,7 @@ def _keep(
     units: Units,
     protected: frozenset[str],
 ) -> None:
-    """The units that the protection wants free are kept."""
+    """Units that the protection wants free are marked as kept."""
     scores = {path: units.scores[units.numbers[path]] for path in partitions}
     locked = {path: units.locked[units.numbers[path]] for path in partitions}
     free = {path: protection.freed(path, partition) for path, partition in partitions.items()}

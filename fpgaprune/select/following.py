@@ -17,7 +17,7 @@ from fpgaprune.weights import named_weights
 
 
 def following_paths(model: Any) -> list[str]:
-    """The depthwise kernels that follow: those of layers whose channels the model's graph tells."""
+    """The paths of the depthwise kernels that follow their channels: those that the model's graph shows."""
     network = network_of(model)
     steps = [] if network is None else network.steps
     layers = {id(step.layer) for step in steps if step.role is Role.DEPTHWISE}

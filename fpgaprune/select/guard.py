@@ -1,4 +1,4 @@
-"""`guard`: what masks do to a network, said before anything is trained.
+"""`guard` says what masks do to a network before anything is trained.
 
 A first convolution of 64 filters of which one is left alive is a bottleneck that no training mends: the guard says so.
 """
@@ -25,7 +25,7 @@ UNEVEN, UNEVEN_CHANNELS = 1 / 4, 1 / 2
 
 @dataclass(frozen=True)
 class SelectionWarning:
-    """One layer that masks cut too far, or not as far as asked.
+    """A warning about one layer: the masks leave too little of it, or lock less than was asked.
 
     Attributes:
         layer: path of the layer, as in weight paths.
@@ -111,7 +111,7 @@ def guard(
 
 
 def _advice(masks: MaskSet, scope: str, normalize: str) -> Callable[[str], str]:
-    """What to turn, for a layer: none that is set already."""
+    """A function that names, for a layer, the settings to change; settings that already apply are left out."""
     keys = [] if normalize == "lamp" or scope == "layer" else ['normalize = "lamp"', 'scope = "layer"']
 
     def text(layer: str) -> str:
@@ -137,7 +137,7 @@ def _filters_left(model: Any, masks: MaskSet, alive: Alive) -> Alive:
 
 
 def _output_layers(model: Any) -> set[str]:
-    """The layers that alone make channels which the model puts out."""
+    """The layers whose channels are outputs of the model and are not added to those of other layers."""
     network = network_of(model)
     if network is None:
         return set()
@@ -152,7 +152,7 @@ def _output_layers(model: Any) -> set[str]:
 
 
 def _shares(model: Any, masks: MaskSet) -> dict[str, tuple[str, float, float]]:
-    """Path of each kernel but depthwise ones, to its layer, its free share, and that of all masks of its pool."""
+    """For each kernel, depthwise ones aside: its layer, its free share, and the free share of its whole pool."""
     owners = weight_owners(model)
     network = network_of(model)
     layers = {} if network is None else {id(step.layer): step.path for step in network.steps}

@@ -1,4 +1,4 @@
-"""Which weights are chosen from where none is named, and which of them are counted together."""
+"""The weights that a selection chooses from when the user names none, and which of them are counted together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POOLS: Mapping[str, str] = {"convolution": "convolution", "depthwise": "convolu
 
 
 def pool_of(path: str, layer: Any, ndim: int) -> str:
-    """`convolution` or `dense`: units of one pool are counted and put in order together.
+    """The pool of a weight, `convolution` or `dense`. Units of one pool are counted and sorted together.
 
     A kernel of a convolution has several weights, that of a Dense layer one, so that in one count Dense weights would
     outnumber the kernels. Whatever is no convolution is `dense`: recurrent and attention weights, and biases.
@@ -25,7 +25,7 @@ def pool_of(path: str, layer: Any, ndim: int) -> str:
 
 
 def default_paths(model: Any) -> list[str]:
-    """The weights that a selection chooses from where none is named, in the model's order.
+    """The weights that a selection chooses from when the user names none, in the model's order.
 
     Kernels of convolutions; and those of Dense and recurrent layers where these do at least a quarter of the
     multiplications (elements of a weight times the positions at which they are used), or where there is no

@@ -1,4 +1,4 @@
-"""`regrow`: the locked units that the loss pulls at hardest are freed."""
+"""`regrow` frees the locked units with the largest gradients of the loss."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def regrow(
 
 
 def check_regrowth(fraction: float, options: Mapping[str, Any]) -> None:
-    """Nothing happens where `advance` can take the fraction with these options.
+    """Refuses a fraction that `advance` cannot use with these options.
 
     Raises:
         MaskError: it is no fraction, or there are no data for the gradient.

@@ -114,7 +114,7 @@ def _pairs(partition: Partition, axes: ChannelAxes, scores: Scores, locked: Flag
 
 
 def _named(pairs: _Pairs, steps: list[Step], channels: Groups) -> _Pairs | None:
-    """The pairs with the model's groups; None for a layer without a rule."""
+    """The pairs with the numbers of the model's groups; None for a layer without a rule."""
     if not steps or steps[0].path not in channels.made:
         return None
     step = steps[0]
@@ -130,7 +130,7 @@ def _named(pairs: _Pairs, steps: list[Step], channels: Groups) -> _Pairs | None:
 
 
 def _staying(network: Network | None, channels: Groups, pairs: Mapping[str, _Pairs], share: float, count: int) -> Flags:
-    """The groups that stay alive: of each layer the best, or what other layers chose already."""
+    """The groups that stay alive: the best of each layer, those first that other layers chose already."""
     stays = np.zeros(count, dtype=bool)
     value, possible = np.zeros(count), np.ones(count, dtype=bool)
     layers = [np.unique(ids) for ids in channels.made.values()]
