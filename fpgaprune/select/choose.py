@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.network import PLAIN, channel_axes, coupled_outputs, weight_owners
+from fpgaprune.network import coupled_outputs, weights_of
 from fpgaprune.select.allot import Units, lock_lowest, merge_units
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.cost import Adders, parse_cost
@@ -154,11 +154,8 @@ def _shares(
         share = _fraction(sparsity, granularity)
         named = [path for pattern in paths for path in match_paths(pattern, variables)] or default_paths(model)
         chosen = dict.fromkeys(named, ("", share))
-    owners = weight_owners(model)
-    return {
-        path: (f"{pattern} {pool_of(path, owners.get(path), len(variables[path].shape))}", share)
-        for path, (pattern, share) in chosen.items()
-    }
+    known = weights_of(model)
+    return {path: (f"{pattern} {pool_of(known[path])}", share) for path, (pattern, share) in chosen.items()}
 
 
 def _fraction(sparsity: Any, granularity: Granularity) -> float:
@@ -187,8 +184,8 @@ def _question(
     for path, array in weights.items():
         if not np.isfinite(array).all():
             raise MaskError(f"weight {path!r} holds NaN or infinity; no score orders it: retrain the model")
-    owners = weight_owners(model)
-    axes = {path: channel_axes(path, owners.get(path)) if array.ndim > 1 else PLAIN for path, array in weights.items()}
+    known = weights_of(model)
+    axes = {path: known[path].axes for path in weights}
     return Question(model, weights, axes, data, batch_size, seed, progress)
 
 

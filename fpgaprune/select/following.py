@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.masks import Mask
-from fpgaprune.network import Role, alive_channels, kind_of, network_of, weight_owners
+from fpgaprune.network import Role, alive_channels, network_of, weights_of
 from fpgaprune.weights import named_weights
 
 
@@ -21,11 +21,8 @@ def following_paths(model: Any) -> list[str]:
     network = network_of(model)
     steps = [] if network is None else network.steps
     layers = {id(step.layer) for step in steps if step.role is Role.DEPTHWISE}
-    owners = weight_owners(model)
     return [
-        path
-        for path, variable in named_weights(model).items()
-        if id(owners.get(path)) in layers and kind_of(path, owners[path], len(variable.shape)) == "depthwise"
+        path for path, weight in weights_of(model).items() if id(weight.layer) in layers and weight.kind == "depthwise"
     ]
 
 

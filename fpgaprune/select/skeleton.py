@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.network import ChannelAxes, Flags, Groups, Ids, Network, Step, groups_of, network_of, weight_owners
+from fpgaprune.network import ChannelAxes, Flags, Groups, Ids, Network, Step, groups_of, network_of, weights_of
 from fpgaprune.select.units import Partition
 
 Scores = NDArray[np.float64]
@@ -67,12 +67,12 @@ def skeleton(
     count = channels.count + 1
     pairs: dict[str, _Pairs] = {}
     steps = {} if network is None else network.by_layer
-    owners = weight_owners(model)
+    known_weights = weights_of(model)
     for path, partition in partitions.items():
         if len(partition.shape) < 2 or path.endswith("/recurrent_kernel"):
             continue
         found = _pairs(partition, axes[path], scores[path], locked[path])
-        known = _named(found, steps.get(id(owners.get(path)), []), channels)
+        known = _named(found, steps.get(id(known_weights[path].layer), []), channels)
         if known is None:
             known = _Pairs(np.full_like(found.reads, channels.count), found.makes + count, found.units, found.scores)
             count += int(found.makes.max()) + 1

@@ -41,8 +41,7 @@ def separable_convolution(site: Site) -> Channels:
     inner = _filtered(site, line, kernel, np.zeros(line.ids.size * kernel.shape[-1]))
     ids = site.own(layer.filters)
     site.shrinks(filters=Count(ids))
-    bias = layer.bias if layer.use_bias else None
-    out = site.linear(inner, layer.pointwise_kernel, ids, bias=bias, uses=_positions(site))
+    out = site.linear(inner, layer.pointwise_kernel, ids, bias=layer.bias, uses=_positions(site))
     return activate(site, out, axis, layer.activation)
 
 
