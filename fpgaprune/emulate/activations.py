@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from fpgaprune.design.functions import FUNCTIONS, function_named
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
-from fpgaprune.emulate.tables import CENTRED, centred, constant, elu, parameter, selu
+from fpgaprune.emulate.tables import constant, looked_up, parameter
 from fpgaprune.errors import UnsupportedLayerError
 
 
@@ -80,25 +81,18 @@ def _where_positive(step: Step, x: Exact, other: Exact) -> Exact:
     return Exact(np.where(x.raw > 0, a.raw, b.raw).astype(carrier(low, high), copy=False), a.fraction, low, high)
 
 
-_BY_NAME: Mapping[str, Callable[[Step, Exact], Exact]] = {
-    **dict.fromkeys(CENTRED, centred),
+# Functions that comparisons and products compute.
+_COMPARED: Mapping[str, Callable[[Step, Exact], Exact]] = {
     "linear": linear,
     "relu": relu,
     "relu1": _relu_max(1),
     "relu6": _relu_max(6),
-    "leakyrelu": leaky_relu,
     "leaky_relu": leaky_relu,
-    "thresholdedrelu": thresholded_relu,
     "thresholded_relu": thresholded_relu,
     "prelu": prelu,
-    "elu": elu,
-    "selu": selu,
     "hard_sigmoid": hard_sigmoid,
     "hard_tanh": hard_tanh,
 }
-
-# hls4ml has no template of relu1 for streams; that of relu6 is added to its projects.
-_STREAMED = {name: function for name, function in _BY_NAME.items() if name != "relu1"}
 
 
 def activation(step: Step, x: Exact) -> Exact:
@@ -113,10 +107,13 @@ def rule(step: Step) -> Callable[[Step, Exact], Exact]:
         UnsupportedLayerError: it has no emulation.
     """
     name = str(step.attribute("activation")).lower()
-    known = _STREAMED if step.streamed else _BY_NAME
-    if name not in known:
+    function = function_named(name)
+    if function is None or not function.hardware or (step.streamed and not function.streamed):
+        known = sorted(f.name for f in FUNCTIONS.values() if f.hardware and (f.streamed or not step.streamed))
         raise UnsupportedLayerError(
             f"activation {name!r} has no emulation in {'io_stream' if step.streamed else 'io_parallel'}; "
-            f"those that have: {', '.join(sorted(known))}"
+            f"those that have: {', '.join(known)}"
         )
-    return _BY_NAME[name]
+    if function.table is not None:
+        return lambda step, x: looked_up(step, x, function)
+    return _COMPARED[function.name]

@@ -10,6 +10,7 @@ compiled without the vendors' compilers, so that nothing was compared with them.
 from __future__ import annotations
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.functions import FUNCTIONS, function_named
 from fpgaprune.errors import UnsupportedLayerError
 
 AP_BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator")
@@ -28,7 +29,7 @@ _AC_KINDS = frozenset(
 _KINDS = {"Quartus": _AC_KINDS | {"Softmax"}, "Catapult": _AC_KINDS | {"DepthwiseConv2D"}}
 _AC_ROUNDINGS = ("TRN", "RND")
 _AC_OVERFLOWS = ("WRAP", "SAT")
-_AC_ACTIVATIONS = ("linear", "relu", "relu6", "leaky_relu", "leakyrelu", "prelu", "thresholded_relu", "thresholdedrelu")
+_AC_ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.any_backend)
 _AC_SOFTMAX = ("stable",)
 
 
@@ -63,8 +64,8 @@ def _reason(layer: LayerSpec, backend: str) -> str | None:
         return f"emulated are {', '.join(sorted(_KINDS[backend]))}"
     if "Pooling" in layer.kind and str(layer.attributes.get("pool_op", "")).lower() != "max":
         return "it adds up averages in the type of the data, which can overflow; use max pooling"
-    name = str(layer.attributes.get("activation", "")).lower()
-    if layer.kind in ("Activation", "ParametrizedActivation") and name not in _AC_ACTIVATIONS:
+    function = function_named(str(layer.attributes.get("activation", "")))
+    if layer.kind in ("Activation", "ParametrizedActivation") and not (function and function.any_backend):
         return f"its table is not known here; emulated are {', '.join(_AC_ACTIVATIONS)}"
     if layer.kind == "Merge" and backend == "Catapult" and str(layer.attributes.get("op", "")).lower() == "average":
         return "its template halves with a constant of a type that cannot hold one half"

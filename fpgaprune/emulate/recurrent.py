@@ -10,19 +10,20 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.emulate.activations import not_negative
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.products import accumulated
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import Kernel
-from fpgaprune.emulate.tables import centred_entries
+from fpgaprune.emulate.tables import centred
 from fpgaprune.errors import UnsupportedLayerError
 
 States = tuple[Exact, ...]
 # From the products of a step's inputs, of its state, and the states before it: the states after it.
 _Advance = Callable[[Step, Exact, Exact, States], States]
 
-_KNOWN = ("sigmoid", "tanh", "relu")
+_KNOWN = tuple(function.name for function in FUNCTIONS.values() if function.recurrent)
 _ONE = Exact(np.ones(1, np.float32), 0, 1, 1)
 
 
@@ -99,7 +100,7 @@ def _product(step: Step, x: Exact, weight: str, bias: str) -> Exact:
 def _function(step: Step, attribute: str, x: Exact) -> Exact:
     """The activation that `attribute` names, as a number of the accumulator's type."""
     name = str(step.attribute(attribute)).lower()
-    found = not_negative(x) if name == "relu" else centred_entries(step, name, x)
+    found = not_negative(x) if name == "relu" else centred(step, x, FUNCTIONS[name])
     return found.into(step.type("accum"))
 
 

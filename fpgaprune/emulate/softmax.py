@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.functions import single_exp
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.softmax_quartus import quartus_stable
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import summed
-from fpgaprune.emulate.tables import single_exp
 from fpgaprune.errors import DesignError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 
+from fpgaprune.design.functions import function_named
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import table_blocks
 from fpgaprune.estimate.products import multiplier_turns, product_hardware, sum_cycles, uses_dsp
 from fpgaprune.estimate.window import pace
-
-# Functions that need comparisons only, no table; written without underscores.
-_COMPARED = ("relu", "leaky", "linear", "prelu", "thresholded", "clipped", "binary", "ternary", "hard")
 
 
 def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
@@ -52,7 +50,8 @@ def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made = Hardware()
     stream = design.io_type == "io_stream"
     numbers = layer.channels_in if stream else layer.positions_in * layer.channels_in
-    if layer.operation.startswith(_COMPARED) or not layer.operation:
+    function = function_named(layer.operation)
+    if not layer.operation or (function is not None and function.table is None):
         made = _compared(layer, design, numbers)
     else:
         copies = math.ceil(numbers / 2)

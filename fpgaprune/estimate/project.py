@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
 from fpgaprune.estimate.firmware import Call, Struct
@@ -20,12 +21,8 @@ from fpgaprune.estimate.project_files import find_top_file, read_numbers, read_s
 from fpgaprune.firmware import parse_typedefs
 from fpgaprune.fixed import MAX_WIDTH, FixedType
 
-_ACTIVATIONS = (
-    "relu", "leaky_relu", "thresholded_relu", "prelu", "elu", "selu", "linear", "sigmoid", "tanh", "hard_sigmoid",
-    "hard_tanh", "softplus", "softsign", "binary_tanh", "ternary_tanh", "relu1", "clipped_relu",
-)  # fmt: skip
 _KINDS = {
-    **dict.fromkeys(_ACTIVATIONS, "Activation"),
+    **dict.fromkeys(FUNCTIONS, "Activation"),
     "dense": "Dense",
     "conv_1d_cl": "Conv1D",
     "conv_2d_cl": "Conv2D",

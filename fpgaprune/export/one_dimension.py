@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.onnx_graph import Graph, attributes, set_attribute
 
-_ELEMENTWISE = frozenset(
-    {"Relu", "LeakyRelu", "Elu", "Selu", "Tanh", "Sigmoid", "Softplus", "Softsign", "Clip", "HardSigmoid", "Neg", "Abs"}
-)
+_ELEMENTWISE = frozenset({"Clip", "Neg", "Abs"} | {function.onnx for function in FUNCTIONS.values() if function.onnx})
 _ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div", "Max", "Min"})
 _WINDOWS = frozenset({"Conv", "MaxPool", "AveragePool"})
 # Of these attributes a window has one number for each axis; of its padding two.

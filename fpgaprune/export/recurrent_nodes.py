@@ -15,9 +15,10 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import ExportError
 
-_ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}
+_ACTIVATIONS = {function.name: function.onnx for function in FUNCTIONS.values() if function.recurrent}
 # Which of Keras's blocks stands at each of ONNX's places: z, r, h of a GRU; i, o, f, c of an LSTM.
 _GATES = {"GRU": (0, 1, 2), "LSTM": (0, 3, 1, 2)}
 

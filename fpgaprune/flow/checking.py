@@ -113,7 +113,7 @@ def _mask_checks(config: FlowConfig, shapes: Shapes | None) -> list[Callable[[],
     checks += [partial(MaskSet.from_slices, shapes, (text,)) for text in settings.locks]
     checks += [partial(match_paths, pattern, shapes) for pattern in settings.patterns]
     if settings.masks is not None and settings.masks.exists():
-        checks.append(lambda: MaskSet.load(settings.masks).check_fits(shapes))  # type: ignore[arg-type]
+        checks.append(lambda: MaskSet.load(settings.masks).fitted(shapes))  # type: ignore[arg-type]
     return checks
 
 
@@ -145,7 +145,7 @@ def _weight_shapes(config: FlowConfig) -> Shapes | None:
     if model is None or (model.exists() and is_tf_keras(model)):
         return None
     try:
-        return {path: array.shape for path, array in read_keras_weights(model).items()}
+        return read_keras_weights(model).map(lambda array: array.shape)
     except CertificateError as error:
         raise ConfigError(f"train.model: {error}") from error
 

@@ -8,11 +8,11 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
+from fpgaprune.fabric.boards import find_board
+from fpgaprune.fabric.cells import find_family
+from fpgaprune.fabric.ecp5.family import find_ecp5
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.section import Section, require
-from fpgaprune.rtl.boards import find_board
-from fpgaprune.rtl.cells import find_family
-from fpgaprune.rtl.ecp5 import find_ecp5
 from fpgaprune.target import Target, find_part
 
 

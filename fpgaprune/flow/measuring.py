@@ -11,18 +11,18 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, ConfigError
+from fpgaprune.fabric.bitstream import make_bitstream
+from fpgaprune.fabric.cells import FIGURES, family_of
+from fpgaprune.fabric.place import place_and_route
+from fpgaprune.fabric.synthesis import synthesize
 from fpgaprune.files import digest_file
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.hardware_sections import MeasureConfig
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.masks import MaskSet
 from fpgaprune.measure import OPEN_SYNTH, ROUTE_ECP5, Resources
-from fpgaprune.rtl.bitstream import make_bitstream
-from fpgaprune.rtl.cells import FIGURES, family_of
-from fpgaprune.rtl.place import place_and_route
-from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.project import VerilogProject
 from fpgaprune.rtl.read_back import check_verilog
-from fpgaprune.rtl.synthesis import synthesize
 from fpgaprune.target import CAPACITIES, Part, find_part
 from fpgaprune.vendor import ModuleRow, VendorReport
 
@@ -32,7 +32,7 @@ _TELL = Callable[[int, int, str], None]
 
 
 def measure_project(
-    project: RtlProject, design: Design, part: Part, settings: MeasureConfig, folder: Path, on_step: _TELL
+    project: VerilogProject, design: Design, part: Part, settings: MeasureConfig, folder: Path, on_step: _TELL
 ) -> dict[str, Any]:
     """What `settings` ask for of `project`, as JSON data; tools work in `folder`/synth.
 
@@ -75,7 +75,7 @@ def measure_project(
     return found
 
 
-def check_measured(project: RtlProject, design: Design, masks: MaskSet) -> LinkCheck | str:
+def check_measured(project: VerilogProject, design: Design, masks: MaskSet) -> LinkCheck | str:
     """The certificate's link of the Verilog, or why its products cannot be read back and nothing can be claimed."""
     try:
         return check_verilog(project, design, masks)

@@ -18,6 +18,9 @@ from typing import Any
 from fpgaprune import __version__
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.errors import ToolError
+from fpgaprune.fabric.ecp5.floorplan import partitioner
+from fpgaprune.fabric.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
+from fpgaprune.fabric.verilator import simulator_version
 from fpgaprune.flow import stages
 from fpgaprune.flow.checking import check_flow
 from fpgaprune.flow.config import FlowConfig, parse_config
@@ -33,9 +36,6 @@ from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
 from fpgaprune.flow.session import start_session
 from fpgaprune.masks import MaskSet
 from fpgaprune.report import stage_times
-from fpgaprune.rtl.floorplan import partitioner
-from fpgaprune.rtl.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
-from fpgaprune.rtl.verilator import simulator_version
 from fpgaprune.target import hardware_path
 from fpgaprune.vendor.tools import find_tools
 

@@ -8,16 +8,17 @@ from typing import Any
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ToolError
+from fpgaprune.fabric import simulate
+from fpgaprune.fabric.verilator import simulator_version
 from fpgaprune.flow.samples import arrays_of
 from fpgaprune.report import Check
-from fpgaprune.rtl.project import RtlProject
-from fpgaprune.rtl.verilator import simulator_version
+from fpgaprune.rtl.project import VerilogProject
 
 OTHER_BITS = "outputs with other bits"
 
 
 def simulate_verilog(
-    project: RtlProject,
+    project: VerilogProject,
     design: Design,
     x: Any,
     timeout_s: float,
@@ -45,7 +46,7 @@ def simulate_verilog(
         return {"left_out": "no sample was to be simulated"}
     on_step(0, 1, "simulation")
     try:
-        found = project.simulate(x, timeout_s=timeout_s)
+        found = simulate(project, x, timeout_s=timeout_s)
     except ToolError as error:
         return {"left_out": str(error)}
     on_step(1, 1, "simulation")

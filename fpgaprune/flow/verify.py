@@ -17,7 +17,7 @@ from fpgaprune.flow.run_directory import CERTIFICATE, MANIFEST, RunDirectory
 from fpgaprune.flow.untouched import touched
 from fpgaprune.masks import MaskSet
 from fpgaprune.remove.plan import read_plan
-from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.project import VerilogProject
 from fpgaprune.rtl.read_back import VERILOG_LINK, check_verilog
 
 
@@ -92,7 +92,7 @@ def _checks(run: RunDirectory, masks: MaskSet, removed: MaskSet) -> dict[str, Ca
 
 
 def _check_verilog(run: RunDirectory, masks: MaskSet) -> LinkCheck:
-    return check_verilog(RtlProject.load(run.file("rtl")), Design.load(run.file("design.json")), masks)
+    return check_verilog(VerilogProject.load(run.file("rtl")), Design.load(run.file("design.json")), masks)
 
 
 def _link_problems(link: LinkCheck, claim: LinkCheck | None) -> Iterator[str]:

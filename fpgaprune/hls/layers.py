@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.backends import BACKENDS as EMULATED
 from fpgaprune.errors import UnsupportedLayerError
@@ -17,12 +18,7 @@ from fpgaprune.hls.relu6_template import STREAMS
 
 _POOLINGS = frozenset({"MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"})
 _MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"})
-_ACTIVATIONS = frozenset(
-    {
-        *("linear", "relu", "relu6", "leaky_relu", "elu", "selu"),
-        *("sigmoid", "tanh", "softplus", "softsign", "softmax"),
-    }
-)
+_ACTIVATIONS = frozenset({"softmax"} | {function.name for function in FUNCTIONS.values() if function.converts})
 _NO_TEMPLATE = "hls4ml has no templates for it"
 
 

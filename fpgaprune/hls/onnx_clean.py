@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import HlsError, ToolError, UnsupportedLayerError
 from fpgaprune.hls.onnx_layout import keep_channels_last
 from fpgaprune.onnx_graph import IR_VERSION, Graph, attributes, read_onnx, set_attribute
@@ -19,7 +20,8 @@ from fpgaprune.onnx_graph import IR_VERSION, Graph, attributes, read_onnx, set_a
 OPERATIONS = frozenset(
     {
         *("Conv", "Gemm", "MatMul", "Add", "Sub", "Mul", "Concat", "Transpose", "Reshape", "Flatten", "Squeeze", "Pad"),
-        *("Relu", "LeakyRelu", "Elu", "Tanh", "Sigmoid", "Softsign", "Softplus", "Selu", "Softmax"),
+        *(function.onnx for function in FUNCTIONS.values() if function.converts and function.onnx),
+        "Softmax",
         *("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "Max", "Min"),
     }
 )

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.onnx_graph import Graph, attributes, set_attribute
 
 DOMAIN = "qonnx.custom_op.channels_last"
 GLOBAL_POOLS = frozenset({"GlobalMaxPool", "GlobalAveragePool"})
 _POOLS = frozenset({"AveragePool", *GLOBAL_POOLS})
-_ONE_BY_ONE = frozenset({"Relu", "LeakyRelu", "Elu", "Selu", "Tanh", "Sigmoid", "Softsign", "Softplus"})
+_ONE_BY_ONE = frozenset(function.onnx for function in FUNCTIONS.values() if function.converts and function.onnx)
 _MERGES = frozenset({"Add", "Sub", "Mul", "Max", "Min", "Concat"})
 _RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze"})
 

@@ -14,6 +14,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
 
 _MERGES: Mapping[str, Any] = {
@@ -23,7 +24,7 @@ _MERGES: Mapping[str, Any] = {
     "Maximum": keras.layers.Maximum,
     "Minimum": keras.layers.Minimum,
 }
-_ACTIVATIONS = {kind: kind.lower() for kind in ("Relu", "Relu6", "Sigmoid", "Tanh", "Softplus", "Softsign", "Selu")}
+_ACTIVATIONS = {function.operation: function.name for function in FUNCTIONS.values() if function.converts}
 _GLOBAL = {
     ("Mean", 3): keras.layers.GlobalAveragePooling1D,
     ("Mean", 4): keras.layers.GlobalAveragePooling2D,
@@ -129,7 +130,7 @@ def _problem(operation: Any) -> str:
         f"operation {operation.name!r} is a {kind} of keras.ops and no layer, and hls4ml converts layers only: use "
         f"{instead}; these become layers: scale and shift by a constant or by one for each channel, sums and products "
         "of two tensors of one shape, Maximum, Minimum, Concatenate, Reshape, Transpose, Mean and Max over all "
-        f"positions, {known}, Elu, LeakyRelu, Softmax"
+        f"positions, {known}, Softmax"
     )
 
 
@@ -165,12 +166,12 @@ def _merged(kind: str, name: str, args: tuple[Any, ...]) -> _Layer | None:
 
 def _unary(operation: Any, kind: str, x: Any) -> _Layer | None:
     layer: Any = None
-    if kind in _ACTIVATIONS:
-        layer = keras.layers.Activation(_ACTIVATIONS[kind], name=operation.name)
-    elif kind == "Elu":
+    if kind == "Elu":
         layer = keras.layers.ELU(operation.alpha, name=operation.name)
     elif kind == "LeakyRelu":
         layer = keras.layers.LeakyReLU(operation.negative_slope, name=operation.name)
+    elif kind in _ACTIVATIONS and not getattr(operation, "approximate", False):
+        layer = keras.layers.Activation(_ACTIVATIONS[kind], name=operation.name)
     elif kind == "Softmax" and operation.axis is not None:
         layer = keras.layers.Softmax(operation.axis, name=operation.name)
     elif kind == "Square":

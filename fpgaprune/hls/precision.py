@@ -15,7 +15,6 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.batch_norm import scale_and_shift
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
 from fpgaprune.hls.options import LayerOptions
@@ -23,6 +22,7 @@ from fpgaprune.hls.prepare import FOLDABLE, role_weights
 from fpgaprune.hls.ranges import Range
 from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.hls.softmax_types import hls_type, logits_type, softmax_types
+from fpgaprune.network.batch_norm import scale_and_shift
 
 Types = dict[str, dict[str, FixedType]]
 AVERAGES = (

@@ -14,7 +14,6 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.batch_norm import find_folds, folded_weights
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.layers import INFERENCE_NO_OPS, check_layers
@@ -22,6 +21,7 @@ from fpgaprune.hls.names import free_name
 from fpgaprune.hls.operations import with_layers
 from fpgaprune.hls.recurrent import RECURRENT, gates_of
 from fpgaprune.hls.split import split_separable
+from fpgaprune.network.batch_norm import find_folds, folded_weights
 from fpgaprune.quantise.plain import is_rounded, unrounded
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 
 from fpgaprune.design import Design
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.precision import AVERAGES, MOVES
@@ -30,7 +31,7 @@ _UNKNOWN = (
     *(keras.layers.LeakyReLU, keras.layers.Average, keras.layers.Dot, keras.layers.Embedding),
 )
 # Activations that are exact, and those that the hardware reads from tables.
-_ACTIVATIONS = ("linear", "relu", "relu6", "softmax", "sigmoid", "tanh", "elu", "selu", "softplus", "softsign")
+_ACTIVATIONS = ("softmax", *(function.name for function in FUNCTIONS.values() if function.converts and function.values))
 
 
 def quantize(
@@ -46,9 +47,8 @@ def quantize(
 
     It trains like any other: `fp.finetune(quantize(model, ...), masks, x, y)` holds the same locks, and `make_design`
     and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, with one exception: functions
-    that the hardware reads from tables (softmax, sigmoid, tanh, elu, selu, softplus, softsign) are exact here and
-    rounded once. BatchNorm is folded into the layer before it and trains no more. A separable convolution is two
-    layers.
+    that the hardware reads from tables (softmax, sigmoid, tanh, elu and others) are exact here and rounded once.
+    BatchNorm is folded into the layer before it and trains no more. A separable convolution is two layers.
 
     Args:
         model: a Keras model.

@@ -14,10 +14,12 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.functions import FUNCTIONS
+
 RECURRENT = (keras.layers.GRU, keras.layers.LSTM)
 # Those that hls4ml has as functions of a recurrent layer, and of these the ones that keep a gate between -1 and 1.
-_ACTIVATIONS = ("tanh", "sigmoid", "relu")
-_GATES = ("sigmoid", "tanh")
+_ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.recurrent)
+_GATES = tuple(function.name for function in FUNCTIONS.values() if function.gate)
 
 
 def recurrent_reason(layer: Any) -> str | None:
@@ -59,7 +61,7 @@ def observed_states(layer: Any, x: NDArray[Any]) -> NDArray[np.float64]:
     step = _gru if isinstance(layer, keras.layers.GRU) else _lstm
     state = np.zeros((len(x), units if gates == 3 else 2 * units))
     found = np.empty((*x.shape[:2], state.shape[-1]))
-    function, gate = _FUNCTIONS[layer.activation.__name__], _FUNCTIONS[layer.recurrent_activation.__name__]
+    function, gate = (FUNCTIONS[f.__name__].values for f in (layer.activation, layer.recurrent_activation))
     for place in range(x.shape[1]):
         state = step(products[:, place], state[:, :units] @ recurrent + recurrent_bias, state, function, gate)
         found[:, place] = state
@@ -93,10 +95,3 @@ def _lstm(x: Any, recurrent: Any, state: Any, function: Any, gate: Any) -> Any:
     into, forget, proposed, out = np.split(x + recurrent, 4, axis=-1)
     cell = gate(forget) * state[:, units:] + gate(into) * function(proposed)
     return np.concatenate([gate(out) * function(cell), cell], axis=-1)
-
-
-_FUNCTIONS: Mapping[str, Any] = {
-    "tanh": np.tanh,
-    "sigmoid": lambda x: 0.5 * (1 + np.tanh(0.5 * x)),
-    "relu": lambda x: np.maximum(x, 0.0),
-}

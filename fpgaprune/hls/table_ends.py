@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.functions import CENTRED, FUNCTIONS
 from fpgaprune.errors import HlsError
 
-# hls4ml's tables end at 8; these functions go on. Sigmoid, tanh, elu and selu are level there.
-_END = 8.0
-_GOES_ON: Mapping[str, Callable[[float], float]] = {
-    "softplus": lambda x: float(np.logaddexp(0.0, x)),
-    "softsign": lambda x: abs(x) / (abs(x) + 1.0),
-}
 # One step of a table: what it is off within its ends, too.
 _STEP = 1 / 64
 
@@ -32,16 +27,20 @@ def require_within_tables(folded: Any, observed: Mapping[str, NDArray[Any]]) -> 
     """
     for layer in folded.layers:
         name = getattr(getattr(layer, "activation", None), "__name__", "")
-        if name not in _GOES_ON or isinstance(layer.input, list):
+        function = FUNCTIONS.get(name)
+        if function is None or function.table is None or function.values is None or isinstance(layer.input, list):
             continue
         values = observed.get(layer.input._keras_history.operation.name)
         if values is None or not values.size:
             continue
-        worst = float(values.max()) if name == "softplus" else float(np.abs(values).max())
-        function = _GOES_ON[name]
-        off = function(worst) - function(_END) if worst > _END else 0.0
-        if off > _STEP:
+        reach = float(function.table.reach)
+        # Above the other tables stands the function itself.
+        ends = (-reach, reach if function.table.form == CENTRED else np.inf)
+        seen = np.array([values.min(), values.max()], np.float64)
+        off = np.abs(function.values(seen) - function.values(np.clip(seen, *ends)))
+        if off.max() > _STEP:
             raise HlsError(
-                f"layer {layer.name!r} is a {name} that reads numbers up to {worst:.4g}; hls4ml's table of it ends at "
-                f"{_END:g}, so that the result would be off by {off:.2g}: scale what comes before it, or use relu"
+                f"layer {layer.name!r} is a {name} that reads numbers up to {abs(seen[off.argmax()]):.4g}; its table "
+                f"ends at {reach:g}, so that the result would be off by {off.max():.2g}: scale what comes before it, "
+                "or use relu"
             )

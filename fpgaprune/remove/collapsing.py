@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.remove.liveness import Liveness
+from fpgaprune.network.liveness import Liveness
+from fpgaprune.network.trace import Affine, Trace
 from fpgaprune.remove.plan import Collapse, Delta
-from fpgaprune.remove.trace import Affine, Trace
 
 
 def collapses(trace: Trace, alive: Liveness, dropped: Iterable[str]) -> dict[str, Collapse]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove.graph import (
+from fpgaprune.network.graph import (
     Call,
     calls_of,
     graph_of,

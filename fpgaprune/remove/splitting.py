@@ -19,12 +19,12 @@ from keras import layers
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove.graph import calls_of, graph_of, value_of
-from fpgaprune.remove.linear import Taps
+from fpgaprune.network.graph import calls_of, graph_of, value_of
+from fpgaprune.network.linear import Taps
+from fpgaprune.network.rules.activations import ELEMENTWISE
+from fpgaprune.network.rules.convolution import channel_axis, positions, spatial
+from fpgaprune.network.slots import Slots
 from fpgaprune.remove.rebuild import rebuild
-from fpgaprune.remove.rules.activations import ELEMENTWISE
-from fpgaprune.remove.rules.convolution import channel_axis, positions, spatial
-from fpgaprune.remove.slots import Slots
 
 _CONVOLUTIONS = (layers.Conv1D, layers.Conv2D, layers.Conv3D)
 

@@ -2,7 +2,7 @@
 
 from fpgaprune.rtl.generate import to_verilog
 from fpgaprune.rtl.options import Options
-from fpgaprune.rtl.project import RtlLayer, RtlPort, RtlProject
+from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.rtl.read_back import check_verilog
 
-__all__ = ["Options", "RtlLayer", "RtlPort", "RtlProject", "check_verilog", "to_verilog"]
+__all__ = ["Options", "RtlLayer", "RtlPort", "VerilogProject", "check_verilog", "to_verilog"]

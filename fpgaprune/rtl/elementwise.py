@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from fpgaprune.design.functions import FUNCTIONS, function_named
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.tables import constant, parameter
@@ -14,28 +15,28 @@ from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.sums import scaled_each
-from fpgaprune.rtl.tables import TABLES, look_up
+from fpgaprune.rtl.tables import look_up
 
 
 def activation(context: Context, chain: Chain) -> None:
     """What the layer's attribute `activation` names."""
     step = context.step
     name = str(step.attribute("activation")).lower()
-    if name == "prelu":
+    function = function_named(name)
+    if function is None or not function.hardware:
+        known = sorted(function.name for function in FUNCTIONS.values() if function.hardware)
+        raise UnsupportedLayerError(f"activation {name!r} has no Verilog; those that have: {', '.join(known)}")
+    if function.name == "prelu":
         prelu(context, chain)
-    elif name in TABLES:
-        chain.compute_lanes(name, lambda x: look_up(step, x), step.result)
-    elif name in _BY_NAME:
-        chain.compute_lanes(name, lambda x: _BY_NAME[name](step, x), step.result)
+    elif function.table is not None:
+        chain.compute_lanes(name, lambda x: look_up(step, x, function), step.result)
     else:
-        raise UnsupportedLayerError(
-            f"activation {name!r} has no Verilog; those that have: {', '.join(sorted({*_BY_NAME, *TABLES, 'prelu'}))}"
-        )
+        chain.compute_lanes(name, lambda x: _COMPARED[function.name](step, x), step.result)
 
 
 def elu(context: Context, chain: Chain) -> None:
     """`nnet::elu`."""
-    chain.compute_lanes("elu", lambda x: look_up(context.step, x), context.step.result)
+    chain.compute_lanes("elu", lambda x: look_up(context.step, x, FUNCTIONS["elu"]), context.step.result)
 
 
 def leaky_relu(context: Context, chain: Chain) -> None:
@@ -183,14 +184,13 @@ def _minimum(step: Step, a: Number, b: Number) -> Number:
     return a.into(step.result).chosen(a.less(b), b.into(step.result))
 
 
-_BY_NAME: Mapping[str, Callable[[Step, Number], Number]] = {
+# Functions that comparisons and products compute.
+_COMPARED: Mapping[str, Callable[[Step, Number], Number]] = {
     "linear": _linear,
     "relu": _relu,
     "relu1": _relu_max(1),
     "relu6": _relu_max(6),
-    "leakyrelu": _leaky_relu,
     "leaky_relu": _leaky_relu,
-    "thresholdedrelu": _thresholded_relu,
     "thresholded_relu": _thresholded_relu,
     "hard_sigmoid": _hard_sigmoid,
     "hard_tanh": _hard_tanh,

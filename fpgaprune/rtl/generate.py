@@ -25,7 +25,7 @@ from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.options import Options
 from fpgaprune.rtl.pairing import Pair, pair
-from fpgaprune.rtl.project import RtlLayer, RtlPort, RtlProject
+from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.rtl.solve import AdderSolver
 from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
@@ -36,24 +36,11 @@ _SIDES = ("top", "bottom", "left", "right")
 
 def to_verilog(
     design: Design, output_dir: str | os.PathLike[str], *, options: Options | None = None, **changes: Any
-) -> RtlProject:
-    """`output_dir` holds the design as Verilog-2001, bit-exact with `emulate`, and `project.json` that lists it.
-
-    Every layer is a module in a file of its own, or in several where one would be too long. Streams are AXI4-Stream,
-    one pixel of all channels a beat, raw integers of the type of the layer at that end, channel 0 in the lowest bits.
-    The same design and options give the same bytes.
-
-    Args:
-        design: what is to be computed.
-        output_dir: is made; solved adders are kept in its `cache` unless the options name another folder.
-        options: how; the defaults unless given.
-        **changes: single fields of `Options`, as `adders="plain"`.
+) -> VerilogProject:
+    """`output_dir` holds the design as Verilog-2001 and `project.json` that lists it; see `fpgaprune.to_verilog`.
 
     Raises:
-        UnsupportedLayerError: a layer has no Verilog; the message names it, and nothing is written.
-        DesignError: as for `emulate`.
-        RtlError: options do not fit the design.
-        ToolError: the chosen solver is missing or failed.
+        UnsupportedLayerError, DesignError, RtlError, ToolError: as for `fpgaprune.to_verilog`.
     """
     folder = Path(output_dir)
     chosen = replace(options or Options(), **changes)
@@ -120,7 +107,7 @@ class _Network:
         self.branches: dict[str, list[_Edge]] = {}
         self.contexts: dict[str, Context] = {}
 
-    def write(self, folder: Path) -> RtlProject:
+    def write(self, folder: Path) -> VerilogProject:
         beats = max(self.options.interval, *(_beats(self.design, layer) for layer in self.design.layers))
         self.contexts = {
             step.layer.name: Context(step, self.options, self.solver, beats) for step in steps_of(self.design)
@@ -296,14 +283,14 @@ class _Network:
         self.library |= text.library
         return text
 
-    def _written(self, folder: Path, inputs: list[RtlPort], outputs: list[RtlPort]) -> RtlProject:
+    def _written(self, folder: Path, inputs: list[RtlPort], outputs: list[RtlPort]) -> VerilogProject:
         texts = dict(self.texts)
         texts[f"{self.top}.v"] = top_text(
             self.top, heading.of_design(self.design), inputs, outputs, self.wires, self.placed
         )
         for name in self.library:
             texts[f"{name}.v"] = hardware_path("rtl", f"{name}.v").read_text()
-        project = RtlProject(
+        project = VerilogProject(
             path=folder,
             name=self.design.name,
             top=self.top,

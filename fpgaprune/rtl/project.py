@@ -1,4 +1,4 @@
-"""`RtlProject`: the Verilog of a design as a folder of files with a list of what is in it."""
+"""`VerilogProject`: the Verilog of a design as a folder of files with a list of what is in it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from fpgaprune.documents import read_json
 from fpgaprune.errors import RtlError
 from fpgaprune.files import write_bytes
 from fpgaprune.fixed import FixedType
-
-if TYPE_CHECKING:
-    from fpgaprune.rtl.bitstream import Bitstream
-    from fpgaprune.rtl.place import PlaceAndRoute
-    from fpgaprune.rtl.simulate import Simulation
-    from fpgaprune.rtl.synthesis import Synthesis
 
 FORMAT = 1
 LIST = "project.json"
@@ -78,7 +72,7 @@ class RtlLayer:
 
 
 @dataclass(frozen=True)
-class RtlProject:
+class VerilogProject:
     """A design written as Verilog-2001 below `path`, with `project.json` naming every part.
 
     Attributes:
@@ -99,7 +93,7 @@ class RtlProject:
     outputs: tuple[RtlPort, ...]
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> RtlProject:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """The project that the folder `path` (or its `project.json`) holds.
 
         Raises:
@@ -128,12 +122,6 @@ class RtlProject:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RtlError(f"{source} is not a whole Verilog project: {error!r} is missing or malformed") from error
 
-    def simulate(self, x: Any, **options: Any) -> Simulation:
-        """What the Verilog computes for `x`, clock by clock; see `fpgaprune.rtl.simulate.simulate`."""
-        from fpgaprune.rtl.simulate import simulate
-
-        return simulate(self, x, **options)
-
     def write(self, texts: Mapping[str, str]) -> None:
         """The project's folder holds `texts`, its Verilog by path, no Verilog of an earlier design, and its list."""
         for name, text in sorted(texts.items()):
@@ -158,24 +146,6 @@ class RtlProject:
             "outputs": [{**asdict(port), "type": str(port.type)} for port in self.outputs],
         }
         return write_bytes(self.path / LIST, (json.dumps(document, indent=1, sort_keys=True) + "\n").encode())
-
-    def synthesize(self, family: str, **options: Any) -> Synthesis:
-        """What each layer and the whole take on devices of `family`; see `fpgaprune.rtl.synthesis.synthesize`."""
-        from fpgaprune.rtl.synthesis import synthesize
-
-        return synthesize(self, family, **options)
-
-    def place_and_route(self, family: str = "ecp5", device: str | None = None, **options: Any) -> PlaceAndRoute:
-        """The project on a device, and its clock there; see `fpgaprune.rtl.place.place_and_route`."""
-        from fpgaprune.rtl.place import place_and_route
-
-        return place_and_route(self, family, device, **options)
-
-    def make_bitstream(self, board: str, output: str | os.PathLike[str], **options: Any) -> Bitstream:
-        """A file that configures `board` to compute the project; see `fpgaprune.rtl.bitstream.make_bitstream`."""
-        from fpgaprune.rtl.bitstream import make_bitstream
-
-        return make_bitstream(self, board, output, **options)
 
 
 def _port(row: dict[str, Any]) -> RtlPort:

@@ -13,7 +13,7 @@ from fpgaprune.certificate import LinkCheck, check_link
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import CertificateError
 from fpgaprune.masks import MaskSet
-from fpgaprune.rtl.project import RtlLayer, RtlProject
+from fpgaprune.rtl.project import RtlLayer, VerilogProject
 from fpgaprune.rtl.read_datapath import Datapath, has_datapath
 from fpgaprune.rtl.read_memory import read_memory
 from fpgaprune.rtl.read_serial import SerialDatapath
@@ -22,7 +22,7 @@ from fpgaprune.rtl.read_serial import SerialDatapath
 VERILOG_LINK = "rtl/verilog"
 
 
-def check_verilog(project: RtlProject, design: Design, masks: MaskSet) -> LinkCheck:
+def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> LinkCheck:
     """The link of a project's Verilog: no locked weight's product is in it; in a folded layer's memory it is zero.
 
     Raises:
@@ -48,7 +48,7 @@ def check_verilog(project: RtlProject, design: Design, masks: MaskSet) -> LinkCh
     return check_link(f"{project.path.name}/verilog", arrays, masks, reasons)
 
 
-def read_weights(project: RtlProject, layer: LayerSpec) -> NDArray[np.int64]:
+def read_weights(project: VerilogProject, layer: LayerSpec) -> NDArray[np.int64]:
     """The raw weights of a layer as its Verilog has them, each output's times a power of two, in the design's shape.
 
     Raises:
@@ -73,7 +73,7 @@ def read_weights(project: RtlProject, layer: LayerSpec) -> NDArray[np.int64]:
     return _sums(project, row, taps, shape[-1]).reshape(shape)
 
 
-def _sums(project: RtlProject, row: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
+def _sums(project: VerilogProject, row: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
     """The coefficient of each input of a layer's sums in each output, (inputs, outputs)."""
     serial = SerialDatapath.read(project, row, "sums")
     if serial is None:

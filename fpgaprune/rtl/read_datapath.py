@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.rtl.project import RtlLayer, RtlProject
+from fpgaprune.rtl.project import RtlLayer, VerilogProject
 
 _WIRE = re.compile(r"^ *wire (?:signed )?\[\d+:0\] ([vy]\d+) = (.*);$", re.M)
 _REGISTER = re.compile(r"^ *(v\d+_d\d+) <= (\w+);$", re.M)
@@ -30,7 +30,7 @@ def has_datapath(layer: RtlLayer, role: str) -> bool:
     return any(name.endswith(f"/{layer.module}_{role}.v") for name in layer.files)
 
 
-def text_of(project: RtlProject, layer: RtlLayer, role: str) -> tuple[int, str]:
+def text_of(project: VerilogProject, layer: RtlLayer, role: str) -> tuple[int, str]:
     """The bits of the input bus of datapath `role` of a layer, and the text of its files.
 
     Raises:
@@ -65,7 +65,7 @@ class Datapath:
     forms: dict[str, Form] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, project: RtlProject, layer: RtlLayer, role: str) -> Datapath:
+    def read(cls, project: VerilogProject, layer: RtlLayer, role: str) -> Datapath:
         """The datapath `role` of a layer.
 
         Raises:

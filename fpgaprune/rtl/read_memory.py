@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.rtl.project import RtlLayer, RtlProject
+from fpgaprune.rtl.project import RtlLayer, VerilogProject
 from fpgaprune.rtl.read_datapath import Datapath
 
 _SEQUENCE = re.compile(r"fp_sequence #\(\.WIDTH\((\d+)\), \.BEATS\((\d+)\), \.BITS\(\d+\)\)")
@@ -21,7 +21,7 @@ _TAKEN = re.compile(r"^(?:\$signed\()?(v\d+(?:_d\d+)?)(?:\[(\d+):(\d+)\])?\)?$")
 _CONSTANT = re.compile(r"^(-?)\d+'sd(\d+)$")
 
 
-def read_memory(project: RtlProject, layer: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
+def read_memory(project: VerilogProject, layer: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
     """The raw weights (inputs, outputs) that a folded layer multiplies by, each output's times a power of two.
 
     Raises:
@@ -51,7 +51,7 @@ class _Memory:
     words: Mapping[int, int]
 
 
-def _memories(project: RtlProject, layer: RtlLayer, datapath: Datapath) -> dict[str, _Memory]:
+def _memories(project: VerilogProject, layer: RtlLayer, datapath: Datapath) -> dict[str, _Memory]:
     """The memories of a layer, by the value that they give."""
     found = {}
     for module, address, value in _LOOKUP.findall(datapath.text):

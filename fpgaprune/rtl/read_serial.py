@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import CertificateError
-from fpgaprune.rtl.project import RtlLayer, RtlProject
+from fpgaprune.rtl.project import RtlLayer, VerilogProject
 from fpgaprune.rtl.read_datapath import text_of
 
 _INSTANCE = re.compile(r"^ *(fp_serial_\w+) (?:#\((.*?)\) )?\w+ \((.*)\);$", re.M)
@@ -44,7 +44,7 @@ class SerialDatapath:
     instances: list[tuple[str, dict[str, str], dict[str, str]]]
 
     @classmethod
-    def read(cls, project: RtlProject, layer: RtlLayer, role: str) -> SerialDatapath | None:
+    def read(cls, project: VerilogProject, layer: RtlLayer, role: str) -> SerialDatapath | None:
         """The datapath `role` of a layer; None where it is not computed bit by bit.
 
         Raises:

@@ -8,66 +8,58 @@ from __future__ import annotations
 
 import numpy as np
 
-from fpgaprune.emulate.activations import rule
+from fpgaprune.design.functions import CENTRED, NEGATIVE, ScalarFunction
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
-from fpgaprune.emulate.tables import CENTRED, centred_table, elu, parameter
+from fpgaprune.emulate.tables import looked_up, scales, step_entries, table_of
 from fpgaprune.errors import RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.number import Number
 
-TABLES = frozenset({*CENTRED, "elu", "selu"})
-
 _DIRECT_BITS = 10
 _INT = FixedType(32, 32, True, "TRN_ZERO")
-# Half the width of the interval around zero that each table covers.
-_HALF = {"sigmoid": 8, "tanh": 4, "softplus": 8, "softsign": 8}
 
 
-def look_up(step: Step, x: Number) -> Number:
-    """The activation of `x`, assigned to the layer's result."""
-    name = str(step.layer.attributes.get("activation", step.layer.kind)).lower()
+def look_up(step: Step, x: Number, function: ScalarFunction) -> Number:
+    """`function` of `x`, assigned to the layer's result."""
     kind = step.result
-    function = elu if name == "elu" else rule(step)
     if (x.high - x.low).bit_length() <= _DIRECT_BITS:
         raws = np.arange(x.low, x.high + 1, dtype=np.int64)
         every = Exact(raws.astype(np.float64), x.fraction, x.low, x.high)
-        table = function(step, every).integers().tolist()
+        table = looked_up(step, every, function).integers().tolist()
         circuit = x.circuit
         offset = x.on(circuit.sub(x.place, circuit.const(x.low)))
         return offset.looked_up(table, kind.fraction)
-    if name in _HALF:
-        return _centred(step, x, name)
-    # Computed once for one value, so that the step keeps its table.
-    function(step, Exact(np.zeros((1, 1)), x.fraction, 0, 0))
-    return _negative(step, x, name)
+    return _BY_FORM[table_of(function).form](step, x, function)
 
 
-def _centred(step: Step, x: Number, name: str) -> Number:
-    half, size = _HALF[name], step.number("table_size")
-    middle = half * size // (2 * half)
-    index = _index(x, size, 2 * half)
+def _centred(step: Step, x: Number, function: ScalarFunction) -> Number:
+    reach, size = table_of(function).reach, step.number("table_size")
+    middle = reach * size // (2 * reach)
+    index = _index(x, size, 2 * reach)
     place = x.circuit.clip(x.circuit.add(index.place, x.circuit.const(middle)), 0, size - 1)
-    table = centred_table(step, name).into(step.result).integers().reshape(-1).tolist()
+    table = step_entries(step, function).into(step.result).integers().reshape(-1).tolist()
     return Number(x.circuit, place, 0).looked_up(table, step.result.fraction)
 
 
-def _negative(step: Step, x: Number, name: str) -> Number:
+def _negative(step: Step, x: Number, function: ScalarFunction) -> Number:
     """`nnet::elu` and `nnet::selu`: a table below zero."""
     circuit, size, kind = x.circuit, step.number("table_size"), step.result
-    below = x.on(circuit.select(x.negative(), x.place, circuit.const(0)))
-    index = _index(below, size, 8)
+    negative = x.on(circuit.select(x.negative(), x.place, circuit.const(0)))
+    index = _index(negative, size, table_of(function).reach)
     place = circuit.clip(circuit.sub(circuit.const(0), index.place), 0, size - 1)
-    table: Exact = step.kept["table"]
-    if name == "elu":
-        table = parameter(step) * table
-        other = x
-    else:
-        scale: Exact = step.kept["lambda"]
-        other = Number.constant(circuit, int(scale.integers().reshape(-1)[0]), scale.fraction) * x
+    below, above = scales(step, function)
+    table, other = step_entries(step, function), x
+    if below is not None:
+        table = below * table
+    if above is not None:
+        other = Number.constant(circuit, int(above.integers().reshape(-1)[0]), above.fraction) * x
     entries = table.into(kind).integers().reshape(-1).tolist()
     found = Number(circuit, place, 0).looked_up(entries, kind.fraction)
     return found.chosen(x.negative(), other.into(kind))
+
+
+_BY_FORM = {CENTRED: _centred, NEGATIVE: _negative}
 
 
 def _index(x: Number, size: int, span: int) -> Number:

@@ -10,8 +10,8 @@ import numpy as np
 
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.select.channel_flow import Flags, Flow, none_of
-from fpgaprune.select.graph import DEPTHWISE, KERNEL, NORM, Call, Graph, graph_of, is_ungrouped, mixes_channels
+from fpgaprune.network.flat import DEPTHWISE, KERNEL, NORM, Call, Graph, graph_of, is_ungrouped, mixes_channels
+from fpgaprune.network.zeros import Flags, Flow, none_of
 from fpgaprune.weights import weight_shapes
 
 
@@ -63,8 +63,7 @@ def close(
         MaskError: a mask does not fit the model.
         UnsupportedLayerError: the model's graph cannot be read.
     """
-    masks = MaskSet(masks)
-    masks.check_fits(model)
+    masks = MaskSet(masks).fitted(model)
     graph = graph_of(model)
     if graph is None:
         raise UnsupportedLayerError(

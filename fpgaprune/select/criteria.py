@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 
 from fpgaprune.errors import MaskError
+from fpgaprune.network.flat import CHANNELWISE, NORM, Call, Graph, graph_of, mixes_channels
+from fpgaprune.network.weight_axes import per_output
 from fpgaprune.select.data_criteria import activation, fisher, taylor
-from fpgaprune.select.graph import CHANNELWISE, NORM, Call, Graph, graph_of, mixes_channels
-from fpgaprune.select.layers import per_output
 from fpgaprune.select.question import Question, Scores
 
 

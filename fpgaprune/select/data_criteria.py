@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import DataError, MaskError
+from fpgaprune.network.flat import CHANNELWISE, NORM, Call, Graph, activation_of, graph_of
+from fpgaprune.network.weight_axes import per_output
 from fpgaprune.select.batches import Progress, batches
-from fpgaprune.select.graph import CHANNELWISE, NORM, Call, Graph, activation_of, graph_of
-from fpgaprune.select.layers import per_output
 from fpgaprune.select.question import Array, Question, Scores
 from fpgaprune.weights import named_weights
 

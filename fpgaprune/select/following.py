@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.masks import Mask
-from fpgaprune.select.alive import alive_channels
-from fpgaprune.select.graph import DEPTHWISE, graph_of
-from fpgaprune.select.layers import kind_of, weight_owners
+from fpgaprune.network.alive import alive_channels
+from fpgaprune.network.flat import DEPTHWISE, graph_of
+from fpgaprune.network.weight_axes import kind_of, weight_owners
 from fpgaprune.weights import named_weights
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.select.alive import Alive, alive_channels
-from fpgaprune.select.coupling import channels_of
-from fpgaprune.select.graph import graph_of
-from fpgaprune.select.layers import channel_axes, kind_of, weight_owners
+from fpgaprune.network.alive import Alive, alive_channels
+from fpgaprune.network.coupling import channels_of
+from fpgaprune.network.flat import graph_of
+from fpgaprune.network.weight_axes import channel_axes, kind_of, weight_owners
 from fpgaprune.select.pools import pool_of
 
 # Fewer of a layer's channels than this share is a bottleneck.
@@ -73,7 +73,7 @@ def guard(
     Raises:
         MaskError: a mask does not fit the model.
     """
-    masks.check_fits(model)
+    masks = masks.fitted(model)
     alive = alive_channels(model, masks) or {}
     advice, owners = _advice(masks, scope, normalize), weight_owners(model)
     found: dict[str, SelectionWarning] = {}

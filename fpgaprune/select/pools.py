@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fpgaprune.errors import MaskError
-from fpgaprune.select.graph import Call, Graph, graph_of
-from fpgaprune.select.layers import kind_of, weight_owners
+from fpgaprune.network.flat import Call, Graph, graph_of
+from fpgaprune.network.weight_axes import kind_of, weight_owners
 from fpgaprune.weights import named_weights
 
 # Of all multiplications: where Dense and recurrent weights do less, a default selection leaves them alone.

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.select.coupling import Channels, Ids, channels_of
-from fpgaprune.select.graph import DEPTHWISE, KERNEL, RECURRENT, TRANSPOSED, Call, Graph, graph_of
-from fpgaprune.select.layers import ChannelAxes, weight_owners
+from fpgaprune.network.coupling import Channels, Ids, channels_of
+from fpgaprune.network.flat import DEPTHWISE, KERNEL, RECURRENT, TRANSPOSED, Call, Graph, graph_of
+from fpgaprune.network.weight_axes import ChannelAxes, weight_owners
 from fpgaprune.select.units import Partition
 
 Flags = NDArray[np.bool_]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.vendor.report import ModuleRow
 
 # Layer classes of hls4ml, and the functions that its templates make of them, by what they compute.
@@ -42,10 +43,7 @@ _FUNCTIONS = (
     ("merge", r"(add|subtract|multiply|average|maximum|minimum|concatenate)\d?"),
     ("clone", r"clone_stream"),
     ("transpose", r"transpose"),
-    (
-        "activation",
-        r"((leaky_|thresholded_|p)?relu|s?elu|(hard_)?sigmoid|(hard_)?tanh|softplus|softsign|linear|ternary|binary)",
-    ),
+    ("activation", "|".join(sorted(f.name for f in FUNCTIONS.values() if f.hardware)) + "|ternary|binary"),
 )
 _FAMILY_OF_KIND = {kind: family for family, kinds in _KINDS.items() for kind in kinds}
 _FAMILY_PATTERNS = tuple((family, re.compile(rf"(nnet::)?({pattern})([_\d<]|$)")) for family, pattern in _FUNCTIONS)

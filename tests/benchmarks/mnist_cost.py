@@ -16,11 +16,11 @@ import numpy as np
 import fpgaprune as fp
 from fpgaprune.design import LayerSpec
 from fpgaprune.emulate.kinds import steps_of
+from fpgaprune.fabric.synthesis import synthesize
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.options import Options
 from fpgaprune.rtl.solve import AdderSolver
-from fpgaprune.rtl.synthesis import synthesize
 
 FIGURES = ("lut", "ff", "dsp", "bram18")
 

@@ -13,12 +13,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.batch_norm import scale_and_shift
 from fpgaprune.design import Design
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.prepare import FOLDABLE, role_weights
 from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.hls.softmax_types import BOUND
+from fpgaprune.network.batch_norm import scale_and_shift
 
 # Of a table of 1,024 entries: steps between entries, largest slope, and what lies beyond both ends.
 _TABLES = {

@@ -18,6 +18,7 @@ from fpgaprune.certify.onnx_file import read_onnx_weights
 from fpgaprune.design import Design
 from fpgaprune.estimate.coefficients import read_own_calibration
 from fpgaprune.estimate.rows import estimate_designs_file
+from fpgaprune.fabric.boards import find_board
 from fpgaprune.flow.comparing import compare_folders
 from fpgaprune.flow.config import read_config
 from fpgaprune.flow.data import load_data
@@ -27,14 +28,13 @@ from fpgaprune.flow.verify import verify_run
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights
 from fpgaprune.masks import MaskSet
 from fpgaprune.remove.plan import read_plan
-from fpgaprune.rtl.boards import find_board
-from fpgaprune.rtl.project import RtlProject
+from fpgaprune.rtl.project import VerilogProject
 from fpgaprune.target import read_parts
 
 from ..unit.estimate.designs import cnn
 from ..unit.estimate.test_rows import dense, row
+from ..unit.fabric.tiny import tiny_project
 from ..unit.rtl.networks import random_design
-from ..unit.rtl.tiny import tiny_project
 from . import sound_files
 from .judging import Tally, drill
 
@@ -94,14 +94,14 @@ def _kinds(folder: Path):
     data = {"data.npz": sound_files.data()}
     yield "data.npz", data, {"load_data": lambda f: load_data(str(f / "data.npz"))}, 16
     masks = {"masks.npz": sound_files.as_npz(**sound_files.masks())}
-    yield "masks.npz", masks, {"load": lambda f: MaskSet.load(f / "masks.npz").check_fits({"fc/kernel": (4, 3)})}, 14
+    yield "masks.npz", masks, {"load": lambda f: MaskSet.load(f / "masks.npz").fitted({"fc/kernel": (4, 3)})}, 14
     model = {"model.onnx": sound_files.onnx_model()}
     yield "model.onnx", model, {"read_onnx_weights": lambda f: read_onnx_weights(f / "model.onnx")}, 14
     rows = {"rows.jsonl": b"\n".join(json.dumps(row(dense(16, 8), id=f"r{i}")).encode() for i in range(2))}
     yield "rows.jsonl", rows, {"estimate_designs_file": lambda f: estimate_designs_file(f / "rows.jsonl")}, 4
     tiny_project(folder / "rtl").write({})
     listed = {"project.json": (folder / "rtl" / "project.json").read_bytes()}
-    yield "project.json", listed, {"load": lambda f: RtlProject.load(f)}, 4
+    yield "project.json", listed, {"load": lambda f: VerilogProject.load(f)}, 4
     run = sound_files.run_folder()
     verify = {"verify_run": verify_run}
     yield "manifest.json", run, {"existing": RunDirectory.existing}, 5

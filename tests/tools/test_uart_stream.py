@@ -7,10 +7,10 @@ from importlib.util import find_spec
 
 import pytest
 
-from fpgaprune.rtl.boards import board_top, find_board
+from fpgaprune.fabric.boards import board_top, find_board
 from fpgaprune.target import hardware_path
 
-from ..unit.rtl.tiny import tiny_project
+from ..unit.fabric.tiny import tiny_project
 
 # Sends pairs (a, b) at 1 Mbit/s, one of them cut off in the middle, and prints every byte that comes back.
 BENCH = """

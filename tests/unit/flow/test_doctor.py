@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from fpgaprune.cli import app
 from fpgaprune.errors import ToolError
+from fpgaprune.fabric.open_tools import OPEN_TOOLS
 from fpgaprune.flow import doctor
 from fpgaprune.flow.doctor import examine, missing_extras
-from fpgaprune.rtl.open_tools import OPEN_TOOLS
 
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 

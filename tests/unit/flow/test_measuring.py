@@ -10,6 +10,7 @@ import pytest
 from fpgaprune import processes
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import ConfigError, RunError
+from fpgaprune.fabric.open_tools import OPEN_TOOLS
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.hardware_sections import MeasureConfig
@@ -20,12 +21,11 @@ from fpgaprune.flow.measuring import (
     open_reports,
     settings_of,
 )
-from fpgaprune.rtl.open_tools import OPEN_TOOLS
 from fpgaprune.target import find_part
 from fpgaprune.vendor.compare import compare
 
-from ..rtl.fake_tools import fake_ecppack, fake_nextpnr, fake_yosys
-from ..rtl.tiny import tiny_project
+from ..fabric.fake_tools import fake_ecppack, fake_nextpnr, fake_yosys
+from ..fabric.tiny import tiny_project
 
 
 def convolution() -> Design:

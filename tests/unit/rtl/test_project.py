@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fpgaprune.errors import RtlError
-from fpgaprune.rtl import RtlProject, to_verilog
+from fpgaprune.rtl import VerilogProject, to_verilog
 
 from .networks import random_design
 
@@ -16,8 +16,8 @@ def project(tmp_path_factory):
 
 
 def test_a_project_is_read_as_it_was_written(project):
-    assert RtlProject.load(project.path) == project
-    assert RtlProject.load(project.path / "project.json") == project
+    assert VerilogProject.load(project.path) == project
+    assert VerilogProject.load(project.path / "project.json") == project
     assert all((project.path / name).is_file() for name in project.files)
     assert {name for layer in project.layers for name in layer.files} <= set(project.files)
 
@@ -33,12 +33,12 @@ def test_a_project_is_read_as_it_was_written(project):
 def test_what_is_no_project_is_refused(text, message, tmp_path):
     (tmp_path / "project.json").write_text(text)
     with pytest.raises(RtlError, match=message):
-        RtlProject.load(tmp_path)
+        VerilogProject.load(tmp_path)
 
 
 def test_a_missing_project_is_refused(tmp_path):
     with pytest.raises(RtlError, match=r"no Verilog project at .*: project.json is missing; write it with to_verilog"):
-        RtlProject.load(tmp_path)
+        VerilogProject.load(tmp_path)
 
 
 def test_the_list_is_plain_json(project):

@@ -3,7 +3,7 @@
 import keras
 import pytest
 
-from fpgaprune.select.graph import graph_of, joins_channels
+from fpgaprune.network.flat import graph_of, joins_channels
 
 
 @pytest.mark.parametrize(("axis", "joins"), [(-1, True), (3, True), (1, False), (-2, False)])

@@ -1,0 +1,13 @@
+"""A fixed-point network as plain data, and the scalar functions that its layers compute."""
+
+from fpgaprune.design.network import (
+    FORMAT,
+    IO_TYPES,
+    MODEL_SHAPE,
+    PROJECT_NAME,
+    STRATEGIES,
+    Design,
+    LayerSpec,
+)
+
+__all__ = ["FORMAT", "IO_TYPES", "MODEL_SHAPE", "PROJECT_NAME", "STRATEGIES", "Design", "LayerSpec"]

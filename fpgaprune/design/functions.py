@@ -1,0 +1,177 @@
+"""Every scalar function that a layer can apply to each of its numbers, once: what it is and how hardware computes it.
+
+A function with a `Table` is looked up, any other is computed with comparisons. To add one that is looked up, add a
+row with its `values` and its table: hls4ml's projects get a template of ours, the emulator and our Verilog read the
+same table, and removal knows what becomes of a channel of zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = Callable[[NDArray[Any]], NDArray[Any]]
+
+# What the entries of a table stand for, with `reach` the largest magnitude that it covers:
+# CENTRED: numbers from -reach to reach, those beyond take the entry at the end.
+# NEGATIVE: numbers from 0 down to -reach; what is not negative is the number itself, times a constant for selu.
+CENTRED, NEGATIVE = "centred", "negative"
+
+
+@dataclass(frozen=True)
+class Table:
+    """How hardware looks a function up.
+
+    Attributes:
+        form: `CENTRED` or `NEGATIVE`.
+        reach: the largest magnitude that it covers.
+        written: how the C++ of hls4ml 1.3.0 computes the entries, a mix of single and double precision; None where
+            hls4ml has no template, and fpgaprune writes one with the exact entries.
+    """
+
+    form: str
+    reach: int
+    written: Values | None = None
+
+    def places(self, size: int) -> NDArray[np.float64]:
+        """The number that each of `size` entries stands for, as float32 holds it."""
+        if self.form == CENTRED:
+            places = 2.0 * self.reach * (np.arange(size) - np.float32(size) / 2.0) / np.float64(size)
+        else:
+            places = -float(self.reach) * np.arange(size) / np.float64(size)
+        return places.astype(np.float32).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class ScalarFunction:
+    """One function of one number.
+
+    Attributes:
+        name: as Keras and hls4ml spell it.
+        at_zero: its value at 0; None where that depends on parameters.
+        values: computes it in float64; None where it has parameters, or only removal knows it.
+        table: how it is looked up; None where comparisons and products compute it.
+        hardware: whether designs may hold it.
+        converts: whether a Keras model that names it as an activation can become a design.
+        streamed: whether hls4ml, or a template of ours, has it for `io_stream`.
+        any_backend: whether it was compared with the templates of Quartus and Catapult too.
+        gate: whether it may be a gate of a recurrent layer; recurrent: whether it may be the activation of one.
+        onnx: the ONNX operator that computes it.
+        spellings: other names that hls4ml gives it.
+    """
+
+    name: str
+    at_zero: float | None
+    values: Values | None = None
+    table: Table | None = None
+    hardware: bool = True
+    converts: bool = True
+    streamed: bool = True
+    any_backend: bool = False
+    gate: bool = False
+    recurrent: bool = False
+    onnx: str | None = None
+    spellings: tuple[str, ...] = ()
+
+    @property
+    def operation(self) -> str:
+        """The name of the class of Keras's operation, as `HardSigmoid`."""
+        return "".join(part.capitalize() for part in self.name.split("_"))
+
+    @property
+    def own_template(self) -> bool:
+        """Whether hls4ml lacks a template for its table, so that fpgaprune writes one."""
+        return self.table is not None and self.table.written is None
+
+
+def single_exp(x: NDArray[Any]) -> NDArray[np.float32]:
+    """`std::exp` of single-precision numbers."""
+    with np.errstate(over="ignore"):
+        return np.exp(x.astype(np.float64)).astype(np.float32)
+
+
+def _written_sigmoid(x: NDArray[Any]) -> NDArray[Any]:
+    return 1.0 / (np.float32(1) + single_exp(-x)).astype(np.float64)
+
+
+def _written_softplus(x: NDArray[Any]) -> NDArray[Any]:
+    return np.log(single_exp(x).astype(np.float64) + 1.0)
+
+
+def _written_elu(x: NDArray[Any]) -> NDArray[Any]:
+    return single_exp(x).astype(np.float64) - 1.0
+
+
+def _written_selu(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(SELU_SCALE * (_SELU_ALPHA * _written_elu(x)))
+
+
+# Klambauer, Unterthiner, Mayr, Hochreiter, "Self-Normalizing Neural Networks", 2017, section 2.
+SELU_SCALE, _SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+
+
+def _elu(x: NDArray[Any]) -> NDArray[Any]:
+    return np.where(x < 0, np.expm1(np.minimum(x, 0.0)), x)
+
+
+def _selu(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(SELU_SCALE * np.where(x < 0, _SELU_ALPHA * np.expm1(np.minimum(x, 0.0)), x))
+
+
+def _sigmoid(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * x)))
+
+
+def _softplus(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(np.logaddexp(0.0, x))
+
+
+def _softsign(x: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(x / (np.abs(x) + 1.0))
+
+
+def _rectified(limit: float) -> Values:
+    return lambda x: np.clip(x, 0.0, limit)
+
+
+def _known(name: str, at_zero: float | None) -> ScalarFunction:
+    """A function for which there is no hardware here."""
+    return ScalarFunction(name, at_zero, hardware=False, converts=False)
+
+
+_ROWS = (
+    ScalarFunction("linear", 0.0, lambda x: x, any_backend=True),
+    ScalarFunction("relu", 0.0, _rectified(math.inf), any_backend=True, recurrent=True, onnx="Relu"),
+    ScalarFunction("relu6", 0.0, _rectified(6.0), any_backend=True),
+    ScalarFunction("relu1", 0.0, _rectified(1.0), converts=False, streamed=False),
+    ScalarFunction("leaky_relu", 0.0, any_backend=True, onnx="LeakyRelu", spellings=("leakyrelu",)),
+    ScalarFunction("thresholded_relu", 0.0, converts=False, any_backend=True, spellings=("thresholdedrelu",)),
+    ScalarFunction("prelu", 0.0, converts=False, any_backend=True),
+    ScalarFunction("hard_sigmoid", 0.5, converts=False, onnx="HardSigmoid"),
+    ScalarFunction("hard_tanh", 0.0, converts=False),
+    ScalarFunction(
+        "sigmoid", 0.5, _sigmoid, Table(CENTRED, 8, _written_sigmoid), gate=True, recurrent=True, onnx="Sigmoid"
+    ),
+    ScalarFunction("tanh", 0.0, np.tanh, Table(CENTRED, 4, np.tanh), gate=True, recurrent=True, onnx="Tanh"),
+    ScalarFunction("softplus", math.log(2.0), _softplus, Table(CENTRED, 8, _written_softplus), onnx="Softplus"),
+    ScalarFunction("softsign", 0.0, _softsign, Table(CENTRED, 8, _softsign), onnx="Softsign"),
+    ScalarFunction("elu", 0.0, _elu, Table(NEGATIVE, 8, _written_elu), onnx="Elu"),
+    ScalarFunction("selu", 0.0, _selu, Table(NEGATIVE, 8, _written_selu), onnx="Selu"),
+    # What hls4ml makes of quantisers of other libraries: projects that hold them can be priced.
+    *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
+    *(_known(name, 0.0) for name in ("celu", "gelu", "hard_shrink", "hard_silu", "mish", "silu", "soft_shrink")),
+    *(_known("tanh_shrink", 0.0), _known("exponential", 1.0), _known("log_sigmoid", -math.log(2.0))),
+    *(_known("sparse_plus", 0.25), _known("squareplus", 1.0), _known("threshold", None)),
+)
+FUNCTIONS: Mapping[str, ScalarFunction] = {row.name: row for row in _ROWS}
+_SPELLED = {name.replace("_", ""): row for row in _ROWS for name in (row.name, *row.spellings)}
+
+
+def function_named(name: str) -> ScalarFunction | None:
+    """The function that `name` stands for, in any case of letters and with or without underscores; None if none."""
+    return _SPELLED.get(name.lower().replace("_", ""))

@@ -1,0 +1,206 @@
+"""`Design`: a fixed-point network as plain data, with no Keras and no hls4ml in it.
+
+Everything on the hardware side (emulation, estimates, Verilog, reports) reads only this. A design
+is saved as `NAME.json` (structure and types) beside `NAME.npz` (raw integer weights).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design.form import Attributes, Roles, check_design_form
+from fpgaprune.documents import read_json
+from fpgaprune.errors import DesignError, shown
+from fpgaprune.files import write_bytes
+from fpgaprune.fixed import FixedType
+from fpgaprune.npz_file import read_npz, write_npz
+
+FORMAT = 1
+_ANEW = "make it anew with this fpgaprune"
+IO_TYPES = ("io_parallel", "io_stream")
+# The attribute that holds a layer's name in its hls4ml project, where that is another.
+PROJECT_NAME = "project_name"
+# The attribute that holds the shape in which the model gives an output, where the hardware's last layer has another.
+MODEL_SHAPE = "model_shape"
+STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
+
+
+@dataclass(frozen=True)
+class LayerSpec:
+    """One layer of a `Design`.
+
+    Attributes:
+        name: unique in the design.
+        kind: hls4ml's class name, such as `Conv2D`, `Dense`, `ZeroPadding2D`, `Activation`, `Softmax`, `Pooling2D`.
+        inputs: names of the layers whose outputs this one reads, in order.
+        output_shape: without the batch axis, channels last.
+        types: by role: `result`, `weight`, `bias`, `accum`, `scale`, `table`, `exp_table`, `inv_table`, `inv_inp`, ...
+        weights: raw integers by role (`weight`, `bias`, `scale`), value = raw * 2 ** -types[role].fraction;
+            a convolution's `weight` is (KH, KW, C_in, C_out), (K, C_in, C_out) in 1-D; a Dense's is (N_in, N_out).
+        sources: for each weight role, the Keras weight path that it came from, as `{"weight": "conv2/kernel"}`.
+        attributes: hls4ml's own attribute names (`in_height`, `stride_width`, `n_filt`, `activation`,
+            `table_size`, `pool_op`, ...): integers, floats, strings, booleans and lists of them.
+        reuse_factor: times one multiplier is used per output position.
+        strategy: one of `STRATEGIES`, or None where a layer has no multiplications.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    output_shape: tuple[int, ...]
+    types: Mapping[str, FixedType]
+    weights: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    reuse_factor: int = 1
+    strategy: str | None = None
+
+    @property
+    def project_name(self) -> str:
+        """What the layer is called in the files of its hls4ml project, which allows fewer names than Keras."""
+        return str(self.attributes.get(PROJECT_NAME, self.name))
+
+
+@dataclass(frozen=True)
+class Design:
+    """A whole fixed-point network, layers in execution order.
+
+    Attributes:
+        name: project name, a C identifier.
+        layers: `LayerSpec` in topological order, inputs first.
+        outputs: names of the layers whose results leave the design.
+        io_type: `io_parallel` or `io_stream`.
+        backend: the hls4ml backend that the design was made for, as `Vitis`.
+        clock_ns: clock period asked of the tool, in ns.
+        part: the full order number asked of the tool, or None.
+    """
+
+    name: str
+    layers: tuple[LayerSpec, ...]
+    outputs: tuple[str, ...]
+    io_type: str = "io_stream"
+    backend: str = "Vitis"
+    clock_ns: float = 5.0
+    part: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.io_type not in IO_TYPES:
+            raise DesignError(f"design {self.name!r} has io_type {self.io_type!r}; wanted one of {', '.join(IO_TYPES)}")
+        if not self.clock_ns > 0:
+            raise DesignError(f"design {self.name!r} has a clock period of {self.clock_ns} ns; wanted more than 0")
+        known: set[str] = set()
+        for layer in self.layers:
+            if layer.name in known:
+                raise DesignError(f"design {self.name!r} has two layers named {layer.name!r}; names must be unique")
+            for source in layer.inputs:
+                if source not in known:
+                    raise DesignError(f"layer {layer.name!r} reads {source!r}, which no earlier layer makes")
+            for role in layer.weights:
+                if role not in layer.types:
+                    raise DesignError(f"layer {layer.name!r} has weights {role!r} but no type for them")
+            known.add(layer.name)
+        for output in self.outputs:
+            if output not in known:
+                raise DesignError(f"design {self.name!r} has output {output!r}, which no layer makes")
+
+    def __getitem__(self, name: str) -> LayerSpec:
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        raise DesignError(
+            f"design {self.name!r} has no layer {name!r}; it has {', '.join(x.name for x in self.layers)}"
+        )
+
+    def given_shape(self, output: str) -> tuple[int, ...]:
+        """The shape of one sample of `output` as the model gives it: hls4ml leaves out a reshaping at the end."""
+        layer = self[output]
+        return tuple(layer.attributes.get(MODEL_SHAPE, layer.output_shape))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """`path` (ending in .json) and the .npz beside it hold the whole design; equal designs give equal bytes."""
+        target = Path(path)
+        arrays = {
+            f"{layer.name}/{role}": np.ascontiguousarray(raw, dtype=np.int64)
+            for layer in self.layers
+            for role, raw in layer.weights.items()
+        }
+        # The JSON is written last: while it is missing or old, the pair is not yet a new design.
+        write_npz(target.with_suffix(".npz"), arrays)
+        write_bytes(target, (json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n").encode())
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Design:
+        """The design that `path` (.json) and the .npz beside it hold.
+
+        Raises:
+            DesignError: a file is missing, or is not a design of this format.
+        """
+        source = Path(path)
+        arrays_path = source.with_suffix(".npz")
+        try:
+            document = read_json(source, DesignError, "a design", _ANEW)
+            arrays = read_npz(arrays_path)
+        except FileNotFoundError as error:
+            raise DesignError(f"no design at {source}: {error.filename} is missing") from error
+        except DesignError:
+            raise
+        except ValueError as error:
+            raise DesignError(f"{source} is not a design: {arrays_path.name} is {error}; {_ANEW}") from error
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise DesignError(f"{source} is not a design of format {FORMAT}; {_ANEW}")
+        try:
+            check_design_form(document, arrays)
+            return cls._from_json(document, arrays)
+        except DesignError as error:
+            raise DesignError(f"{source}: {error}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise DesignError(f"{source} is not a whole design: {shown(error)} is missing or malformed") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """The structure without the integers, as JSON data."""
+        layers = [
+            {
+                "name": layer.name,
+                "kind": layer.kind,
+                "inputs": list(layer.inputs),
+                "output_shape": list(layer.output_shape),
+                "types": {role: str(t) for role, t in layer.types.items()},
+                "weights": sorted(layer.weights),
+                "sources": dict(layer.sources),
+                "attributes": dict(layer.attributes),
+                "reuse_factor": layer.reuse_factor,
+                "strategy": layer.strategy,
+            }
+            for layer in self.layers
+        ]
+        head = {key: getattr(self, key) for key in ("name", "io_type", "backend", "clock_ns", "part")}
+        return {"format": FORMAT, **head, "outputs": list(self.outputs), "layers": layers}
+
+    @classmethod
+    def _from_json(cls, document: dict[str, Any], arrays: Mapping[str, NDArray[np.int64]]) -> Design:
+        layers = tuple(
+            LayerSpec(
+                name=row["name"],
+                kind=row["kind"],
+                inputs=tuple(row["inputs"]),
+                output_shape=tuple(row["output_shape"]),
+                types=Roles(row["name"], {role: FixedType.parse(text) for role, text in row["types"].items()}),
+                weights={role: arrays[f"{row['name']}/{role}"] for role in row["weights"]},
+                sources=row["sources"],
+                attributes=Attributes(row["name"], row["attributes"]),
+                reuse_factor=row["reuse_factor"],
+                strategy=row["strategy"],
+            )
+            for row in document["layers"]
+        )
+        head = {key: document[key] for key in ("name", "io_type", "backend", "clock_ns", "part")}
+        return cls(layers=layers, outputs=tuple(document["outputs"]), **head)

@@ -1,0 +1,1 @@
+"""Place and route of a Verilog project on a Lattice ECP5."""

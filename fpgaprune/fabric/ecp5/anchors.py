@@ -1,0 +1,148 @@
+"""Registers tied to tiles of an ECP5, from which nextpnr's placer finds the floorplan of a netlist.
+
+The placer starts from what holds cells to the device, which is pins. A design behind a stream, or within a harness, has
+a handful of them, so that the first placement is a point, and spreading it loses what belongs together. A few hundred
+registers at places of a floorplan take their part. Those of pipelines only: no logic is bound to where they are, and
+whole tiles of them, because the carry chains around take whole tiles as well.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.documents import read_json
+from fpgaprune.errors import FpgaPruneError, RtlError, shown
+from fpgaprune.fabric.cells import find_family
+from fpgaprune.fabric.ecp5.floorplan import floorplan
+from fpgaprune.fabric.ecp5.macros import FreeRegister, Macros, macros_of
+from fpgaprune.files import write_bytes
+from fpgaprune.target import Part
+
+# Registers in a tile, one such tile in a square of so many tiles, and the fewest squares that say anything.
+_IN_TILE = 8
+_SQUARE = 6
+_FEWEST = 4
+# nextpnr spreads cells until they take this share of what an ECP5 has there; tied further away, they stand alone.
+_FILLED = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Tiles of a device: logic in every column from `first` to `last` of each of `rows`, other cells in other rows."""
+
+    first: int
+    last: int
+    rows: tuple[int, ...]
+    blocks: Mapping[str, tuple[int, ...]]
+
+    @property
+    def columns(self) -> int:
+        """How many."""
+        return self.last - self.first + 1
+
+
+def _grid(last_column: int, last_row: int, multipliers: tuple[int, ...], memories: tuple[int, ...]) -> Grid:
+    rows = tuple(row for row in range(2, last_row + 1) if row not in multipliers + memories)
+    blocks = {"MULT18X18D": multipliers, "DP16KD": memories, "PDPW16KD": memories}
+    return Grid(2, last_column, rows, blocks)
+
+
+# Source: nextpnr 0.11.1, ctx.getBels() of its Python.
+_GRIDS = {
+    "25": _grid(70, 48, (13,), (25, 37)),
+    "45": _grid(88, 69, (22, 46), (10, 34, 58)),
+    "85": _grid(124, 93, (10, 34, 58), (22, 46, 70, 82)),
+}
+
+
+def grid_of(part: Part) -> Grid:
+    """The tiles of an ECP5."""
+    found = re.search(r"-(\d+)f$", part.name)
+    if found is None or found[1] not in _GRIDS:
+        raise RtlError(f"where the tiles of {part.name} are is not known; wanted an ECP5 of {', '.join(_GRIDS)}")
+    return _GRIDS[found[1]]
+
+
+def anchor_registers(netlist: Path, anchored: Path, top: str, part: Part, timeout_s: float) -> int:
+    """`anchored` holds the netlist of the JSON file `netlist` with registers tied to tiles of `part`; how many.
+
+    None are in a small netlist, nor where it fills the device and every tile has to stay free.
+
+    Raises:
+        RtlError: `netlist` holds no module `top`.
+        ToolError: as for `floorplan`.
+    """
+    try:
+        document = read_json(netlist, RtlError, "a netlist of yosys", "synthesise again", strict=False)
+        cells = document["modules"][top]["cells"]
+        macros = macros_of(document["modules"][top], find_family("ecp5"))
+    except FpgaPruneError:
+        raise
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise RtlError(f"{netlist} is no netlist of yosys with a module {top}: {shown(error)}") from error
+    places = anchors(macros, grid_of(part), timeout_s)
+    for name, place in places.items():
+        cells[name].setdefault("attributes", {})["BEL"] = place
+    write_bytes(anchored, json.dumps(document, separators=(",", ":")).encode())
+    return len(places)
+
+
+def anchors(macros: Macros, grid: Grid, timeout_s: float) -> dict[str, str]:
+    """Register -> where on the device it is tied to, as nextpnr's `X12/Y30/SLICEA.FF0`."""
+    wanted = macros.fewest / _IN_TILE / _FILLED
+    there = grid.columns * len(grid.rows)
+    if wanted < _FEWEST * _SQUARE**2 or wanted * _FILLED > there:
+        return {}
+    scale = math.sqrt(min(1.0, wanted / there))
+    size = np.array([grid.columns * scale, len(grid.rows) * scale])
+    at = floorplan(macros.slots, macros.nets, float(size[0]), float(size[1]), timeout_s)
+    at = _beside_blocks(at + (np.array([grid.columns, len(grid.rows)]) - size) / 2, macros, grid)
+    places: dict[str, str] = {}
+    for square, registers in _by_square(macros.free, at):
+        column, row = (place * _SQUARE + _SQUARE // 2 for place in square)
+        tile = f"X{grid.first + min(column, grid.columns - 1)}/Y{grid.rows[min(row, len(grid.rows) - 1)]}"
+        for number, register in enumerate(_alike(registers)[:_IN_TILE]):
+            places[register.name] = f"{tile}/SLICE{'ABCD'[number // 2]}.FF{number % 2}"
+    return places
+
+
+def _beside_blocks(at: NDArray[np.float64], macros: Macros, grid: Grid) -> NDArray[np.float64]:
+    """`at` as it is or upside down: where what needs a multiplier or memory is nearer to such."""
+    turned = at * [1, -1] + [0, len(grid.rows)]
+
+    def away(places: NDArray[np.float64]) -> float:
+        return sum(
+            min(abs(int(np.searchsorted(grid.rows, row)) - float(places[macro, 1])) for row in grid.blocks[kind])
+            for macro, kind in macros.blocks.items()
+            if kind in grid.blocks
+        )
+
+    return min(at, turned, key=away)
+
+
+def _by_square(
+    registers: tuple[FreeRegister, ...], at: NDArray[np.float64]
+) -> list[tuple[tuple[int, int], list[FreeRegister]]]:
+    found: dict[tuple[int, int], list[FreeRegister]] = defaultdict(list)
+    for register in registers:
+        x, y = at[register.macro] // _SQUARE
+        found[int(x), int(y)].append(register)
+    return sorted(found.items())
+
+
+def _alike(registers: list[FreeRegister]) -> list[FreeRegister]:
+    """The largest group that a tile can hold together."""
+    groups: dict[Any, list[FreeRegister]] = defaultdict(list)
+    for register in registers:
+        groups[register.control].append(register)
+    return max(groups.values(), key=len)

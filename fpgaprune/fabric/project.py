@@ -1,0 +1,57 @@
+"""`RtlProject`: the Verilog of a design, with the tools that run on it as methods."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from fpgaprune.design import Design
+from fpgaprune.fabric.bitstream import Bitstream, make_bitstream
+from fpgaprune.fabric.place import PlaceAndRoute, place_and_route
+from fpgaprune.fabric.simulation import Simulation, simulate
+from fpgaprune.fabric.synthesis import Synthesis, synthesize
+from fpgaprune.rtl import Options, VerilogProject, generate
+
+
+class RtlProject(VerilogProject):
+    """A Verilog project whose methods run the tools; each is a function of this package as well."""
+
+    def simulate(self, x: Any, **options: Any) -> Simulation:
+        """What the Verilog computes for `x`, cycle by cycle; see `fpgaprune.fabric.simulate`."""
+        return simulate(self, x, **options)
+
+    def synthesize(self, family: str, **options: Any) -> Synthesis:
+        """What each layer and the whole take on devices of `family`; see `fpgaprune.fabric.synthesize`."""
+        return synthesize(self, family, **options)
+
+    def place_and_route(self, family: str = "ecp5", device: str | None = None, **options: Any) -> PlaceAndRoute:
+        """The project on a device, and its clock there; see `fpgaprune.fabric.place_and_route`."""
+        return place_and_route(self, family, device, **options)
+
+    def make_bitstream(self, board: str, output: str | os.PathLike[str], **options: Any) -> Bitstream:
+        """A file that configures `board` to compute the project; see `fpgaprune.fabric.make_bitstream`."""
+        return make_bitstream(self, board, output, **options)
+
+
+def to_verilog(
+    design: Design, output_dir: str | os.PathLike[str], *, options: Options | None = None, **changes: Any
+) -> RtlProject:
+    """`output_dir` holds the design as Verilog-2001, bit-exact with `emulate`, and `project.json` that lists it.
+
+    Every layer is a module in a file of its own, or in several where one would be too long. Streams are AXI4-Stream,
+    one pixel of all channels a beat, raw integers of the type of the layer at that end, channel 0 in the lowest bits.
+    The same design and options give the same bytes.
+
+    Args:
+        design: what is to be computed.
+        output_dir: is made; solved adders are kept in its `cache` unless the options name another folder.
+        options: how; the defaults unless given.
+        **changes: single fields of `Options`, as `adders="plain"`.
+
+    Raises:
+        UnsupportedLayerError: a layer has no Verilog; the message names it, and nothing is written.
+        DesignError: as for `emulate`.
+        RtlError: options do not fit the design.
+        ToolError: the chosen solver is missing or failed.
+    """
+    return RtlProject(**vars(generate.to_verilog(design, output_dir, options=options, **changes)))

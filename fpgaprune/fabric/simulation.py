@@ -1,0 +1,215 @@
+"""`simulate`: the Verilog of a project, run clock by clock in Verilator."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.emulate.exact import raw_of_real
+from fpgaprune.errors import DataError, RtlError, ToolError
+from fpgaprune.fabric.verilator import build
+from fpgaprune.files import write_bytes
+from fpgaprune.processes import run_tool
+from fpgaprune.real_array import real_array
+from fpgaprune.rtl.project import RtlPort, VerilogProject
+
+_COMPLAINTS = {
+    5: "no beat moved for {timeout} clocks: the design is stuck",
+    6: "an output gave more beats than its samples have",
+    7: "an output's tlast was not at the end of a sample",
+}
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What a project's Verilog gave for some samples.
+
+    Attributes:
+        outputs: real values (N, ...), one array for each output of the design.
+        raw: the same as raw integers.
+        first_in: for each input, the clock at which each sample's first beat went in.
+        first_out, last_out: for each output, the clocks at which each sample's first and last beat came out.
+    """
+
+    outputs: tuple[NDArray[np.float64], ...]
+    raw: tuple[NDArray[np.int64], ...]
+    first_in: tuple[NDArray[np.int64], ...]
+    first_out: tuple[NDArray[np.int64], ...]
+    last_out: tuple[NDArray[np.int64], ...]
+
+    @property
+    def output(self) -> NDArray[np.float64]:
+        """The only output of a design that has one."""
+        if len(self.outputs) != 1:
+            raise RtlError(f"the design has {len(self.outputs)} outputs; take one of `outputs`")
+        return self.outputs[0]
+
+    @property
+    def latency_cycles(self) -> int:
+        """Clock edges from the first sample's first beat in to its last beat out, over all ports."""
+        return int(max(row[0] for row in self.last_out) - min(row[0] for row in self.first_in))
+
+    @property
+    def interval_cycles(self) -> int | None:
+        """Clock edges between the last beats out of neighbouring samples, the median; None of one sample."""
+        steps = [np.diff(row) for row in self.last_out if len(row) > 1]
+        return int(max(np.median(step) for step in steps)) if steps else None
+
+
+def simulate(
+    project: VerilogProject,
+    x: NDArray[Any] | Sequence[NDArray[Any]],
+    *,
+    stalls: float | tuple[float, float] = 0.0,
+    seed: int = 0,
+    reset_after: int = 0,
+    processes: int = 1,
+    timeout_s: float = 600.0,
+    folder: str | os.PathLike[str] | None = None,
+) -> Simulation:
+    """What the Verilog of `project` computes for `x`, samples one right after another.
+
+    The simulator is built once for the same files, in `sim` below the project's folder.
+
+    Args:
+        project: as `to_verilog` gave it.
+        x: samples (N, ...), real, or one such array for each input; they are assigned to the inputs' types.
+        stalls: in which share of the clocks the inputs offer and the outputs take nothing, 0 to below 1; one or both.
+        seed: of the stalls.
+        reset_after: after so many input beats the design is reset once, and all samples are sent from the beginning.
+        processes: simulators that share the samples, each from its own reset; the clocks of one go on where those of
+            the one before ended.
+        timeout_s: most wall-clock seconds for building and for running, each.
+        folder: in which the simulator is built.
+
+    Raises:
+        DataError: `x` does not fit the inputs.
+        RtlError: the Verilog is stuck or breaks its protocol.
+        ToolError: Verilator or a C++ compiler is missing, failed or ran too long.
+    """
+    samples = _checked(project, x)
+    shares = (stalls, stalls) if isinstance(stalls, float | int) else stalls
+    if not all(0 <= share < 1 for share in shares):
+        raise DataError(f"stalls are {stalls}; wanted shares of the clocks from 0 to below 1")
+    if processes < 1:
+        raise DataError(f"processes is {processes}; wanted 1 or more")
+    place = Path(folder) if folder is not None else project.path / "sim"
+    program = build(project, place, timeout_s)
+    per_mille = [str(round(1024 * share)) for share in shares]
+
+    def run(number: int, part: NDArray[np.int64]) -> Simulation:
+        arguments = [*per_mille, str(seed + number), str(reset_after)]
+        return _run(project, program, place, [array[part] for array in samples], arguments, timeout_s)
+
+    parts = np.array_split(np.arange(len(samples[0])), min(processes, len(samples[0])))
+    with ThreadPoolExecutor(max_workers=len(parts)) as pool:
+        return _joined(list(pool.map(run, range(len(parts)), parts)))
+
+
+def _run(
+    project: VerilogProject,
+    program: Path,
+    place: Path,
+    samples: list[NDArray[np.int64]],
+    options: list[str],
+    timeout_s: float,
+) -> Simulation:
+    """What one simulator gives for `samples`."""
+    count = len(samples[0])
+    sent = b"".join(_packed(port, array) for port, array in zip(project.inputs, samples, strict=True))
+    run = f"run_{hashlib.sha256(sent + repr(options).encode()).hexdigest()[:16]}"
+    write_bytes(place / f"{run}.in", sent)
+    # Enough for any design that moves at all: an image takes fewer clocks, were each of its sums made bit by bit.
+    patience = 10_000 + 256 * sum(port.beats for port in project.inputs)
+    arguments = [f"{run}.in", f"{run}.out", str(count), *options, str(patience)]
+    try:
+        run_tool([str(program.resolve()), *arguments], place, timeout_s, log_name=f"{run}.log")
+        received = (place / f"{run}.out").read_bytes()
+    except ToolError as error:
+        for code, complaint in _COMPLAINTS.items():
+            if f"ended with code {code} " in str(error):
+                raise RtlError(f"{project.top}: {complaint.format(timeout=patience)}") from error
+        raise
+    finally:
+        for ending in ("in", "out", "log"):
+            (place / f"{run}.{ending}").unlink(missing_ok=True)
+    return _unpacked(project, count, received)
+
+
+def _joined(parts: list[Simulation]) -> Simulation:
+    """The samples of all `parts`, one part's clocks after another's."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([0, *(max(int(row[-1]) for row in part.last_out) for part in parts[:-1])])
+
+    def clocks(name: str) -> tuple[NDArray[np.int64], ...]:
+        shifted = [[row + end for row in getattr(part, name)] for part, end in zip(parts, ends, strict=True)]
+        return tuple(np.concatenate(rows) for rows in zip(*shifted, strict=True))
+
+    return Simulation(
+        tuple(np.concatenate(rows) for rows in zip(*(part.outputs for part in parts), strict=True)),
+        tuple(np.concatenate(rows) for rows in zip(*(part.raw for part in parts), strict=True)),
+        clocks("first_in"),
+        clocks("first_out"),
+        clocks("last_out"),
+    )
+
+
+def _checked(project: VerilogProject, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
+    several = isinstance(x, list | tuple) and len(project.inputs) > 1
+    arrays = list(x) if several else [x]
+    if len(arrays) != len(project.inputs):
+        raise DataError(f"{project.top} has {len(project.inputs)} inputs; got {len(arrays)}: give one array for each")
+    found = []
+    for port, array in zip(project.inputs, arrays, strict=True):
+        values = real_array(array, f"samples for {port.prefix}").astype(np.float32, copy=False)
+        if values.shape[1:] != port.shape:
+            raise DataError(f"samples for {port.prefix} have shape {values.shape[1:]}; wanted {port.shape}")
+        if len(values) == 0:
+            raise DataError(f"samples for {port.prefix} are none; wanted at least one")
+        found.append(raw_of_real(values.astype(np.float64), port.type))
+    if len({len(array) for array in found}) != 1:
+        raise DataError(f"the inputs have {', '.join(str(len(array)) for array in found)} samples; wanted as many each")
+    return found
+
+
+def _packed(port: RtlPort, raw: NDArray[np.int64]) -> bytes:
+    """All beats as whole 32-bit words, lowest first."""
+    width = port.type.width
+    values = raw.reshape(-1, port.lanes)
+    bits = (values[:, :, None].view(np.uint64) >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
+    flat = bits.reshape(len(values), -1).astype(np.uint8)
+    padded = np.zeros((len(values), 32 * port.words), np.uint8)
+    padded[:, : flat.shape[1]] = flat
+    return np.packbits(padded, axis=1, bitorder="little").tobytes()
+
+
+def _unpacked(project: VerilogProject, count: int, received: bytes) -> Simulation:
+    raws, reals, start = [], [], 0
+    for port in project.outputs:
+        beats = count * port.beats
+        size = 4 * port.words * beats
+        words = np.frombuffer(received, np.uint8, size, start).reshape(beats, -1)
+        start += size
+        width = port.type.width
+        bits = np.unpackbits(words, axis=1, bitorder="little")[:, : port.width_bits].reshape(beats, port.lanes, width)
+        powers = np.uint64(1) << np.arange(width, dtype=np.uint64)
+        raw = (bits.astype(np.uint64) * powers).sum(axis=2, dtype=np.uint64).view(np.int64)
+        if port.type.signed and width < 64:
+            raw = (raw << (64 - width)) >> (64 - width)
+        raw = raw.reshape(count, *port.shape)
+        raws.append(raw)
+        reals.append(port.type.to_float(raw))
+    clocks = np.frombuffer(received, "<i8", offset=start).reshape(-1, count)
+    inputs = len(project.inputs)
+    return Simulation(
+        tuple(reals), tuple(raws), tuple(clocks[:inputs]), tuple(clocks[inputs::2]), tuple(clocks[inputs + 1 :: 2])
+    )

@@ -1,0 +1,180 @@
+"""`synthesize`: every layer of a Verilog project, and the whole of it, through open synthesis."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.errors import RtlError, ToolTimeoutError
+from fpgaprune.fabric.cells import Cells, Family, find_family
+from fpgaprune.fabric.open_tools import YOSYS, Found, find_open_tool
+from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
+from fpgaprune.fabric.yosys import make_netlist
+from fpgaprune.rtl.project import VerilogProject
+
+STAGE = "synth(open)"
+FLATTENED, SUM = "whole design, flattened", "sum of its layers"
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSynthesis:
+    """One module of a project, synthesised by itself and flattened.
+
+    Attributes:
+        layer: of the design; None for the whole of it. module: in Verilog.
+        cells: what it takes; None where synthesis did not end in time, and `left_out` then says so.
+        kept, dropped: multiplications, as `RtlLayer` has them.
+        seconds: that synthesis took, when it ran. reused: whether its result was there already.
+    """
+
+    layer: str | None
+    module: str
+    cells: Cells | None
+    kept: int | None = None
+    dropped: int | None = None
+    seconds: float | None = None
+    reused: bool = False
+    left_out: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The module as JSON data."""
+        plain = ("layer", "module", "kept", "dropped", "seconds", "left_out")
+        cells = None if self.cells is None else self.cells.to_json()
+        return {**{name: getattr(self, name) for name in plain}, "cells": cells}
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesis:
+    """A project after open synthesis for one device family; its stage is `synth(open)`.
+
+    Attributes:
+        family: of devices. tool: that did it, with its version. note: what the figures count.
+        layers: in order of execution. whole: the whole design, flattened.
+        total: what the design takes. total_of: `FLATTENED`, or `SUM` where that did not end in time, which leaves out
+            what lies between the layers; None with the total, where a layer is unknown too.
+    """
+
+    family: str
+    tool: str
+    note: str
+    layers: tuple[ModuleSynthesis, ...]
+    whole: ModuleSynthesis
+
+    @property
+    def total(self) -> Cells | None:
+        """The whole design's cells, else the sum of the layers', else None."""
+        if self.whole.cells is not None:
+            return self.whole.cells
+        known = [layer.cells for layer in self.layers if layer.cells is not None]
+        return Cells.sum(known) if known and len(known) == len(self.layers) else None
+
+    @property
+    def total_of(self) -> str | None:
+        """What `total` is the count of."""
+        if self.total is None:
+            return None
+        return FLATTENED if self.whole.cells is not None else SUM
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        return {
+            "stage": STAGE,
+            "family": self.family,
+            "tool": self.tool,
+            "note": self.note,
+            "layers": [layer.to_json() for layer in self.layers],
+            "whole": self.whole.to_json(),
+            "total": None if self.total is None else self.total.to_json(),
+            "total_of": self.total_of,
+        }
+
+
+def synthesize(
+    project: VerilogProject,
+    family: str,
+    *,
+    whole: bool = True,
+    timeout_s: float = 600.0,
+    cache: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    on_step: Told | None = None,
+) -> Synthesis:
+    """What each layer of `project`, out of context, and the whole of it take on devices of `family`.
+
+    Each module is flattened and mapped in a process of its own; a result is kept under a digest of the Verilog, the
+    family, the script and the tool, so that a second call, or one after a stop, does only what is missing.
+
+    Args:
+        project: as `to_verilog` writes it.
+        family: one of `list_families()`: `xc7`, `xcup`, `ecp5`, `gowin`, `ice40`.
+        whole: also the whole design, flattened; it takes as long as all layers together, and more memory.
+        timeout_s: most seconds for one module; what takes longer is left out, and its `left_out` says so.
+        cache: folder of results; `synth` in the project's folder unless given.
+        workers: processes at a time; one a processor unless given.
+        on_step: told of modules done, modules in all, and what was just found.
+
+    Raises:
+        TargetError: the family is unknown.
+        ToolError: yosys is missing (the message says how it is installed), or died; logs and results so far are kept.
+        RtlError: a file of the project is missing, or a cell is not known to the family's list.
+    """
+    kind = find_family(family)
+    yosys = find_open_tool(YOSYS)
+    folder = project.path / "synth" if cache is None else Path(cache)
+    # The whole design takes longest: it is begun first.
+    top = ModuleSynthesis(None, project.top, None)
+    jobs = [(top, project.files)] if whole else []
+    for layer in project.layers:
+        blank = ModuleSynthesis(layer.layer, layer.module, None, layer.kept, layer.dropped)
+        jobs.append((blank, layer.files))
+    tasks = [
+        partial(_synthesize, blank, read_sources(project, files), kind, folder, yosys, timeout_s)
+        for blank, files in jobs
+    ]
+    found_in_order = run_side_by_side(tasks, workers, on_step, _tell)
+    first = found_in_order.pop(0) if whole else replace(top, left_out="synthesis was not asked for")
+    return Synthesis(family, yosys.version, kind.note, tuple(found_in_order), first)
+
+
+def read_sources(project: VerilogProject, files: Iterable[str]) -> dict[str, bytes]:
+    """Name to bytes of `files` of the project, in their order.
+
+    Raises:
+        RtlError: one is missing.
+    """
+    found = {}
+    for name in files:
+        try:
+            found[name] = (project.path / name).read_bytes()
+        except OSError as error:
+            raise RtlError(f"{project.path} lists {name!r}, which cannot be read: {error.strerror}") from None
+    return found
+
+
+def _synthesize(
+    blank: ModuleSynthesis,
+    sources: dict[str, bytes],
+    family: Family,
+    cache: Path,
+    yosys: Found,
+    timeout_s: float,
+    stop: Stop,
+) -> ModuleSynthesis:
+    try:
+        # Of all these, place and route goes on with the whole design only.
+        named = blank.layer is None
+        netlist = make_netlist(sources, blank.module, family, cache, yosys, timeout_s, stop, named=named)
+    except ToolTimeoutError:
+        return replace(blank, left_out=f"synthesis did not end within {timeout_s:g} s")
+    cells = family.count(netlist.types)
+    return replace(blank, cells=cells, seconds=netlist.seconds, reused=netlist.reused)
+
+
+def _tell(found: ModuleSynthesis) -> str:
+    if found.cells is None:
+        return f"{found.module}: {found.left_out}"
+    return f"{found.module}: {found.cells.lut} LUT, {found.cells.ff} FF"

