@@ -97,6 +97,7 @@ def measure(
     from fpgaprune.flow.file_kinds import require_run
     from fpgaprune.flow.measuring import measured_tables, settings_of
     from fpgaprune.flow.runner import measure_run
+    from fpgaprune.measure import Measured
 
     require_run(run_dir)
     asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz, "interval": interval}
@@ -107,13 +108,13 @@ def measure(
     if as_json:
         print_json(found)
     elif not quiet:
-        for title, headers, rows in measured_tables(found):
+        measured = Measured.from_json(found)
+        for title, headers, rows in measured_tables(measured):
             show_table(headers, rows, title=title)
-        if "left_out" in found["simulation"]:
-            reason = found["simulation"]["left_out"]
+        if reason := measured.simulation.left_out:
             Console().print(f"simulation  left out: {reason}", highlight=False, markup=False, soft_wrap=True)
-        if found["bitstream"] is not None:
-            path = run_dir / found["bitstream"]["path"]
+        if measured.bitstream is not None:
+            path = run_dir / measured.bitstream["path"]
             Console().print(f"bitstream   {path}", highlight=False, markup=False, soft_wrap=True)
         Console().print(f"time        {watcher.where_the_time_went()}", highlight=False, soft_wrap=True)
     require_checks(json.loads(run.file("report.json").read_text()))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from typing import Any
 from fpgaprune.documents import read_json
 from fpgaprune.errors import FpgaPruneError, RtlError, TargetError, ToolError, ToolTimeoutError, shown
 from fpgaprune.fabric import harness
-from fpgaprune.fabric.cells import Cells
 from fpgaprune.fabric.ecp5.family import (
     PLACER,
     SITES,
@@ -31,81 +28,11 @@ from fpgaprune.fabric.ecp5.floorplan import partitioner
 from fpgaprune.fabric.open_tools import NEXTPNR_ECP5, Found, find_open_tool
 from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
 from fpgaprune.files import make_folder, write_bytes
+from fpgaprune.measure import Cells, PlaceAndRoute, Resources, Routed, Stage, capacity_of, from_plain, to_plain
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl.project import VerilogProject
 
-STAGE = "route(ecp5)"
 PACKAGE, SPEED = "CABGA381", 6
-
-
-@dataclass(frozen=True, slots=True)
-class Routed:
-    """One run of place and route.
-
-    Attributes:
-        seed: of its random numbers. fmax_mhz: highest clock frequency by static timing analysis, over the speed
-            grade's slowest corner. used: sites taken, by figure, without the harness. seconds: that it took.
-        left_out: why there is nothing of it; empty where there is.
-    """
-
-    seed: int
-    fmax_mhz: float | None = None
-    used: dict[str, int] | None = None
-    seconds: float | None = None
-    left_out: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as JSON data."""
-        return {name: getattr(self, name) for name in ("seed", "fmax_mhz", "used", "seconds", "left_out")}
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceAndRoute:
-    """A project placed and routed with several seeds; its stage is `route(ecp5)`.
-
-    Attributes:
-        device, package, speed: where. tool: with its version. target_mhz: frequency asked for.
-        runs: by seed. capacity: of the device, by figure.
-    """
-
-    device: str
-    package: str
-    speed: int
-    tool: str
-    target_mhz: float
-    runs: tuple[Routed, ...]
-    capacity: dict[str, int | None]
-
-    @property
-    def fmax_mhz(self) -> float | None:
-        """Median over the seeds that ended; None where none did."""
-        reached = self._reached()
-        return statistics.median(reached) if reached else None
-
-    @property
-    def fmax_range_mhz(self) -> tuple[float, float] | None:
-        """Lowest and highest over the seeds that ended."""
-        reached = self._reached()
-        return (min(reached), max(reached)) if reached else None
-
-    @property
-    def used(self) -> dict[str, int] | None:
-        """Sites taken by figure; packing does not depend on the seed."""
-        return next((run.used for run in self.runs if run.used is not None), None)
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        plain = ("device", "package", "speed", "tool", "target_mhz", "fmax_mhz", "used", "capacity")
-        limits = self.fmax_range_mhz
-        return {
-            "stage": STAGE,
-            **{name: getattr(self, name) for name in plain},
-            "fmax_range_mhz": None if limits is None else list(limits),
-            "runs": [run.to_json() for run in self.runs],
-        }
-
-    def _reached(self) -> list[float]:
-        return [run.fmax_mhz for run in self.runs if run.fmax_mhz is not None]
 
 
 def place_and_route(
@@ -169,8 +96,10 @@ def place_and_route(
         partial(_route, place, anchored.name, netlist.around, router, options, seed, timeout_s) for seed in numbers
     ]
     runs = tuple(run_side_by_side(tasks, workers, on_step, _tell))
-    capacity = {name: getattr(part, name) for name in SITES}
-    return PlaceAndRoute(part.name, package, speed, router.version, asked, runs, capacity)
+    offered = capacity_of(part)
+    capacity: Resources[int] = Resources(**{name: offered[name] for name in SITES})
+    stage = Stage(f"route({family})")
+    return PlaceAndRoute(part.name, package, speed, router.version, asked, runs, capacity, stage)
 
 
 def _route(
@@ -207,7 +136,7 @@ def _route(
         written.unlink()
     found = read_json(result, RtlError, "a record of place and route", "delete it")
     try:
-        used = {str(kind): int(number) for kind, number in found["used"].items()}
+        used = from_plain(found["used"], Resources[int], "a count of sites")
         return Routed(seed, float(found["fmax_mhz"]), used, float(found["seconds"]))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise RtlError(f"{result} is not a record of place and route: {shown(error)}; delete it") from error
@@ -217,9 +146,8 @@ def _read_report(path: Path, around: Cells) -> dict[str, Any]:
     try:
         report = read_json(path, RtlError, "a report of nextpnr", "run it again", strict=False)
         (clock,) = report["fmax"].values()
-        sites = {name: int(report["utilization"][site]["used"]) for name, site in SITES.items()}
-        used = {name: number - (getattr(around, name) or 0) for name, number in sites.items()}
-        return {"fmax_mhz": round(float(clock["achieved"]), 2), "used": used}
+        used = {name: int(report["utilization"][site]["used"]) for name, site in SITES.items()}
+        return {"fmax_mhz": round(float(clock["achieved"]), 2), "used": to_plain(Resources(**used).less(around))}
     except FileNotFoundError:
         raise ToolError(f"nextpnr ended without its report in {path.parent}; its logs are there") from None
     except FpgaPruneError:

@@ -288,11 +288,11 @@ def measure(context: Context) -> dict[str, Any]:
         links = {"not_read": link} if isinstance(link, str) else _links(link)
         some = for_keras(at(context.data.x_test, slice(settings.simulate)))
         simulation = simulate_verilog(project, design, some, settings.timeout_s, context.progress.step)
-        found = measure_project(project, design, part, settings, context.run.path, context.progress.step)
+        found = measure_project(project, design, part, settings, context.run.path, context.progress.step, simulation)
     except (ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
         write_json(context.run, "measure.json", None)
         return {"left_out": str(error), **links}
-    write_json(context.run, "measure.json", {**found, "simulation": simulation})
+    write_json(context.run, "measure.json", found.to_json())
     return links
 
 

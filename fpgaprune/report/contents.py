@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.errors import ReportError
-from fpgaprune.measure import Advice, Estimate
+from fpgaprune.measure import Advice, Estimate, Measured
 from fpgaprune.target import Target
 
 FORMAT = 1
@@ -222,7 +222,7 @@ class RunReport:
         layers: those that carry weights, in the network's order.
         before, after: analytic estimates, or None (then see `left_out`).
         advice: what is short for `after` and what would help, or None.
-        measured: of the removed network, in the JSON form of the flow's stage `measure`, or None.
+        measured: what open tools measured of the removed network, or None.
         certificate: one entry per link. checks: the other comparisons.
         stages: of the flow, in order, with the time of each; equal runs differ in nothing else.
         warnings: what may be wrong with the run, each a sentence that says what to do.
@@ -237,7 +237,7 @@ class RunReport:
     before: Estimate | None = None
     after: Estimate | None = None
     advice: Advice | None = None
-    measured: Mapping[str, Any] | None = None
+    measured: Measured | None = None
     certificate: Sequence[LinkSummary] = ()
     checks: Sequence[Check] = ()
     stages: Sequence[StageTime] = ()
@@ -264,7 +264,7 @@ class RunReport:
             "before": None if self.before is None else self.before.to_json(),
             "after": None if self.after is None else self.after.to_json(),
             "advice": None if self.advice is None else self.advice.to_json(),
-            "measured": self.measured,
+            "measured": None if self.measured is None else self.measured.to_json(),
             "certificate": [{**asdict(link), "holds": link.holds} for link in self.certificate],
             "checks": [{**asdict(check), "holds": check.holds} for check in self.checks],
             "stages": [asdict(stage) for stage in self.stages],

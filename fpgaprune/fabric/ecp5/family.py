@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fpgaprune.errors import TargetError
-from fpgaprune.fabric.cells import Cells, find_family
+from fpgaprune.fabric.cells import find_family
 from fpgaprune.fabric.ecp5 import anchors, carries, floorplan, macros
 from fpgaprune.fabric.ecp5.anchors import anchor_registers
 from fpgaprune.fabric.ecp5.carries import free_unread_carries
@@ -21,6 +21,7 @@ from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
 from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.yosys import NETLIST, SCRIPT, make_netlist, read_statistics, run_yosys
 from fpgaprune.files import write_bytes
+from fpgaprune.measure import Cells, capacity_of
 from fpgaprune.rtl.project import VerilogProject
 from fpgaprune.target import Part, find_part
 
@@ -116,9 +117,8 @@ def check_fits(project: VerilogProject, cells: Cells, part: Part) -> None:
     Raises:
         TargetError: it has not; nextpnr would end in the midst of placing.
     """
-    for name in SITES:
-        wanted, there = getattr(cells, name), getattr(part, name)
-        if wanted is not None and there is not None and wanted > there:
+    for name, wanted, there in cells.against(capacity_of(part)):
+        if wanted > there:
             raise TargetError(f"{project.name} takes {wanted:,} {name} on {part.name}, which has {there:,}; {SMALLER}")
 
 
@@ -137,7 +137,7 @@ def smallest_ecp5(cells: Cells) -> Part:
     """The smallest LFE5U that holds `cells` with room to spare; the largest where none does."""
     parts = [find_part(name) for name in _DEVICES]
     return next(
-        (p for p in parts if all((getattr(cells, n) or 0) <= _COMFORTABLE[n] * (getattr(p, n) or 0) for n in SITES)),
+        (p for p in parts if all((cells[n] or 0) <= _COMFORTABLE[n] * (capacity_of(p)[n] or 0) for n in SITES)),
         parts[-1],
     )
 

@@ -10,11 +10,11 @@ from fpgaprune.errors import RtlError, TargetError, ToolError
 from fpgaprune.fabric import open_tools
 from fpgaprune.fabric.bitstream import make_bitstream
 from fpgaprune.fabric.boards import find_board
-from fpgaprune.fabric.cells import Cells
 from fpgaprune.fabric.ecp5.family import smallest_ecp5
 from fpgaprune.fabric.harness import harness_of, stub_of
 from fpgaprune.fabric.place import place_and_route
 from fpgaprune.files import write_bytes
+from fpgaprune.measure import Cells, Resources
 from fpgaprune.target import hardware_path
 
 from .fake_tools import fake_ecppack, fake_nextpnr, fake_yosys
@@ -43,7 +43,7 @@ def test_a_harness_has_three_pins_and_every_bit_of_the_design(tiny):
 def test_figures_are_the_designs_without_its_harness(tiny, tools):
     found = place_and_route(tiny, "ecp5", "lfe5u-45f", seeds=5)
     # The fake's harness takes 170 + 6 LUTs and 17 FFs.
-    assert found.used == {"lut": 1000 - 176, "ff": 800 - 17, "dsp": 2, "bram18": 1}
+    assert found.used == Resources(lut=1000 - 176, ff=800 - 17, dsp=2, bram18=1)
     assert (found.fmax_mhz, found.fmax_range_mhz) == (103.0, (101.0, 105.0))
     assert [run.seed for run in found.runs] == [1, 2, 3, 4, 5]
     assert found.to_json()["stage"] == "route(ecp5)"
