@@ -142,7 +142,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: str) -> None:
-    from fpgaprune.flow.reporting import metric_of
+    from fpgaprune.flow.stages.report import metric_of
     from fpgaprune.measure import Advice
     from fpgaprune.report.verdict import headline
 

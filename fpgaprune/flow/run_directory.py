@@ -68,6 +68,10 @@ class RunDirectory:
         """The path of the artefact `name`."""
         return self.path / name
 
+    def write_json(self, name: str, content: Any) -> None:
+        """The artefact `name` holds JSON data, keys sorted."""
+        write_bytes(self.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+
     def results(self, stage: str) -> dict[str, Any]:
         """What `stage` reported, as JSON data.
 
@@ -117,14 +121,14 @@ class RunDirectory:
 
     def write_certificate(self, certificate: Mapping[str, Any]) -> None:
         """`certificate.json` holds JSON data, and the manifest its digest."""
-        write_bytes(self.file(CERTIFICATE), (json.dumps(certificate, indent=1, sort_keys=True) + "\n").encode())
+        self.write_json(CERTIFICATE, certificate)
         self.manifest[CERTIFICATE] = digest_tree(self.file(CERTIFICATE))
         self.write_manifest()
 
     def write_manifest(self) -> None:
         """The manifest is on disk, whole, with a digest of itself."""
         self.manifest[_OWN_DIGEST] = self._own_digest()
-        write_bytes(self.file(MANIFEST), (json.dumps(self.manifest, indent=1, sort_keys=True) + "\n").encode())
+        self.write_json(MANIFEST, self.manifest)
 
     @property
     def manifest_is_whole(self) -> bool:

@@ -21,19 +21,28 @@ from fpgaprune.errors import ToolError
 from fpgaprune.fabric.ecp5.floorplan import partitioner
 from fpgaprune.fabric.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
 from fpgaprune.fabric.verilator import simulator_version
-from fpgaprune.flow import stages
 from fpgaprune.flow.checking import check_flow
 from fpgaprune.flow.config import FlowConfig, parse_config
+from fpgaprune.flow.context import Context
 from fpgaprune.flow.convertible import require_convertible
 from fpgaprune.flow.data import load_data
 from fpgaprune.flow.digests import digest_tree
 from fpgaprune.flow.hardware_sections import MeasureConfig
 from fpgaprune.flow.keras_sections import MULTIPLIER
-from fpgaprune.flow.opinion import opinion
 from fpgaprune.flow.progress import Progress, Silent, tell_end
-from fpgaprune.flow.reporting import write_run_report
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
 from fpgaprune.flow.session import start_session
+from fpgaprune.flow.stages.certify import certify
+from fpgaprune.flow.stages.estimate import estimate
+from fpgaprune.flow.stages.export import export
+from fpgaprune.flow.stages.finetune import finetune
+from fpgaprune.flow.stages.hls import hls
+from fpgaprune.flow.stages.measure import measure
+from fpgaprune.flow.stages.opinion import opinion
+from fpgaprune.flow.stages.remove import remove
+from fpgaprune.flow.stages.report import write_run_report
+from fpgaprune.flow.stages.select import select
+from fpgaprune.flow.stages.train import train
 from fpgaprune.masks import MaskSet
 from fpgaprune.report import stage_times
 from fpgaprune.target import hardware_path
@@ -56,7 +65,7 @@ class Stage:
     """
 
     name: str
-    run: Callable[[stages.Context], dict[str, Any]]
+    run: Callable[[Context], dict[str, Any]]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     settings: Callable[[FlowConfig], Any]
@@ -81,7 +90,7 @@ def _code(function: str | None) -> str | None:
     return _digest(Path(home)) if home.endswith(".py") else None
 
 
-def _report(context: stages.Context) -> dict[str, Any]:
+def _report(context: Context) -> dict[str, Any]:
     earlier = (stage.name for stage in STAGES if stage.run is not _report)
     return write_run_report(context, stage_times(earlier, context.run.manifest["stages"], context.run.ran))
 
@@ -93,14 +102,14 @@ def _no_settings(_: FlowConfig) -> None:
 STAGES = (
     Stage(
         "train",
-        stages.train,
+        train,
         (),
         ("trained.keras", "trained_outputs.npz", "early.npz"),
         lambda c: [_section(c.train), _judged(c), c.finetune.rewind_epoch],
     ),
     Stage(
         "select",
-        stages.select,
+        select,
         ("trained.keras",),
         ("selection.npz",),
         lambda c: [
@@ -112,7 +121,7 @@ STAGES = (
     ),
     Stage(
         "finetune",
-        stages.finetune,
+        finetune,
         ("trained.keras", "early.npz", "selection.npz"),
         ("finetuned.keras", "masks.npz"),
         # What a schedule sets on the way, it chooses as [select] says.
@@ -122,24 +131,24 @@ STAGES = (
             None if c.finetune.schedule.kind == "one_shot" else [_section(c.select), _section(c.target)],
         ],
     ),
-    Stage("certify", stages.certify, ("finetuned.keras", "masks.npz"), (), _no_settings),
+    Stage("certify", certify, ("finetuned.keras", "masks.npz"), (), _no_settings),
     Stage(
         "remove",
-        stages.remove,
+        remove,
         ("trained_outputs.npz", "finetuned.keras", "masks.npz"),
         ("removed.keras", "removed_masks.npz", "removal.json"),
         lambda c: _judged(c),
     ),
     Stage(
         "export",
-        stages.export,
+        export,
         ("removed.keras", "removed_masks.npz"),
         ("model.onnx",),
         lambda c: [c.export.batch, c.export.opset],
     ),
     Stage(
         "hls",
-        stages.hls,
+        hls,
         ("trained.keras", "trained_outputs.npz", "removed.keras", "removed_masks.npz"),
         ("hls", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
         # With a compiler or a vendor's tool installed since, what was left out can be done.
@@ -159,7 +168,7 @@ STAGES = (
     ),
     Stage(
         "measure",
-        stages.measure,
+        measure,
         ("design.json", "design.npz", "removed_masks.npz"),
         ("measure.json", "rtl"),
         # With a tool installed since, what was left out can be done.
@@ -168,7 +177,7 @@ STAGES = (
     ),
     Stage(
         "estimate",
-        stages.estimate,
+        estimate,
         ("design.json", "design.npz", "design_trained.json", "design_trained.npz"),
         ("estimate.json",),
         lambda c: _section(c.target),
@@ -221,7 +230,7 @@ def run_flow(config: FlowConfig, out: Path, progress: Progress | None = None) ->
         run.manifest["checked"] = checked
         # Before any artefact: a folder with a manifest is a run, wherever it was killed.
         run.write_manifest()
-        context = stages.Context(run, config, data, progress or Silent(), versions)
+        context = Context(run, config, data, progress or Silent(), versions)
         for stage in STAGES:
             _bring_up_to_date(stage, context)
         run.write_certificate(assemble_certificate(run))
@@ -242,7 +251,7 @@ def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = 
     data = load_data(config.data.source)
     with run.locked():
         run.manifest["config"] = json.loads(config.model_dump_json())
-        context = stages.Context(run, config, data, progress or Silent(), _versions())
+        context = Context(run, config, data, progress or Silent(), _versions())
         for stage in STAGES:
             if stage.name in ("measure", "report"):
                 _bring_up_to_date(stage, context)
@@ -270,7 +279,7 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def _bring_up_to_date(stage: Stage, context: stages.Context) -> None:
+def _bring_up_to_date(stage: Stage, context: Context) -> None:
     """`stage` has run with what it depends on now."""
     run, told = context.run, context.progress
     key = _key(stage, context)
@@ -294,7 +303,7 @@ def _hardware_key(config: FlowConfig, versions: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
-def _key(stage: Stage, context: stages.Context) -> str:
+def _key(stage: Stage, context: Context) -> str:
     run, config = context.run, context.config
     inputs = run.digests(stage.inputs)
     content = {

@@ -40,3 +40,8 @@ def in_shape(samples: Samples, wanted: Samples) -> Samples:
     pairs = zip(arrays_of(samples), arrays_of(wanted), strict=True)
     turned = tuple(np.asarray(array).reshape(like.shape) for array, like in pairs)
     return turned if isinstance(wanted, tuple) else turned[0]
+
+
+def predict(model: Any, x: Samples) -> Samples:
+    """What `model` gives for `x`, in one pass over batches."""
+    return samples_of(model.predict(for_keras(x), batch_size=256, verbose=0))

@@ -11,7 +11,7 @@ from fpgaprune.flow.data import Dataset, load_data
 from fpgaprune.flow.keras_sections import MULTIPLIER, SelectConfig, TrainConfig
 from fpgaprune.flow.models import load_saved_model
 from fpgaprune.flow.named_function import is_function_name, named_function
-from fpgaprune.flow.samples import Samples, at, count_of, for_keras
+from fpgaprune.flow.samples import Samples, at, count_of, for_keras, predict
 from fpgaprune.masks import MaskSet
 from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.target import Target
@@ -212,7 +212,6 @@ def measure_sensitivity(
         MaskError: an option is not allowed.
     """
     from fpgaprune.files import write_bytes
-    from fpgaprune.flow.stages import predict
     from fpgaprune.select.sensitivity import sensitivity
 
     data = load_data(source)

@@ -10,27 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fpgaprune.network.flat import (
-    CHANNELWISE,
-    DEPTHWISE,
-    KERNEL,
-    MERGE,
-    NORM,
-    RECURRENT,
-    TRANSPOSED,
-    Call,
-    Graph,
-    flat_positions,
-    graph_of,
-    is_ungrouped,
-    joins_channels,
-    mixes_channels,
-)
+from fpgaprune.network.flat import Flags, Network, Step, network_of
+from fpgaprune.network.role import MAKERS, Role
 from fpgaprune.network.weight_axes import channel_axes, kind_of, weight_owners
 
-Flags = NDArray[np.bool_]
 # Layer path to which of its channels are alive.
 Alive = dict[str, Flags]
 
@@ -45,94 +29,88 @@ def alive_channels(model: Any, masks: Mapping[str, Flags]) -> Alive | None:
         model: a Keras model.
         masks: weight path to bool array, True = free; a weight that is not in it is free.
     """
-    graph = graph_of(model)
-    if graph is None:
+    network = network_of(model)
+    if network is None:
         return None
     by_layer: dict[int, dict[str, Flags]] = {}
     for path, layer in weight_owners(model).items():
         mask = masks.get(path)
         if mask is not None and kind_of(path, layer, mask.ndim) != "other":
             by_layer.setdefault(id(layer), {})[path.rsplit("/", maxsplit=1)[-1]] = mask
-    return _Walk(graph, by_layer).alive()
+    return _Walk(network, by_layer).alive()
 
 
 class _Walk:
     """Once from the inputs to the outputs, and once back."""
 
-    def __init__(self, graph: Graph, masks: Mapping[int, Mapping[str, Flags]]) -> None:
-        self._graph = graph
+    def __init__(self, network: Network, masks: Mapping[int, Mapping[str, Flags]]) -> None:
+        self._network = network
         self._masks = masks
-        self._depends = {tensor: self._all(tensor) for tensor in range(len(graph.channels))}
+        self._depends = {tensor: self._all(tensor) for tensor in range(len(network.tensors))}
         self._read = {tensor: ~flags for tensor, flags in self._depends.items()}
 
     def alive(self) -> Alive:
         """Layer path to the flags of its output channels, in the model's order."""
-        made = [self._forward(call) for call in self._graph.calls]
-        for tensor in self._graph.outputs:
+        made = [self._forward(step) for step in self._network.steps]
+        for tensor in self._network.outputs:
             self._read[tensor] = self._all(tensor)
         found: Alive = {}
-        for call, own in reversed(list(zip(self._graph.calls, made, strict=True))):
-            read = self._backward(call)
-            if _has_rule(call):
-                found[call.path] = found.get(call.path, False) | (own & read)
+        for step, own in reversed(list(zip(self._network.steps, made, strict=True))):
+            read = self._backward(step)
+            if _has_rule(step):
+                found[step.path] = found.get(step.path, False) | (own & read)
         return dict(reversed(found.items()))
 
-    def _forward(self, call: Call) -> Flags:
-        """What the call makes and depends on the input, before an activation that runs across channels."""
-        output = call.outputs[0]
-        inputs = [self._depends[tensor] for tensor in call.inputs]
-        if _has_rule(call):
-            made = self._reached(call, inputs[0] @ self._joined(call), forward=True)
-        elif _keeps_channels(call, self._graph):
-            made = np.logical_or.reduce(inputs)
-        elif joins_channels(call, self._graph):
-            made = np.concatenate(inputs)
+    def _forward(self, step: Step) -> Flags:
+        """What the step makes and depends on the input, before an activation that runs across channels."""
+        output = step.outputs[0]
+        if _has_rule(step):
+            made = self._reached(step, self._depends[step.inputs[0]] @ self._joined(step), forward=True)
         else:
-            positions = flat_positions(call, self._graph)
-            made = self._all(output) if positions is None else np.tile(inputs[0], positions)
-        made = made if len(made) == (self._graph.channels[output] or 0) else self._all(output)
-        self._depends[output] = made | made.any() if mixes_channels(call) else made
+            carried = self._network.carried(step, self._depends, np.logical_or)
+            made = self._all(output) if carried is None else carried
+        self._depends[output] = made | made.any() if step.mixes_channels else made
         return made
 
-    def _backward(self, call: Call) -> Flags:
-        """What of the call's channels is read; its inputs' flags are noted."""
-        read = self._read[call.outputs[0]]
-        if mixes_channels(call):
+    def _backward(self, step: Step) -> Flags:
+        """What of the step's channels is read; its inputs' flags are noted."""
+        read = self._read[step.outputs[0]]
+        if step.mixes_channels:
             read = read | read.any()
-        reads = [self._all(tensor) for tensor in call.inputs]
-        positions = flat_positions(call, self._graph)
-        if _has_rule(call):
-            read = self._reached(call, read, forward=False)
-            reads[0] = np.asarray((self._joined(call) & read).any(axis=1))
-        elif _keeps_channels(call, self._graph):
-            reads = [read for _ in call.inputs]
-        elif joins_channels(call, self._graph):
-            reads = np.split(read, np.cumsum([len(flags) for flags in reads])[:-1])
-        elif positions is not None:
-            reads = [np.asarray(read.reshape(positions, -1).any(axis=0))]
-        for tensor, flags in zip(call.inputs, reads, strict=True):
-            self._read[tensor] = self._read[tensor] | (flags if len(flags) == len(self._read[tensor]) else True)
+        routes = self._network.routes(step)
+        reads = [self._all(tensor) for tensor in step.inputs]
+        if _has_rule(step):
+            read = self._reached(step, read, forward=False)
+            reads[0] = np.asarray((self._joined(step) & read).any(axis=1))
+        elif all(route is not None for route in routes):
+            reads = [
+                self._network.returned(tensor, route, read)
+                for tensor, route in zip(step.inputs, routes, strict=True)
+                if route is not None
+            ]
+        for tensor, flags in zip(step.inputs, reads, strict=True):
+            self._read[tensor] = self._read[tensor] | flags
         return read
 
-    def _joined(self, call: Call) -> Flags:
+    def _joined(self, step: Step) -> Flags:
         """For each input and output channel, whether a free element of the kernel joins them."""
-        n_in, n_out = (self._graph.channels[tensor] or 0 for tensor in (call.inputs[0], call.outputs[0]))
-        mask = self._masks.get(id(call.layer), {}).get("kernel")
-        if call.kind in DEPTHWISE:
+        n_in, n_out = (self._network.width(tensor) for tensor in (step.inputs[0], step.outputs[0]))
+        mask = self._masks.get(id(step.layer), {}).get("kernel")
+        if step.role is Role.DEPTHWISE:
             own = True if mask is None else mask.reshape(-1, n_out).any(axis=0)
             return np.repeat(np.eye(n_in, dtype=bool), n_out // n_in, axis=1) & own
         if mask is None:
             return np.ones((n_in, n_out), dtype=bool)
-        if call.kind in RECURRENT:
+        if step.role is Role.RECURRENT:
             return _by_unit(mask, n_out)
-        axes = channel_axes("", call.layer)
+        axes = channel_axes("", step.layer)
         free = np.moveaxis(mask, (axes.inputs[0], axes.outputs[0]), (-2, -1))
         return np.asarray(free.reshape(-1, n_in, n_out).any(axis=0))
 
-    def _reached(self, call: Call, flags: Flags, *, forward: bool) -> Flags:
+    def _reached(self, step: Step, flags: Flags, *, forward: bool) -> Flags:
         """The units that `flags` reach from step to step of a recurrent layer; of another layer `flags` themselves."""
-        mask = self._masks.get(id(call.layer), {}).get("recurrent_kernel")
-        if call.kind not in RECURRENT:
+        mask = self._masks.get(id(step.layer), {}).get("recurrent_kernel")
+        if step.role is not Role.RECURRENT:
             return flags
         steps = np.ones((len(flags),) * 2, dtype=bool) if mask is None else _by_unit(mask, len(flags))
         while True:
@@ -142,7 +120,7 @@ class _Walk:
             flags = further
 
     def _all(self, tensor: int) -> Flags:
-        return np.ones(self._graph.channels[tensor] or 0, dtype=bool)
+        return self._network.flags(tensor, True)
 
 
 def _by_unit(mask: Flags, units: int) -> Flags:
@@ -150,12 +128,5 @@ def _by_unit(mask: Flags, units: int) -> Flags:
     return np.asarray(mask.reshape(len(mask), -1, units).any(axis=1))
 
 
-def _has_rule(call: Call) -> bool:
-    return call.kind in DEPTHWISE | RECURRENT or (call.kind in KERNEL | TRANSPOSED and is_ungrouped(call))
-
-
-def _keeps_channels(call: Call, graph: Graph) -> bool:
-    if call.kind == NORM:
-        return call.layer.axis in (-1, len(graph.shapes[call.inputs[0]]) - 1)
-    same = len({graph.channels[tensor] for tensor in call.inputs}) == 1
-    return call.kind in CHANNELWISE or (call.kind in MERGE and same)
+def _has_rule(step: Step) -> bool:
+    return step.role in MAKERS and (step.role in (Role.DEPTHWISE, Role.RECURRENT) or step.is_ungrouped)

@@ -1,7 +1,6 @@
 """BatchNorm at inference is a scale and a shift for each channel, which the linear layer before it can take in.
 
-One place for this arithmetic: what is exported and what becomes hardware hold the same bits. No Keras is imported;
-layers are only read.
+One place for this arithmetic: what is exported and what becomes hardware hold the same bits.
 """
 
 from __future__ import annotations
@@ -11,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_LINEAR = frozenset({"Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D", "Dense"})
+from fpgaprune.network.flat import role_of
+from fpgaprune.network.graph import producer, readers_of
+from fpgaprune.network.role import KERNEL, Role
 
 
 def scale_and_shift(bn: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -29,20 +30,15 @@ def find_folds(functional: Any) -> dict[str, Any]:
     Args:
         functional: a functional model; nested models in it are not entered.
     """
-    readers: dict[str, list[Any]] = {}
-    for node in (node for level in functional._nodes_by_depth.values() for node in level):
-        for tensor in node.input_tensors:
-            readers.setdefault(tensor._keras_history.operation.name, []).append(node.operation)
-    leaving = {tensor._keras_history.operation.name for tensor in functional.outputs}
+    readers = readers_of(functional)
+    leaving = {producer(tensor).name for tensor in functional.outputs}
     folds = {}
     for layer in functional.layers:
-        reader = readers.get(layer.name, [])
+        reader = readers.get(id(layer), [])
         if not _is_linear(layer) or len(reader) != 1 or layer.name in leaving:
             continue
-        if type(reader[0]).__name__ == "BatchNormalization":
-            last = len(layer.output.shape) - 1
-            if reader[0].axis in (-1, last):
-                folds[layer.name] = reader[0]
+        if role_of(reader[0]) is Role.NORM and reader[0].axis in (-1, len(layer.output.shape) - 1):
+            folds[layer.name] = reader[0]
     return folds
 
 
@@ -51,13 +47,13 @@ def folded_weights(layer: Any, bn: Any) -> tuple[NDArray[np.float32], NDArray[np
     scale, shift = scale_and_shift(bn)
     kernel = np.asarray(layer.kernel, dtype=np.float64)
     # A depthwise kernel has its outputs on its last two axes.
-    kernel = kernel * (scale.reshape(kernel.shape[-2:]) if type(layer).__name__.startswith("Depthwise") else scale)
+    kernel = kernel * (scale.reshape(kernel.shape[-2:]) if role_of(layer) is Role.DEPTHWISE else scale)
     bias = shift + (np.asarray(layer.bias, dtype=np.float64) * scale if layer.use_bias else 0.0)
     # + 0.0 turns the negative zeros of a negative scale into plain ones.
     return (kernel + 0.0).astype("float32"), (bias + 0.0).astype("float32")
 
 
 def _is_linear(layer: Any) -> bool:
-    if type(layer).__name__ not in _LINEAR or getattr(layer, "data_format", "channels_last") != "channels_last":
+    if getattr(layer, "data_format", "channels_last") != "channels_last":
         return False
-    return getattr(layer.activation, "__name__", "") == "linear"
+    return role_of(layer) in KERNEL | {Role.DEPTHWISE} and getattr(layer.activation, "__name__", "") == "linear"

@@ -1,166 +1,169 @@
-"""The calls of a Keras functional or Sequential model as plain records, models inside it written out.
-
-Nothing of Keras is imported: the model is only walked. In this package the only module that reads Keras' private
-graph attributes.
-"""
+"""The calls of a model as one row, models inside it written out, and which channel each channel is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
-from fpgaprune.design.functions import FUNCTIONS
+import numpy as np
+from numpy.typing import NDArray
 
-KERNEL = frozenset({"Conv1D", "Conv2D", "Conv3D", "Dense"})
-TRANSPOSED = frozenset({"Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"})
-DEPTHWISE = frozenset({"DepthwiseConv1D", "DepthwiseConv2D"})
-RECURRENT = frozenset({"SimpleRNN", "GRU", "LSTM"})
-NORM = "BatchNormalization"
-_NOISE = frozenset(
-    {"Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianNoise", "GaussianDropout"}
-    | {"AlphaDropout", "ActivityRegularization", "Identity"}
-)
-_POINTWISE = frozenset({"Activation", "ReLU", "LeakyReLU", "ELU"})
-# Channels stay where they are; positions may be moved, pooled, dropped or filled with zero.
-_POSITIONS = frozenset(
-    {f"{kind}Pooling{n}D" for kind in ("Max", "Average", "GlobalMax", "GlobalAverage") for n in (1, 2, 3)}
-    | {f"{kind}{n}D" for kind in ("ZeroPadding", "Cropping", "UpSampling") for n in (1, 2, 3)}
-)
-# Output channel c depends on input channel c alone, and zeros give zeros where the activation does.
-CHANNELWISE = _NOISE | _POINTWISE | _POSITIONS
-# Each position by itself, too: a constant channel stays constant.
-PLACEWISE = _NOISE | _POINTWISE
-MERGE = frozenset({"Add", "Subtract", "Average", "Maximum", "Minimum"})
-_ZERO_AT_ZERO = frozenset(function.name for function in FUNCTIONS.values() if function.at_zero == 0)
-_ACROSS_CHANNELS = frozenset({"softmax", "log_softmax", "sparsemax", "sparse_softmax", "glu"})
+from fpgaprune.errors import RemovalError
+from fpgaprune.network import activations
+from fpgaprune.network.graph import calls_of, graph_of, is_of_keras, nested_graph
+from fpgaprune.network.role import CHANNELWISE, Role
+from fpgaprune.network.slots import Ids
+
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Call:
+class Step:
     """One call of a layer.
 
     Attributes:
         path: names of the enclosing models and of the layer, as in weight paths.
         layer: the Keras layer or operation.
-        kind: its class name where it is Keras's own and has its channels last, else "".
+        role: what it does to channels; None where nothing is known, or its channels are not on the last axis.
         inputs, outputs: numbers of the tensors that it reads and makes.
     """
 
     path: str
     layer: Any
-    kind: str
+    role: Role | None
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
+    @cached_property
+    def activation(self) -> str:
+        """The name of its activation, as `activations.activation_name` gives it."""
+        return activations.activation_name(self.layer, self.role)
+
+    @property
+    def keeps_zero(self) -> bool:
+        """Whether its activation is known to map 0 to 0."""
+        return activations.keeps_zero(self.activation)
+
+    @property
+    def mixes_channels(self) -> bool:
+        """Whether its activation reads several channels at once, or is not known."""
+        return activations.mixes_channels(self.activation)
+
+    @property
+    def is_ungrouped(self) -> bool:
+        """Whether each output channel reads every input channel."""
+        return int(getattr(self.layer, "groups", 1) or 1) == 1
+
 
 @dataclass
-class Graph:
-    """All calls, producers before consumers; `channels[t]` is the last axis of tensor `t`, None where unknown."""
+class Network:
+    """All steps, producers before consumers.
 
-    calls: list[Call] = field(default_factory=list)
-    channels: list[int | None] = field(default_factory=list)
-    shapes: list[tuple[int | None, ...]] = field(default_factory=list)
+    Attributes:
+        steps: the calls of layers.
+        tensors: the symbolic tensors, by number.
+        inputs, outputs: numbers of the model's.
+    """
+
+    steps: list[Step] = field(default_factory=list)
     tensors: list[Any] = field(default_factory=list)
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
 
-    def add_tensor(self, tensor: Any) -> int:
-        """The number of a new tensor."""
-        shape = tuple(tensor.shape)
-        self.shapes.append(shape)
-        self.channels.append(shape[-1] if shape else None)
-        self.tensors.append(tensor)
-        return len(self.channels) - 1
+    def shape(self, tensor: int) -> tuple[int | None, ...]:
+        """The shape of `tensor`, the batch axis first; None where a size is open."""
+        return tuple(self.tensors[tensor].shape)
 
-    def consumers(self, tensor: int) -> list[Call]:
-        """The calls that read `tensor`."""
-        return [call for call in self.calls if tensor in call.inputs]
+    def width(self, tensor: int) -> int:
+        """How many channels `tensor` has on its last axis; 0 where that is open."""
+        return (self.shape(tensor) or (0,))[-1] or 0
 
+    def flags(self, tensor: int, value: bool) -> Flags:
+        """`value` for each channel of `tensor`."""
+        return np.full(self.width(tensor), value)
 
-def graph_of(model: Any) -> Graph | None:
-    """The graph of `model`, or None where it has none that says all (a subclassed model, an overridden `call`)."""
-    functional = _functional(model)
-    if functional is None:
-        return None
-    graph = Graph()
-    graph.inputs = tuple(graph.add_tensor(tensor) for tensor in functional.inputs)
-    graph.outputs = _walk(functional, graph.inputs, "", graph)
-    return graph
+    def consumers(self, tensor: int) -> list[Step]:
+        """The steps that read `tensor`."""
+        return [step for step in self.steps if tensor in step.inputs]
 
+    def routes(self, step: Step) -> list[Ids | None]:
+        """For each tensor that `step` reads: the channel of it that each output channel is made of, -1 for none.
 
-def activation_of(call: Call) -> str:
-    """The name of the activation that the call applies; "linear" where none, "" where it cannot be told."""
-    if call.kind in ("ReLU", "LeakyReLU", "ELU"):
-        floor = float(getattr(call.layer, "threshold", 0.0) or 0.0)
-        return "relu" if floor >= 0 else ""
-    function = getattr(call.layer, "activation", None)
-    if function is None:
-        return "linear"
-    return getattr(function, "__name__", "") if _is_of_keras(function) else ""
+        None for a tensor of which any channel may be in any output channel.
+        """
+        width = self.width(step.outputs[0])
+        if step.role in CHANNELWISE | {Role.NORM, Role.MERGE}:
+            return [np.arange(width) if self.width(tensor) == width else None for tensor in step.inputs]
+        if step.role is Role.JOIN and self._joins(step):
+            starts = np.cumsum([0, *(self.width(tensor) for tensor in step.inputs)])
+            at = np.arange(width)
+            return [np.where((at >= a) & (at < b), at - a, -1) for a, b in pairwise(starts)]
+        channels = self.width(step.inputs[0]) if step.inputs else 0
+        if step.role is Role.FLAT and channels and len(self.shape(step.outputs[0])) == 2 and width % channels == 0:
+            return [np.arange(width) % channels]
+        return [None for _ in step.inputs]
 
+    def carried(self, step: Step, flags: Mapping[int, Flags], join: np.ufunc) -> Flags | None:
+        """The flags of the output channels of `step`, those of several inputs joined; None where a route is open."""
+        found = None
+        for tensor, route in zip(step.inputs, self.routes(step), strict=True):
+            if route is None:
+                return None
+            here = np.where(route >= 0, flags[tensor][route], join.identity)
+            found = here if found is None else join(found, here)
+        return found
 
-def keeps_zero(call: Call) -> bool:
-    """Whether the call's activation is known to map 0 to 0."""
-    return activation_of(call) in _ZERO_AT_ZERO
+    def returned(self, tensor: int, route: Ids, flags: Flags) -> Flags:
+        """The channels of `tensor` of which a flagged output channel is made."""
+        return np.bincount(route[flags & (route >= 0)], minlength=self.width(tensor)) > 0
 
+    def _joins(self, step: Step) -> bool:
+        """Whether tensors are joined along the last axis."""
+        rank = len(self.shape(step.inputs[0]))
+        return step.layer.axis in (-1, rank - 1) and all(self.width(tensor) for tensor in step.inputs)
 
-def mixes_channels(call: Call) -> bool:
-    """Whether the call's activation reads several channels at once, or is not known."""
-    return activation_of(call) in _ACROSS_CHANNELS or activation_of(call) == ""
+    def _add(self, tensors: Sequence[Any]) -> tuple[int, ...]:
+        self.tensors += tensors
+        return tuple(range(len(self.tensors) - len(tensors), len(self.tensors)))
 
-
-def is_ungrouped(call: Call) -> bool:
-    """Whether each output channel reads every input channel."""
-    return int(getattr(call.layer, "groups", 1) or 1) == 1
-
-
-def joins_channels(call: Call, graph: Graph) -> bool:
-    """Whether the call lays its inputs' channels behind one another."""
-    if call.kind != "Concatenate":
-        return False
-    rank = len(graph.shapes[call.inputs[0]])
-    return call.layer.axis in (-1, rank - 1) and all(graph.channels[t] is not None for t in call.inputs)
-
-
-def flat_positions(call: Call, graph: Graph) -> int | None:
-    """How often each channel stands in the flat vector that the call makes; None where it is not such a call."""
-    channels = graph.channels[call.inputs[0]] if call.inputs else None
-    rank = len(graph.shapes[call.outputs[0]])
-    if call.kind not in ("Flatten", "Reshape") or rank != 2 or not channels:
-        return None
-    size = graph.channels[call.outputs[0]]
-    return None if size is None else size // channels
-
-
-def _functional(model: Any) -> Any:
-    if not _is_of_keras(type(model)):
-        own = type(model).__dict__
-        if "call" in own or "__call__" in own:
-            return None
-    inner = getattr(model, "_functional", None) if type(model).__name__ == "Sequential" else model
-    return inner if hasattr(inner, "_nodes_by_depth") and hasattr(inner, "inputs") else None
-
-
-def _walk(functional: Any, given: Sequence[int], prefix: str, graph: Graph) -> tuple[int, ...]:
-    numbers = {id(tensor): number for tensor, number in zip(functional.inputs, given, strict=True)}
-    for depth in sorted(functional._nodes_by_depth, reverse=True):
-        for node in functional._nodes_by_depth[depth]:
-            if node.is_input:
-                continue
-            layer = node.operation
-            inputs = tuple(numbers[id(tensor)] for tensor in node.input_tensors)
-            inner = _functional(layer) if hasattr(layer, "layers") else None
-            if inner is not None and len(inner.inputs) == len(inputs):
-                outputs = _walk(inner, inputs, f"{prefix}{layer.name}/", graph)
+    def _enter(self, graph: Any, given: Sequence[int], prefix: str) -> tuple[int, ...]:
+        numbers = {id(tensor): number for tensor, number in zip(graph.inputs, given, strict=True)}
+        for call in calls_of(graph, path_prefix=prefix):
+            inputs = tuple(numbers[id(tensor)] for tensor in call.inputs)
+            inner = nested_graph(call)
+            if inner is not None:
+                outputs = self._enter(inner, inputs, f"{call.path}/")
             else:
-                outputs = tuple(graph.add_tensor(tensor) for tensor in node.output_tensors)
-                known = _is_of_keras(type(layer)) and getattr(layer, "data_format", None) != "channels_first"
-                kind = type(layer).__name__ if known else ""
-                graph.calls.append(Call(prefix + layer.name, layer, kind, inputs, outputs))
-            numbers.update({id(tensor): number for tensor, number in zip(node.output_tensors, outputs, strict=True)})
-    return tuple(numbers[id(tensor)] for tensor in functional.outputs)
+                outputs = self._add(call.outputs)
+                self.steps.append(Step(call.path, call.operation, _last_axis_role(call.operation), inputs, outputs))
+            numbers.update({id(tensor): number for tensor, number in zip(call.outputs, outputs, strict=True)})
+        return tuple(numbers[id(tensor)] for tensor in graph.outputs)
 
 
-def _is_of_keras(thing: Any) -> bool:
-    return str(getattr(thing, "__module__", "")).split(".")[0] == "keras"
+def network_of(model: Any) -> Network | None:
+    """The network of `model`; None where no graph says all that it does, as where a class has a `call` of its own."""
+    try:
+        graph = graph_of(model)
+    except RemovalError:
+        return None
+    network = Network()
+    network.inputs = network._add(graph.inputs)
+    network.outputs = network._enter(graph, network.inputs, "")
+    return network
+
+
+def role_of(layer: Any) -> Role | None:
+    """What a layer of exactly this class does to channels; None where nothing is known."""
+    if not is_of_keras(type(layer)):
+        return None
+    from fpgaprune.network.rules import RULES
+
+    rule = RULES.get(type(layer))
+    return None if rule is None else rule.role
+
+
+def _last_axis_role(layer: Any) -> Role | None:
+    return None if getattr(layer, "data_format", None) == "channels_first" else role_of(layer)

@@ -1,19 +1,17 @@
 """The calls of a Keras functional or Sequential model, in execution order, as plain records.
 
-The only module that reads Keras' private graph attributes.
+The only module that reads the private graph attributes of Keras. Keras itself is loaded only once a model is given.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import keras
 import numpy as np
-from keras.src.models.functional import Functional
-from keras.src.ops.numpy import Concatenate
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
@@ -40,16 +38,21 @@ class Call:
     outputs: tuple[Any, ...]
 
 
+def is_of_keras(thing: Any) -> bool:
+    """Whether `thing`, a class or a function, is one of Keras's own."""
+    return str(getattr(thing, "__module__", "")).split(".")[0] == "keras"
+
+
 def is_model(operation: Any) -> bool:
     """Whether `operation` is a model whose graph says all that it computes."""
-    if isinstance(operation, keras.Sequential):
-        return type(operation).call is keras.Sequential.call
-    return isinstance(operation, Functional) and type(operation).call is Functional.call
+    if not any(is_of_keras(kind) for kind in type(operation).__mro__):
+        return False
+    import keras
+    from keras.src.models.functional import Functional
 
-
-def joins(operation: Any) -> bool:
-    """Whether `operation` sets tensors side by side, so that one of them may be missing."""
-    return type(operation) in (keras.layers.Concatenate, Concatenate)
+    known = next((kind for kind in (keras.Sequential, Functional) if isinstance(operation, kind)), None)
+    own = type(operation)
+    return known is not None and own.call is known.call and own.__call__ is known.__call__
 
 
 def graph_of(model: Any) -> Any:
@@ -63,24 +66,30 @@ def graph_of(model: Any) -> Any:
             f"model {getattr(model, 'name', model)!r} is a {type(model).__name__}; wanted a functional or Sequential "
             "keras model, whose graph can be read: build it with keras.Model(inputs, outputs)"
         )
-    if not isinstance(model, keras.Sequential):
+    if hasattr(model, "_nodes_by_depth"):
         return model
     if getattr(model, "_functional", None) is None:
         raise RemovalError(f"Sequential model {model.name!r} has no input shape yet; give it a keras.Input or build it")
     return model._functional
 
 
+def nested_graph(call: Call) -> Any:
+    """The graph of the model that `call` calls; None where it calls a layer, or a model with more than its inputs."""
+    graph = graph_of(call.operation) if is_model(call.operation) else None
+    return graph if graph is not None and len(graph.inputs) == len(call.inputs) else None
+
+
 def calls_of(graph: Any, key_prefix: str = "", path_prefix: str = "") -> list[Call]:
-    """Every call of `graph` but its inputs, producers before consumers."""
+    """Every call of `graph` but its inputs, producers before consumers; models in it are not entered."""
     calls = []
-    seen: dict[int, int] = {}
+    seen: Counter[int] = Counter()
     for depth in sorted(graph._nodes_by_depth, reverse=True):
         for node in graph._nodes_by_depth[depth]:
             if node.is_input:
                 continue
             operation = node.operation
-            number = seen.get(id(operation), 0)
-            seen[id(operation)] = number + 1
+            number = seen[id(operation)]
+            seen[id(operation)] += 1
             name = operation.name if number == 0 else f"{operation.name}#{number}"
             calls.append(
                 Call(
@@ -94,6 +103,20 @@ def calls_of(graph: Any, key_prefix: str = "", path_prefix: str = "") -> list[Ca
                 )
             )
     return calls
+
+
+def count_uses(calls: Iterable[Call]) -> Counter[int]:
+    """How often each operation is called, by `id(operation)`."""
+    return Counter(id(call.operation) for call in calls)
+
+
+def readers_of(graph: Any) -> dict[int, list[Any]]:
+    """What reads an operation, by `id(operation)`: one operation for each tensor that it reads."""
+    readers: dict[int, list[Any]] = {}
+    for call in calls_of(graph):
+        for tensor in call.inputs:
+            readers.setdefault(id(producer(tensor)), []).append(call.operation)
+    return readers
 
 
 def producer(tensor: Any) -> Any:

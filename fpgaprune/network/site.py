@@ -13,10 +13,31 @@ from fpgaprune.errors import RemovalError
 from fpgaprune.network.channels import Channels, Line, Shape
 from fpgaprune.network.graph import Call, value_of
 from fpgaprune.network.linear import Linear, Taps
+from fpgaprune.network.role import Role
 from fpgaprune.network.slots import Ids
 from fpgaprune.network.trace import Owner, Trace
 
-Rule = Callable[["Site"], "Channels | list[Channels]"]
+Values = Callable[["Site"], "Channels | list[Channels]"]
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """All that is known of one class of layers.
+
+    Attributes:
+        values: says to a `Site` what the layer does to its channels, their constants and its weights.
+        role: what it does to channels as far as masks tell; None where any output may be made of any input.
+    """
+
+    values: Values
+    role: Role | None = None
+
+
+def of_each_size(rule: LayerRule, *names: str, sizes: tuple[int, ...] = (1, 2, 3)) -> dict[type, LayerRule]:
+    """`rule` for classes of Keras that exist for several numbers of axes: `Conv{}D` is Conv1D, Conv2D, Conv3D."""
+    from keras import layers
+
+    return {getattr(layers, name.format(size)): rule for name in names for size in sizes}
 
 
 @dataclass(frozen=True)
@@ -31,6 +52,11 @@ class Site:
     def layer(self) -> Any:
         """The Keras layer or operation."""
         return self.call.operation
+
+    @property
+    def weights_in_parts(self) -> bool:
+        """Whether the layer holds its weights in parts, by LoRA or `quantize()`, so that no one array is its kernel."""
+        return bool(getattr(self.layer, "lora_enabled", False) or getattr(self.layer, "quantization_mode", None))
 
     @property
     def path(self) -> str:

@@ -6,30 +6,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import keras
 import numpy as np
 
 from fpgaprune.network.channels import Channels
-from fpgaprune.network.graph import Call, calls_of, graph_of, is_model, producer
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.graph import Call, calls_of, graph_of, nested_graph, producer
+from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Count, Trace
 
 
-@dataclass
-class Walk:
-    """Fills `trace` from a model.
+def trace_channels(model: Any, trace: Trace) -> list[Channels]:
+    """The channels of the outputs of `model`; everything else that is found of it is in `trace` then.
 
-    Attributes:
-        trace: what is found goes here.
-        rules: the rule of each operation class, exact: a subclass has none.
+    Raises:
+        RemovalError: the model's graph cannot be read.
     """
+    from fpgaprune.network.rules import RULES
 
+    return _Walk(trace, RULES).run(model)
+
+
+@dataclass
+class _Walk:
     trace: Trace
-    rules: Mapping[type, Rule]
+    rules: Mapping[type, LayerRule]
     _nested: dict[int, list[Channels]] = field(default_factory=dict)
 
     def run(self, model: Any) -> list[Channels]:
-        """The channels of the outputs of `model`, with everything else of it in the trace."""
         graph = graph_of(model)
         inputs = []
         for tensor in graph.inputs:
@@ -45,7 +47,8 @@ class Walk:
         found = {id(tensor): channels for tensor, channels in zip(graph.inputs, inputs, strict=True)}
         for call in calls_of(graph, key_prefix, path_prefix):
             sources = [found[id(tensor)] for tensor in call.inputs]
-            results = self._nest(call, sources) if is_model(call.operation) else self._apply(call, sources)
+            inner = nested_graph(call)
+            results = self._apply(call, sources) if inner is None else self._nest(call, inner, sources)
             for tensor, channels in zip(call.outputs, results, strict=True):
                 found[id(tensor)] = channels
             self.trace.writes[call.key] = np.concatenate([channels.ids.reshape(-1) for channels in results])
@@ -58,11 +61,10 @@ class Walk:
         for extra in sources[_read_first(call) :]:  # a mask, or states: no rule looks at them
             self.trace.hold(extra.ids, "unsupported", call.path)
         rule = None if call.kwargs.get("training") else self.rules.get(type(call.operation))
-        results = rule(site) if rule else site.keep_all()
+        results = rule.values(site) if rule else site.keep_all()
         return results if isinstance(results, list) else [results]
 
-    def _nest(self, call: Call, sources: list[Channels]) -> list[Channels]:
-        graph = graph_of(call.operation)
+    def _nest(self, call: Call, graph: Any, sources: list[Channels]) -> list[Channels]:
         for channels in sources:
             self.trace.solid.append((channels.ids.reshape(-1), call.path))
         first = self._nested.setdefault(id(call.operation), sources)
@@ -86,6 +88,8 @@ class Walk:
 
 def _read_first(call: Call) -> int:
     """How many of the tensors of `call` are in its first argument; all for an operation that is no layer."""
+    import keras
+
     if not isinstance(call.operation, keras.Layer):
         return len(call.inputs)
     arguments = [*call.args, *call.kwargs.values()]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.network.flat import role_of
+from fpgaprune.network.role import Role
 from fpgaprune.weights import named_weights
 
-_DENSE = frozenset({"Dense", "QDense"})
-_RECURRENT = frozenset({"SimpleRNN", "GRU", "LSTM"})
 _ATTENTION = frozenset({"EinsumDense", "MultiHeadAttention", "GroupedQueryAttention", "GroupQueryAttention"})
 
 
@@ -57,21 +57,21 @@ def kind_of(path: str, layer: Any, ndim: int) -> str:
 
     Args:
         path: of the weight.
-        layer: that holds it, or None. A class that is not known by name goes by the shape of its `kernel`: that of a
-            Dense layer has two axes, that of a convolution more.
+        layer: that holds it, or None. A class that is not known goes by the shape of its `kernel`: that of a Dense
+            layer has two axes, that of a convolution more.
         ndim: axes of the weight.
     """
     kind = type(layer).__name__
     name = path.rsplit("/", maxsplit=1)[-1]
     if name == "depthwise_kernel" or (name == "kernel" and kind.startswith("Depthwise")):
         return "depthwise"
-    if kind in _RECURRENT:
+    if role_of(layer) is Role.RECURRENT:
         return "recurrent" if name in ("kernel", "recurrent_kernel") else "other"
     if name not in ("kernel", "pointwise_kernel"):
         return "other"
     if kind in _ATTENTION:
         return "attention"
-    if kind in _DENSE or ndim == 2:
+    if ndim == 2:
         return "dense"
     return "convolution" if ndim > 2 else "other"
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.network.liveness import Liveness
-from fpgaprune.network.trace import Affine, Trace
+from fpgaprune.network import Affine, Liveness, Trace
 from fpgaprune.remove.plan import Collapse, Delta
 
 

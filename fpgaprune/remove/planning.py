@@ -11,12 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError, UnsupportedLayerError
-from fpgaprune.network.graph import value_of
-from fpgaprune.network.linear import Linear
-from fpgaprune.network.liveness import Liveness, pick_carrier
-from fpgaprune.network.rules import RULES
-from fpgaprune.network.trace import Count, Listed, Trace
-from fpgaprune.network.walk import Walk
+from fpgaprune.network import Count, Linear, Listed, Liveness, Trace, pick_carrier, trace_channels, value_of
 from fpgaprune.remove.collapsing import collapses, collapsible, made_multiplications, made_weights
 from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
 from fpgaprune.remove.proof import equivalence
@@ -98,7 +93,7 @@ def _analyse(model: Any, paths: dict[int, str], tolerance: float, multiple_of: i
     best: tuple[Trace, Liveness] | None = None
     while True:
         trace = Trace(paths, tolerance, leaving=leaving)
-        outputs = Walk(trace, RULES).run(model)
+        outputs = trace_channels(model, trace)
         if all(channels.known.all() for channels in outputs):
             raise RemovalError(
                 f"every output of model {model.name!r} is a constant: the network is dead; prune less, or train again"

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.network.coupling import coupled_outputs
-from fpgaprune.network.weight_axes import PLAIN, channel_axes, weight_owners
+from fpgaprune.network import PLAIN, channel_axes, coupled_outputs, weight_owners
 from fpgaprune.select.allot import Units, lock_lowest, merge_units
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.cost import Adders, parse_cost

@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
-from fpgaprune.network.weight_axes import ChannelAxes
+from fpgaprune.network import ChannelAxes, Flags
 from fpgaprune.select.allot import lowest
 from fpgaprune.select.units import Partition
 from fpgaprune.weights import match_paths
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

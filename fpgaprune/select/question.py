@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from fpgaprune.network.weight_axes import ChannelAxes
+from fpgaprune.network import ChannelAxes
 from fpgaprune.select.batches import Progress
 
 Array = NDArray[Any]

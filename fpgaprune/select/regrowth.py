@@ -10,7 +10,7 @@ import numpy as np
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
-from fpgaprune.network.weight_axes import PLAIN, channel_axes, weight_owners
+from fpgaprune.network import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
 from fpgaprune.select.data_criteria import mean_gradient_size

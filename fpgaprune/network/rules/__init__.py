@@ -15,9 +15,8 @@ from fpgaprune.network.rules import (
     sequence,
     shape,
 )
-from fpgaprune.network.site import Rule
+from fpgaprune.network.site import LayerRule
 
-RULES: dict[type, Rule] = {}
 _FAMILIES = (
     activations,
     convolution,
@@ -31,5 +30,4 @@ _FAMILIES = (
     sequence,
     shape,
 )
-for _family in _FAMILIES:
-    RULES.update(_family.RULES)
+RULES: dict[type, LayerRule] = {kind: rule for family in _FAMILIES for kind, rule in family.RULES.items()}

@@ -7,15 +7,13 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import activations, layers
+from keras import layers
 
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.network.activations import is_elementwise
 from fpgaprune.network.channels import Channels, Line
 from fpgaprune.network.graph import value_of
-from fpgaprune.network.site import Rule, Site
-
-# By identity: a function that merely has a known name is not one of these.
-ELEMENTWISE = {getattr(activations, name) for name in FUNCTIONS if hasattr(activations, name)}
+from fpgaprune.network.role import Role
+from fpgaprune.network.site import LayerRule, Site, of_each_size
 
 
 def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Channels:
@@ -33,20 +31,18 @@ def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Cha
 def activate(site: Site, line: Line, axis: int, function: Any) -> Channels:
     """The output of a layer whose linear part gave `line` along `axis`, after the layer's own activation."""
     channels = line.over(site.shape, axis % len(site.shape))
-    if function is None:
-        return channels
-    if function in ELEMENTWISE:
-        return apply_elementwise(function, channels)
-    # Softmax and the like mix channels, and so does, for all that is known, a function of the user's.
-    site.hold(channels.ids, "mixed")
-    return channels.unknown()
+    return channels if function is None else _applied(site, channels, function)
 
 
 def activation(site: Site) -> Channels:
     """`Activation`, which names its function."""
-    channels = site.inputs[0]
-    if site.layer.activation in ELEMENTWISE:
-        return apply_elementwise(site.layer.activation, channels)
+    return _applied(site, site.inputs[0], site.layer.activation)
+
+
+def _applied(site: Site, channels: Channels, function: Any) -> Channels:
+    if is_elementwise(function):
+        return apply_elementwise(function, channels)
+    # Softmax and the like mix channels, and so does, for all that is known, a function of the user's.
     site.hold(channels.ids, "mixed")
     return channels.unknown()
 
@@ -71,19 +67,12 @@ def softmax(site: Site) -> Channels:
     return channels.unknown()
 
 
-RULES: dict[type, Rule] = {
-    layers.Activation: activation,
-    layers.ELU: elementwise,
-    layers.LeakyReLU: elementwise,
-    layers.ReLU: elementwise,
-    layers.Softmax: softmax,
-    layers.ActivityRegularization: identity,
-    layers.AlphaDropout: identity,
-    layers.Dropout: identity,
-    layers.GaussianDropout: identity,
-    layers.GaussianNoise: identity,
-    layers.Identity: identity,
-    layers.SpatialDropout1D: identity,
-    layers.SpatialDropout2D: identity,
-    layers.SpatialDropout3D: identity,
+_AT_INFERENCE_NOTHING = "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise Identity"
+
+RULES: dict[type, LayerRule] = {
+    layers.Activation: LayerRule(activation, Role.POINTWISE),
+    layers.Softmax: LayerRule(softmax),
+    **dict.fromkeys((layers.ELU, layers.LeakyReLU, layers.ReLU), LayerRule(elementwise, Role.POINTWISE)),
+    **{getattr(layers, name): LayerRule(identity, Role.IDENTITY) for name in _AT_INFERENCE_NOTHING.split()},
+    **of_each_size(LayerRule(identity, Role.IDENTITY), "SpatialDropout{}D"),
 }

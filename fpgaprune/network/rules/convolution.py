@@ -6,51 +6,18 @@ other than 0: there the taps outside the image read 0 instead of the constant.
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-from keras import layers
-
-from fpgaprune.network.channels import Channels, Shape
+from fpgaprune.network.channels import Channels
+from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import activate
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.site import LayerRule, Site, of_each_size
 from fpgaprune.network.trace import Count
-
-
-def channel_axis(layer: Any) -> int:
-    """The axis of channels in a shape without the batch axis."""
-    return 0 if layer.data_format == "channels_first" else -1
-
-
-def spatial(layer: Any, shape: Shape) -> Shape:
-    """The sizes of the spatial axes."""
-    return shape[1:] if layer.data_format == "channels_first" else shape[:-1]
-
-
-def positions(sizes: Shape) -> int:
-    """How many places a kernel is put at; 1 for an unknown size."""
-    return math.prod(size or 1 for size in sizes)
-
-
-def pads_zeros(layer: Any, sizes: Shape) -> bool:
-    """Whether some tap of the kernel reads a zero outside the image."""
-    if layer.padding == "valid":
-        return False
-    steps = zip(sizes, layer.kernel_size, layer.strides, layer.dilation_rate, strict=True)
-    return any(_pads_axis(*step, causal=layer.padding == "causal") for step in steps)
-
-
-def _pads_axis(size: int | None, kernel: int, stride: int, dilation: int, causal: bool) -> bool:
-    reach = (kernel - 1) * dilation + 1
-    if reach == 1 or causal or size is None:
-        return reach > 1
-    return (math.ceil(size / stride) - 1) * stride + reach > size
+from fpgaprune.network.windows import channel_axis, pads_zeros, positions, spatial
 
 
 def convolution(site: Site) -> Channels:
     """Conv1D, Conv2D, Conv3D, with strides, dilation and groups."""
     layer = site.layer
-    if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
+    if site.weights_in_parts:
         return site.keep_all()[0]
     axis = channel_axis(layer)
     line = site.line(axis)
@@ -95,11 +62,7 @@ def transposed_convolution(site: Site) -> Channels:
     return activate(site, out, axis, layer.activation)
 
 
-RULES: dict[type, Rule] = {
-    layers.Conv1DTranspose: transposed_convolution,
-    layers.Conv2DTranspose: transposed_convolution,
-    layers.Conv3DTranspose: transposed_convolution,
-    layers.Conv1D: convolution,
-    layers.Conv2D: convolution,
-    layers.Conv3D: convolution,
+RULES: dict[type, LayerRule] = {
+    **of_each_size(LayerRule(convolution, Role.CONVOLUTION), "Conv{}D"),
+    **of_each_size(LayerRule(transposed_convolution, Role.TRANSPOSED), "Conv{}DTranspose"),
 }

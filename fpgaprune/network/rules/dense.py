@@ -10,16 +10,17 @@ from keras import layers
 
 from fpgaprune.network.channels import Channels
 from fpgaprune.network.graph import value_of
+from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import activate
-from fpgaprune.network.rules.convolution import positions
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Count
+from fpgaprune.network.windows import positions
 
 
 def dense(site: Site) -> Channels:
     """`Dense` on the last axis."""
     layer = site.layer
-    if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
+    if site.weights_in_parts:
         return site.keep_all()[0]
     line = site.line(-1)
     ids = site.own(layer.units)
@@ -42,7 +43,7 @@ def einsum_dense(site: Site) -> Channels:
         and kernel[0] != source[0]
         and layer.bias_axes in (None, made)
     )
-    if not simple or getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
+    if not simple or site.weights_in_parts:
         return site.keep_all()[0]
     line = site.line(source.index(kernel[0]) - 1)
     bias, uses = layer.bias, positions(site.shape[: len(site.shape) - len(made)])
@@ -72,7 +73,7 @@ def _letters(equation: str, rank: int) -> tuple[str, str, str]:
     return source.replace("...", filled), kernel, result.replace("...", filled)
 
 
-RULES: dict[type, Rule] = {
-    layers.Dense: dense,
-    layers.EinsumDense: einsum_dense,
+RULES: dict[type, LayerRule] = {
+    layers.Dense: LayerRule(dense, Role.DENSE),
+    layers.EinsumDense: LayerRule(einsum_dense),
 }

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from keras import layers
 from numpy.typing import NDArray
 
 from fpgaprune.network.channels import Channels, Line
 from fpgaprune.network.graph import value_of
+from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import activate
-from fpgaprune.network.rules.convolution import channel_axis, pads_zeros, positions, spatial
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.site import LayerRule, Site, of_each_size
 from fpgaprune.network.trace import Count
+from fpgaprune.network.windows import channel_axis, pads_zeros, positions, spatial
 
 
 def depthwise_convolution(site: Site) -> Channels:
@@ -65,9 +65,7 @@ def _filtered(site: Site, line: Line, kernel: NDArray[Any], bias: NDArray[np.flo
     return Line(np.repeat(line.ids, multiplier), known, np.where(known, result, 0.0))
 
 
-RULES: dict[type, Rule] = {
-    layers.DepthwiseConv1D: depthwise_convolution,
-    layers.DepthwiseConv2D: depthwise_convolution,
-    layers.SeparableConv1D: separable_convolution,
-    layers.SeparableConv2D: separable_convolution,
+RULES: dict[type, LayerRule] = {
+    **of_each_size(LayerRule(depthwise_convolution, Role.DEPTHWISE), "DepthwiseConv{}D", sizes=(1, 2)),
+    **of_each_size(LayerRule(separable_convolution), "SeparableConv{}D", sizes=(1, 2)),
 }

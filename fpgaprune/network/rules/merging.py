@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from keras import layers
 from numpy.typing import NDArray
 
 from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.role import Role
 from fpgaprune.network.rules.collapse import collapsed
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.site import LayerRule, Site, Values
 
 Join = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
@@ -62,19 +64,14 @@ def _covers(channels: Channels, axes: set[int], shape: Sequence[int | None]) -> 
     return all(channels.shape[axis] == shape[axis] for axis in axes)
 
 
-def add(site: Site) -> Channels:
-    """Sum of any number of tensors."""
-    return collapsed(site, site.inputs, "add") or coupled(site, site.inputs, np.add)
+def merge(join: Join, kind: str = "", absorbing_zero: bool = False) -> Values:
+    """The rule of an element-wise layer of any number of tensors; `kind` where it is a line of each of them."""
 
+    def rule(site: Site) -> Channels:
+        found = collapsed(site, site.inputs, kind) if kind else None
+        return found or coupled(site, site.inputs, join, absorbing_zero)
 
-def subtract(site: Site) -> Channels:
-    """First minus second."""
-    return collapsed(site, site.inputs, "subtract") or coupled(site, site.inputs, np.subtract)
-
-
-def multiply(site: Site) -> Channels:
-    """Product; one factor that is 0 makes the channel 0."""
-    return collapsed(site, site.inputs, "multiply") or coupled(site, site.inputs, np.multiply, absorbing_zero=True)
+    return rule
 
 
 def average(site: Site) -> Channels:
@@ -82,19 +79,8 @@ def average(site: Site) -> Channels:
     found = collapsed(site, site.inputs, "average")
     if found is not None:
         return found
-    count = len(site.inputs)
     total = coupled(site, site.inputs, np.add)
-    return Channels(total.shape, total.ids, total.known, total.value / count)
-
-
-def maximum(site: Site) -> Channels:
-    """Larger of any number of tensors."""
-    return coupled(site, site.inputs, np.maximum)
-
-
-def minimum(site: Site) -> Channels:
-    """Smaller of any number of tensors."""
-    return coupled(site, site.inputs, np.minimum)
+    return replace(total, value=total.value / len(site.inputs))
 
 
 def concatenate(site: Site) -> Channels:
@@ -126,12 +112,12 @@ def _opaque(site: Site) -> Channels:
     return site.trace.opaque(site.shape)
 
 
-RULES: dict[type, Rule] = {
-    layers.Add: add,
-    layers.Average: average,
-    layers.Concatenate: concatenate,
-    layers.Maximum: maximum,
-    layers.Minimum: minimum,
-    layers.Multiply: multiply,
-    layers.Subtract: subtract,
+RULES: dict[type, LayerRule] = {
+    layers.Add: LayerRule(merge(np.add, "add"), Role.MERGE),
+    layers.Average: LayerRule(average, Role.MERGE),
+    layers.Concatenate: LayerRule(concatenate, Role.JOIN),
+    layers.Maximum: LayerRule(merge(np.maximum), Role.MERGE),
+    layers.Minimum: LayerRule(merge(np.minimum), Role.MERGE),
+    layers.Multiply: LayerRule(merge(np.multiply, "multiply", absorbing_zero=True)),
+    layers.Subtract: LayerRule(merge(np.subtract, "subtract"), Role.MERGE),
 }

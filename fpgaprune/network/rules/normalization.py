@@ -16,8 +16,9 @@ from keras import layers
 
 from fpgaprune.network.channels import Channels, Line
 from fpgaprune.network.graph import value_of
+from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import apply_elementwise
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Listed
 
 
@@ -98,12 +99,12 @@ def _keep_listed(site: Site, line: Line, **entries: Any) -> None:
     )
 
 
-RULES: dict[type, Rule] = {
-    layers.BatchNormalization: batch_normalization,
-    layers.GroupNormalization: grouped_statistics,
-    layers.LayerNormalization: own_statistics,
-    layers.Normalization: input_normalization,
-    layers.RMSNormalization: own_statistics,
-    layers.Rescaling: rescaling,
-    layers.UnitNormalization: own_statistics,
+RULES: dict[type, LayerRule] = {
+    layers.BatchNormalization: LayerRule(batch_normalization, Role.NORM),
+    layers.GroupNormalization: LayerRule(grouped_statistics),
+    layers.Normalization: LayerRule(input_normalization),
+    layers.Rescaling: LayerRule(rescaling),
+    **dict.fromkeys(
+        (layers.LayerNormalization, layers.RMSNormalization, layers.UnitNormalization), LayerRule(own_statistics)
+    ),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -11,12 +10,13 @@ from keras.src.ops import nn, numpy
 
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.network.channels import Channels
+from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import apply_elementwise
 from fpgaprune.network.rules.merging import Join, concatenate, coupled
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.site import LayerRule, Site, Values
 
 
-def binary(join: Join, absorbing_zero: bool = False) -> Rule:
+def binary(join: Join, absorbing_zero: bool = False) -> Values:
     """The rule of an element-wise operation of two arguments, one of which may be a number."""
 
     def rule(site: Site) -> Channels:
@@ -51,19 +51,20 @@ def _divide(left: Any, right: Any) -> Any:
 
 _UNARY_NN = (function.operation for function in FUNCTIONS.values())
 _UNARY_NUMPY = "Absolute Cos Exp Expm1 Log1p Negative Sin Sqrt Square Tanh"
-_BINARY: dict[str, tuple[Callable[..., Any], bool]] = {
-    "Add": (np.add, False),
-    "Subtract": (np.subtract, False),
-    "Multiply": (np.multiply, True),
-    "Maximum": (np.maximum, False),
-    "Minimum": (np.minimum, False),
-    "Divide": (_divide, False),
-    "TrueDivide": (_divide, False),
+_BINARY: dict[str, LayerRule] = {
+    "Add": LayerRule(binary(np.add), Role.MERGE),
+    "Subtract": LayerRule(binary(np.subtract), Role.MERGE),
+    "Multiply": LayerRule(binary(np.multiply, absorbing_zero=True)),
+    "Maximum": LayerRule(binary(np.maximum), Role.MERGE),
+    "Minimum": LayerRule(binary(np.minimum), Role.MERGE),
+    "Divide": LayerRule(binary(_divide)),
+    "TrueDivide": LayerRule(binary(_divide)),
 }
 
-RULES: dict[type, Rule] = {
-    **{getattr(nn, name): unary for name in _UNARY_NN if hasattr(nn, name)},
-    **{getattr(numpy, name): unary for name in _UNARY_NUMPY.split() if hasattr(numpy, name)},
-    **{getattr(numpy, name): binary(*how) for name, how in _BINARY.items()},
-    numpy.Concatenate: concatenate,
+RULES: dict[type, LayerRule] = {
+    **{getattr(nn, name): LayerRule(unary) for name in _UNARY_NN if hasattr(nn, name)},
+    **{getattr(numpy, name): LayerRule(unary) for name in _UNARY_NUMPY.split() if hasattr(numpy, name)},
+    **{getattr(numpy, name): rule for name, rule in _BINARY.items()},
+    numpy.Concatenate: LayerRule(concatenate, Role.JOIN),
+    numpy.Reshape: LayerRule(Site.keep_all, Role.FLAT),
 }

@@ -7,7 +7,7 @@ from keras import layers
 
 from fpgaprune.network.channels import Channels, Line
 from fpgaprune.network.graph import value_of
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.slots import Ids
 
 
@@ -29,4 +29,4 @@ def prelu(site: Site) -> Channels:
     return Line(line.ids, known, np.where(known, value, 0.0)).over(channels.shape, axis)
 
 
-RULES: dict[type, Rule] = {layers.PReLU: prelu}
+RULES: dict[type, LayerRule] = {layers.PReLU: LayerRule(prelu)}

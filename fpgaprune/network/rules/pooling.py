@@ -6,11 +6,11 @@ Keras' `same` padding leaves the outside out of the mean, so borders change noth
 from __future__ import annotations
 
 import numpy as np
-from keras import layers
 
 from fpgaprune.network.channels import Channels, Line
-from fpgaprune.network.rules.convolution import channel_axis
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.role import Role
+from fpgaprune.network.site import LayerRule, Site, of_each_size
+from fpgaprune.network.windows import channel_axis
 
 
 def pooling(site: Site) -> Channels:
@@ -47,26 +47,9 @@ def zero_padding(site: Site) -> Channels:
     return Line(line.ids, known, np.zeros(known.shape)).over(site.shape, axis % len(site.shape))
 
 
-RULES: dict[type, Rule] = {
-    layers.Cropping1D: resampling,
-    layers.Cropping2D: resampling,
-    layers.Cropping3D: resampling,
-    layers.UpSampling1D: resampling,
-    layers.UpSampling2D: resampling,
-    layers.UpSampling3D: resampling,
-    layers.ZeroPadding1D: zero_padding,
-    layers.ZeroPadding2D: zero_padding,
-    layers.ZeroPadding3D: zero_padding,
-    layers.AveragePooling1D: pooling,
-    layers.AveragePooling2D: pooling,
-    layers.AveragePooling3D: pooling,
-    layers.MaxPooling1D: pooling,
-    layers.MaxPooling2D: pooling,
-    layers.MaxPooling3D: pooling,
-    layers.GlobalAveragePooling1D: global_pooling,
-    layers.GlobalAveragePooling2D: global_pooling,
-    layers.GlobalAveragePooling3D: global_pooling,
-    layers.GlobalMaxPooling1D: global_pooling,
-    layers.GlobalMaxPooling2D: global_pooling,
-    layers.GlobalMaxPooling3D: global_pooling,
+RULES: dict[type, LayerRule] = {
+    **of_each_size(LayerRule(resampling, Role.POSITIONS), "Cropping{}D", "UpSampling{}D"),
+    **of_each_size(LayerRule(zero_padding, Role.POSITIONS), "ZeroPadding{}D"),
+    **of_each_size(LayerRule(pooling, Role.POSITIONS), "AveragePooling{}D", "MaxPooling{}D"),
+    **of_each_size(LayerRule(global_pooling, Role.POSITIONS), "GlobalAveragePooling{}D", "GlobalMaxPooling{}D"),
 }

@@ -10,14 +10,15 @@ from keras import layers
 
 from fpgaprune.network.channels import Channels, Line
 from fpgaprune.network.graph import value_of
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.role import Role
+from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Count
 
 
 def embedding(site: Site) -> Channels:
     """`Embedding`: a column with one value in all rows is a constant."""
     layer = site.layer
-    if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
+    if site.weights_in_parts:
         return site.keep_all()[0]
     ids = site.own(layer.output_dim)
     site.weight(layer.embeddings, None, ids)
@@ -79,8 +80,8 @@ def _units(site: Site) -> list[Channels]:
 
 _RECURRENT = (layers.GRU, layers.LSTM, layers.SimpleRNN)
 
-RULES: dict[type, Rule] = {
-    layers.Bidirectional: bidirectional,
-    layers.Embedding: embedding,
-    **dict.fromkeys(_RECURRENT, recurrent),
+RULES: dict[type, LayerRule] = {
+    layers.Bidirectional: LayerRule(bidirectional),
+    layers.Embedding: LayerRule(embedding),
+    **dict.fromkeys(_RECURRENT, LayerRule(recurrent, Role.RECURRENT)),
 }

@@ -6,7 +6,8 @@ import numpy as np
 from keras import layers
 
 from fpgaprune.network.channels import Channels
-from fpgaprune.network.site import Rule, Site
+from fpgaprune.network.role import Role
+from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.trace import Count
 
 
@@ -53,9 +54,9 @@ def repeat_vector(site: Site) -> Channels:
     return site.line(0).over(site.shape, 1)
 
 
-RULES: dict[type, Rule] = {
-    layers.RepeatVector: repeat_vector,
-    layers.Flatten: flatten,
-    layers.Permute: permute,
-    layers.Reshape: reshape,
+RULES: dict[type, LayerRule] = {
+    layers.Flatten: LayerRule(flatten, Role.FLAT),
+    layers.Permute: LayerRule(permute),
+    layers.RepeatVector: LayerRule(repeat_vector),
+    layers.Reshape: LayerRule(reshape, Role.FLAT),
 }

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.context import Context
 from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.stages import Context, estimate
+from fpgaprune.flow.stages.estimate import estimate
 from tests.unit.estimate.designs import cnn
 
 SMALL = 'family = "Mine"\nvendor = "AMD"\nsource = "a data sheet"\ndate = "2026-01-01"\n[[part]]\nname = "mine"\n'

@@ -9,7 +9,7 @@ import pytest
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.opinion import opinion, opinion_checks
+from fpgaprune.flow.stages.opinion import opinion, opinion_checks
 
 
 def context(folder, **export):

@@ -7,13 +7,14 @@ import pytest
 from fpgaprune.errors import ConfigError, LockError
 from fpgaprune.flow.checkpoint import Checkpoint
 from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.context import Context
 from fpgaprune.flow.data import check_data
 from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
 from fpgaprune.flow.finetuning import finetune_model
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stages import Context, train
+from fpgaprune.flow.stages.train import train
 from fpgaprune.flow.task import read_task
 from fpgaprune.masks import MaskSet
 

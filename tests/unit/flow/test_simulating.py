@@ -8,10 +8,10 @@ import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError, ToolError
-from fpgaprune.flow import stages
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
+from fpgaprune.flow.stages import hls
 from fpgaprune.measure import Measured, Simulated
 
 from ..emulate.designs import mlp
@@ -90,5 +90,5 @@ def test_a_c_simulation_runs_eight_samples_at_least_and_may_be_left_out():
     data = SimpleNamespace(x_test=np.zeros((20, 2)))
     context = SimpleNamespace(config=config, data=data, progress=Silent())
     project = SimpleNamespace(compile=lambda _: SimpleNamespace(run=run))
-    found = stages._simulated(context, project, None, None)
+    found = hls._simulated(context, project, None, None)
     assert found == {"left_out": "12 samples, 2.5 s, 8 at least"}

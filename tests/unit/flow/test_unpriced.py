@@ -10,8 +10,9 @@ import pytest
 from fpgaprune.errors import EstimateError
 from fpgaprune.flow.comparing import compare_folders
 from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.context import Context
 from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.stages import Context, estimate
+from fpgaprune.flow.stages.estimate import estimate
 from tests.unit.estimate.designs import cnn
 from tests.unit.vendor.texts import csynth
 

@@ -9,10 +9,10 @@ from fpgaprune.certificate import LinkCheck
 from fpgaprune.documents import read_json
 from fpgaprune.errors import RunError
 from fpgaprune.flow.config import FlowConfig
+from fpgaprune.flow.context import Context
 from fpgaprune.flow.keras_sections import VerdictConfig
-from fpgaprune.flow.opinion import opinion_checks
 from fpgaprune.flow.simulating import OTHER_BITS, verilog_checks
-from fpgaprune.flow.stages import Context
+from fpgaprune.flow.stages.opinion import opinion_checks
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.measure import Advice, Estimate, Measured
 from fpgaprune.remove.plan import read_plan

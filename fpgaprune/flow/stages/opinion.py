@@ -6,7 +6,7 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError, UnsupportedLayerError
-from fpgaprune.flow.stages import Context
+from fpgaprune.flow.context import Context
 from fpgaprune.report import Check
 
 
