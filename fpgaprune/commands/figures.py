@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +16,9 @@ from fpgaprune.commands.options import AsJson, ClockNs, Quiet
 from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import Cell, print_json, print_problem, show_table
 from fpgaprune.watcher import Watcher
+
+if TYPE_CHECKING:
+    from fpgaprune.measure import Estimate, LayerEstimate
 
 Folders = Annotated[
     list[Path], typer.Argument(metavar="RUN_DIR|PROJECT...", help="Folders with designs and vendor reports.")
@@ -53,7 +56,7 @@ def estimate(
     from fpgaprune.flow.pricing import load_designs, price, target_of
 
     require_design_source(Path(str(source)))
-    figures = price(Path(str(source)), part, calibrated, clock_ns)
+    priced = price(Path(str(source)), part, calibrated, clock_ns)
     designs_read = load_designs(Path(str(source)))
     # Of a run, what the network is now: after pruning, once that is known.
     side, design = list(designs_read.items())[-1]
@@ -61,9 +64,10 @@ def estimate(
     target = target_of(design, part, clock_ns)
     advice = advise(design, target, trained=trained, calibrated=calibrated)
     if as_json:
+        figures = {side: made.to_json() for side, made in priced.items()}
         print_json({**figures, "advice": advice.to_json()})
     else:
-        _print_estimate(figures)
+        _print_estimate(priced)
         print_advice(advice)
 
 
@@ -175,7 +179,8 @@ def parts(
     """
     from dataclasses import asdict
 
-    from fpgaprune.target import find_part, list_boards, list_parts, named_board
+    from fpgaprune.measure import LABELS
+    from fpgaprune.target import CAPACITIES, find_part, list_boards, list_parts, named_board
 
     found = [find_part(name) for name in names] if names else list_parts()
     boards = [board for board in map(named_board, names) if board is not None] if names else list_boards()
@@ -184,8 +189,8 @@ def parts(
         print_json([{**asdict(p), "boards": [b for b, home in homes.items() if home == p.name]} for p in found])
         return
     show_table(
-        ("part", "family", "LUT", "FF", "DSP", "BRAM18", "URAM"),
-        [(part.name, part.family, part.lut, part.ff, part.dsp, part.bram18, part.uram) for part in found],
+        ("part", "family", *(LABELS[name] for name in CAPACITIES)),
+        [(part.name, part.family, *(getattr(part, name) for name in CAPACITIES)) for part in found],
     )
     console = Console()
     if boards and not names:
@@ -210,23 +215,20 @@ def _print_predictions(designs: Path, calibrated: Any) -> None:
         raise typer.Exit(1)
 
 
-def _print_estimate(figures: dict[str, Any]) -> None:
-    for side, figure in figures.items():
-        rows = [_estimate_row(layer["name"], layer) for layer in figure["layers"]]
-        total = {"synth": figure["total"]["synth"], "latency_cycles": figure["latency_cycles"]}
-        headers = ("layer", "mult", "LUT", "FF", "DSP", "BRAM18", "cycles")
-        show_table(headers, [*rows, _estimate_row("total", total)], title=side)
-        part = figure["target"]["part"]
+def _print_estimate(priced: dict[str, Estimate]) -> None:
+    from fpgaprune.measure import ANALYTIC_SYNTH, ESTIMATED, LABELS
+
+    def row(name: str, one: Estimate | LayerEstimate) -> tuple[Cell, ...]:
+        kinds = getattr(one, "multiplications", None)
+        counts = [one.at(ANALYTIC_SYNTH).figure(resource) for resource in ESTIMATED]
+        used = (None if count is None else count.value for count in counts)
+        return (name, None if kinds is None else kinds.nonzero, *used, one.latency_cycles)
+
+    headers = ("layer", "mult", *(LABELS[name] for name in ESTIMATED), "cycles")
+    for side, made in priced.items():
+        show_table(headers, [*(row(layer.name, layer) for layer in made.layers), row("total", made)], title=side)
+        part = made.target.part.name
         fits = {True: f"fits {part}", False: f"does not fit {part}", None: f"cannot be judged against {part}"}
-        upper = (
-            ", its upper end too" if figure["fits_upper"] else ", but its upper end does not" if figure["fits"] else ""
-        )
-        said = f"{fits[figure['fits']]}{upper}; figures: analytic estimate of logic synthesis"
+        upper = ", its upper end too" if made.fits_upper else ", but its upper end does not" if made.fits else ""
+        said = f"{fits[made.fits]}{upper}; figures: analytic estimate of {ANALYTIC_SYNTH.words}"
         Console().print(said, highlight=False)
-
-
-def _estimate_row(name: str, layer: dict[str, Any]) -> tuple[Cell, ...]:
-    kinds = layer.get("multiplications")
-    left = None if kinds is None else kinds["total"] - kinds["zero"]
-    resources = (layer["synth"][resource]["value"] for resource in ("lut", "ff", "dsp", "bram18"))
-    return (name, left, *resources, layer["latency_cycles"])

@@ -23,7 +23,8 @@ from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.from_row import can_be_priced, row_features
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.price import total_hardware
-from fpgaprune.estimate.stages import ff_share, lut_share
+from fpgaprune.estimate.stages import CALIBRATED, ff_share, lut_share
+from fpgaprune.measure import LABELS
 
 Row = Mapping[str, Any]
 Piece = tuple[str, Hardware, Mapping[str, Any]]
@@ -47,7 +48,7 @@ class Equation:
 
 def equations(rows: Iterable[Row]) -> dict[str, list[Equation]]:
     """The equations that `rows` give, by resource (`lut`, `ff`)."""
-    found: dict[str, list[Equation]] = {"lut": [], "ff": []}
+    found: dict[str, list[Equation]] = {name: [] for name in CALIBRATED}
     for row in rows:
         if not _trusted(row):
             continue
@@ -60,17 +61,17 @@ def equations(rows: Iterable[Row]) -> dict[str, list[Equation]]:
             continue
         pieces = _pieces(row, design, build(design)) if whole else _layers(priced, design, build(design))
         for what, hardware, truth in pieces:
-            for resource, key in (("lut", "LUT"), ("ff", "FF")):
-                if truth.get(key) is not None:
+            for resource in CALIBRATED:
+                if (actual := truth.get(LABELS[resource])) is not None:
                     quantities = getattr(hardware, resource)
-                    found[resource].append(Equation(row["repo"], f"{row['id']}: {what}", quantities, truth[key]))
+                    found[resource].append(Equation(row["repo"], f"{row['id']}: {what}", quantities, actual))
     return found
 
 
 def fit_rows(rows: Sequence[Row], start: Mapping[str, Coefficient]) -> dict[str, Coefficient]:
     """The coefficients fitted to `rows`, by name; `start` gives names, priors, units and meanings."""
     found = equations(rows)
-    values = {**fit(found["lut"], start, "lut"), **fit(found["ff"], start, "ff")}
+    values = {name: value for resource in CALIBRATED for name, value in fit(found[resource], start, resource).items()}
     fitted = {name: replace(c, value=values.get(name, c.value)) for name, c in start.items()}
     shares = fit(_remains(rows, fitted), start, "synth")
     return {name: replace(c, value=shares.get(name, c.value)) for name, c in fitted.items()}
@@ -93,9 +94,10 @@ def _remains(rows: Iterable[Row], fitted: Mapping[str, Coefficient]) -> list[Equ
             whole = total_hardware(build(row_features(row)))
         except EstimateError:
             continue
-        for key in ("LUT", "FF"):
+        for resource in CALIBRATED:
+            key = LABELS[resource]
             what = f"{row['id']}: {key}"
-            found.append(left_of(row["repo"], what, whole, key.lower(), values, before[key], after[key]))
+            found.append(left_of(row["repo"], what, whole, resource, values, before[key], after[key]))
     return found
 
 

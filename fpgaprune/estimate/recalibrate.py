@@ -11,11 +11,9 @@ from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.features import DesignFeatures
 from fpgaprune.estimate.fit import Equation, fit, left_of
 from fpgaprune.estimate.price import total_hardware
-from fpgaprune.estimate.stages import stage_figures
+from fpgaprune.estimate.stages import CALIBRATED, stage_figures
 
 Figures = Mapping[str, float]
-# The resources whose coefficients are drawn to reports.
-CALIBRATED = ("lut", "ff")
 # A coefficient that the shipped fit set to 0 starts at this share of its textbook value, or it could never move.
 _AWAKE = 0.05
 

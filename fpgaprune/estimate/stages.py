@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from fpgaprune.estimate.hardware import Hardware
 
+# The resources whose figures follow from coefficients.
+CALIBRATED = ("lut", "ff")
 # Which share of its csynth LUTs logic synthesis leaves, by what they do. What is not named here is choice and control.
 _ARITHMETIC = {"add_bit", "add", "shift_add_bit", "multiply_bit2", "softmax_bit"}
 _LANES = {"lane_select", "input_select_bit", "output_select_bit"}

@@ -212,7 +212,7 @@ def _multiplication_bars(report: RunReport) -> list[dict[str, Any]]:
         sides = []
         for when, counts in zip(("before", "after"), counted, strict=True):
             parts = [(key, getattr(counts, key)) for key, _ in reversed(MULTIPLICATIONS[1:])] if counts else []
-            left = counts.total - counts.zero if counts else None
+            left = counts.nonzero if counts else None
             figure = shares_figure(parts, whole, f"{pair.name}, {when}: {count_text(left)} multiplications left")
             sides.append({"when": when, "figure": figure, "left": count_text(left)})
         rows.append({"name": pair.name, "sides": sides})
