@@ -18,7 +18,8 @@ class BitSerial:
     """The convolutions of a design, bit by bit.
 
     Attributes:
-        interval: clocks that a sample must be given for it. adders: one for each signed digit but the first of a sum.
+        interval: clocks that a sample must be given for it.
+        adders: one for each signed digit but the first of a sum.
         luts: of 4 inputs, of these sums, at most: two for an adder, one for each bit that is loaded. What else the
             Verilog has (windows, queues, activations, Dense layers) is not in it.
     """

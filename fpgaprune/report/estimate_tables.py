@@ -94,7 +94,7 @@ def layer_speed_table(report: RunReport) -> Table:
 
 
 def multiplications_table(report: RunReport) -> Table | None:
-    """How many multiplications quantisation leaves, by how dear they are; None where no layer has any."""
+    """Multiplications of each layer after quantisation, by what they cost; None where no layer has any."""
     pairs = [
         pair
         for pair in pair_layers(report.before, report.after)
@@ -123,7 +123,7 @@ def estimate_stages(report: RunReport) -> tuple[Stage, ...]:
 
 
 def estimate_notes(report: RunReport) -> tuple[str, ...]:
-    """What the estimates say of themselves; a sentence that only one of them says tells which."""
+    """The notes of both estimates; a note of one estimate alone begins with `After` or `Before`."""
     after, before = ([] if side is None else list(side.notes) for side in (report.after, report.before))
     if report.after is None or report.before is None:
         return tuple(dict.fromkeys(after + before))

@@ -1,4 +1,4 @@
-"""What open tools measured: tables of one stage each, and each layer's LUTs against the kernels it kept."""
+"""Tables of what open tools measured, one stage each, and drawings of LUTs against kept kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 520.0, 260.0, 62.0, 40.0, 12.0
 
 
 def measured_tables(report: RunReport) -> list[Table]:
-    """Of the simulation, of each family that was synthesised, of place and route; none where nothing was measured."""
+    """Tables of the simulation, of each family that was synthesised, and of place and route, as far as they ran."""
     found = report.measured
     if found is None:
         return []
@@ -50,7 +50,7 @@ def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
 def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: str, label: str) -> Markup:
     """Named `points` (x, y, name) on axes from 0, with a line from the origin through their centre.
 
-    Layers on the line pay in proportion to what they kept.
+    A layer on the line has LUTs in proportion to its kept kernels.
     """
     xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
     x_end, y_end = 1.08 * max(1.0, *xs), 1.08 * max(1.0, *ys)
@@ -71,7 +71,7 @@ def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: s
         _text(right, floor + 16, count_text(x_end / 1.08), "end"),
     ]
     if total_x > 0:
-        # To where the line leaves the frame, on whichever side.
+        # The line ends at the frame.
         reach = min(x_end, y_end * total_x / total_y) if total_y > 0 else x_end
         x, y = place(reach, reach * total_y / total_x)
         parts.append(Markup('<path class="even" d="M{:.5g},{:.5g}L{:.5g},{:.5g}"/>').format(_LEFT, floor, x, y))

@@ -20,9 +20,10 @@ class Column:
     """One column of a table, as text.
 
     Attributes:
-        heading: short. cells: one per row.
+        heading: of this column.
+        cells: texts, one for each row.
         group: heading over several columns, or "".
-        numeric: right-aligned with figures of equal width.
+        numeric: whether the cells are right-aligned.
         stage: of every figure in it; None where it holds no estimates.
     """
 
@@ -42,7 +43,7 @@ class Column:
         group: str = "",
         show: Callable[[Figure], str] = lambda figure: count_text(figure.value),
     ) -> Column:
-        """The column of the resource `name` of what is `measured`; a text stands for itself, the unknown is a dash.
+        """The column with the resource `name` of each measurement; a text stays as it is, an unknown count is a dash.
 
         Raises:
             ReportError: the measurements are of several stages.
@@ -68,8 +69,10 @@ class Table:
     """Columns of equal length under a caption; the first one names the rows.
 
     Attributes:
-        caption: what the figures are. columns: the first one is the key. note: a sentence below, or "".
-        totals: the last row sums up the others.
+        caption: what the figures are.
+        columns: the first one names the rows.
+        note: a sentence below, or "".
+        totals: whether the last row is the sum of the others.
     """
 
     caption: str

@@ -32,9 +32,12 @@ class CompareRow:
     """One figure of one design, or of one of its layers, at every stage that is known.
 
     Attributes:
-        design: its label. layer: None for the whole design. kind: class of the layer.
+        design: its label.
+        layer: None for the whole design.
+        kind: class of the layer.
         module: that the reports call the layer, None where none was found with certainty.
-        figure: one of `FIGURES`. values: by column; None is unknown, never 0.
+        figure: one of `FIGURES`.
+        values: by column; None is unknown, never 0.
         ratios: predicted / actual by stage; None where either is unknown or the actual figure is 0.
     """
 
@@ -64,7 +67,8 @@ class Comparison:
     """Designs side by side.
 
     Attributes:
-        columns: of figures; each holds one stage only. rows: by design, first its totals, then its layers.
+        columns: of figures; each holds one stage only.
+        rows: by design, first its totals, then its layers.
         notes: sentences on what could not be compared and why.
     """
 

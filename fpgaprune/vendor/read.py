@@ -49,7 +49,8 @@ class Unread:
     """A report that could not be read.
 
     Attributes:
-        path: of the file. reason: the message of the error, in one line.
+        path: of the file.
+        reason: the message of the error, in one line.
     """
 
     path: Path

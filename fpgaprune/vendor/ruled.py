@@ -21,7 +21,9 @@ class RuledTable:
     """A table with its header's names and its rows, each from column name to text; empty cells are left out.
 
     Attributes:
-        where: file and line of the header, for messages. columns: header texts. rows: cells by column.
+        where: file and line of the header, for messages.
+        columns: header texts.
+        rows: cells by column.
     """
 
     where: str

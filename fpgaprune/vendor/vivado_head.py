@@ -25,7 +25,12 @@ class VivadoHead:
     """What the head of a report of Vivado says; None where it is silent.
 
     Attributes:
-        version: of Vivado. command: that wrote the report. design, part, date, state: as printed.
+        version: of Vivado.
+        command: that wrote the report.
+        design: as printed.
+        part: as printed.
+        date: as printed.
+        state: as printed.
     """
 
     version: str | None
