@@ -19,7 +19,8 @@ from fpgaprune import __version__
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.errors import ToolError
 from fpgaprune.fabric.ecp5.floorplan import partitioner
-from fpgaprune.fabric.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
+from fpgaprune.fabric.families import OPEN_TOOLS
+from fpgaprune.fabric.open_tools import OpenTool, find_open_tool
 from fpgaprune.fabric.verilator import simulator_version
 from fpgaprune.flow.checking import check_flow
 from fpgaprune.flow.config import FlowConfig, parse_config

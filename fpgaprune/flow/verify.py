@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.certify.links import check_firmware, check_keras_file, check_onnx_file
+from fpgaprune.certify.link_checks import check_firmware, check_keras_file, check_onnx_file
 from fpgaprune.design import Design
 from fpgaprune.documents import read_json
 from fpgaprune.errors import CertificateError, DesignError, FpgaPruneError, MaskError, RemovalError, RtlError, RunError

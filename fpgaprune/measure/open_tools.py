@@ -126,7 +126,7 @@ class PlaceAndRoute(Struct, frozen=True):
     Attributes:
         device: name of the part.
         package: of the device.
-        speed: grade of the device.
+        speed: grade of the device; None where the part's name states it.
         tool: with its version.
         target_mhz: frequency asked for.
         runs: by seed.
@@ -136,7 +136,7 @@ class PlaceAndRoute(Struct, frozen=True):
 
     device: str
     package: str
-    speed: int
+    speed: int | None
     tool: str
     target_mhz: float
     runs: tuple[Routed, ...]

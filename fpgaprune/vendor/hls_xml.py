@@ -13,7 +13,7 @@ from fpgaprune.vendor.cells import parse_count, parse_number, parse_range, short
 from fpgaprune.vendor.columns import BRAM18, DSP, FF, LUT, URAM
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 
-# Files of other tools begin with <profile> too; these two stand near the top of every csynth.xml.
+# Files of other tools begin with <profile> too; these two elements stand near the top of every csynth.xml.
 _ROOT = re.compile(r"<profile\b.{0,3000}<(UserAssignments|PerformanceEstimates)\b", re.DOTALL)
 
 
@@ -59,7 +59,7 @@ def parse_hls_xml(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 
 class _Node:
-    """An element and where it stands, so that a missing child is reported with its path."""
+    """An element and its place in the file, which messages name."""
 
     def __init__(self, element: ET.Element, where: str) -> None:
         self.element = element

@@ -19,7 +19,7 @@ _FRACTIONS = "Frac. DSPs"
 _PACKING = "dsp_packing_factor"
 _OTHER = ("ram_block", "mlab")
 _BOARD = "board interface"
-# Sums of other rows, and capacities.
+# Rows that are sums of other rows, or capacities.
 _SUMS = ("Total", "Available", "Kernel Subtotal")
 _NOTE = "a part of a block counts as one; a board's interface is no part of the total"
 
@@ -49,7 +49,7 @@ def estimate_of_area(area: Any, info: Any, source: Path) -> VendorReport:
             ]
             parts[PLATFORM if kind == "partition" else name] = _sum(below)
     facts = _facts(info)
-    # i++ calls the whole a system, the compilers of kernels a kernel system.
+    # i++ writes of a system, the compilers of kernels of a kernel system.
     return _report(facts, whole, rows, parts, source, kernels=str(area.get("name")).startswith("Kernel"))
 
 
@@ -127,7 +127,7 @@ def _counts(table: Mapping[str, Any], names: Sequence[str], data: Sequence[Any],
     }
     parts = parse_number(text(_FRACTIONS), f"{source}: {_FRACTIONS!r}")
     if parts and counts["dsp"] is not None:
-        # Multipliers that share a DSP block; the file says how many do.
+        # Several multipliers share a DSP block; the file says how many.
         shared = parse_count(str(table.get(_PACKING, "")), f"{source}: {_PACKING!r}")
         counts["dsp"] = counts["dsp"] + math.ceil(parts / shared) if shared else None
     return counts

@@ -29,7 +29,7 @@ Counts = dict[str, int | None]
 
 
 def is_fitted(fit: Any) -> bool:
-    """Whether the file holds figures of a fit; before it i++ writes a hint, and oneAPI `TBD`."""
+    """Whether the file holds figures of a fit. Before the fit, i++ writes a hint and oneAPI writes `TBD`."""
     table = fit.get(_RESOURCES) if isinstance(fit, Mapping) else None
     if not isinstance(table, Mapping):
         return False
@@ -91,8 +91,8 @@ def _report(
     *,
     entire: Counts | None = None,
 ) -> VendorReport:
-    # `entire` is the system with the board. It is given as printed: it may hold fewer DSPs than the kernels alone, so
-    # the board's share is not the difference.
+    # `entire` is the system with the board, as printed. It may hold fewer DSPs than the kernels alone, so that the
+    # difference is not what the board takes.
     fmax = parse_number(clock, f"{source}: {CLOCKS}")
     if fmax is None:
         raise ReportError(f"{source}: {CLOCKS} states none of {', '.join((_FMAX_COLUMN, *_FMAX))}; it is cut off")

@@ -1,4 +1,4 @@
-r"""The values in report files of Intel's HLS compilers, whichever way each release writes them.
+r"""The values in report files of Intel's HLS compilers, in each form that a release writes.
 
 - `var areaJSON={...};`, a JavaScript object, which may hold the escape `\'` that JSON has not (OpenCL, oneAPI);
 - `var areaJSON='{...}';`, a quoted JavaScript string with JSON inside (i++ 17.1 to 19.2);
@@ -22,10 +22,10 @@ INFO = "infoJSON"
 SUMMARY_TABLE = "estimatedResources"
 CLOCKS = "quartusFitClockSummary"
 _WANTED = (AREA, FIT, INFO)
-# What tells a JSON file of these compilers from any other.
+# These keys tell a JSON file of these compilers from any other.
 _MARKS = (f'"{CLOCKS}"', '"Estimated Resource Usage"', '"total_percent"')
 
-# Numbers stay text until they are known to be figures: one of thousands of digits is refused then.
+# Numbers stay text until they are read as figures; then one of thousands of digits is refused.
 _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 _VARIABLE = re.compile(r"^ {0,8}var (?P<name>\w{1,40}) {0,4}= {0,4}(?=[\[{'])", re.MULTILINE)
 _QUOTED = re.compile(r"'(?P<body>(?:[^'\\]|\\.)*+)'", re.DOTALL)
@@ -59,7 +59,7 @@ def _variables(text: str, source: Path) -> dict[str, Any]:
     values: dict[str, Any] = {}
     quoted = False
     for match in _VARIABLE.finditer(text):
-        # Source texts follow, which no report needs and which are not always JSON.
+        # Source texts follow; no report needs them, and some are not JSON.
         if match["name"] not in _WANTED or match["name"] in values:
             continue
         if text[match.end()] == "'":
