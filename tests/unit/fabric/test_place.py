@@ -64,7 +64,7 @@ def test_a_family_without_rules_of_its_own_needs_its_table_only(tiny, fakes):
     line = (fakes / "routes").read_text()
     assert line.startswith("--hx8k --package ct256 --freq 100 --seed 3 --timing-allow-fail --json ../joined.json ")
     # Of 900 logic cells, the fake's harness takes 170: one for each of its LUTs, some of which hold its 17 FFs.
-    assert (found.used, found.capacity, found.speed) == ({"lut": 730}, {"lut": 7680}, None)
+    assert (found.used, found.capacity, found.speed) == (Resources(lut=730), Resources(lut=7680), None)
     assert found.to_json()["stage"] == "route(ice40)"
     with pytest.raises(TargetError, match="speed grade 1 of Lattice iCE40 HX; wanted none: the part's name has it"):
         place_and_route(tiny, "ice40", "ice40hx8k", speed=1)
