@@ -34,7 +34,9 @@ def estimate(
         str | None, typer.Option(help="Part, order number, board or FILE.toml:PART; the design's own if left out.")
     ] = None,
     clock_ns: ClockNs = None,
-    designs: Annotated[Path | None, typer.Option(help="Price rows of counts, one JSON object a line.")] = None,
+    designs: Annotated[
+        Path | None, typer.Option(help="Price designs that are rows of counts: a file with one JSON object a line.")
+    ] = None,
     coefficients: Annotated[
         Path | None, typer.Option("--calibration", help="Coefficients that fpgaprune calibrate wrote.")
     ] = None,
@@ -58,7 +60,7 @@ def estimate(
     require_design_source(Path(str(source)))
     priced = price(Path(str(source)), part, calibrated, clock_ns)
     designs_read = load_designs(Path(str(source)))
-    # Of a run, what the network is now: after pruning, once that is known.
+    # For a run this is the network after pruning, if that is known.
     side, design = list(designs_read.items())[-1]
     trained = designs_read.get("before") if side == "after" else None
     target = target_of(design, part, clock_ns)
@@ -82,21 +84,21 @@ def measure(
     ] = None,
     board: Annotated[str | None, typer.Option(help="Write a bitstream: ulx3s, or a TOML file like hw/boards.")] = None,
     target_mhz: Annotated[
-        float | None, typer.Option(help="Clock that place and route aims at; the network's own if left out.")
+        float | None, typer.Option(help="Clock to aim at in place and route; the network's own if left out.")
     ] = None,
     interval: Annotated[
-        int, typer.Option(help="Clocks that an image may take: the more, the smaller; as its pixels do if left out.")
+        int, typer.Option(help="Cycles for each sample: more give a smaller design; its pixels if left out.")
     ] = 0,
-    simulate: Annotated[int, typer.Option(help="Held-out samples that the Verilog is simulated on; 0 for none.")] = 360,
-    timeout: Annotated[float, typer.Option(help="Most seconds for each run of a tool.")] = 3600.0,
+    simulate: Annotated[int, typer.Option(help="Number of held-out samples to simulate; 0 for none.")] = 360,
+    timeout: Annotated[float, typer.Option(help="Time limit for each run of a tool, in seconds.")] = 3600.0,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a run's network as Verilog with open tools: its bits, clocks and resources, and the clock of an ECP5.
+    """Measure a run's network as Verilog with open tools: bits, cycles and resources, and the clock on an ECP5.
 
-    A run whose flow takes its data from package.module:function runs that code: one from somebody else is a program.
-    The report in the run directory shows it too. What was measured before and is unchanged is not done again. Exit
-    status 1 where a check of the report fails, as that of the Verilog's bits against the emulation's.
+    The report in the run directory shows the result. Measurements that are unchanged are not repeated. Exit status 1
+    where a check of the report fails, for example if the Verilog gives other bits than the emulation. If the flow file
+    of the run names package.module:function, this command runs that code: trust the flow file before you use it.
     """
     from fpgaprune.flow.file_kinds import require_run
     from fpgaprune.flow.measuring import measured_tables, settings_of
@@ -128,7 +130,7 @@ def compare(
     source: Folders,
     as_json: AsJson = False,
 ) -> None:
-    """Put estimates beside vendor reports, stage by stage, with ratios predicted to actual."""
+    """Compare estimates with vendor reports, stage by stage, with the ratios predicted / actual."""
     from fpgaprune.flow.comparing import compare_folders, comparison_tables
 
     found = compare_folders(source)
@@ -175,7 +177,7 @@ def parts(
 ) -> None:
     """List the known FPGA parts with their capacities, and the boards whose name stands for their part.
 
-    For parts and boards that are named, the source of the figures too.
+    With names of parts or boards, the source of the figures is printed too.
     """
     from dataclasses import asdict
 

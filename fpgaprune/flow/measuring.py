@@ -109,7 +109,7 @@ def measured_tables(found: Measured) -> list[TerminalTable]:
     simulation = found.simulation
     if simulation.left_out is None:
         names = ("samples", "outputs_unlike_emulation", "latency_cycles", "interval_cycles")
-        shown = ("samples", "other bits\nthan emulated", "latency\nin clocks", "interval\nin clocks")
+        shown = ("samples", "other bits\nthan emulated", "latency\nin cycles", "interval\nin cycles")
         title = f"Verilog simulation, {simulation.tool}"
         tables.append((title, shown, [tuple(getattr(simulation, name) for name in names)]))
     for family, synthesis in found.synthesis.items():

@@ -92,11 +92,11 @@ def _simulation_table(simulation: Simulated) -> Table:
     figures = {
         "samples, one right after another": simulation.samples,
         "outputs with other bits than the emulation": simulation.outputs_unlike_emulation,
-        "latency in clocks, first value in to last value out": simulation.latency_cycles,
-        "interval in clocks, between two samples": simulation.interval_cycles,
+        "latency in cycles, from the first value in to the last value out": simulation.latency_cycles,
+        "interval in cycles, between two samples": simulation.interval_cycles,
     }
     return Table(
-        f"Simulated clock by clock by {simulation.tool}",
+        f"Simulated cycle by cycle by {simulation.tool}",
         (Column("figure", tuple(figures), numeric=False), Column("measured", tuple(map(count_text, figures.values())))),
     )
 
@@ -131,7 +131,7 @@ def _route_table(route: PlaceAndRoute, interval: int | None) -> Table:
         )
         if interval and route.fmax_mhz:
             rate = count_text(1e6 * route.fmax_mhz / interval)
-            speed += f" With a sample every {count_text(interval)} clocks that is {rate} a second."
+            speed += f" With a sample every {count_text(interval)} cycles that is {rate} a second."
     return Table(
         f"Placed and routed on {route.device} by {route.tool} ({route.stage})",
         (

@@ -99,8 +99,8 @@ def test_a_simulation_comes_first_and_by_itself(measured):
     assert dict(zip(headers, rows[0], strict=True)) == {
         "samples": 7,
         "other bits\nthan emulated": 2,
-        "latency\nin clocks": 91,
-        "interval\nin clocks": 36,
+        "latency\nin cycles": 91,
+        "interval\nin cycles": 36,
     }
 
 
