@@ -10,7 +10,7 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import CSYNTH, Cycles, Resources
 from fpgaprune.vendor.cells import parse_time_ns, shorten
-from fpgaprune.vendor.columns import DSP, FF, LUT, cycles_of, usage_of
+from fpgaprune.vendor.columns import COLUMNS, cycles_of, usage_of
 from fpgaprune.vendor.grid import Table, is_border, read_table, skip_table
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 
@@ -82,8 +82,8 @@ def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool
     timing = _require(tables, "Performance Estimates", "Timing", where)
     latency = _require(tables, "Performance Estimates", "Latency", where)
     usage = _require(tables, "Utilization Estimates", "", where)
-    for name in (LUT, FF, DSP):
-        usage.require(*name)
+    for names in list(COLUMNS.values())[:3]:  # every release states LUT, FF and DSP
+        usage.require(*names)
     named = {row[0].strip(): row for row in usage.rows}
     if "Total" not in named or not latency.rows:
         raise ReportError(f"{where}: the summary at {usage.where} has no row 'Total', or that of latency no row at all")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ReportError
-from fpgaprune.measure import CSYNTH, Resources
+from fpgaprune.measure import CSYNTH
 from fpgaprune.vendor.cells import parse_count, parse_number, parse_whole_blocks
-from fpgaprune.vendor.intel_values import AREA, SUMMARY_TABLE
+from fpgaprune.vendor.intel_values import AREA, SUMMARY_TABLE, usage_of_counts
 from fpgaprune.vendor.report import PLATFORM, SUMMARY, ModuleRow, VendorReport
 
 # Figures by the names of their columns, which some tables pad with spaces.
@@ -102,19 +102,15 @@ def _report(
         stage=CSYNTH,
         design=rows[0][0] if len(rows) == 1 else (facts.get("Project Name", "").rpartition("/")[2] or None),
         part=device or None,
-        total=_usage(own),
-        rows=tuple(ModuleRow(name, None, _usage(counts)) for name, counts in rows),
-        breakdown={name: _usage(counts) for name, counts in parts.items()},
+        total=usage_of_counts(own),
+        rows=tuple(ModuleRow(name, None, usage_of_counts(counts)) for name, counts in rows),
+        breakdown={name: usage_of_counts(counts) for name, counts in parts.items()},
         other=other,
         state=state,
         date=facts.get("Reports Generated At"),
         source=source,
         notes=(_NOTE,),
     )
-
-
-def _usage(counts: Counts) -> Resources[int]:
-    return Resources(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))
 
 
 def _counts(table: Mapping[str, Any], names: Sequence[str], data: Sequence[Any], source: Path) -> Counts:

@@ -13,7 +13,7 @@ from typing import Any
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import ROUTE, Resources
 from fpgaprune.vendor.cells import NOTHING, parse_number, parse_whole_blocks, period_ns, shorten
-from fpgaprune.vendor.intel_values import CLOCKS
+from fpgaprune.vendor.intel_values import CLOCKS, usage_of_counts
 from fpgaprune.vendor.report import PLATFORM, ModuleRow, VendorReport
 
 _RESOURCES = "quartusFitResourceUsageSummary"
@@ -102,8 +102,8 @@ def _report(
         stage=ROUTE,
         design=design,
         est_clock_ns=period_ns(fmax, f"{source}: {CLOCKS}"),
-        total=_usage(total),
-        rows=tuple(ModuleRow(name, None, _usage(counts)) for name, counts in rows),
+        total=usage_of_counts(total),
+        rows=tuple(ModuleRow(name, None, usage_of_counts(counts)) for name, counts in rows),
         breakdown={} if entire is None else {PLATFORM: Resources()},
         other={
             **{name: value for name in _OTHER if (value := total.get(name)) is not None},
@@ -113,10 +113,6 @@ def _report(
         source=source,
         notes=(_NOTE,),
     )
-
-
-def _usage(counts: Counts) -> Resources[int]:
-    return Resources(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))
 
 
 def _counts(row: Mapping[str, Any], names: Mapping[str, str], source: Path) -> Counts:

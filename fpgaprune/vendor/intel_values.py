@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import Resources
 
 AREA = "areaJSON"
 FIT = "quartusJSON"
@@ -129,3 +130,8 @@ def _unquoted(body: str) -> str:
 
 def _without_apostrophes(text: str) -> str:
     return _ESCAPE.sub(lambda match: "'" if match[1] == "'" else match[0], text)
+
+
+def usage_of_counts(counts: Mapping[str, int | None]) -> Resources[int]:
+    """The resources among `counts`; memory blocks of Intel do not hold 18 Kb and are no part of them."""
+    return Resources(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import Resources
 from fpgaprune.vendor.cells import parse_number, shorten
+from fpgaprune.vendor.columns import usage_of
 from fpgaprune.vendor.grid import Table, iterate_tables
 from fpgaprune.vendor.report import PLATFORM, ModuleRow, VendorReport
 from fpgaprune.vendor.vivado_head import read_vivado_head
@@ -17,6 +20,7 @@ _KERNELS = "Used Resources"
 _PLATFORM = "Platform"
 # Rows that state capacities; they are no part of a design.
 _CAPACITIES = ("User Budget", "Unused Resources")
+_COUNTED = {"lut": ("LUT",), "ff": ("REG",), "dsp": ("DSP",), "uram": ("URAM",)}
 _COLUMNS = ("Name", "LUT", "REG", "BRAM", "DSP")
 
 
@@ -75,13 +79,7 @@ def parse_vivado_accelerator(text: str, source: Path) -> tuple[VendorReport, ...
 
 
 def _usage(table: Table, row: Sequence[str]) -> Resources[int]:
-    return Resources(
-        lut=table.count(row, "LUT"),
-        ff=table.count(row, "REG"),
-        dsp=table.count(row, "DSP"),
-        bram18=_bram18(table, row),
-        uram=table.count(row, "URAM"),
-    )
+    return structs.replace(usage_of(table, row, _COUNTED), bram18=_bram18(table, row))
 
 
 def _bram18(table: Table, row: Sequence[str]) -> int | None:
