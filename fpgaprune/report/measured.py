@@ -136,7 +136,7 @@ def _route_table(route: PlaceAndRoute, interval: int | None) -> Table:
         f"Placed and routed on {route.device} by {route.tool} ({route.stage})",
         (
             Column("resource", tuple(LABELS[name] for name in names), numeric=False),
-            Column("used", tuple(map(count_text, used)), stage=route.stage),
+            Column.of("used", names, [route.whole] * len(names)),
             Column("capacity", tuple(map(count_text, capacity))),
             Column("share", tuple(percent_text(share(u, c)) for u, c in zip(used, capacity, strict=True))),
         ),

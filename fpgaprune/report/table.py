@@ -37,13 +37,15 @@ class Column:
     def of(
         cls,
         heading: str,
-        name: str,
+        names: str | Sequence[str],
         measured: Sequence[Measurement[Any] | str | None],
         *,
         group: str = "",
         show: Callable[[Figure], str] = lambda figure: count_text(figure.value),
     ) -> Column:
-        """The column with the resource `name` of each measurement; a text stays as it is, an unknown count is a dash.
+        """The column with a resource of each measurement; a text stays as it is, an unknown count is a dash.
+
+        `names` is the resource of every row, or one resource for each row.
 
         Raises:
             ReportError: the measurements are of several stages.
@@ -55,13 +57,14 @@ class Column:
                 "figures of different stages never share a column"
             )
 
-        def cell(each: Measurement[Any] | str | None) -> str:
+        def cell(each: Measurement[Any] | str | None, name: str) -> str:
             if isinstance(each, str):
                 return each
             figure = None if each is None else each.figure(name)
             return DASH if figure is None else show(figure)
 
-        return cls(heading, tuple(map(cell, measured)), group=group, stage=stages[0] if stages else None)
+        rows = [names] * len(measured) if isinstance(names, str) else names
+        return cls(heading, tuple(map(cell, measured, rows)), group=group, stage=stages[0] if stages else None)
 
 
 @dataclass(frozen=True)
