@@ -7,9 +7,10 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.fabric.bitstream import Bitstream, make_bitstream
-from fpgaprune.fabric.place import PlaceAndRoute, place_and_route
+from fpgaprune.fabric.place import place_and_route
 from fpgaprune.fabric.simulation import Simulation, simulate
-from fpgaprune.fabric.synthesis import Synthesis, synthesize
+from fpgaprune.fabric.synthesis import synthesize
+from fpgaprune.measure import PlaceAndRoute, Synthesis
 from fpgaprune.rtl import Options, VerilogProject, generate
 
 

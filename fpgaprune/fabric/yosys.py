@@ -28,15 +28,12 @@ class Netlist:
 
     Attributes:
         folder: with the Verilog, the script, the log and `NETLIST`; yosys run there on `SCRIPT` makes it again.
-        types: cell type to number.
-        seconds: that synthesis took.
-        reused: whether it was there already.
+        types: cell type to number. seconds: that synthesis took.
     """
 
     folder: Path
     types: Mapping[str, int]
     seconds: float
-    reused: bool
 
 
 def make_netlist(
@@ -82,14 +79,14 @@ def make_netlist(
     # Written last: while it is missing, the folder is not yet a result.
     report = {"family": family.family, "top": top, "tool": yosys.version, "seconds": seconds, "types": types}
     write_bytes(result, (json.dumps(report, indent=1, sort_keys=True) + "\n").encode())
-    return Netlist(folder, types, seconds, reused=False)
+    return Netlist(folder, types, seconds)
 
 
 def _kept(folder: Path, result: Path) -> Netlist:
     found = read_json(result, RtlError, "a netlist's record", f"delete {folder}")
     try:
         types = {str(cell): int(number) for cell, number in found["types"].items()}
-        return Netlist(folder, types, float(found["seconds"]), reused=True)
+        return Netlist(folder, types, float(found["seconds"]))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise RtlError(f"{result} is not a netlist's record: {shown(error)}; delete {folder}") from error
 

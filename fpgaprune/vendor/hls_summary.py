@@ -28,8 +28,8 @@ def recognises_hls_summary(text: str) -> bool:
 def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`.
 
-    The table has one latency, which is the longest; the shortest is None. It prints a dash both where the design uses
-    none of a resource and where it states nothing, so both are None here. `<top>_csynth.rpt` tells them apart.
+    The table states the longest latency only; the shortest is None. A dash in the table may mean 0 or unknown: it is
+    None here. `<top>_csynth.rpt` tells the two apart.
 
     Raises:
         ReportError: the report is cut off or has no row for the top module.

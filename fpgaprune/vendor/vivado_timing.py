@@ -1,4 +1,4 @@
-"""`report_timing_summary` of Vivado: worst slack, clock and the period that was reached."""
+"""`report_timing_summary` of Vivado: worst slack, clock, and the period that the design reached."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
     Without a timing constraint Vivado prints a slack of `inf` and no clock: all three are None, as a note says.
 
     Raises:
-        ReportError: it is cut off, or is of a placed design whose nets have estimated delays: neither `synth` nor
-            `route`.
+        ReportError: the report is cut off, or its design is placed but not routed: that is neither `synth` nor `route`.
     """
     head = read_vivado_head(text)
     if head is None:
@@ -77,7 +76,7 @@ def _stage(head: VivadoHead, text: str, source: Path) -> Stage:
     if head.stage == SYNTH or (head.stage == ROUTE and "routed" in (head.state or "").casefold()):
         return head.stage
     if head.state is None:
-        # Each net of a path states where its delay comes from: routing, placement, or a guess before both.
+        # Each net of a path says whether its delay is routed, placed, or guessed before both.
         if ", estimated)" in text:
             pass
         elif ", routed)" in text:

@@ -32,9 +32,9 @@ def measure(context: Context) -> dict[str, Any]:
         links = {"not_read": link} if isinstance(link, str) else proven(link)
         some = for_keras(at(context.data.x_test, slice(settings.simulate)))
         simulation = simulate_verilog(project, design, some, settings.timeout_s, context.progress.step)
-        found = measure_project(project, design, part, settings, context.run.path, context.progress.step)
+        found = measure_project(project, design, part, settings, context.run.path, context.progress.step, simulation)
     except (ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
         context.run.write_json("measure.json", None)
         return {"left_out": str(error), **links}
-    context.run.write_json("measure.json", {**found, "simulation": simulation})
+    context.run.write_json("measure.json", found.to_json())
     return links

@@ -14,7 +14,7 @@ from fpgaprune.flow.keras_sections import VerdictConfig
 from fpgaprune.flow.simulating import OTHER_BITS, verilog_checks
 from fpgaprune.flow.stages.opinion import opinion_checks
 from fpgaprune.keras_file import read_keras_weights
-from fpgaprune.measure import Advice, Estimate
+from fpgaprune.measure import Advice, Estimate, Measured
 from fpgaprune.remove.plan import read_plan
 from fpgaprune.report import Check, LinkSummary, Metric, RunReport, StageTime, layer_reports, write_report
 from fpgaprune.report.verdict import ADVICE
@@ -37,6 +37,7 @@ def write_run_report(context: Context, times: Sequence[StageTime] = ()) -> dict[
     )
     figures, target = figures or {}, config.target.target()
     before, after = (figures.get(side) and Estimate.from_json(figures[side], target) for side in ("before", "after"))
+    opened = None if measured is None else Measured.from_json(measured)
     links = [LinkCheck.from_json(link) for name in _CHECKED for link in results[name].get("links", ())]
     summaries = [LinkSummary.of(link) for link in links]
     if "not_read" in results["measure"]:
@@ -55,14 +56,14 @@ def write_run_report(context: Context, times: Sequence[StageTime] = ()) -> dict[
         before=before,
         after=after,
         advice=figures.get("advice") and Advice.from_json(figures["advice"]),
-        measured=measured,
+        measured=opened,
         left_out=_left_out(measure=results["measure"] if config.measure.asks else {}, estimate=run.results("estimate")),
         certificate=summaries,
         checks=[
             *_loss_checks(metric),
             *_checks(results, config),
             *opinion_checks(run.results("opinion")),
-            *verilog_checks(measured),
+            *verilog_checks(opened),
         ],
         stages=times,
         warnings=run.results("finetune")["warnings"],

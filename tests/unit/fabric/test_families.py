@@ -1,15 +1,15 @@
 """Families that are placed and routed: their tables name parts, figures and sites that exist."""
 
-import dataclasses
+from dataclasses import fields
 
 import pytest
+from msgspec import structs
 
 from fpgaprune.errors import RtlError, TargetError
-from fpgaprune.fabric import families, open_tools
-from fpgaprune.fabric.cells import FIGURES, Cells, find_family, list_families
+from fpgaprune.fabric.cells import find_family, list_families
 from fpgaprune.fabric.devices import Site, devices_of
-from fpgaprune.fabric.ecp5.router import VERSION
-from fpgaprune.fabric.families import OPEN_TOOLS, ROUTERS, find_router, versions_found
+from fpgaprune.fabric.families import OPEN_TOOLS, ROUTERS, find_router
+from fpgaprune.measure import RESOURCES, Cells
 from fpgaprune.target import Part, find_part
 
 from .fake_tools import fake_yosys
@@ -27,7 +27,7 @@ def test_the_table_of_a_family_names_what_exists(family):
     sizes = [parts[name].lut for name in devices.smallest_first]
     assert sizes == sorted(sizes)
     figures = {*devices.sites, *devices.room, *(figure for site in devices.sites.values() for figure in site.holds)}
-    assert figures <= {*FIGURES} & {field.name for field in dataclasses.fields(Part)}
+    assert figures <= {*RESOURCES} & {field.name for field in fields(Part)}
     for part in parts.values():
         speed = devices.speeds[0] if devices.speeds else None
         assert not [option for option in devices.selecting(part, None, speed) if "{" in option or option == "None"]
@@ -46,7 +46,7 @@ def test_every_tool_of_every_family_is_listed_once():
 
 
 def test_what_stands_around_a_project_is_taken_off_its_sites():
-    around, own = (dataclasses.replace(NOTHING, lut=lut, ff=ff) for lut, ff in ((30, 20), (45, 60)))
+    around, own = (structs.replace(NOTHING, lut=lut, ff=ff) for lut, ff in ((30, 20), (45, 60)))
     assert Site("LUT", ("lut",)).without(70, around, own) == 40
     assert Site("BLOCK", ("bram18",)).without(5, around, own) == 5
     # A logic cell holds one of each: of 70, at least 60 hold something of the project, of 100 all but 30.
