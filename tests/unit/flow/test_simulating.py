@@ -8,7 +8,6 @@ import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError, ToolError
-from fpgaprune.flow import simulating
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
@@ -21,7 +20,7 @@ NETWORK = mlp()
 X = np.random.default_rng(3).uniform(-1, 1, (5, 2))
 
 
-def simulated(monkeypatch, change=lambda outputs: None, samples=5):
+def simulated(change=lambda outputs: None, samples=5):
     """What is found where the Verilog gives the emulation's outputs after `change`."""
 
     def simulate(project, x, timeout_s):
@@ -51,7 +50,7 @@ def test_equal_bits_hold():
     assert (bits.holds, bits.samples) == (True, 5)
 
 
-def test_every_other_output_is_counted_and_fails_the_check(monkeypatch):
+def test_every_other_output_is_counted_and_fails_the_check():
     def change(outputs):
         outputs[2, 1] += 2.0**-4
         outputs[4, 0] -= 2.0**-4
@@ -68,9 +67,9 @@ def test_without_a_simulator_the_check_is_left_out():
     assert (check.holds, check.left_out) == (None, "g++ was not found")
 
 
-def test_verilog_that_is_stuck_is_an_error(monkeypatch):
+def test_verilog_that_is_stuck_is_an_error():
     with pytest.raises(RtlError, match="stuck"):
-        simulated(monkeypatch, fail(RtlError("the design is stuck")))
+        simulated(fail(RtlError("the design is stuck")))
 
 
 def test_no_sample_starts_no_simulator():
