@@ -8,7 +8,6 @@ import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError, ToolError
-from fpgaprune.flow import simulating
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
@@ -21,7 +20,7 @@ NETWORK = mlp()
 X = np.random.default_rng(3).uniform(-1, 1, (5, 2))
 
 
-def simulated(monkeypatch, change=lambda outputs: None, samples=5):
+def simulated(change=lambda outputs: None, samples=5):
     """What is found where the Verilog gives the emulation's outputs after `change`."""
 
     def simulate(project, x, timeout_s):
@@ -70,7 +69,7 @@ def test_without_a_simulator_the_check_is_left_out():
 
 def test_verilog_that_is_stuck_is_an_error(monkeypatch):
     with pytest.raises(RtlError, match="stuck"):
-        simulated(monkeypatch, fail(RtlError("the design is stuck")))
+        simulated(fail(RtlError("the design is stuck")))
 
 
 def test_no_sample_starts_no_simulator():
