@@ -71,4 +71,4 @@ def test_each_thing_a_measurement_depends_on_has_a_line_found_or_missing(fakes, 
     assert packer.startswith("ecppack ")
     assert rules.startswith(f"{VERSION} mtkahypar ")
     # A family's other tools are none of another's business.
-    assert [line.split(" ")[0] for line in versions_found("ice40")] == ["Yosys", "nextpnr-ice40", "", "verilator"]
+    assert [line.split(" ")[0] for line in versions_found("ice40")] == ["Yosys", "nextpnr-ice40", "verilator"]
