@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design.form import Attributes, Roles, check_design_form
+from fpgaprune.design.from_hls4ml import operation_of
+from fpgaprune.design.operations import Convolution, Operation
 from fpgaprune.documents import read_json
 from fpgaprune.errors import DesignError, shown
 from fpgaprune.files import write_bytes
@@ -62,6 +65,28 @@ class LayerSpec:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     reuse_factor: int = 1
     strategy: str | None = None
+
+    @cached_property
+    def operation(self) -> Operation:
+        """What the layer computes.
+
+        Raises:
+            DesignError: its attributes do not say.
+        """
+        kernel = self.weights.get("weight")
+        return operation_of(
+            self.kind, self.attributes, len(self.output_shape), None if kernel is None else kernel.shape
+        )
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether it is a convolution with a kernel of its own for each channel."""
+        return isinstance(self.operation, Convolution) and self.operation.depthwise
+
+    @property
+    def output_axis(self) -> int:
+        """The axis of its weights that numbers the outputs."""
+        return -2 if self.is_depthwise else -1
 
     @property
     def project_name(self) -> str:

@@ -211,14 +211,17 @@ class _Reader:
             return (*first[:-1], first[-1] + sum(shape[-1] for shape in others))
         return first
 
-    def _attributes(
-        self, call: Call, kind: str, config: Struct | None, values: Mapping[str, int]
-    ) -> dict[str, int | str]:
-        found: dict[str, int | str] = dict(values)
+    def _attributes(self, call: Call, kind: str, config: Struct | None, values: Mapping[str, int]) -> dict[str, Any]:
+        found: dict[str, Any] = dict(values)
         if kind == "Activation":
             found["activation"] = call.function
         if kind == "Merge":
             found["op"] = call.function
+        # Neither changes what is priced, and old projects say neither.
+        if kind == "Concatenate":
+            found["axis"] = -1
+        if kind == "Transpose":
+            found["perm"] = ()
         fields = config.fields if config else {}
         for key in ("pool_op", "implementation"):
             if key in fields:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import MODEL_SHAPE, Design
+from fpgaprune.design.operations import Input
 from fpgaprune.emulate import emulate
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.backends import BACKENDS as EMULATED
@@ -246,7 +247,9 @@ def _require_sound(design: Design) -> None:
         check_softmax(design)
     if design.backend not in EMULATED:
         return
-    entries = [np.zeros((0, *layer.output_shape), np.float32) for layer in design.layers if layer.kind == "Input"]
+    entries = [
+        np.zeros((0, *layer.output_shape), np.float32) for layer in design.layers if isinstance(layer.operation, Input)
+    ]
     try:
         emulate(design, entries if len(entries) > 1 else entries[0])
     except UnsupportedLayerError:

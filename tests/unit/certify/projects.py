@@ -19,6 +19,11 @@ def layer(name, kind, weights, output_shape=(2,), sources=None, **more):
     types = dict.fromkeys(weights, KIND) | {"result": KIND}
     paths = {role: f"{name}/{role}" for role in weights} if sources is None else sources
     raw = {role: np.asarray(array, np.int64) for role, array in weights.items()}
+    if kind in ("GRU", "LSTM"):
+        more["attributes"] = {
+            "activation": "tanh", "recurrent_activation": "sigmoid", "n_out": output_shape[-1],
+            "return_sequences": False,
+        }  # fmt: skip
     return LayerSpec(name, kind, ("x",), output_shape, types, raw, paths, **more)
 
 

@@ -36,10 +36,10 @@ CASES = {
     "ZeroPadding2D": ((8, 8, 4), {}, {}),
     "Cropping2D": ((4, 4, 4), {}, {}),
     "Resize": ((12, 12, 4), {}, {}),
-    "Transpose": ((4, 6, 6), {}, {}),
+    "Transpose": ((4, 6, 6), {}, {"perm": [2, 0, 1]}),
     "Clone": ((6, 6, 4), {}, {}),
     "Merge": ((6, 6, 4), {}, {"op": "multiply"}),
-    "Concatenate": ((6, 6, 8), {}, {}),
+    "Concatenate": ((6, 6, 8), {}, {"axis": 3}),
     "Softmax": ((6, 6, 4), {}, {}),
 }
 

@@ -34,7 +34,13 @@ def design(kind="GRU", steps=20, reuse=1, strategy="latency", io_type="io_parall
         *("it", kind, ("in",), (UNITS,)),
         {**dict.fromkeys(roles, T16), "table": FixedType(18, 8)},
         {"weight": weight, "recurrent_weight": recurrent, **biases},
-        attributes={"table_size": 1024},
+        attributes={
+            "table_size": 1024,
+            "activation": "tanh",
+            "recurrent_activation": "sigmoid",
+            "n_out": UNITS,
+            "return_sequences": False,
+        },
         reuse_factor=reuse,
         strategy=strategy,
     )

@@ -42,8 +42,8 @@ def test_an_entry_that_one_lacks_counts_where_it_says_something(attributes, diff
 
 def test_numbers_are_compared_as_float32_and_texts_in_lower_case():
     one, other = (
-        with_layer("relu", attributes={"a": 0.1, "b": "ReLU"}),
-        with_layer("relu", attributes={"a": 0.1 + 1e-12, "b": "relu"}),
+        with_layer("relu", attributes={"a": 0.1, "activation": "ReLU"}),
+        with_layer("relu", attributes={"a": 0.1 + 1e-12, "activation": "relu"}),
     )
     assert design_differences(one, other) == ()
 

@@ -171,7 +171,11 @@ def test_zeros_that_are_not_mentioned_change_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "attributes", "message"),
     [
-        ("LSTM", {}, r"layer 'odd' is a LSTM, which has no Verilog; those that have: Activation, "),
+        (
+            "LSTM",
+            {"activation": "tanh", "recurrent_activation": "sigmoid", "n_out": 2, "return_sequences": False},
+            r"layer 'odd' is a LSTM, which has no Verilog; those that have: Concatenate, ",
+        ),
         (
             "Softmax",
             {"implementation": "legacy", "table_size": 1024},
