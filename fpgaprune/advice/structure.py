@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from fpgaprune.advice.edit import Edit, with_layers
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.operations import Convolution, Pooling
+from fpgaprune.design.operations import Convolution, Copy, Operation, Pad, Pooling
 from fpgaprune.fixed import FixedType
 
 
@@ -36,12 +36,14 @@ def streamed(design: Design) -> Design:
         padding = _padding(new, design[layer.inputs[0]]) if layer.inputs else None
         if padding is not None:
             layers.append(padding)
-            new = replace(new, inputs=(padding.name,))
+            new = replace(new, inputs=(padding.name,), operation=_unpadded(new))
         layers.append(new)
         if readers[layer.name] > 1:
             read_as[layer.name] = f"clone_{layer.name}"
             name = f"clone_{layer.name}"
-            layers.append(LayerSpec(name, "Clone", (layer.name,), layer.output_shape, _handed_on(layer)))
+            layers.append(
+                LayerSpec(name, "Clone", (layer.name,), layer.output_shape, _handed_on(layer), operation=Copy())
+            )
     return replace(with_layers(design, layers), io_type="io_stream")
 
 
@@ -55,7 +57,22 @@ def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
     more = (top + bottom, left + right)[-len(sides) :]
     grown = [size + extra for size, extra in zip(sides, more, strict=True)]
     kind = f"ZeroPadding{len(sides)}D"
-    return LayerSpec(f"zp_{layer.name}", kind, layer.inputs, (*grown, channels), _handed_on(source))
+    return LayerSpec(
+        f"zp_{layer.name}",
+        kind,
+        layer.inputs,
+        (*grown, channels),
+        _handed_on(source),
+        operation=Pad(convolution.window.pad),
+    )
+
+
+def _unpadded(layer: LayerSpec) -> Operation:
+    """The convolution of `layer` over an image that is padded already."""
+    convolution = layer.operation
+    if not isinstance(convolution, Convolution):
+        return convolution
+    return replace(convolution, window=replace(convolution.window, pad=(0, 0, 0, 0)))
 
 
 def _handed_on(layer: LayerSpec) -> dict[str, FixedType]:
@@ -72,7 +89,10 @@ def global_average(design: Design) -> tuple[Edit, str] | None:
     if not found:
         return None
     names = {layer.name for layer in found}
-    layers = [replace(x, kind=f"Global{x.kind}") if x.name in names else x for x in design.layers]
+    layers = [
+        replace(x, kind=f"Global{x.kind}", operation=Pooling(None, largest=False)) if x.name in names else x
+        for x in design.layers
+    ]
     lines = [
         f"layers.GlobalAveragePooling{layer.kind[-2:]}(name={layer.name!r})  # for AveragePooling{layer.kind[-2:]}"
         for layer in found

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fpgaprune.design.functions import function_named
+from fpgaprune.design.network import LayerSpec
 from fpgaprune.design.operations import (
     Concatenate,
     Convolution,
@@ -29,6 +33,7 @@ from fpgaprune.design.operations import (
     Window,
 )
 from fpgaprune.errors import DesignError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
 
 _ACTIVATIONS = frozenset(
     {"Activation", "ELU", "HardActivation", "LeakyReLU", "PReLU", "ParametrizedActivation", "ThresholdedReLU"}
@@ -57,7 +62,7 @@ def operation_of(
     Raises:
         DesignError: an attribute that the operation needs is missing, or has a value that hls4ml's templates ignore.
     """
-    words = _Words(attributes, flat=rank == 2)
+    words = _Words(attributes, rank)
     if kind in _PLAIN:
         return _PLAIN[kind]
     if kind in _ACTIVATIONS:
@@ -88,11 +93,40 @@ def operation_of(
     return Unknown() if make is None else make(words)
 
 
+def layer_of(
+    name: str,
+    kind: str,
+    inputs: tuple[str, ...],
+    output_shape: tuple[int, ...],
+    types: Mapping[str, FixedType],
+    weights: Mapping[str, NDArray[np.int64]] | None = None,
+    sources: Mapping[str, str] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    reuse_factor: int = 1,
+    strategy: str | None = None,
+    project_name: str = "",
+) -> LayerSpec:
+    """The layer of hls4ml's class `kind` with these `attributes`; the others are those of `LayerSpec`.
+
+    Raises:
+        DesignError: as for `operation_of`; the message names the layer.
+    """
+    weights = weights or {}
+    kernel = weights["weight"].shape if "weight" in weights else None
+    try:
+        operation = operation_of(kind, attributes or {}, len(output_shape), kernel)
+    except (DesignError, UnsupportedLayerError) as error:
+        raise type(error)(f"layer {name!r} ({kind}): {error}") from error
+    return LayerSpec(
+        name, kind, inputs, output_shape, types, weights, sources or {}, operation, reuse_factor, strategy, project_name
+    )
+
+
 class _Words:
     """The attributes of one layer."""
 
-    def __init__(self, attributes: Mapping[str, Any], flat: bool) -> None:
-        self.attributes, self.flat = attributes, flat
+    def __init__(self, attributes: Mapping[str, Any], rank: int) -> None:
+        self.attributes, self.rank, self.flat = attributes, rank, rank == 2
 
     def get(self, name: str, default: Any) -> Any:
         """The attribute `name`; `default` where it is missing."""
@@ -115,6 +149,11 @@ class _Words:
     def real(self, name: str) -> float | None:
         """The attribute `name` as a number, None where it is missing."""
         return float(self.attributes[name]) if name in self.attributes else None
+
+    def axis(self) -> int:
+        """The attribute `axis`, counted from the front, the batch's being 0."""
+        axis = self.number("axis")
+        return axis if axis >= 0 else axis + self.rank + 1
 
     @property
     def encoded(self) -> bool:
@@ -197,7 +236,7 @@ _MAKERS = {
     "GRU": lambda words: _recurrent("gru", words),
     "LSTM": lambda words: _recurrent("lstm", words),
     "Merge": lambda words: Merge(str(words.need("op")).lower()),
-    "Concatenate": lambda words: Concatenate(words.number("axis")),
+    "Concatenate": lambda words: Concatenate(words.axis()),
     "Transpose": lambda words: Transpose(tuple(int(axis) for axis in words.need("perm"))),
     "Resize": lambda words: Resize(str(words.get("algorithm", "nearest"))),
 }

@@ -166,7 +166,7 @@ class Merge:
 
 @dataclass(frozen=True)
 class Concatenate:
-    """Two inputs behind one another along `axis`, the batch's being 0; -1 is the last."""
+    """Two inputs behind one another along `axis`, the batch's being 0."""
 
     axis: int
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
@@ -117,7 +118,7 @@ class _Reader:
         types = self._types(call, kind, config)
         weights = self._weights(call, kind, config, values, types)
         mult = self.structs.get(config.types.get("mult_config", "")) if config else None
-        spec = LayerSpec(
+        spec = layer_of(
             name=name,
             kind=kind,
             inputs=sources,
@@ -142,7 +143,7 @@ class _Reader:
         # A variable that no call has written is an input of the network.
         kind = self._type(call.types[0])
         shape = _first_shape(call, values, self._array_size(call.types[0]))
-        self.layers.append(LayerSpec(variable, "Input", (), shape, {"result": kind}))
+        self.layers.append(layer_of(variable, "Input", (), shape, {"result": kind}))
         self.makers[variable] = variable
         return variable
 

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import MODEL_SHAPE, Design
+from fpgaprune.design import Design
 from fpgaprune.design.operations import Input
 from fpgaprune.emulate import emulate
 from fpgaprune.emulate.backends import AP_BACKENDS
@@ -131,7 +131,7 @@ def _in_shape(design: Design, folded: Any) -> Design:
         if design.outputs.count(name) == 1 and math.prod(tensor.shape[1:]) == math.prod(design[name].output_shape)
     }
     layers = tuple(
-        replace(layer, attributes={**layer.attributes, MODEL_SHAPE: list(shapes[layer.name])})
+        replace(layer, model_shape=shapes[layer.name])
         if shapes.get(layer.name, layer.output_shape) != layer.output_shape
         else layer
         for layer in design.layers

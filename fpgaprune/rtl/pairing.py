@@ -64,7 +64,7 @@ def pair(step: Step, befores: tuple[Chain, Chain]) -> Pair:
     joined = step.layer.operation
     if isinstance(joined, Concatenate):
         rank = len(befores[0].stream.shape)
-        axis = rank if joined.axis == -1 else joined.axis
+        axis = joined.axis
         if axis < rank:
             return _appended(step, befores, axis)
         for chain in befores:

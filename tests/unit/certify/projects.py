@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import FixedType
 
 KIND = FixedType(8, 1)
@@ -24,11 +25,11 @@ def layer(name, kind, weights, output_shape=(2,), sources=None, **more):
             "activation": "tanh", "recurrent_activation": "sigmoid", "n_out": output_shape[-1],
             "return_sequences": False,
         }  # fmt: skip
-    return LayerSpec(name, kind, ("x",), output_shape, types, raw, paths, **more)
+    return layer_of(name, kind, ("x",), output_shape, types, raw, paths, **more)
 
 
 def design(*layers, io_type="io_parallel"):
-    inputs = LayerSpec("x", "Input", (), (4,), {"result": KIND})
+    inputs = layer_of("x", "Input", (), (4,), {"result": KIND})
     return Design("net", (inputs, *layers), tuple(each.name for each in layers), io_type=io_type)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fpgaprune.design import LayerSpec
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.tables import look_up as look_up_real
@@ -21,8 +21,8 @@ def test_a_narrow_input_has_an_entry_for_each_value_and_a_wide_one_the_table_of_
     source, result = FixedType(width, 4), FixedType(10, 2, True, "RND", "SAT")
     attributes = {"activation": name, "table_size": TABLE_SIZE}
     types = {"result": result, "table": FixedType(18, 8)}
-    layer = LayerSpec("a", "Activation", ("x",), (1,), types, attributes=attributes)
-    entry = LayerSpec("x", "Input", (), (1,), {"result": source})
+    layer = layer_of("a", "Activation", ("x",), (1,), types, attributes=attributes)
+    entry = layer_of("x", "Input", (), (1,), {"result": source})
     raws = np.arange(source.raw_min, source.raw_max + 1, dtype=np.int64)
     circuit = Circuit()
     x = Number(circuit, circuit.input(width, True, source.raw_min, source.raw_max), source.fraction)
