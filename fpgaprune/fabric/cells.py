@@ -22,7 +22,8 @@ class Cells:
     """What a netlist takes, counted from its cells; a resource that has no meaning in the family is None.
 
     Attributes:
-        lut: look-up tables, those that hold shift registers or distributed RAM among them. ff: flip-flops.
+        lut: look-up tables, those that hold shift registers or distributed RAM among them.
+        ff: flip-flops.
         carry: carry cells, under the netlist's own cell. dsp: DSP blocks or multipliers.
         bram18: block RAMs of 18 Kb (one of 36 Kb is two). uram: 288 Kb UltraRAMs.
         own: blocks without a common unit, by cell type, as iCE40's 4 Kb memories.
@@ -40,7 +41,7 @@ class Cells:
 
     @classmethod
     def sum(cls, parts: Iterable[Cells]) -> Cells:
-        """All `parts` together; what is unknown of one is unknown of the sum."""
+        """The sum of `parts`; a figure that is unknown in one is unknown in the sum."""
         listed = list(parts)
         figures = {name: _sum(getattr(part, name) for part in listed) for name in FIGURES}
         return cls(**figures, own=_merge(p.own for p in listed), types=_merge(p.types for p in listed))
@@ -60,11 +61,17 @@ class Family:
     """A device family that yosys synthesises for.
 
     Attributes:
-        family: as `xc7`. name: as its vendor says it. parts: families of `hw/parts` that it stands for.
-        synthesis: yosys's commands; `{top}` is the module. unnamed: those that leave the cells without readable names.
+        family: as `xc7`.
+        name: as its vendor says it.
+        parts: families of `hw/parts` that it stands for.
+        synthesis: yosys's commands; `{top}` is the module.
+        unnamed: those that leave the cells without readable names.
         takes: figure -> cell type -> how much of it one cell takes.
-        own: cell types that count under their own name. free: cell types that take none of these.
-        source, date: of the counts. note: what a figure counts.
+        own: cell types that count under their own name.
+        free: cell types that take none of these.
+        source, date: of the counts.
+        note: what a figure counts.
+        place: what `fpgaprune.fabric.devices` reads; None where no open tool places and routes the family.
     """
 
     family: str
@@ -78,12 +85,13 @@ class Family:
     source: str
     date: str
     note: str
+    place: Mapping[str, Any] | None
 
     def count(self, types: Mapping[str, int]) -> Cells:
         """What a netlist of `types` (cell type to number) takes.
 
         Raises:
-            RtlError: a cell type is in none of the family's lists, so that nothing can be said of it.
+            RtlError: a cell type is in none of the family's lists, so that its resources are unknown.
         """
         # yosys marks where a flattened module stood; nothing of the device is used for it.
         real = {cell: number for cell, number in types.items() if cell != "$scopeinfo"}
@@ -126,6 +134,7 @@ def find_family(family: str) -> Family:
         parts=tuple(document.pop("parts")),
         synthesis=synthesis,
         unnamed=tuple(document.pop("unnamed", synthesis)),
+        place=document.pop("place", None),
         own=frozenset(document.pop("own", ())),
         free=frozenset(document.pop("free", ())),
         takes=document,

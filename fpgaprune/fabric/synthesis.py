@@ -14,9 +14,9 @@ from fpgaprune.fabric.cells import Cells, Family, find_family
 from fpgaprune.fabric.open_tools import YOSYS, Found, find_open_tool
 from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
 from fpgaprune.fabric.yosys import make_netlist
+from fpgaprune.measure import OPEN_SYNTH
 from fpgaprune.rtl.project import VerilogProject
 
-STAGE = "synth(open)"
 FLATTENED, SUM = "whole design, flattened", "sum of its layers"
 
 
@@ -25,10 +25,12 @@ class ModuleSynthesis:
     """One module of a project, synthesised by itself and flattened.
 
     Attributes:
-        layer: of the design; None for the whole of it. module: in Verilog.
+        layer: of the design; None for the whole of it.
+        module: in Verilog.
         cells: what it takes; None where synthesis did not end in time, and `left_out` then says so.
         kept, dropped: multiplications, as `RtlLayer` has them.
-        seconds: that synthesis took, when it ran. reused: whether its result was there already.
+        seconds: that synthesis took, when it ran.
+        reused: whether its result was there already.
     """
 
     layer: str | None
@@ -52,9 +54,13 @@ class Synthesis:
     """A project after open synthesis for one device family; its stage is `synth(open)`.
 
     Attributes:
-        family: of devices. tool: that did it, with its version. note: what the figures count.
-        layers: in order of execution. whole: the whole design, flattened.
-        total: what the design takes. total_of: `FLATTENED`, or `SUM` where that did not end in time, which leaves out
+        family: of devices.
+        tool: that did it, with its version.
+        note: what the figures count.
+        layers: in order of execution.
+        whole: the whole design, flattened.
+        total: what the design takes.
+        total_of: `FLATTENED`, or `SUM` where that did not end in time, which leaves out
             what lies between the layers; None with the total, where a layer is unknown too.
     """
 
@@ -82,7 +88,7 @@ class Synthesis:
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""
         return {
-            "stage": STAGE,
+            "stage": OPEN_SYNTH,
             "family": self.family,
             "tool": self.tool,
             "note": self.note,
@@ -165,7 +171,7 @@ def _synthesize(
     stop: Stop,
 ) -> ModuleSynthesis:
     try:
-        # Of all these, place and route goes on with the whole design only.
+        # Place and route takes the netlist of the whole design only.
         named = blank.layer is None
         netlist = make_netlist(sources, blank.module, family, cache, yosys, timeout_s, stop, named=named)
     except ToolTimeoutError:

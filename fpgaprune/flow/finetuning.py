@@ -231,7 +231,7 @@ class _Work:
 
     def _own_loop(self, name: str, masks: MaskSet) -> None:
         """The user's own training, under the lock, and looked at afterwards."""
-        from fpgaprune.certify.links import check_model
+        from fpgaprune.certify.link_checks import check_model
 
         data = self._data
         given = {key: for_keras(getattr(data, key)) for key in ("x_train", "y_train", "x_test", "y_test")}

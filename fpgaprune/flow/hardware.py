@@ -14,9 +14,9 @@ from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.hardware_sections import HlsConfig
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.samples import Samples, at, for_keras, in_shape, samples_of
+from fpgaprune.hls.hls_project import HlsProject, make_design, to_hls
 from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.project import HlsProject, make_design, to_hls
-from fpgaprune.hls.search import AutoPrecision, Found
+from fpgaprune.hls.width_search import AutoPrecision, FoundWidths
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Hardware:
         searched.unlink(missing_ok=True)
         return project
 
-    def design(self, model: Any, found: Found | None = None) -> Design:
+    def design(self, model: Any, found: FoundWidths | None = None) -> Design:
         """The design of `model`, for comparison; with the widths that a search found for another network."""
         precision, layers = self._precision(), self.layers
         if found is not None:

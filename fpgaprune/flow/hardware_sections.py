@@ -8,9 +8,7 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
-from fpgaprune.fabric.boards import find_board
-from fpgaprune.fabric.cells import find_family
-from fpgaprune.fabric.ecp5.family import find_ecp5
+from fpgaprune.fabric import find_board, find_family, find_router
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.section import Section, require
 from fpgaprune.target import Target, find_part
@@ -84,7 +82,7 @@ class HlsConfig(Section):
     @field_validator("backend")
     @classmethod
     def _backend(cls, backend: str) -> str:
-        from fpgaprune.hls.backends import BACKENDS
+        from fpgaprune.hls.hls_backends import BACKENDS
 
         if backend not in BACKENDS:
             raise ValueError(f"wanted one of {', '.join(BACKENDS)}")
@@ -121,7 +119,7 @@ class MeasureConfig(Section):
     @field_validator("device")
     @classmethod
     def _device(cls, device: str | None) -> str | None:
-        return device if device is None else str(require(find_ecp5, device).name)
+        return device if device is None else str(require(find_router("ecp5").devices.find, device).name)
 
     @field_validator("board")
     @classmethod

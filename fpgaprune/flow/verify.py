@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.certify.links import check_firmware, check_keras_file, check_onnx_file
+from fpgaprune.certify.link_checks import check_firmware, check_keras_file, check_onnx_file
 from fpgaprune.design import Design
 from fpgaprune.documents import read_json
 from fpgaprune.errors import CertificateError, DesignError, FpgaPruneError, MaskError, RemovalError, RtlError, RunError
@@ -17,8 +17,7 @@ from fpgaprune.flow.run_directory import CERTIFICATE, MANIFEST, RunDirectory
 from fpgaprune.flow.untouched import touched
 from fpgaprune.masks import MaskSet
 from fpgaprune.remove.plan import read_plan
-from fpgaprune.rtl.project import VerilogProject
-from fpgaprune.rtl.read_back import VERILOG_LINK, check_verilog
+from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
 
 
 def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:

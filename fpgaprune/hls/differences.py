@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.hls.pairing import pair_layers, reads_the_same, without_idle
+from fpgaprune.hls.paired_layers import pair_layers, reads_the_same, without_idle
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from fpgaprune.design import Design
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls.hls_project import AnyPrecision, LayerSettings, make_design
 from fpgaprune.hls.precision import AVERAGES, MOVES
 from fpgaprune.hls.prepare import DEPTHWISE, fold
-from fpgaprune.hls.project import AnyPrecision, LayerSettings, make_design
 from fpgaprune.hls.ranges import Samples
-from fpgaprune.hls.search import Labels
+from fpgaprune.hls.width_search import Labels
 from fpgaprune.network import producer
 from fpgaprune.quantise.layers import ROUNDED, Rounded, RoundedAverage
 from fpgaprune.quantise.plain import is_rounded

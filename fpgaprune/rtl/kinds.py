@@ -26,7 +26,7 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Transpose: moves.transpose,
 }
 
-# Operations whose work on each value can be done in the pipeline of the products before it, which then needs one queue.
+# Each value by itself: the pipeline of the products before them does that, and one queue is enough.
 FOLLOWING = (op.LookUp, op.Map)
 FOLLOWED = (op.Dense, op.Convolution, *FOLLOWING)
 

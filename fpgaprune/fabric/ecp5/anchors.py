@@ -1,44 +1,40 @@
 """Registers tied to tiles of an ECP5, from which nextpnr's placer finds the floorplan of a netlist.
 
-The placer starts from what holds cells to the device, which is pins. A design behind a stream, or within a harness, has
-a handful of them, so that the first placement is a point, and spreading it loses what belongs together. A few hundred
-registers at places of a floorplan take their part. Those of pipelines only: no logic is bound to where they are, and
-whole tiles of them, because the carry chains around take whole tiles as well.
+The placer starts from cells with a fixed place, which are pins. A design behind a stream, or within a harness, has a
+handful of them: the first placement is a point, and spreading it separates what belongs together. So a few hundred
+registers are fixed at their places in a floorplan. Only registers of pipelines are taken, because no logic has to be
+beside them, and whole tiles of them, because the carry chains around take whole tiles as well.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.documents import read_json
-from fpgaprune.errors import FpgaPruneError, RtlError, shown
+from fpgaprune.errors import RtlError
 from fpgaprune.fabric.cells import find_family
 from fpgaprune.fabric.ecp5.floorplan import floorplan
 from fpgaprune.fabric.ecp5.macros import FreeRegister, Macros, macros_of
-from fpgaprune.files import write_bytes
 from fpgaprune.target import Part
 
-# Registers in a tile, one such tile in a square of so many tiles, and the fewest squares that say anything.
+# Registers in a tile; side of the square of tiles that has one such tile; the fewest squares that are worth it.
 _IN_TILE = 8
 _SQUARE = 6
 _FEWEST = 4
-# nextpnr spreads cells until they take this share of what an ECP5 has there; tied further away, they stand alone.
+# nextpnr spreads cells until they take this share of the tiles there; registers tied further away would stand alone.
 _FILLED = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Tiles of a device: logic in every column from `first` to `last` of each of `rows`, other cells in other rows."""
+    """Tiles of a device: logic is in the columns `first` to `last` of each of `rows`, other cells are in other rows."""
 
     first: int
     last: int
@@ -47,7 +43,7 @@ class Grid:
 
     @property
     def columns(self) -> int:
-        """How many."""
+        """The number of columns with logic."""
         return self.last - self.first + 1
 
 
@@ -73,27 +69,17 @@ def grid_of(part: Part) -> Grid:
     return _GRIDS[found[1]]
 
 
-def anchor_registers(netlist: Path, anchored: Path, top: str, part: Part, timeout_s: float) -> int:
-    """`anchored` holds the netlist of the JSON file `netlist` with registers tied to tiles of `part`; how many.
+def anchor_registers(module: Mapping[str, Any], part: Part, timeout_s: float) -> int:
+    """A flat module of yosys's JSON has registers tied to tiles of `part`; returns how many.
 
-    None are in a small netlist, nor where it fills the device and every tile has to stay free.
+    A small netlist has none, nor has one that fills the device, where every tile has to stay free.
 
     Raises:
-        RtlError: `netlist` holds no module `top`.
         ToolError: as for `floorplan`.
     """
-    try:
-        document = read_json(netlist, RtlError, "a netlist of yosys", "synthesise again", strict=False)
-        cells = document["modules"][top]["cells"]
-        macros = macros_of(document["modules"][top], find_family("ecp5"))
-    except FpgaPruneError:
-        raise
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        raise RtlError(f"{netlist} is no netlist of yosys with a module {top}: {shown(error)}") from error
-    places = anchors(macros, grid_of(part), timeout_s)
+    places = anchors(macros_of(module, find_family("ecp5")), grid_of(part), timeout_s)
     for name, place in places.items():
-        cells[name].setdefault("attributes", {})["BEL"] = place
-    write_bytes(anchored, json.dumps(document, separators=(",", ":")).encode())
+        module["cells"][name].setdefault("attributes", {})["BEL"] = place
     return len(places)
 
 
@@ -117,7 +103,7 @@ def anchors(macros: Macros, grid: Grid, timeout_s: float) -> dict[str, str]:
 
 
 def _beside_blocks(at: NDArray[np.float64], macros: Macros, grid: Grid) -> NDArray[np.float64]:
-    """`at` as it is or upside down: where what needs a multiplier or memory is nearer to such."""
+    """`at`, or `at` upside down if that brings cells that need a multiplier or a memory nearer to one."""
     turned = at * [1, -1] + [0, len(grid.rows)]
 
     def away(places: NDArray[np.float64]) -> float:
@@ -141,7 +127,7 @@ def _by_square(
 
 
 def _alike(registers: list[FreeRegister]) -> list[FreeRegister]:
-    """The largest group that a tile can hold together."""
+    """The largest group of registers that one tile can hold."""
     groups: dict[Any, list[FreeRegister]] = defaultdict(list)
     for register in registers:
         groups[register.control].append(register)

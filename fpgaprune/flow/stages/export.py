@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fpgaprune.certify.links import check_onnx_file
+from fpgaprune.certify.link_checks import check_onnx_file
 from fpgaprune.flow.context import Context
 from fpgaprune.flow.facts import proven
 from fpgaprune.flow.samples import count_of, for_keras, predict

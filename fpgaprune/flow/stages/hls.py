@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fpgaprune.certify.links import check_firmware
+from fpgaprune.certify.link_checks import check_firmware
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ToolError, UnsupportedLayerError
 from fpgaprune.flow.context import Context

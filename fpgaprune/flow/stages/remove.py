@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fpgaprune.certify.links import check_keras_file
+from fpgaprune.certify.link_checks import check_keras_file
 from fpgaprune.flow.context import Context
 from fpgaprune.flow.facts import proven
 from fpgaprune.flow.samples import for_keras, predict

@@ -14,10 +14,10 @@ from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.backends import BACKENDS
-from fpgaprune.hls.layers import check_kinds
+from fpgaprune.hls.convertible_layers import check_kinds
+from fpgaprune.hls.hls_backends import BACKENDS
+from fpgaprune.hls.hls_project import make_design
 from fpgaprune.hls.own_templates import add_templates
-from fpgaprune.hls.project import make_design
 from fpgaprune.hls.table_ends import require_within_tables
 
 TYPE = FixedType(16, 6)
