@@ -20,11 +20,16 @@ class Family:
     """A device family that yosys synthesises for.
 
     Attributes:
-        family: as `xc7`. name: as its vendor says it. parts: families of `hw/parts` that it stands for.
-        synthesis: yosys's commands; `{top}` is the module. unnamed: those that leave the cells without readable names.
+        family: as `xc7`.
+        name: as its vendor says it.
+        parts: families of `hw/parts` that it stands for.
+        synthesis: yosys's commands; `{top}` is the module.
+        unnamed: those that leave the cells without readable names.
         takes: figure -> cell type -> how much of it one cell takes.
-        own: cell types that count under their own name. free: cell types that take none of these.
-        source, date: of the counts. note: what a figure counts.
+        own: cell types that count under their own name.
+        free: cell types that take none of these.
+        source, date: of the counts.
+        note: what a figure counts.
         place: what `fpgaprune.fabric.devices` reads; None where no open tool places and routes the family.
     """
 
@@ -45,7 +50,7 @@ class Family:
         """What a netlist of `types` (cell type to number) takes.
 
         Raises:
-            RtlError: a cell type is in none of the family's lists, so that nothing can be said of it.
+            RtlError: a cell type is in none of the family's lists, so that its resources are unknown.
         """
         # yosys marks where a flattened module stood; nothing of the device is used for it.
         real = {cell: number for cell, number in types.items() if cell != "$scopeinfo"}

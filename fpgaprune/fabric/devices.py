@@ -101,7 +101,7 @@ class Devices:
         """`part` has as many of everything as the `cells` of the project named `design` take.
 
         Raises:
-            TargetError: it has not; nextpnr would end in the midst of placing.
+            TargetError: it has too few of one kind; nextpnr would fail while placing.
         """
         for name, wanted, there in cells.against(capacity_of(part)):
             if name in self.sites and wanted > there:

@@ -1,4 +1,4 @@
-"""`place_and_route`: a Verilog project on a named device, with several seeds, and the clock that it reaches."""
+"""`place_and_route`: a Verilog project on a named device, with several seeds, and the frequency that it reaches."""
 
 from __future__ import annotations
 

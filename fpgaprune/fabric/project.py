@@ -26,7 +26,7 @@ class RtlProject(VerilogProject):
         return synthesize(self, family, **options)
 
     def place_and_route(self, family: str = "ecp5", device: str | None = None, **options: Any) -> PlaceAndRoute:
-        """The project on a device, and its clock there; see `fpgaprune.fabric.place_and_route`."""
+        """The project on a device, and the clock frequency that it reaches; see `fpgaprune.fabric.place_and_route`."""
         return place_and_route(self, family, device, **options)
 
     def make_bitstream(self, board: str, output: str | os.PathLike[str], **options: Any) -> Bitstream:

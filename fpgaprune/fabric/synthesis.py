@@ -90,7 +90,7 @@ def _synthesize(
     stop: Stop,
 ) -> ModuleSynthesis:
     try:
-        # Of all these, place and route goes on with the whole design only.
+        # Place and route takes the netlist of the whole design only.
         named = blank.layer is None
         netlist = make_netlist(sources, blank.module, family, cache, yosys, timeout_s, stop, named=named)
     except ToolTimeoutError:

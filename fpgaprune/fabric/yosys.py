@@ -1,4 +1,4 @@
-"""One module through yosys: a folder named after everything that the result depends on, made once."""
+"""One module through yosys: its result is kept in a folder named after everything that it depends on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Netlist:
 
     Attributes:
         folder: with the Verilog, the script, the log and `NETLIST`; yosys run there on `SCRIPT` makes it again.
-        types: cell type to number. seconds: that synthesis took.
+        types: cell type to number.
+        seconds: that synthesis took.
     """
 
     folder: Path
@@ -75,7 +76,7 @@ def make_netlist(
     write_bytes(folder / SCRIPT, script.encode())
     seconds = run_yosys(folder, yosys, timeout_s, stop)
     types = read_statistics(folder / _STATISTICS)
-    family.count(types)  # A cell that nobody can count ends here, not in a table.
+    family.count(types)  # A cell that the family does not list is refused here, before the result is kept.
     # Written last: while it is missing, the folder is not yet a result.
     report = {"family": family.family, "top": top, "tool": yosys.version, "seconds": seconds, "types": types}
     write_bytes(result, (json.dumps(report, indent=1, sort_keys=True) + "\n").encode())
@@ -124,7 +125,7 @@ def read_statistics(path: Path) -> dict[str, int]:
 
 
 def _script(sources: Mapping[str, bytes], top: str, commands: Iterable[str]) -> str:
-    # Deferred: a module is elaborated with the parameters it is used with, and one that is not used not at all.
+    # Deferred: a module is elaborated only where it is used, with the parameters that it has there.
     reads = [f'read_verilog -defer "{name}"' for name in sources if name.endswith(".v")]
     steps = [
         *reads,

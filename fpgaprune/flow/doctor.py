@@ -6,8 +6,7 @@ import shutil
 from importlib.metadata import PackageNotFoundError, version
 
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.families import OPEN_TOOLS
-from fpgaprune.fabric.open_tools import OpenTool, find_open_tool
+from fpgaprune.fabric import OPEN_TOOLS, OpenTool, find_open_tool
 from fpgaprune.vendor.tools import TOOLS, find_tools
 
 Row = dict[str, str | None]

@@ -8,9 +8,7 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
-from fpgaprune.fabric.boards import find_board
-from fpgaprune.fabric.cells import find_family
-from fpgaprune.fabric.devices import devices_of
+from fpgaprune.fabric import find_board, find_family, find_router
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.section import Section, require
 from fpgaprune.target import Target, find_part
@@ -121,7 +119,7 @@ class MeasureConfig(Section):
     @field_validator("device")
     @classmethod
     def _device(cls, device: str | None) -> str | None:
-        return device if device is None else str(require(devices_of("ecp5").find, device).name)
+        return device if device is None else str(require(find_router("ecp5").devices.find, device).name)
 
     @field_validator("board")
     @classmethod

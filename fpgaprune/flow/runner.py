@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -18,10 +17,7 @@ from typing import Any
 from fpgaprune import __version__
 from fpgaprune.certificate import LinkCheck, LockCertificate
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.ecp5.floorplan import partitioner
-from fpgaprune.fabric.families import OPEN_TOOLS
-from fpgaprune.fabric.open_tools import OpenTool, find_open_tool
-from fpgaprune.fabric.verilator import simulator_version
+from fpgaprune.fabric import versions_found
 from fpgaprune.flow.checking import check_flow
 from fpgaprune.flow.config import FlowConfig, parse_config
 from fpgaprune.flow.context import Context
@@ -45,6 +41,7 @@ from fpgaprune.flow.stages.report import write_run_report
 from fpgaprune.flow.stages.select import select
 from fpgaprune.flow.stages.train import train
 from fpgaprune.masks import MaskSet
+from fpgaprune.measure import ROUTE_ECP5
 from fpgaprune.report import stage_times
 from fpgaprune.target import hardware_path
 from fpgaprune.vendor.tools import find_tools
@@ -321,21 +318,8 @@ def _key(stage: Stage, context: Context) -> str:
 
 
 def _open_tools(config: FlowConfig) -> list[str]:
-    """The tools that the stage `measure` would find, each as it is started; none where it asks for nothing."""
-    if not config.measure.asks:
-        return []
-    asked: list[Callable[[], str]] = [partial(_version_of, tool) for tool in OPEN_TOOLS]
-    found = []
-    for ask in (*asked, partitioner, simulator_version):
-        try:
-            found.append(ask())
-        except ToolError as error:
-            found.append(str(error))
-    return found
-
-
-def _version_of(tool: OpenTool) -> str:
-    return find_open_tool(tool).version
+    """What the stage `measure` would run, each with its version; nothing where it asks for nothing."""
+    return versions_found(ROUTE_ECP5.family) if config.measure.asks else []
 
 
 def _digest(path: Path | None) -> str | None:

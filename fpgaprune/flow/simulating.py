@@ -8,12 +8,11 @@ from typing import Any
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric import simulate
-from fpgaprune.fabric.verilator import simulator_version
+from fpgaprune.fabric import simulate, simulator_version
 from fpgaprune.flow.samples import arrays_of
 from fpgaprune.measure import Measured, Simulated
 from fpgaprune.report import Check
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.rtl import VerilogProject
 
 OTHER_BITS = "outputs with other bits"
 

@@ -17,8 +17,7 @@ from fpgaprune.flow.run_directory import CERTIFICATE, MANIFEST, RunDirectory
 from fpgaprune.flow.untouched import touched
 from fpgaprune.masks import MaskSet
 from fpgaprune.remove.plan import read_plan
-from fpgaprune.rtl.project import VerilogProject
-from fpgaprune.rtl.read_back import VERILOG_LINK, check_verilog
+from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
 
 
 def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:

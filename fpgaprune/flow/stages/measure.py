@@ -22,7 +22,7 @@ def measure(context: Context) -> dict[str, Any]:
         return {"left_out": "the flow names no family, no seeds and no board in [measure]"}
     from fpgaprune.flow.measuring import check_measured, measure_project
     from fpgaprune.flow.simulating import simulate_verilog
-    from fpgaprune.rtl.generate import to_verilog
+    from fpgaprune.rtl import to_verilog
 
     design, part = Design.load(context.run.file("design.json")), context.config.target.target().part
     links: dict[str, Any] = {}

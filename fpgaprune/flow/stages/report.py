@@ -18,7 +18,7 @@ from fpgaprune.measure import Advice, Estimate, Measured
 from fpgaprune.remove.plan import read_plan
 from fpgaprune.report import Check, LinkSummary, Metric, RunReport, StageTime, layer_reports, write_report
 from fpgaprune.report.verdict import ADVICE
-from fpgaprune.rtl.read_back import VERILOG_LINK
+from fpgaprune.rtl import VERILOG_LINK
 
 _EQUIVALENCES = {
     "equivalence": "removal, exact arithmetic in float64",

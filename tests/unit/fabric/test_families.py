@@ -6,11 +6,15 @@ import pytest
 from msgspec import structs
 
 from fpgaprune.errors import RtlError, TargetError
+from fpgaprune.fabric import families, open_tools
 from fpgaprune.fabric.cells import find_family, list_families
 from fpgaprune.fabric.devices import Site, devices_of
-from fpgaprune.fabric.families import OPEN_TOOLS, ROUTERS, find_router
+from fpgaprune.fabric.ecp5.router import VERSION
+from fpgaprune.fabric.families import OPEN_TOOLS, ROUTERS, find_router, versions_found
 from fpgaprune.measure import RESOURCES, Cells
 from fpgaprune.target import Part, find_part
+
+from .fake_tools import fake_yosys
 
 NOTHING = Cells.sum([])
 
@@ -55,3 +59,16 @@ def test_what_stands_around_a_project_is_taken_off_its_sites():
 def test_a_report_without_a_site_of_the_table_is_refused():
     with pytest.raises(RtlError, match="nextpnr's report counts no DP16KD of Lattice ECP5"):
         devices_of("ecp5").used({"TRELLIS_COMB": 1, "TRELLIS_FF": 1, "MULT18X18D": 0}, NOTHING, NOTHING)
+
+
+def test_each_thing_a_measurement_depends_on_has_a_line_found_or_missing(fakes, monkeypatch):
+    fake_yosys(fakes)
+    monkeypatch.setattr(open_tools, "find_spec", lambda name: None)
+    monkeypatch.setattr(families, "simulator_version", lambda: "verilator 9")
+    yosys, router, packer, rules, simulator = versions_found("ecp5")
+    assert (yosys, simulator) == ("Yosys 9.9 (played)", "verilator 9")
+    assert router.startswith("nextpnr-ecp5 (open place and route for ECP5) was found neither on PATH nor")
+    assert packer.startswith("ecppack ")
+    assert rules.startswith(f"{VERSION} mtkahypar ")
+    # A family's other tools are none of another's business.
+    assert [line.split(" ")[0] for line in versions_found("ice40")] == ["Yosys", "nextpnr-ice40", "", "verilator"]
