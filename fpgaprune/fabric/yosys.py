@@ -28,7 +28,8 @@ class Netlist:
 
     Attributes:
         folder: with the Verilog, the script, the log and `NETLIST`; yosys run there on `SCRIPT` makes it again.
-        types: cell type to number. seconds: that synthesis took.
+        types: cell type to number.
+        seconds: that synthesis took.
     """
 
     folder: Path

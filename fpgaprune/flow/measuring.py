@@ -11,18 +11,14 @@ import numpy as np
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, ConfigError
-from fpgaprune.fabric.bitstream import make_bitstream
-from fpgaprune.fabric.cells import family_of
-from fpgaprune.fabric.place import place_and_route
-from fpgaprune.fabric.synthesis import synthesize
+from fpgaprune.fabric import family_of, make_bitstream, place_and_route, synthesize
 from fpgaprune.files import digest_file
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.hardware_sections import MeasureConfig
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.masks import MaskSet
 from fpgaprune.measure import LABELS, RESOURCES, Kernels, Measured, Resources, Simulated
-from fpgaprune.rtl.project import VerilogProject
-from fpgaprune.rtl.read_back import check_verilog
+from fpgaprune.rtl import VerilogProject, check_verilog
 from fpgaprune.target import Part, find_part
 from fpgaprune.vendor import ModuleRow, VendorReport
 

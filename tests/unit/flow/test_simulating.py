@@ -1,13 +1,13 @@
 """The Verilog simulated within a run: other bits are counted, and a missing simulator leaves the rest as it is."""
 
 from types import SimpleNamespace
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import RtlError, ToolError
+from fpgaprune.flow import simulating
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
@@ -20,7 +20,7 @@ NETWORK = mlp()
 X = np.random.default_rng(3).uniform(-1, 1, (5, 2))
 
 
-def simulated(change=lambda outputs: None, samples=5):
+def simulated(monkeypatch, change=lambda outputs: None, samples=5):
     """What is found where the Verilog gives the emulation's outputs after `change`."""
 
     def simulate(project, x, timeout_s):
@@ -29,8 +29,8 @@ def simulated(change=lambda outputs: None, samples=5):
         return SimpleNamespace(outputs=(output,), latency_cycles=91, interval_cycles=36)
 
     steps = []
-    with patch("fpgaprune.flow.simulating.simulate", simulate):
-        found = simulate_verilog(None, NETWORK, X[:samples], 60, lambda *step: steps.append(step))
+    monkeypatch.setattr(simulating, "simulate", simulate)
+    found = simulate_verilog(None, NETWORK, X[:samples], 60, lambda *step: steps.append(step))
     return found, steps
 
 
@@ -41,8 +41,8 @@ def fail(error):
     return raising
 
 
-def test_equal_bits_hold():
-    found, steps = simulated()
+def test_equal_bits_hold(monkeypatch):
+    found, steps = simulated(monkeypatch)
     assert found.outputs_unlike_emulation == 0
     assert (found.samples, found.latency_cycles, found.interval_cycles) == (5, 91, 36)
     assert steps == [(0, 1, "simulation"), (1, 1, "simulation")]
@@ -50,30 +50,30 @@ def test_equal_bits_hold():
     assert (bits.holds, bits.samples) == (True, 5)
 
 
-def test_every_other_output_is_counted_and_fails_the_check():
+def test_every_other_output_is_counted_and_fails_the_check(monkeypatch):
     def change(outputs):
         outputs[2, 1] += 2.0**-4
         outputs[4, 0] -= 2.0**-4
 
-    found, _ = simulated(change)
+    found, _ = simulated(monkeypatch, change)
     assert found.outputs_unlike_emulation == 2
     assert verilog_checks(Measured(None, (), {}, None, found))[-1].holds is False
 
 
-def test_without_a_simulator_the_check_is_left_out():
-    found, _ = simulated(fail(ToolError("g++ was not found")))
+def test_without_a_simulator_the_check_is_left_out(monkeypatch):
+    found, _ = simulated(monkeypatch, fail(ToolError("g++ was not found")))
     assert found == Simulated(left_out="g++ was not found")
     (check,) = verilog_checks(Measured(None, (), {}, None, found))
     assert (check.holds, check.left_out) == (None, "g++ was not found")
 
 
-def test_verilog_that_is_stuck_is_an_error():
+def test_verilog_that_is_stuck_is_an_error(monkeypatch):
     with pytest.raises(RtlError, match="stuck"):
-        simulated(fail(RtlError("the design is stuck")))
+        simulated(monkeypatch, fail(RtlError("the design is stuck")))
 
 
-def test_no_sample_starts_no_simulator():
-    found, steps = simulated(fail(AssertionError("started")), samples=0)
+def test_no_sample_starts_no_simulator(monkeypatch):
+    found, steps = simulated(monkeypatch, fail(AssertionError("started")), samples=0)
     assert (found, steps) == (Simulated(left_out="no sample was to be simulated"), [])
 
 
