@@ -95,8 +95,8 @@ def measure(
     status 1 where a check of the report fails, as that of the Verilog's bits against the emulation's.
     """
     from fpgaprune.flow.file_kinds import require_run
-    from fpgaprune.flow.measuring import measured_tables, settings_of
-    from fpgaprune.flow.runner import measure_run
+    from fpgaprune.flow.measured_run import measure_run, settings_of
+    from fpgaprune.flow.measuring import measured_tables
 
     require_run(run_dir)
     asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz, "interval": interval}

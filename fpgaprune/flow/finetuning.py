@@ -11,13 +11,14 @@ import numpy as np
 
 from fpgaprune.errors import ConfigError, LockError
 from fpgaprune.flow.checkpoint import Checkpoint, Resume, State
-from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch, steps_of
 from fpgaprune.flow.named_function import named_function
 from fpgaprune.flow.progress import Progress, epochs_shown
 from fpgaprune.flow.samples import for_keras
 from fpgaprune.flow.schedule_config import ConstantConfig, OneShotConfig, PolynomialConfig, RoundsConfig
+from fpgaprune.flow.section import Flow
+from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig
 from fpgaprune.flow.selecting import close_masks, criterion_data, score_options
 from fpgaprune.flow.task import FINETUNE_RATE, Task
 from fpgaprune.masks import MaskSet
@@ -42,7 +43,7 @@ class Finetuned:
 
 def finetune_model(
     model: Any,
-    config: FlowConfig,
+    config: Flow,
     task: Task,
     selection: MaskSet,
     data: Dataset,
@@ -66,7 +67,7 @@ def finetune_model(
         LockError: something moved a locked element.
         MaskError: a sparsity cannot be reached.
     """
-    schedule = config.finetune.schedule
+    schedule = config[FinetuneConfig].schedule
     work = _Work(model, config, task, selection, data, progress, checkpoint)
     if isinstance(schedule, OneShotConfig):
         return work.one_shot()
@@ -81,7 +82,7 @@ class _Work:
     def __init__(
         self,
         model: Any,
-        config: FlowConfig,
+        config: Flow,
         task: Task,
         selection: MaskSet,
         data: Dataset,
@@ -175,7 +176,7 @@ class _Work:
 
     @property
     def _sparsity(self) -> float:
-        sparsity = self._config.select.sparsity
+        sparsity = self._config[SelectConfig].sparsity
         if not isinstance(sparsity, float):
             raise ConfigError(f"select.sparsity is {sparsity}; a schedule wants one fraction")
         return sparsity
@@ -183,18 +184,20 @@ class _Work:
     def _options(self) -> dict[str, Any]:
         data, config = self._data, self._config
         return {
-            **score_options(config.select, (data.x_train, data.y_train), config.seed, config.target.target()),
+            **score_options(
+                config[SelectConfig], (data.x_train, data.y_train), config.seed, config[TargetConfig].target()
+            ),
             # For the gradients of regrowth, whatever the criterion reads.
-            "data": criterion_data(config.select, (data.x_train, data.y_train)),
+            "data": criterion_data(config[SelectConfig], (data.x_train, data.y_train)),
         }
 
     def _compile(self, *, restarts: bool = False) -> None:
         steps = steps_of(self._config, self._data)
-        rate = self._config.finetune.learning_rate
+        rate = self._config[FinetuneConfig].learning_rate
         self._task.compile(self._model, rate, FINETUNE_RATE, steps, restarts=restarts)
 
     def _steps(self, epochs: int) -> int:
-        return epochs * steps_in_epoch(self._data.x_train, self._config.finetune.batch_size)
+        return epochs * steps_in_epoch(self._data.x_train, self._config[FinetuneConfig].batch_size)
 
     def _train(
         self,
@@ -207,7 +210,7 @@ class _Work:
     ) -> None:
         from fpgaprune.train import finetune, lock, unlock
 
-        settings, data = self._config.finetune, self._data
+        settings, data = self._config[FinetuneConfig], self._data
         if settings.epochs == 0 or settings.fit is not None:
             lock(self._model, masks)
             if settings.fit is not None:
@@ -245,14 +248,14 @@ class _Work:
                 )
 
     def _closed(self, masks: MaskSet) -> MaskSet:
-        self._masks, self._additions = close_masks(self._model, self._config.select, masks)
+        self._masks, self._additions = close_masks(self._model, self._config[SelectConfig], masks)
         return self._masks
 
     def _may_lock(self, masks: MaskSet) -> MaskSet:
         """`masks`, and besides a free mask for each weight that a closure may come to lock."""
         from fpgaprune.weights import named_weights
 
-        if self._config.select.close is False:
+        if self._config[SelectConfig].close is False:
             return masks
         trained = {id(variable) for variable in self._model.trainable_variables}
         free = {

@@ -1,21 +1,19 @@
-"""What `[hls]` and `[target]` of a flow ask of the hls4ml project, and what is known of it when it is written."""
+"""`Hardware`: how a flow makes hls4ml projects, and what is known of one when it is written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError
-from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.hardware_sections import HlsConfig
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.samples import Samples, at, for_keras, in_shape, samples_of
 from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.project import HlsProject, make_design, to_hls
+from fpgaprune.hls.project import AnyPrecision, HlsProject, make_design, to_hls
 from fpgaprune.hls.search import AutoPrecision, Found
 from fpgaprune.target import Target
 
@@ -33,18 +31,19 @@ class Hardware:
     """How projects of a flow are made.
 
     Attributes:
-        settings: the section `[hls]`. target: what it and `[target]` say. name: of the project. data: of the flow.
+        target: the part and how the network is put on it. name: of the project. data: of the flow.
+        precision: as `to_hls` takes it. sum_bits: of designs that have the widths which a search found.
+        layers: what single layers, or those that a glob fits, have instead.
+        backend_options: of hls4ml.
     """
 
-    settings: HlsConfig
     target: Target
     name: str
     data: Dataset
-
-    @classmethod
-    def of(cls, config: FlowConfig, data: Dataset) -> Hardware:
-        """How the flow `config` asks for them."""
-        return cls(config.hls, replace(config.target.target(), backend=config.hls.backend), config.name, data)
+    precision: AnyPrecision
+    sum_bits: int
+    layers: Mapping[str, Mapping[str, Any]]
+    backend_options: Mapping[str, Any] = field(default_factory=dict)
 
     def project(
         self, model: Any, folder: Path, judge: Callable[[Samples], Judge], searched: Path, progress: Progress
@@ -59,8 +58,8 @@ class Hardware:
             progress: told of the search.
         """
         x, y = self._samples
-        if y is None and self.settings.precision == "auto":
-            metric = judge(at(self.data.choosing[1], slice(AutoPrecision().samples)))
+        if y is None and isinstance(self.precision, AutoPrecision):
+            metric = judge(at(self.data.choosing[1], slice(self.precision.samples)))
 
             def lost(wanted: Any, outputs: Any) -> tuple[float, float]:
                 found = metric.lost(samples_of(wanted), in_shape(outputs, samples_of(wanted)))
@@ -72,11 +71,11 @@ class Hardware:
             self.target,
             x,
             folder,
-            self._precision(),
+            self.precision,
             self.name,
             labels=y,
             layers=self.layers,
-            backend_options=self.settings.backend_options,
+            backend_options=self.backend_options,
             golden=for_keras(at(self.data.x_test, slice(_GOLDEN))),
             results=searched,
             progress=progress.step,
@@ -86,31 +85,33 @@ class Hardware:
 
     def design(self, model: Any, found: Found | None = None) -> Design:
         """The design of `model`, for comparison; with the widths that a search found for another network."""
-        precision, layers = self._precision(), self.layers
+        precision, layers = self.precision, {name: dict(entry) for name, entry in self.layers.items()}
         if found is not None:
             bits = found.uniform_bits
-            precision = Precision(bits, bits, self.settings.sum_bits)
+            precision = Precision(bits, bits, self.sum_bits)
             for role, widths in (("weight_bits", found.weight_bits), ("activation_bits", found.activation_bits)):
                 for layer, width in widths.items():
                     layers.setdefault(layer, {}).setdefault(role, width)
         return make_design(model, self.target, self._samples[0], precision, self.name, layers=layers)
 
-    def build(self, project: HlsProject, progress: Progress) -> dict[str, Any] | None:
-        """What the vendor's tool did, or why it did nothing; None where nothing was asked of it."""
-        if not self.settings.build:
+    def build(
+        self, project: HlsProject, steps: Sequence[str], timeout_s: float, progress: Progress
+    ) -> dict[str, Any] | None:
+        """What the vendor's tool did in `steps`, or why it did nothing; None where there are no steps."""
+        if not steps:
             return None
         lines = 0
 
         def tell(line: str) -> None:
             nonlocal lines
             lines += 1
-            progress.step(0, len(self.settings.build), line[:80])
+            progress.step(0, len(steps), line[:80])
 
         try:
-            build = project.build(self.settings.build, self.settings.build_timeout_s, tell)
+            build = project.build(steps, timeout_s, tell)
         except ToolError as error:
             return {"left_out": str(error)}
-        return {"steps": list(self.settings.build), "seconds": [run.seconds for run in build.runs], "lines": lines}
+        return {"steps": list(steps), "seconds": [run.seconds for run in build.runs], "lines": lines}
 
     def facts(self, project: HlsProject) -> dict[str, Any]:
         """What the zeros save, which weights rounding has freed, and what the search found, as JSON data."""
@@ -133,20 +134,7 @@ class Hardware:
     def _samples(self) -> tuple[Any, Any]:
         """Samples for the ranges and for the search, and their class numbers; None where labels are no classes."""
         x, y, count = self.data.x_train, self.data.y_train, _SAMPLES
-        if self.settings.precision == "auto":
-            (x, y), count = self.data.choosing, AutoPrecision().samples
+        if isinstance(self.precision, AutoPrecision):
+            (x, y), count = self.data.choosing, self.precision.samples
         some = slice(count)
         return for_keras(at(x, some)), None if self.data.classes is None else at(y, some)
-
-    def _precision(self) -> Any:
-        settings = self.settings
-        if settings.precision == "auto":
-            return AutoPrecision(max_loss=settings.max_loss, sum_bits=settings.sum_bits)
-        if settings.precision == "widths":
-            return Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
-        return settings.precision
-
-    @property
-    def layers(self) -> dict[str, dict[str, Any]]:
-        """What single layers, or those that a glob fits, have instead."""
-        return {name: entry.model_dump(exclude_none=True) for name, entry in self.settings.layers.items()}

@@ -1,16 +1,14 @@
-"""The stage `measure`: the run's network as Verilog, through open synthesis and place and route."""
+"""A network as Verilog in open synthesis and place and route: what they measure, as JSON data and as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
-from fpgaprune.errors import CertificateError, ConfigError
 from fpgaprune.fabric.bitstream import make_bitstream
 from fpgaprune.fabric.cells import FIGURES, family_of
 from fpgaprune.fabric.place import STAGE as ROUTE
@@ -18,13 +16,8 @@ from fpgaprune.fabric.place import place_and_route
 from fpgaprune.fabric.synthesis import STAGE as SYNTHESIS
 from fpgaprune.fabric.synthesis import synthesize
 from fpgaprune.files import digest_file
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.hardware_sections import MeasureConfig
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.masks import MaskSet
 from fpgaprune.rtl.project import VerilogProject
-from fpgaprune.rtl.read_back import check_verilog
-from fpgaprune.target import Part, find_part
+from fpgaprune.target import Part
 from fpgaprune.vendor.report import ModuleRow, Usage, VendorReport
 
 FORMAT = 1
@@ -33,23 +26,39 @@ _TELL = Callable[[int, int, str], None]
 
 
 def measure_project(
-    project: VerilogProject, design: Design, part: Part, settings: MeasureConfig, folder: Path, on_step: _TELL
+    project: VerilogProject,
+    design: Design,
+    part: Part,
+    folder: Path,
+    on_step: _TELL,
+    *,
+    families: Sequence[str] = (),
+    seeds: int = 0,
+    device: str | None = None,
+    board: str | None = None,
+    target_mhz: float | None = None,
+    timeout_s: float = 3600.0,
 ) -> dict[str, Any]:
-    """What `settings` ask for of `project`, as JSON data; tools work in `folder`/synth.
+    """What open tools measure of `project`, as JSON data; they work in `folder`/synth.
 
     Args:
         project: the Verilog of `design`.
         design: the network.
         part: that the run is for; its family's figures stand beside the estimates.
-        settings: families, seeds, board.
         folder: of the run.
         on_step: told of each module and each seed.
+        families: of FPGAs to synthesise for.
+        seeds: runs of place and route on an ECP5.
+        device: the ECP5.
+        target_mhz: the clock that place and route aims at.
+        board: a bitstream is written for it.
+        timeout_s: most seconds for each run of a tool.
 
     Raises:
         ToolError, RtlError, TargetError: as for `synthesize`, `place_and_route` and `make_bitstream`.
     """
     cache = folder / "synth"
-    limits: dict[str, Any] = {"timeout_s": settings.timeout_s, "cache": cache}
+    limits: dict[str, Any] = {"timeout_s": timeout_s, "cache": cache}
     found: dict[str, Any] = {
         "format": FORMAT,
         "part_family": family_of(part),
@@ -59,50 +68,21 @@ def measure_project(
         ROUTE: None,
         "bitstream": None,
     }
-    for family in settings.families:
+    for family in families:
 
         def tell(done: int, total: int, note: str, family: str = family) -> None:
             on_step(done, total, f"{family}: {note}")
 
         found[SYNTHESIS][family] = synthesize(project, family, on_step=tell, **limits).to_json()
-    if settings.seeds:
-        asked: dict[str, Any] = {"seeds": settings.seeds, "target_mhz": settings.target_mhz, "on_step": on_step}
-        routed = place_and_route(project, "ecp5", settings.device, **asked, **limits)
+    if seeds:
+        asked: dict[str, Any] = {"seeds": seeds, "target_mhz": target_mhz, "on_step": on_step}
+        routed = place_and_route(project, "ecp5", device, **asked, **limits)
         found[ROUTE] = routed.to_json()
-    if settings.board is not None:
+    if board is not None:
         output = folder / f"{project.name}.bit"
-        made = make_bitstream(project, settings.board, output, device=settings.device, **limits).to_json()
+        made = make_bitstream(project, board, output, device=device, **limits).to_json()
         found["bitstream"] = {**made, "path": output.name, "sha256": digest_file(output)}
     return found
-
-
-def check_measured(project: VerilogProject, design: Design, masks: MaskSet) -> LinkCheck | str:
-    """The certificate's link of the Verilog, or why its products cannot be read back and nothing can be claimed."""
-    try:
-        return check_verilog(project, design, masks)
-    except CertificateError as error:
-        return str(error)
-
-
-def settings_of(run_dir: Path, families: tuple[str, ...], **asked: Any) -> MeasureConfig:
-    """The settings that a command line gives; where it names nothing, the family of the run's own part.
-
-    Args:
-        run_dir: the run.
-        families: of open synthesis.
-        asked: other fields of `MeasureConfig`.
-
-    Raises:
-        RunError: there is no run.
-        ConfigError: a setting is not allowed, or the part belongs to no family of open synthesis.
-    """
-    if not (families or asked.get("seeds") or asked.get("board")):
-        part = str(RunDirectory.existing(run_dir).manifest["config"]["target"]["part"])
-        own = family_of(find_part(part))
-        if own is None:
-            raise ConfigError(f"part {part!r} is of no family that open synthesis knows; give one with --family")
-        families = (own,)
-    return parse_config({"measure": {"families": families, **asked}}, "measure").measure
 
 
 def measured_tables(found: dict[str, Any]) -> list[TerminalTable]:

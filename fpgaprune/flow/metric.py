@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.keras_sections import TrainConfig
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
+from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.flow.task import Task, question_of
 
 # Parts of the samples that are left out in turn for a standard error.

@@ -37,7 +37,9 @@ class Silent:
         """Nothing is shown."""
 
 
-def tell_end(progress: Progress, name: str, results: Mapping[str, Any], seconds: float | None) -> None:
+def tell_end(
+    progress: Progress, name: str, results: Mapping[str, Any], seconds: float | None, not_asked: str | None = None
+) -> None:
     """`progress` knows how stage `name` ended: done in `seconds`, unchanged where they are None, or skipped and why.
 
     Args:
@@ -45,10 +47,9 @@ def tell_end(progress: Progress, name: str, results: Mapping[str, Any], seconds:
         name: of the stage.
         results: what the stage returned, now or in an earlier run.
         seconds: that it took now.
+        not_asked: why the stage was skipped where it has no results.
     """
-    why = results.get("left_out")
-    if name == "opinion" and not results:
-        why = "the flow does not ask for it; second_opinion = true in [export] does"
+    why = results.get("left_out") if results else not_asked
     if why is not None:
         progress.stage(name, "skipped", str(why), seconds)
     elif seconds is None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from fpgaprune.flow.config import FlowConfig
-from fpgaprune.flow.section import Section
+from fpgaprune.flow.section import Section, sections_in
 
 _WIDTH = 100
 # Where what is allowed stands beside a key.
@@ -96,7 +96,7 @@ def _tables(section: str, model: type[Section], optional: bool = False) -> Itera
     inner: list[Table] = []
     for name, field in model.model_fields.items():
         place = f"{section}.{name}" if section else name
-        sections, many = _sections_in(field.annotation)
+        sections, many = sections_in(field.annotation)
         if not sections:
             own.append(Key(name, _words(field.annotation, field.metadata), _value(field), _one_line(field.description)))
         there = type(field.get_default(call_default_factory=True))
@@ -106,16 +106,6 @@ def _tables(section: str, model: type[Section], optional: bool = False) -> Itera
         meaning = _one_line((model.__doc__ or "").partition("\n\n")[0])
         yield Table(section, meaning, tuple(own), optional)
     yield from inner
-
-
-def _sections_in(annotation: Any) -> tuple[list[type[Section]], bool]:
-    """The sections that a key may hold, and whether it holds many of them by name."""
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return [annotation], False
-    if origin in (Union, UnionType):
-        return [kind for one in inner for kind in _sections_in(one)[0]], False
-    return (_sections_in(inner[1])[0], True) if origin is dict else ([], False)
 
 
 def _value(field: FieldInfo) -> Any:

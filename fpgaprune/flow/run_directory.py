@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -145,8 +145,11 @@ class RunDirectory:
         return {name: digest_tree(self.file(name)) for name in names}
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, folders: Iterable[str] = ()) -> Iterator[None]:
         """No other process runs in this directory meanwhile; the lock ends with the process, however it ends.
+
+        Args:
+            folders: those in which a killed run may have left drafts, beside the directory itself.
 
         Raises:
             RunError: another process holds it.
@@ -159,7 +162,7 @@ class RunDirectory:
             handle.truncate(0)
             handle.write(f"{_OWNER}{os.getpid()}")
             handle.flush()
-            self._drop_drafts()
+            self._drop_drafts(folders)
             # What another run wrote while this one waited to look counts.
             self.manifest = self._read_manifest()
             yield
@@ -189,9 +192,10 @@ class RunDirectory:
         except (OSError, UnicodeDecodeError):
             return False
 
-    def _drop_drafts(self) -> None:
+    def _drop_drafts(self, folders: Iterable[str]) -> None:
         """What a killed run had begun to write is gone; nobody writes now."""
-        for entry in [*self.path.iterdir(), *self.file("rtl").rglob(".*"), *self.file("synth").rglob(".*")]:
+        hidden = (entry for folder in folders for entry in self.file(folder).rglob(".*"))
+        for entry in [*self.path.iterdir(), *hidden]:
             if is_draft(entry.name) or _OLD_DRAFT.fullmatch(entry.name):
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry, ignore_errors=True)

@@ -116,13 +116,6 @@ class RoundsConfig(Section):
 ScheduleConfig = Annotated[
     OneShotConfig | PolynomialConfig | ConstantConfig | RoundsConfig, Field(discriminator="kind")
 ]
-# The kinds by name, as the place of a problem names them.
-SCHEDULES: dict[str, type[Section]] = {
-    "one_shot": OneShotConfig,
-    "polynomial_decay": PolynomialConfig,
-    "constant_sparsity": ConstantConfig,
-    "rounds": RoundsConfig,
-}
 
 
 def check_schedule(config: ScheduleConfig, steps: int, sparsity: object, granularity: str) -> None:

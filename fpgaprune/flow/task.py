@@ -13,9 +13,9 @@ import numpy as np
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.keras_sections import TrainConfig
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import arrays_of
+from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.parser_errors import PARSER_ERRORS
 from fpgaprune.real_array import class_numbers
 from fpgaprune.saved_model import read_configuration

@@ -6,7 +6,7 @@ import pytest
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.checking import check_flow
 from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.hardware import Hardware
+from fpgaprune.flow.stages.hls import hardware_of
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ def test_images_of_six_by_six_are_the_smallest(tmp_path, shape, is_taken):
 
 def test_a_layer_has_the_options_that_are_given_and_no_others():
     config = parse_config({"hls": {"layers": {"conv*": {"weight": "fixed<6,2>"}}}}, "flow.toml")
-    assert Hardware.of(config, None).layers == {"conv*": {"weight": "fixed<6,2>"}}
+    assert hardware_of(config, None).layers == {"conv*": {"weight": "fixed<6,2>"}}
