@@ -79,10 +79,10 @@ precision = fp.Precision(weight_bits=6, activation_bits=8)
 project = fp.to_hls(small, target, x[:512], out / "hls", precision)
 certificates.append(fp.certify(project, small_masks).require())
 prices = {
-    "before": fp.estimate(fp.make_design(original, target, x[:512], precision), target).to_json(),
-    "after": fp.estimate(project.design, target).to_json(),
+    "before": fp.estimate(fp.make_design(original, target, x[:512], precision), target),
+    "after": fp.estimate(project.design, target),
 }
-(out / "estimate.json").write_text(json.dumps(prices, indent=1))
+(out / "estimate.json").write_text(json.dumps({side: price.to_json() for side, price in prices.items()}, indent=1))
 
 # report
 report = fp.RunReport(

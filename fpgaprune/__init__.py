@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Adders": "fpgaprune.select.cost",
-    "Advice": "fpgaprune.advice",
+    "Advice": "fpgaprune.measure",
     "AutoPrecision": "fpgaprune.hls.search",
     "Block": "fpgaprune.select.units",
     "Check": "fpgaprune.report",
@@ -25,7 +25,7 @@ _HOMES = {
     "DesignDifference": "fpgaprune.hls.differences",
     "Difference": "fpgaprune.emulate",
     "Equivalence": "fpgaprune.comparison",
-    "Estimate": "fpgaprune.estimate",
+    "Estimate": "fpgaprune.measure",
     "FixedType": "fpgaprune.fixed",
     "FpgaPruneError": "fpgaprune.errors",
     "Frozen": "fpgaprune.train",

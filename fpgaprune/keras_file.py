@@ -28,6 +28,7 @@ from fpgaprune.errors import CertificateError
 from fpgaprune.files import DRAFT, make_folder, storage, write_bytes
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.saved_model import WEIGHTS, know_weights, read_configuration, read_weights
+from fpgaprune.weights import NamedWeights, keras_names
 
 _KERNEL_BIAS = ("kernel", "bias")
 _RECURRENT = ("kernel", "recurrent_kernel", "bias")
@@ -109,7 +110,7 @@ def _numbered(config: Any, numbers: dict[Any, int]) -> Any:
     }
 
 
-def read_keras_weights(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+def read_keras_weights(path: str | os.PathLike[str]) -> NamedWeights[NDArray[Any]]:
     """Weight path to array, for every layer of a class that this module knows; exact bits.
 
     Raises:
@@ -120,9 +121,12 @@ def read_keras_weights(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     weights = io.BytesIO(read_weights(source, CertificateError))
     try:
         with h5py.File(weights, "r") as file:
-            return dict(_model_weights(config, file, ""))
+            found = list(_model_weights(config, file, ""))
     except PARSER_ERRORS as error:
         raise CertificateError(f"{path} is not a whole .keras file: {in_a_line(error)}") from error
+    model = str(config.get("name"))
+    names = {path: keras_names(model, nested, path) for nested, path, _ in found}
+    return NamedWeights({path: array for _, path, array in found}, names)
 
 
 @dataclass(frozen=True)
@@ -227,7 +231,8 @@ def _are_layers(layers: Any) -> bool:
     )
 
 
-def _model_weights(config: dict[str, Any], group: Any, prefix: str) -> Iterator[tuple[str, NDArray[Any]]]:
+def _model_weights(config: dict[str, Any], group: Any, nested: str) -> Iterator[tuple[str, str, NDArray[Any]]]:
+    """The names of the nested models around each weight, the weight's path, and its array."""
     stored = {_name_of(entry): entry for entry in group.get("layers", {}).values()}
     for layer in config.get("layers", []):
         name = layer["config"].get("name")
@@ -235,12 +240,12 @@ def _model_weights(config: dict[str, Any], group: Any, prefix: str) -> Iterator[
         if entry is None:
             continue
         if "layers" in layer["config"]:
-            yield from _model_weights(layer["config"], entry, f"{prefix}{name}/")
+            yield from _model_weights(layer["config"], entry, f"{nested}{name}/")
             continue
         for owner, variables in _owners(entry, name):
             for index, variable in enumerate(_variable_names(layer)):
                 if str(index) in variables:
-                    yield f"{prefix}{owner}/{variable}", np.asarray(variables[str(index)])
+                    yield nested, f"{nested}{owner}/{variable}", np.asarray(variables[str(index)])
 
 
 def _owners(entry: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fpgaprune.errors import MaskError
 from fpgaprune.npz_file import read_npz, write_npz
 from fpgaprune.slices import expand_indices, parse_slice
-from fpgaprune.weights import match_paths, near_misses, weight_shapes
+from fpgaprune.weights import by_weight_path, match_paths, near_misses, weight_shapes
 
 Mask = NDArray[np.bool_]
 
@@ -24,8 +24,9 @@ Mask = NDArray[np.bool_]
 class MaskSet(Mapping[str, Mask]):
     """Weight path to a bool array of the weight's shape, True = free, False = locked; immutable.
 
-    A weight that is not in the set is free. `a & b` is free where both are free, `a | b` where either
-    is, `~a` swaps free and locked.
+    A path is the model's (`conv2/kernel`) or Keras's own `variable.path` (`sequential/conv2/kernel`); the set keeps it
+    as given until it meets the model. A weight that is not in the set is free. `a & b` is free where both are free,
+    `a | b` where either is, `~a` swaps free and locked.
     """
 
     def __init__(self, masks: Mapping[str, Any]) -> None:
@@ -139,21 +140,26 @@ class MaskSet(Mapping[str, Mask]):
             digest.update(np.packbits(mask).tobytes())
         return digest.hexdigest()
 
-    def check_fits(self, model: Any) -> None:
-        """Nothing happens where every mask has its weight's shape.
+    def fitted(self, model: Any) -> MaskSet:
+        """The same set by the weight paths of `model`, where every mask has its weight's shape.
+
+        A path may also be Keras's own: `sequential/conv2/kernel` becomes `conv2/kernel` where the model is a Sequential
+        called `sequential`. Functions that take a model and masks call this themselves.
 
         Args:
             model: a Keras model, or a mapping of weight path to shape.
 
         Raises:
-            MaskError: a path is unknown or a shape differs.
+            MaskError: a path is unknown, two name one weight, or a shape differs.
         """
         shapes = weight_shapes(model)
-        for path, mask in self.items():
+        fitted = by_weight_path(self._masks, shapes)
+        for path, mask in fitted.items():
             if path not in shapes:
                 raise MaskError(f"mask for {path!r} fits no weight; {near_misses(path, shapes)}")
             if mask.shape != shapes[path]:
                 raise MaskError(f"mask for {path!r} has shape {mask.shape}; the weight has {shapes[path]}")
+        return MaskSet(fitted)
 
     def _combine(self, other: MaskSet, join: Callable[[Mask, Mask], Mask], absent: Callable[[Mask], Mask]) -> MaskSet:
         joined: dict[str, Mask] = {}

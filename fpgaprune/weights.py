@@ -3,7 +3,8 @@
 Keras puts a Sequential's own name in front of `variable.path`, and leaves out the name of a nested
 functional model, so that one layer has several paths in its life and two layers may share one. Here a
 path is the names of the layers from the model inwards and then the variable's own, as in
-`conv2/kernel` or `encoder/conv2/kernel`. Nothing of Keras is imported: the model is only walked.
+`conv2/kernel` or `encoder/conv2/kernel`. Keras's path is understood too: `sequential/conv2/kernel` names the weight
+`conv2/kernel` of a Sequential called `sequential`. Nothing of Keras is imported: the model is only walked.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,86 @@ from fpgaprune.errors import MaskError
 # What TensorFlow takes as the name of a scope.
 _SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 
+T = TypeVar("T")
+V = TypeVar("V")
 
-def named_weights(model: Any) -> dict[str, Any]:
+
+class NamedWeights(dict[str, T]):
+    """Weight path to something of each weight of a model: its variable, its array or its shape.
+
+    Attributes:
+        keras_paths: every other name that Keras gives or gave a weight, to the weight paths that it means.
+    """
+
+    def __init__(self, values: Mapping[str, T], names: Mapping[str, Iterable[str]]) -> None:
+        """The `values` by weight path; `names` are Keras's own of each weight."""
+        super().__init__(values)
+        self.keras_paths: dict[str, list[str]] = {}
+        for path, own in names.items():
+            for name in own:
+                if name not in values:
+                    self.keras_paths.setdefault(name, []).append(path)
+
+    def map(self, function: Callable[[T], V]) -> NamedWeights[V]:
+        """The same weights with `function` of each value."""
+        mapped: NamedWeights[V] = NamedWeights({path: function(value) for path, value in self.items()}, {})
+        mapped.keras_paths = self.keras_paths
+        return mapped
+
+
+def keras_names(model: str, nested: str, path: str) -> set[str]:
+    """The paths that Keras may give the weight `path`, by how the model was built and whether it was loaded.
+
+    Args:
+        model: the model's name, which a Sequential puts in front.
+        nested: the names of the nested models around the layer, as `encoder/` or ``, of which Keras leaves some out.
+        path: the weight path, which begins with `nested`.
+    """
+    names = [model, *path.split("/")]
+    return {"/".join(names[level:]) for level in range(nested.count("/") + 2)}
+
+
+def weight_path(name: str, known: Collection[str]) -> str | None:
+    """The path in `known` that `name` is, or that it means as Keras's own path; None where it is neither.
+
+    Args:
+        name: a weight path or Keras's `variable.path`; a weight path wins.
+        known: weight paths; only `NamedWeights` know Keras's.
+
+    Raises:
+        MaskError: Keras gives several weights this path.
+    """
+    if name in known:
+        return name
+    meant = _keras_paths(known).get(name, [])
+    if len(meant) > 1:
+        raise MaskError(
+            f"{name!r} is Keras's path of {len(meant)} weights, {' and '.join(map(repr, meant))}; name the one you mean"
+        )
+    return meant[0] if meant else None
+
+
+def by_weight_path(given: Mapping[str, V], known: Collection[str]) -> dict[str, V]:
+    """`given` by weight path: a key that is Keras's own path of a weight in `known` is replaced, others stay.
+
+    Raises:
+        MaskError: two keys name one weight, or Keras gives several weights one of them.
+    """
+    found: dict[str, V] = {}
+    keys: dict[str, str] = {}
+    for key, value in given.items():
+        path = weight_path(key, known) or key
+        if path in found:
+            raise MaskError(f"{keys[path]!r} and {key!r} name the same weight; leave one of them out")
+        found[path], keys[path] = value, key
+    return found
+
+
+def _keras_paths(known: Collection[str]) -> Mapping[str, list[str]]:
+    return known.keras_paths if isinstance(known, NamedWeights) else {}
+
+
+def named_weights(model: Any) -> NamedWeights[Any]:
     """Every variable of `model` by weight path, in the model's order; a shared variable stands once.
 
     A model of layers without weights, as of poolings alone, has none.
@@ -32,29 +111,33 @@ def named_weights(model: Any) -> dict[str, Any]:
         MaskError: the model is not built yet, or two variables would share a path.
     """
     found: dict[str, Any] = {}
+    names: dict[str, set[str]] = {}
     seen: set[int] = set()
-    for path, variable in _walk(model, ""):
+    for nested, tail, variable in _walk(model, ""):
+        path = nested + tail
         if id(variable) in seen:
             continue
         seen.add(id(variable))
         if path in found:
             raise MaskError(f"two weights of model {model.name!r} share the path {path!r}; give the layers other names")
         found[path] = variable
+        names[path] = {variable.path, *keras_names(model.name, nested, path)}
     if not found and not getattr(model, "built", False):
         raise MaskError(f"model {getattr(model, 'name', model)!r} has no weights yet; call or build it first")
-    return found
+    return NamedWeights(found, names)
 
 
-def _walk(model: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+def _walk(model: Any, nested: str) -> Iterator[tuple[str, str, Any]]:
+    """The names of the nested models around each variable, its path within them, and the variable."""
     for layer in model.layers:
         if hasattr(layer, "layers"):
-            yield from _walk(layer, f"{prefix}{layer.name}/")
+            yield from _walk(layer, f"{nested}{layer.name}/")
             continue
         for variable in layer.weights:
-            yield prefix + _tail(variable, layer.name), variable
+            yield nested, _tail(variable, layer.name), variable
     # Weights that a subclassed model holds itself, outside any layer.
     for variable in model.weights:
-        yield prefix + _tail(variable, model.name).removeprefix(f"{model.name}/"), variable
+        yield nested, _tail(variable, model.name).removeprefix(f"{model.name}/"), variable
 
 
 def _tail(variable: Any, layer_name: str) -> str:
@@ -74,24 +157,35 @@ def uncomputed_names(model: Any) -> list[str]:
     ]
 
 
-def weight_arrays(model: Any) -> dict[str, NDArray[Any]]:
+def weight_arrays(model: Any) -> NamedWeights[NDArray[Any]]:
     """The values of every variable of `model` by weight path, copied."""
-    return {path: np.array(variable.numpy()) for path, variable in named_weights(model).items()}
+    return named_weights(model).map(lambda variable: np.array(variable.numpy()))
 
 
-def match_paths(pattern: str, paths: Iterable[str]) -> list[str]:
+def match_paths(pattern: str, known: Collection[str]) -> list[str]:
     """The paths that the glob `pattern` matches, in their order; `conv*/kernel`, `*/kernel`, `conv2/kernel`.
 
+    Where it matches no weight path, Keras's own paths of the weights are tried: `sequential/conv*/kernel`.
+
     Raises:
-        MaskError: it matches none; the message lists near misses.
+        MaskError: it matches none, and the message lists near misses; or Keras gives several weights this path.
     """
-    known = list(paths)
-    if pattern in known:
-        return [pattern]
-    found = [path for path in known if fnmatch.fnmatchcase(path, pattern)]
+    path = weight_path(pattern, known)
+    if path is not None:
+        return [path]
+    found = fitting_paths(lambda name: fnmatch.fnmatchcase(name, pattern), known)
     if not found:
         raise MaskError(f"{pattern!r} matches no weight; {near_misses(pattern, known)}")
     return found
+
+
+def fitting_paths(fits: Callable[[str], Any], known: Collection[str]) -> list[str]:
+    """The weight paths in `known` that fit, in their order; where none does, those whose path of Keras's does."""
+    found = [path for path in known if fits(path)]
+    if found:
+        return found
+    meant = {path for name, paths in _keras_paths(known).items() if fits(name) for path in paths}
+    return [path for path in known if path in meant]
 
 
 def near_misses(name: str, known: Iterable[str]) -> str:
@@ -104,8 +198,10 @@ def near_misses(name: str, known: Iterable[str]) -> str:
     return f"the model has {shown}"
 
 
-def weight_shapes(model_or_shapes: Any) -> dict[str, tuple[int, ...]]:
+def weight_shapes(model_or_shapes: Any) -> NamedWeights[tuple[int, ...]]:
     """Weight path to shape, of a Keras model or of a mapping that already is one."""
+    if isinstance(model_or_shapes, NamedWeights):
+        return model_or_shapes.map(tuple)
     if isinstance(model_or_shapes, Mapping):
-        return {path: tuple(shape) for path, shape in model_or_shapes.items()}
-    return {path: tuple(variable.shape) for path, variable in named_weights(model_or_shapes).items()}
+        return NamedWeights({path: tuple(shape) for path, shape in model_or_shapes.items()}, {})
+    return named_weights(model_or_shapes).map(lambda variable: tuple(variable.shape))

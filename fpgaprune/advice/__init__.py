@@ -5,6 +5,5 @@
 """
 
 from fpgaprune.advice.advise import advise
-from fpgaprune.advice.result import Advice, LayerShare, Prediction, Shortage, Suggestion
 
-__all__ = ["Advice", "LayerShare", "Prediction", "Shortage", "Suggestion", "advise"]
+__all__ = ["advise"]

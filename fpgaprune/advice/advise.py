@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 from fpgaprune.advice.order import rank
-from fpgaprune.advice.result import STAGE, Advice, LayerShare, Prediction, Shortage
 from fpgaprune.advice.search import Search
 from fpgaprune.design import Design
-from fpgaprune.estimate import Estimate, estimate
+from fpgaprune.estimate import estimate
 from fpgaprune.estimate.coefficients import Calibration, calibration
-from fpgaprune.estimate.result import RESOURCES
+from fpgaprune.measure import ANALYTIC_SYNTH, Advice, Estimate, LayerShare, Prediction, Shortage, capacity_of
 from fpgaprune.target import Target
 
 # Layers named for a shortage.
@@ -43,34 +42,35 @@ def advise(
     calibrated = calibrated or calibration()
     now = estimate(design, target, calibrated=calibrated)
     shortages = _shortages(now)
-    advice = Advice(design.name, now.target, Prediction.of(now), shortages)
+    advice = partial(Advice, design.name, now.target.part.name, Prediction.of(now), shortages)
     if not shortages:
-        return advice
+        return advice()
+    order = partial(rank, own=now.target.part)
     search = Search(design, now, trained, calibrated)
     found = list(search.knobs(shortages[0]))
     if not any(
-        s.after is not None and s.fits_upper and s.keeps_function and s.after.part == now.target.part for s in found
+        s.after is not None and s.fits_upper and s.keeps_function and s.after.part == now.target.part.name
+        for s in found
     ):
         found += search.together()
     # Of two that say the same, the better one.
-    unique = {suggestion.change: suggestion for suggestion in sorted(found, key=rank, reverse=True)}
+    unique = {suggestion.change: suggestion for suggestion in sorted(found, key=order, reverse=True)}
     if not any(suggestion.fits for suggestion in found):
         search.notes.append("no change that was priced makes it fit: a smaller network is needed, or a larger part")
-    return replace(advice, suggestions=tuple(sorted(unique.values(), key=rank)), notes=tuple(search.notes))
+    return advice(tuple(sorted(unique.values(), key=order)), tuple(search.notes))
 
 
 def _shortages(now: Estimate) -> tuple[Shortage, ...]:
     """What is short, by the upper ends of the ranges, the worst first."""
     found = []
-    for name in RESOURCES:
-        used, capacity = getattr(now.total[STAGE], name), getattr(now.target.part, name)
-        if now.fits is not None and capacity is not None and used.high > capacity:
+    for name, used, capacity in now.total[ANALYTIC_SYNTH.step].against(capacity_of(now.target.part)):
+        if now.fits is not None and used.high > capacity:
             found.append(Shortage(name, used, capacity, _shares(now, name, used.value)))
     return tuple(sorted(found, key=lambda s: s.used.high / s.capacity if s.capacity else float("inf"), reverse=True))
 
 
 def _shares(now: Estimate, name: str, total: int) -> tuple[LayerShare, ...]:
-    counts = [(getattr(layer.synth, name).value, layer.name, layer.kind) for layer in now.layers]
+    counts = [(layer.uses(name), layer.name, layer.kind) for layer in now.layers]
     # FIFOs, or the registers of a pipeline.
     counts.append((max(total - sum(count for count, _, _ in counts), 0), BETWEEN, ""))
     largest = sorted((count for count in counts if count[0]), key=lambda count: count[0], reverse=True)

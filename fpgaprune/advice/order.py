@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fpgaprune.advice.result import FLOW, MODEL, Prediction, Suggestion
+from fpgaprune.measure import FLOW, MODEL, Prediction, Suggestion
+from fpgaprune.target import Part, find_part
 
 _PART = 3.0
 
 
-def rank(suggestion: Suggestion) -> tuple[float, ...]:
-    """The smaller, the better.
+def rank(suggestion: Suggestion, own: Part) -> tuple[float, ...]:
+    """The smaller, the better, for a design that is to fit the part `own`.
 
     By whether the changed design fits: by the upper end of its estimate, by the middle, not at all, unknown. Then by
     what it takes: nothing of the function, another model file, the accuracy, another part (of the same family first,
@@ -17,18 +18,18 @@ def rank(suggestion: Suggestion) -> tuple[float, ...]:
     after = suggestion.after
     if after is None:
         return (3.0, 0.0 if suggestion.place == FLOW else 1.0)
-    taken = _taken(suggestion)
+    taken = _taken(suggestion, own)
     time: tuple[float, ...] = (after.latency_cycles, after.interval_cycles)
     if taken == _PART:
         # The family's own first, and the smaller one whatever the time.
-        time = (float(after.part.family != suggestion.before.part.family), after.part.lut or 0, *time)
+        time = (float(find_part(after.part).family != own.family), after.capacity["lut"] or 0, *time)
     if after.fits_upper:
         return (0.0, taken, *time)
     return (1.0, taken, *time) if after.fits else (2.0, after.excess, taken, *time)
 
 
-def _taken(suggestion: Suggestion) -> float:
-    if suggestion.after is not None and suggestion.after.part != suggestion.before.part:
+def _taken(suggestion: Suggestion, own: Part) -> float:
+    if suggestion.after is not None and suggestion.after.part != own.name:
         return _PART
     if not suggestion.keeps_function:
         return 2.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from fpgaprune.estimate.result import RESOURCES, Estimate
+from fpgaprune.measure import Estimate, capacity_of
 from fpgaprune.target import Part, Target, list_parts
 
 
@@ -34,7 +34,7 @@ def _smallest(parts: list[Part], target: Target, now: Estimate, price: Callable[
     middle = None
     for part in parts:
         # Other families differ by less than this, so that most parts need no price.
-        if any(_capacity(part, name) < getattr(now.total["synth"], name).value / 2 for name in RESOURCES):
+        if any(there < used.value / 2 for _, used, there in now.total["synth"].against(capacity_of(part))):
             continue
         made = price(replace(target, part=part, order_number=part.name))
         if made.fits_upper:
@@ -42,8 +42,3 @@ def _smallest(parts: list[Part], target: Target, now: Estimate, price: Callable[
         if made.fits and middle is None:
             middle = made
     return middle
-
-
-def _capacity(part: Part, name: str) -> float:
-    count = getattr(part, name)
-    return float("inf") if count is None else count

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from fpgaprune.advice.edit import Edit, flow_text
 from fpgaprune.advice.layout import (
     balanced_layouts,
@@ -17,16 +19,15 @@ from fpgaprune.advice.layout import (
 from fpgaprune.advice.narrower import narrower_activations, narrower_everything, narrower_weights
 from fpgaprune.advice.order import cost_text
 from fpgaprune.advice.part import fitting_parts
-from fpgaprune.advice.result import COMMAND, FLOW, MODEL, Prediction, Shortage, Suggestion
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average, other_io_type
 from fpgaprune.advice.verilog import bit_serial
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import Estimate
 from fpgaprune.estimate.coefficients import Calibration
 from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.price import price
+from fpgaprune.measure import COMMAND, FLOW, MODEL, Estimate, Prediction, Shortage, Suggestion
 from fpgaprune.target import Target
 
 # The share of what is short from which one layer is worth a knob of its own.
@@ -155,7 +156,7 @@ class Search:
             edit, text = found
             priced = self._price(edit)
             if priced is not None and self._brings(priced.made):
-                yield replace(self._suggestion(priced), change=text, place=MODEL)
+                yield structs.replace(self._suggestion(priced), change=text, place=MODEL)
 
     def _parts(self) -> Iterator[Suggestion]:
         """The smallest parts that hold the design as it is, and in its smallest layout."""
@@ -176,16 +177,17 @@ class Search:
             part = made.target.part
             chosen = edit.then(Edit((), {"target": {"part": part.name}}, edit.design))
             suggestion = self._suggestion(Priced(chosen, Prediction.of(made)))
-            yield replace(suggestion, cost=f"another device ({part.family}); {suggestion.cost}")
+            yield structs.replace(suggestion, cost=f"another device ({part.family}); {suggestion.cost}")
 
     def _unpriced(self) -> Iterator[Suggestion]:
         """Knobs for which there is no model: they are named, without figures."""
         used = {layer.strategy for layer in products(self.design)}
         name = "distributed_arithmetic"
-        if used and name in strategies(self.design) and used != {name} and self.now.used.dsp.value:
+        dsp = self.now.used.dsp
+        if used and name in strategies(self.design) and used != {name} and dsp is not None and dsp.value:
             change = flow_text({"target": {"strategy": name, "reuse_factor": 1}})
             cost = "no DSP, adders of LUTs instead; no reports of it are calibrated, so that nothing is predicted"
-            yield Suggestion("strategy", change, FLOW, cost, True, self.now, None)
+            yield Suggestion("strategy", change, FLOW, cost, True, None)
         counted = bit_serial(self.design)
         if counted is not None:
             change = f"fpgaprune measure RUN --interval {counted.interval}"
@@ -194,7 +196,7 @@ class Search:
                 f"the convolutions goes bit by bit, {counted.adders:,} adders in at most {counted.luts:,} LUTs of 4 "
                 "inputs; windows, queues and Dense layers come on top, and synthesis counts them"
             )
-            yield Suggestion("interval", change, COMMAND, cost, True, self.now, None)
+            yield Suggestion("interval", change, COMMAND, cost, True, None)
 
     def _suggested(self, edits: Iterable[Edit]) -> Iterator[Suggestion]:
         priced = self._mildest(edits)
@@ -205,7 +207,7 @@ class Search:
         edit, made = priced.edit, priced.made
         cost = cost_text(self.now, made, edit.keeps_function)
         knob = " + ".join(edit.knobs)
-        return Suggestion(knob, flow_text(edit.settings), FLOW, cost, edit.keeps_function, self.now, made)
+        return Suggestion(knob, flow_text(edit.settings), FLOW, cost, edit.keeps_function, made)
 
     def _mildest(self, edits: Iterable[Edit]) -> Priced | None:
         """The first whose upper end fits, else the first that fits, else the one that is least beyond the part."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -14,7 +15,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.masks import MaskSet
-from fpgaprune.weights import named_weights
+from fpgaprune.weights import by_weight_path, named_weights
 
 
 @runtime_checkable
@@ -35,7 +36,8 @@ def certify(subject: Any, masks: MaskSet) -> LockCertificate:
 
     Args:
         subject: a Keras model, the path of a `.keras` or `.onnx` file, or a project from `to_hls`.
-        masks: True = free, False = locked.
+        masks: True = free, False = locked. Keras's own paths are understood for a model and a `.keras` file; the others
+            know weight paths only (`masks.fitted(model)`).
 
     Raises:
         CertificateError: the file cannot be read, or a masked weight is missing from it.
@@ -53,20 +55,22 @@ def certify(subject: Any, masks: MaskSet) -> LockCertificate:
 
 def check_model(model: Any, masks: MaskSet) -> LinkCheck:
     """The link `memory`: the variables of a live Keras model."""
-    arrays = {path: variable.numpy() for path, variable in named_weights(model).items() if path in masks}
-    return check_link("memory", arrays, masks)
+    weights = named_weights(model)
+    masks = MaskSet(by_weight_path(masks, weights))
+    return check_link("memory", {path: weights[path].numpy() for path in masks if path in weights}, masks)
 
 
 def check_keras_file(path: Path, masks: MaskSet) -> LinkCheck:
     """The link of a `.keras` file, read without Keras."""
-    return check_link(path.name, read_keras_weights(path), masks)
+    arrays = read_keras_weights(path)
+    return check_link(path.name, arrays, MaskSet(by_weight_path(masks, arrays)))
 
 
 def check_onnx_file(path: Path, masks: MaskSet) -> LinkCheck:
     """The link of an ONNX file that `export_onnx` wrote."""
     arrays = read_onnx_weights(path)
     reasons = {p: "merged into another initialiser by the exporter" for p in masks if p not in arrays}
-    _require_kernels(path.name, reasons, masks)
+    _require_kernels(path.name, reasons, masks, arrays)
     return check_link(path.name, arrays, masks, reasons)
 
 
@@ -79,13 +83,20 @@ def check_firmware(folder: Path, design: Design, masks: MaskSet) -> LinkCheck:
     """
     arrays = read_firmware_weights(folder, design)
     reasons = {p: "folded with BatchNorm into the layer's bias" for p in masks if p not in arrays}
-    _require_kernels(f"{folder.name}/firmware", reasons, masks)
+    _require_kernels(f"{folder.name}/firmware", reasons, masks, arrays)
     link = check_link(f"{folder.name}/firmware", arrays, masks, reasons)
     return replace(link, layers=count_firmware(folder, design))
 
 
-def _require_kernels(link: str, missing: dict[str, str], masks: MaskSet) -> None:
+def _require_kernels(link: str, missing: Iterable[str], masks: MaskSet, known: Iterable[str]) -> None:
     # What multiplies must be there: only vectors (biases, BatchNorm) may merge into others.
     for path in missing:
+        for other in known:
+            front = path.removesuffix(f"/{other}")
+            if front != path and not any(name.startswith(f"{front}/") for name in known):
+                raise CertificateError(
+                    f"{link}: {path!r} is no weight path, but {other!r} is; name the masks as the model names its "
+                    "weights, with masks.fitted(model)"
+                )
         if masks[path].ndim > 1:
             raise CertificateError(f"{link}: weight {path!r} is locked but missing from it")

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from fpgaprune.measure import Advice
 
 # Suggestions that the terminal shows.
 SHOWN = 3
 
 
-def print_advice(advice: dict[str, Any], shown: int = SHOWN) -> None:
+def print_advice(advice: Advice, shown: int = SHOWN) -> None:
     """What is short, and the changes that help most; nothing where nothing is short."""
-    from fpgaprune.report.advice import changes, has_advice, shortage_lines
+    from fpgaprune.report.advice import changes, shortage_lines
 
-    if not has_advice(advice):
+    if not advice.needed:
         return
     suggested = changes(advice)
-    lines = [f"\nwhat would make {advice['design']} fit", *shortage_lines(advice)]
+    lines = [f"\nwhat would make {advice.design} fit", *shortage_lines(advice)]
     for change in suggested[:shown]:
         lines += [f"\n{change.number}. {change.knob}: {change.verdict}", *filter(None, (change.cost, change.figures))]
         lines += [change.place, *(f"    {line}" for line in change.change.splitlines())]
     if len(suggested) > shown:
         lines.append(f"\n{len(suggested) - shown} more with --json, and in the report of a run")
     console = Console()
-    for line in (*lines, *advice["notes"]):
+    for line in (*lines, *advice.notes):
         # What is to be copied is not broken into lines.
         folded = line if line.startswith("    ") else _folded(line, console.width)
         console.print(folded, highlight=False, markup=False, soft_wrap=True)

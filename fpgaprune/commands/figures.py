@@ -59,9 +59,9 @@ def estimate(
     side, design = list(designs_read.items())[-1]
     trained = designs_read.get("before") if side == "after" else None
     target = target_of(design, part, clock_ns)
-    advice = advise(design, target, trained=trained, calibrated=calibrated).to_json()
+    advice = advise(design, target, trained=trained, calibrated=calibrated)
     if as_json:
-        print_json({**figures, "advice": advice})
+        print_json({**figures, "advice": advice.to_json()})
     else:
         _print_estimate(figures)
         print_advice(advice)

@@ -148,6 +148,7 @@ def _print_outcome(folder: Path, records: dict[str, Any], config: Flow, advice: 
     from fpgaprune.flow.sections import DataConfig, VerdictConfig
     from fpgaprune.flow.stages import STAGES
     from fpgaprune.flow.stages.report import metric_of
+    from fpgaprune.measure import Advice
     from fpgaprune.report.verdict import headline
 
     console = Console()
@@ -159,7 +160,7 @@ def _print_outcome(folder: Path, records: dict[str, Any], config: Flow, advice: 
         for line, style in stage.outcome(results[stage.name]):
             console.print(Text(line, style=style), soft_wrap=True)
     if advice:
-        print_advice(advice, shown=1)
+        print_advice(Advice.from_json(advice), shown=1)
     console.print(f"report      {folder / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
 
 

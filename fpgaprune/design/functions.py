@@ -20,7 +20,8 @@ Values = Callable[[NDArray[Any]], NDArray[Any]]
 # What the entries of a table stand for, with `reach` the largest magnitude that it covers:
 # CENTRED: numbers from -reach to reach, those beyond take the entry at the end.
 # NEGATIVE: numbers from 0 down to -reach; what is not negative is the number itself, times a constant for selu.
-CENTRED, NEGATIVE = "centred", "negative"
+# RECTIFIED: f(-|x|) for magnitudes from 0 to reach, to which a positive x is added, of f with f(x) = x + f(-x).
+CENTRED, NEGATIVE, RECTIFIED = "centred", "negative", "rectified"
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,10 @@ class Table:
     """How hardware looks a function up.
 
     Attributes:
-        form: `CENTRED` or `NEGATIVE`.
+        form: `CENTRED`, `NEGATIVE` or `RECTIFIED`.
         reach: the largest magnitude that it covers.
         written: how the C++ of hls4ml 1.3.0 computes the entries, a mix of single and double precision; None where
-            hls4ml has no template, and fpgaprune writes one with the exact entries.
+            hls4ml has no template, and fpgaprune writes one with the exact entries (of the form `RECTIFIED`).
     """
 
     form: str
@@ -128,11 +129,16 @@ def _sigmoid(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _softplus(x: NDArray[Any]) -> NDArray[Any]:
-    return np.logaddexp(0.0, x)
+    return np.asarray(np.logaddexp(0.0, x))
 
 
 def _softsign(x: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(x / (np.abs(x) + 1.0))
+
+
+def _gelu(x: NDArray[Any]) -> NDArray[Any]:
+    # Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2, with tails that do not cancel.
+    return np.asarray([0.5 * each * math.erfc(-each / math.sqrt(2.0)) for each in x.ravel()]).reshape(x.shape)
 
 
 def _rectified(limit: float) -> Values:
@@ -162,9 +168,11 @@ _ROWS = (
     ScalarFunction("softsign", 0.0, _softsign, Table(CENTRED, 8, _softsign), onnx="Softsign"),
     ScalarFunction("elu", 0.0, _elu, Table(NEGATIVE, 8, _written_elu), onnx="Elu"),
     ScalarFunction("selu", 0.0, _selu, Table(NEGATIVE, 8, _written_selu), onnx="Selu"),
+    ScalarFunction("gelu", 0.0, _gelu, Table(RECTIFIED, 4)),
+    ScalarFunction("silu", 0.0, lambda x: x * _sigmoid(x), Table(RECTIFIED, 8), spellings=("swish",)),
     # What hls4ml makes of quantisers of other libraries: projects that hold them can be priced.
     *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
-    *(_known(name, 0.0) for name in ("celu", "gelu", "hard_shrink", "hard_silu", "mish", "silu", "soft_shrink")),
+    *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "mish", "soft_shrink")),
     *(_known("tanh_shrink", 0.0), _known("exponential", 1.0), _known("log_sigmoid", -math.log(2.0))),
     *(_known("sparse_plus", 0.25), _known("squareplus", 1.0), _known("threshold", None)),
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.functions import CENTRED, FUNCTIONS, SELU_SCALE, ScalarFunction, Table
+from fpgaprune.design.functions import CENTRED, FUNCTIONS, RECTIFIED, SELU_SCALE, ScalarFunction, Table
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError
@@ -54,6 +54,8 @@ def looked_up(step: Step, x: Exact, function: ScalarFunction) -> Exact:
     """`nnet::sigmoid`, `tanh`, `softplus`, `softsign`, `elu`, `selu`: what the table gives for `x`, in the result."""
     if table_of(function).form == CENTRED:
         return centred(step, x, function).into(step.result)
+    if table_of(function).form == RECTIFIED:
+        return _rectified(step, x, function)
     return _negative(step, x, function)
 
 
@@ -76,6 +78,14 @@ def _negative(step: Step, x: Exact, function: ScalarFunction) -> Exact:
     entry = _entry(step_entries(step, function), index, size)
     negative, other = entry if below is None else below * entry, x if above is None else above * x
     return where_negative(x, negative.into(step.result), other.into(step.result))
+
+
+def _rectified(step: Step, x: Exact, function: ScalarFunction) -> Exact:
+    """A table of what -|x| gives, and x besides where it is positive, as the template of fpgaprune has it."""
+    size = step.number("table_size")
+    index = np.abs(_index(x, size, table_of(function).reach))
+    positive = Exact(np.maximum(x.raw, 0), x.fraction, max(x.low, 0), max(x.high, 0))
+    return (positive + _entry(step_entries(step, function), index, size)).into(step.result)
 
 
 def scales(step: Step, function: ScalarFunction) -> tuple[Exact | None, Exact | None]:

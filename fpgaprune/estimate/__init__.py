@@ -6,6 +6,5 @@ coefficients that were fitted to vendor reports (`coefficients`, `fit`).
 """
 
 from fpgaprune.estimate.price import estimate
-from fpgaprune.estimate.result import Binding, Estimate, Figure, LayerEstimate, Usage
 
-__all__ = ["Binding", "Estimate", "Figure", "LayerEstimate", "Usage", "estimate"]
+__all__ = ["estimate"]

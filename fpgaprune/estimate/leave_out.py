@@ -11,18 +11,13 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.coefficients import Calibration, Coefficient
 from fpgaprune.estimate.fit import Row, fit_rows
 from fpgaprune.estimate.rows import predict_row
+from fpgaprune.measure import ESTIMATED, LABELS
 
 # The truth's names for the figures of a prediction, by stage.
+_RESOURCES = {LABELS[name]: LABELS[name] for name in ESTIMATED}
 FIGURES = {
-    "csynth": {
-        "LUT": "LUT",
-        "FF": "FF",
-        "DSP": "DSP",
-        "BRAM18": "BRAM18",
-        "latency_cycles": "latency_max",
-        "interval_cycles": "II",
-    },
-    "synth": {"LUT": "LUT", "FF": "FF", "DSP": "DSP", "BRAM18": "BRAM18"},
+    "csynth": {**_RESOURCES, "latency_cycles": "latency_max", "interval_cycles": "II"},
+    "synth": _RESOURCES,
 }
 _TRUTH = {"csynth": "csynth", "synth": "vsynth"}
 # Repositories that hold the same designs count as one: leaving one out alone would leave its twin in.

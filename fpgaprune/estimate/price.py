@@ -9,13 +9,14 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import EstimateError, FpgaPruneError
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import Parts, build
+from fpgaprune.estimate.digits import Products
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
-from fpgaprune.estimate.result import RESOURCES, Binding, Estimate, Figure, LayerEstimate, Usage
 from fpgaprune.estimate.savings import design_notes, zeros_note
 from fpgaprune.estimate.stages import stage_figures
+from fpgaprune.measure import Binding, Estimate, Figure, LayerEstimate, Multiplications, Resources, capacity_of
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.target import Target
 
@@ -58,22 +59,20 @@ def price(
     """The estimate of a design that is known by its features; with its layers, the notes can name kernels."""
     parts = build(design)
     specs: Sequence[LayerSpec | None] = layers_as_made or [None] * len(design.layers)
-    layers = []
+    layers, zeros = [], []
     for layer, hardware, spec in zip(design.layers, parts.layers, specs, strict=True):
-        usage = _usages(hardware, calibrated, _doubt([layer]))
+        zeros.append(zeros_note(layer, design, calibrated.rates, spec))
         layers.append(
             LayerEstimate(
                 name=layer.name,
                 kind=layer.kind,
-                multiplications=layer.all_products,
-                csynth=usage["csynth"],
-                synth=usage["synth"],
+                multiplications=_multiplications(layer.all_products),
+                **_resources(hardware, calibrated, _doubt([layer])),
                 latency_cycles=round(hardware.latency_cycles),
                 interval_cycles=max(round(hardware.interval_cycles), 1),
-                zeros_note=zeros_note(layer, design, calibrated.rates, spec),
             )
         )
-    total = _usages(total_hardware(parts), calibrated, _doubt(design.layers))
+    total = _resources(total_hardware(parts), calibrated, _doubt(design.layers))
     binding, fits = _binding(total["synth"], layers, target)
     return Estimate(
         design=design.name,
@@ -84,7 +83,7 @@ def price(
         interval_cycles=parts.interval_cycles,
         fits=fits,
         binding=binding,
-        notes=design_notes(design, target, layers, total, fits),
+        notes=design_notes(design, target, zeros, total["synth"], fits),
     )
 
 
@@ -101,15 +100,22 @@ def _doubt(layers: Sequence[LayerFeatures]) -> float:
     return RECURRENT_DOUBT if any(layer.family == "recurrent" for layer in layers) else 1.0
 
 
-def _usages(hardware: Hardware, calibrated: Calibration, doubt: float) -> dict[str, Usage]:
-    usages = {}
-    for stage, figures in stage_figures(hardware, calibrated.rates).items():
-        factors = calibrated.factors.get(stage, {})
+def _multiplications(products: Products | None) -> Multiplications | None:
+    if products is None:
+        return None
+    return Multiplications(products.total, products.zero, products.power_of_two, products.few, products.many)
+
+
+def _resources(hardware: Hardware, calibrated: Calibration, doubt: float) -> dict[str, Resources[Figure]]:
+    """The resources by the step that they are an estimate of."""
+    found = {}
+    for step, figures in stage_figures(hardware, calibrated.rates).items():
+        factors = calibrated.factors.get(step, {})
         ends = {name: factors.get(name, _UNKNOWN) for name in figures}
-        usages[stage] = Usage(
+        found[step] = Resources(
             **{name: _figure(value, (ends[name][0] / doubt, ends[name][1] * doubt)) for name, value in figures.items()}
         )
-    return usages
+    return found
 
 
 def _figure(value: float, factors: tuple[float, float]) -> Figure:
@@ -120,11 +126,13 @@ def _figure(value: float, factors: tuple[float, float]) -> Figure:
     return Figure(middle, min(math.floor(value * factors[0]), middle), max(math.ceil(value * factors[1]), middle))
 
 
-def _binding(used: Usage, layers: Sequence[LayerEstimate], target: Target) -> tuple[Binding | None, bool | None]:
-    known = {name: getattr(target.part, name) for name in RESOURCES if getattr(target.part, name)}
+def _binding(
+    used: Resources[Figure], layers: Sequence[LayerEstimate], target: Target
+) -> tuple[Binding | None, bool | None]:
+    known = {name: (count.value, there) for name, count, there in used.against(capacity_of(target.part)) if there}
     if not known:
         return None, None
-    name = max(known, key=lambda r: getattr(used, r).value / known[r])
-    largest = max(layers, key=lambda layer: getattr(layer.synth, name).value, default=None)
-    fits = all(getattr(used, r).value <= capacity for r, capacity in known.items())
-    return Binding(name, largest.name if largest else None, getattr(used, name).value, known[name]), fits
+    name = max(known, key=lambda each: known[each][0] / known[each][1])
+    largest = max(layers, key=lambda layer: layer.uses(name), default=None)
+    fits = all(count <= there for count, there in known.values())
+    return Binding(name, largest.name if largest else None, *known[name]), fits

@@ -14,7 +14,8 @@ from fpgaprune.estimate.price import total_hardware
 from fpgaprune.estimate.stages import stage_figures
 
 Figures = Mapping[str, float]
-_RESOURCES = ("lut", "ff")
+# The resources whose coefficients are drawn to reports.
+CALIBRATED = ("lut", "ff")
 # A coefficient that the shipped fit set to 0 starts at this share of its textbook value, or it could never move.
 _AWAKE = 0.05
 
@@ -51,7 +52,7 @@ def recalibrate(measured: Sequence[Measured], start: Calibration) -> Calibration
         name: replace(c, prior=max(c.value, _AWAKE * c.prior) or c.prior) for name, c in start.coefficients.items()
     }
     values = {name: c.value for name, c in start.coefficients.items()}
-    for resource in _RESOURCES:
+    for resource in CALIBRATED:
         found = [equation for one in measured for equation in _equations(one, resource)]
         values |= fit(found, priors, resource) if found else {}
     shares = [equation for one in measured for equation in _shares(one, values)]
@@ -103,7 +104,7 @@ def _shares(one: Measured, values: Mapping[str, float]) -> list[Equation]:
     whole = total_hardware(build(one.design))
     return [
         left_of(one.design.name, one.design.name, whole, resource, values, one.csynth[resource], one.synth[resource])
-        for resource in _RESOURCES
+        for resource in CALIBRATED
         if resource in one.csynth and resource in one.synth
     ]
 

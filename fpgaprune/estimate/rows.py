@@ -14,8 +14,7 @@ from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_row import row_features
 from fpgaprune.estimate.price import total_hardware
 from fpgaprune.estimate.stages import stage_figures
-
-_NAMES = {"lut": "LUT", "ff": "FF", "dsp": "DSP", "bram18": "BRAM18"}
+from fpgaprune.measure import LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,11 @@ def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -
     made: dict[str, Any] = {
         "id": design.name,
         "csynth": {
-            **{_NAMES[k]: round(v) for k, v in figures["csynth"].items()},
+            **{LABELS[k]: round(v) for k, v in figures["csynth"].items()},
             "latency_cycles": parts.latency_cycles,
             "interval_cycles": parts.interval_cycles,
         },
-        "synth": {_NAMES[k]: round(v) for k, v in figures["synth"].items()},
+        "synth": {LABELS[k]: round(v) for k, v in figures["synth"].items()},
     }
     return made | ({"left_out": list(design.left_out)} if design.left_out else {})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,11 @@ from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.products import product_hardware, uses_dsp
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.stages import Rates, stage_figures
+from fpgaprune.measure import ESTIMATED, Figure, Resources, capacity_of
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
     from fpgaprune.design import LayerSpec
-    from fpgaprune.estimate.result import LayerEstimate, Usage
 
 # How many multipliers the advice on further kernels aims at, and how many kernels it names.
 _AIM = 3
@@ -136,20 +136,19 @@ def _further_kernels(spec: LayerSpec, blocks: NDArray[np.int64]) -> tuple[list[s
 def design_notes(
     design: DesignFeatures,
     target: Target,
-    layers: Sequence[LayerEstimate],
-    total: Mapping[str, Usage],
+    zeros: Sequence[str],
+    synth: Resources[Figure],
     fits: bool | None,
 ) -> tuple[str, ...]:
-    """What a person should know about the whole estimate."""
-    notes = [layer.zeros_note for layer in layers if layer.zeros_note]
+    """What a person should know about the whole estimate: `zeros` are the notes on its layers, `synth` its figures."""
+    notes = [note for note in zeros if note]
     if design.io_type != target.io_type:
         notes.append(f"priced as {design.io_type}, as the design was made; {target.io_type} would need a new project")
-    names = ("lut", "ff", "dsp", "bram18")
-    unknown = [name for name in names if getattr(target.part, name) is None]
+    capacity = capacity_of(target.part)
+    unknown = [name for name in ESTIMATED if capacity[name] is None]
     if unknown:
         notes.append(f"{target.part.name} has no published count of {', '.join(unknown)}: not judged")
-    known = [name for name in names if name not in unknown]
-    if fits and any(getattr(total["synth"], name).high > getattr(target.part, name) for name in known):
+    if fits and any(used.high > there for _, used, there in synth.against(capacity)):
         notes.append("it fits by the middle of the interval only: the upper end exceeds the part")
     names_of = [layer.name for layer in design.layers if layer.family == "recurrent"]
     if names_of:

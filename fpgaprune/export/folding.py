@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from fpgaprune.batch_norm import find_folds, folded_weights
+from fpgaprune.network import find_folds, folded_weights
 
 
 def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:

@@ -112,8 +112,21 @@ def _translated(functional: Any, variables: list[Any], batch: int | None, opset:
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(frozen, name="")
             return process_tf_graph(
-                graph, continue_on_error=True, opset=opset, input_names=inputs, output_names=outputs
+                graph,
+                continue_on_error=True,
+                opset=opset,
+                custom_op_handlers={"Erfc": (_complement, [])},
+                input_names=inputs,
+                output_names=outputs,
             )
+
+
+def _complement(context: Any, node: Any, name: str, _: Any) -> None:
+    """TensorFlow's `Erfc` is one less ONNX's `Erf`: Keras's gelu is made with it."""
+    erf = context.make_node("Erf", [node.input[0]])
+    one = context.make_const(f"{name}_one", np.ones(1, np.float32))
+    context.remove_node(name)
+    context.make_node("Sub", [one.output[0], erf.output[0]], name=name, outputs=node.output)
 
 
 def _require_translated(exported: Any, functional: Any, opset: int) -> None:

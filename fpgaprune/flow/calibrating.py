@@ -11,12 +11,11 @@ from typing import Any
 from fpgaprune.errors import RunError
 from fpgaprune.estimate.coefficients import Calibration, calibration, write_calibration
 from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.recalibrate import Measured, changes, errors, errors_left_out, recalibrate
+from fpgaprune.estimate.recalibrate import CALIBRATED, Measured, changes, errors, errors_left_out, recalibrate
 from fpgaprune.flow.comparing import compare_folders, label_designs
 from fpgaprune.flow.pricing import target_of
+from fpgaprune.measure import CSYNTH, SYNTH, Stage
 from fpgaprune.vendor.compare import CompareRow, Comparison
-
-_RESOURCES = ("lut", "ff")
 
 
 def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | None = None) -> dict[str, Any]:
@@ -77,15 +76,14 @@ def measured_designs(folders: Iterable[Path]) -> list[Measured]:
 def _measured(paths: list[Path], table: Comparison) -> list[Measured]:
     found = []
     for label, (_, design) in label_designs(paths).items():
-        rows = [row for row in table.rows if row.design == label and row.figure in _RESOURCES]
+        rows = [row for row in table.rows if row.design == label and row.figure in CALIBRATED]
         layers: dict[str, dict[str, float]] = {}
         for row in rows:
             if row.layer is not None:
-                layers.setdefault(row.layer, {}).update(_stated(row, "csynth"))
+                layers.setdefault(row.layer, {}).update(_stated(row, CSYNTH))
         totals = [row for row in rows if row.layer is None]
         csynth, synth = (
-            {name: value for row in totals for name, value in _stated(row, stage).items()}
-            for stage in ("csynth", "synth")
+            {name: value for row in totals for name, value in _stated(row, stage).items()} for stage in (CSYNTH, SYNTH)
         )
         if csynth or synth:
             features = design_features(design, target_of(design))
@@ -93,6 +91,6 @@ def _measured(paths: list[Path], table: Comparison) -> list[Measured]:
     return found
 
 
-def _stated(row: CompareRow, stage: str) -> dict[str, float]:
+def _stated(row: CompareRow, stage: Stage) -> dict[str, float]:
     value = row.values[stage]
     return {} if value is None else {row.figure: value}

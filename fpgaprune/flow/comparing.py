@@ -13,8 +13,9 @@ from fpgaprune.errors import EstimateError, RunError, shown
 from fpgaprune.estimate import estimate
 from fpgaprune.flow.measuring import open_reports
 from fpgaprune.flow.pricing import load_designs, target_of
+from fpgaprune.measure import Stage
 from fpgaprune.vendor import VendorReport, find_reports
-from fpgaprune.vendor.compare import COLUMNS, RATIOS, CompareRow, Comparison, compare
+from fpgaprune.vendor.compare import RATIOS, CompareRow, Comparison, compare
 
 # Figures by the names that fit a terminal.
 _SHORT = {
@@ -50,7 +51,7 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
     estimates = {}
     for label, (_, design) in sources.items():
         try:
-            estimates[label] = estimate(design, target_of(design)).to_json()
+            estimates[label] = estimate(design, target_of(design))
         except EstimateError:
             # What a vendor reported stands without an estimate beside it.
             if not reports.get(label):
@@ -89,24 +90,26 @@ def comparison_tables(found: Comparison) -> list[tuple[str, tuple[str, ...], lis
         name: [row for row in found.rows if row.layer and row.design == name]
         for name in dict.fromkeys(row.design for row in found.rows)
     }
-    tables = [("whole designs", *_table("design", [(row.design, row) for row in wholes]))]
+    tables = [("whole designs", *_table("design", found.columns, [(row.design, row) for row in wholes]))]
     tables += [
-        (f"layers of {name}", *_table("layer", [(str(row.layer), row) for row in rows]))
+        (f"layers of {name}", *_table("layer", found.columns, [(str(row.layer), row) for row in rows]))
         for name, rows in layers.items()
         if rows
     ]
     return tables
 
 
-def _table(what: str, rows: list[tuple[str, CompareRow]]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+def _table(
+    what: str, stages: tuple[Stage, ...], rows: list[tuple[str, CompareRow]]
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     told = [(name, row) for name, row in rows if any(row.values.values())]
-    columns = [c for c in COLUMNS if any(row.values.get(c) is not None for _, row in told)]
-    stages = [stage for stage in RATIOS if any(row.ratios.get(stage) is not None for _, row in told)]
+    columns = [stage for stage in stages if any(row.values.get(stage) is not None for _, row in told)]
+    ratios = [step for step in RATIOS if any(row.ratios.get(step) is not None for _, row in told)]
     headers = (
         what,
         "figure",
         *(column.replace("_", "\n").replace("(", "\n(") for column in columns),
-        *(f"ratio\n{stage}" for stage in stages),
+        *(f"ratio\n{step}" for step in ratios),
     )
     names = [name if i == 0 or told[i - 1][0] != name else "" for i, (name, _) in enumerate(told)]
     return headers, [
@@ -114,7 +117,7 @@ def _table(what: str, rows: list[tuple[str, CompareRow]]) -> tuple[tuple[str, ..
             name,
             _SHORT.get(row.figure, row.figure),
             *(row.values.get(column) for column in columns),
-            *(_ratio(row.ratios.get(stage)) for stage in stages),
+            *(_ratio(row.ratios.get(step)) for step in ratios),
         )
         for name, (_, row) in zip(names, told, strict=True)
     ]

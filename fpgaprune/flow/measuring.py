@@ -11,14 +11,13 @@ import numpy as np
 from fpgaprune.design import Design
 from fpgaprune.fabric.bitstream import make_bitstream
 from fpgaprune.fabric.cells import FIGURES, family_of
-from fpgaprune.fabric.place import STAGE as ROUTE
 from fpgaprune.fabric.place import place_and_route
-from fpgaprune.fabric.synthesis import STAGE as SYNTHESIS
 from fpgaprune.fabric.synthesis import synthesize
 from fpgaprune.files import digest_file
+from fpgaprune.measure import OPEN_SYNTH, ROUTE_ECP5, Resources
 from fpgaprune.rtl.project import VerilogProject
-from fpgaprune.target import Part
-from fpgaprune.vendor.report import ModuleRow, Usage, VendorReport
+from fpgaprune.target import CAPACITIES, Part
+from fpgaprune.vendor import ModuleRow, VendorReport
 
 FORMAT = 1
 TerminalTable = tuple[str, tuple[str, ...], list[tuple[Any, ...]]]
@@ -64,8 +63,8 @@ def measure_project(
         "part_family": family_of(part),
         "kernels": kernels_kept(design),
         "built": {layer.layer: layer.note for layer in project.layers if layer.note},
-        SYNTHESIS: {},
-        ROUTE: None,
+        OPEN_SYNTH: {},
+        ROUTE_ECP5: None,
         "bitstream": None,
     }
     for family in families:
@@ -73,11 +72,11 @@ def measure_project(
         def tell(done: int, total: int, note: str, family: str = family) -> None:
             on_step(done, total, f"{family}: {note}")
 
-        found[SYNTHESIS][family] = synthesize(project, family, on_step=tell, **limits).to_json()
+        found[OPEN_SYNTH][family] = synthesize(project, family, on_step=tell, **limits).to_json()
     if seeds:
         asked: dict[str, Any] = {"seeds": seeds, "target_mhz": target_mhz, "on_step": on_step}
         routed = place_and_route(project, "ecp5", device, **asked, **limits)
-        found[ROUTE] = routed.to_json()
+        found[ROUTE_ECP5] = routed.to_json()
     if board is not None:
         output = folder / f"{project.name}.bit"
         made = make_bitstream(project, board, output, device=device, **limits).to_json()
@@ -95,15 +94,15 @@ def measured_tables(found: dict[str, Any]) -> list[TerminalTable]:
         shown = ("samples", "other bits\nthan emulated", "latency\nin clocks", "interval\nin clocks")
         title = f"Verilog simulation, {simulation['tool']}"
         tables.append((title, shown, [tuple(simulation[name] for name in names)]))
-    for family, synthesis in found[SYNTHESIS].items():
+    for family, synthesis in found[OPEN_SYNTH].items():
         rows = [
             (layer["layer"], kernels.get(layer["layer"]), *_figures(layer["cells"])) for layer in synthesis["layers"]
         ]
         rows.append(("total", None, *_figures(synthesis["total"])))
         headers = ("layer", "kernels kept", "LUT", "FF", "carry", "DSP", "BRAM18", "URAM")
-        title = f"{SYNTHESIS} for {family}, {synthesis['tool']}; total: {synthesis['total_of'] or 'unknown'}"
+        title = f"{OPEN_SYNTH} for {family}, {synthesis['tool']}; total: {synthesis['total_of'] or 'unknown'}"
         tables.append((title, headers, rows))
-    route = found[ROUTE]
+    route = found[ROUTE_ECP5]
     if route is not None:
         sites = ("lut", "ff", "dsp", "bram18")
         rows = [
@@ -111,7 +110,7 @@ def measured_tables(found: dict[str, Any]) -> list[TerminalTable]:
             for run in route["runs"]
         ]
         rows.append(("median", _mhz(route["fmax_mhz"]), *(None for _ in sites)))
-        title = f"{ROUTE} on {route['device']}, {route['tool']}, aimed at {route['target_mhz']:g} MHz"
+        title = f"{ROUTE_ECP5} on {route['device']}, {route['tool']}, aimed at {route['target_mhz']:g} MHz"
         tables.append((title, ("seed", "MHz", "LUT", "FF", "DSP", "BRAM18"), rows))
     return tables
 
@@ -142,7 +141,7 @@ def open_reports(measured: dict[str, Any], name: str) -> list[VendorReport]:
     Synthesis for another family counts other cells, so that it would mean something else in the same column.
     """
     reports = []
-    synthesis = measured[SYNTHESIS].get(measured["part_family"])
+    synthesis = measured[OPEN_SYNTH].get(measured["part_family"])
     if synthesis is not None and synthesis["total"] is not None:
         rows = tuple(
             ModuleRow(layer["layer"], layer["module"], _usage(layer["cells"]))
@@ -150,17 +149,17 @@ def open_reports(measured: dict[str, Any], name: str) -> list[VendorReport]:
             if layer["cells"] is not None
         )
         total = _usage(synthesis["total"])
-        reports.append(VendorReport(synthesis["tool"], None, SYNTHESIS, design=name, total=total, rows=rows))
-    route = measured[ROUTE]
+        reports.append(VendorReport(synthesis["tool"], None, OPEN_SYNTH, design=name, total=total, rows=rows))
+    route = measured[ROUTE_ECP5]
     if route is not None and route["used"] is not None:
         clock = None if route["fmax_mhz"] is None else round(1e3 / route["fmax_mhz"], 3)
-        total = Usage(**route["used"])
+        used: Resources[int] = Resources(**route["used"])
         part = route["device"]
         reports.append(
-            VendorReport(route["tool"], None, ROUTE, design=name, part=part, est_clock_ns=clock, total=total)
+            VendorReport(route["tool"], None, ROUTE_ECP5, design=name, part=part, est_clock_ns=clock, total=used)
         )
     return reports
 
 
-def _usage(cells: dict[str, Any]) -> Usage:
-    return Usage(*(cells[name] for name in ("lut", "ff", "dsp", "bram18", "uram")))
+def _usage(cells: dict[str, Any]) -> Resources[int]:
+    return Resources(**{name: cells[name] for name in CAPACITIES})

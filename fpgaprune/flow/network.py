@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fpgaprune.weights import NamedWeights, keras_names
+
+NAME = "small_cnn"
 FILTERS = (32, 32, 16)
 
 
@@ -28,10 +31,10 @@ def small_cnn(input_shape: tuple[int, ...], classes: int) -> Any:
         layers.Dense(classes, name="dense"),
         layers.Softmax(name="softmax"),
     ]
-    return keras.Sequential(stack, name="small_cnn")
+    return keras.Sequential(stack, name=NAME)
 
 
-def small_cnn_shapes(input_shape: tuple[int, ...], classes: int) -> dict[str, tuple[int, ...]]:
+def small_cnn_shapes(input_shape: tuple[int, ...], classes: int) -> NamedWeights[tuple[int, ...]]:
     """Weight path to shape of `small_cnn`, known before TensorFlow is loaded."""
     height, width, channels = input_shape
     shapes: dict[str, tuple[int, ...]] = {}
@@ -43,4 +46,4 @@ def small_cnn_shapes(input_shape: tuple[int, ...], classes: int) -> dict[str, tu
         channels = filters
     shapes["dense/kernel"] = ((height // 2 - 2) * (width // 2 - 2) * channels, classes)
     shapes["dense/bias"] = (classes,)
-    return shapes
+    return NamedWeights(shapes, {path: keras_names(NAME, "", path) for path in shapes})

@@ -85,9 +85,7 @@ def explicit_masks(model: Any, settings: SelectConfig) -> MaskSet:
 
     masks = MaskSet.from_slices(model, settings.locks)
     if settings.masks is not None:
-        given = MaskSet.load(settings.masks)
-        given.check_fits(model)
-        masks = masks & given
+        masks = masks & MaskSet.load(settings.masks).fitted(model)
     if settings.zeros:
         masks = masks & from_zeros(model)
     if settings.fixed:

@@ -16,6 +16,7 @@ from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import arrays_of
 from fpgaprune.flow.sections import TrainConfig
+from fpgaprune.network import producer
 from fpgaprune.parser_errors import PARSER_ERRORS
 from fpgaprune.real_array import class_numbers
 from fpgaprune.saved_model import read_configuration
@@ -203,7 +204,7 @@ def _fitting(kind: str, logits: bool) -> tuple[Any, list[Any]]:
 
 
 def _gives_probabilities(output: Any) -> bool:
-    operation = output._keras_history.operation
+    operation = producer(output)
     if hasattr(operation, "layers"):  # a nested model
         return _gives_probabilities(operation.outputs[0])
     activation = getattr(getattr(operation, "activation", None), "__name__", type(operation).__name__.lower())

@@ -16,7 +16,7 @@ SUPPORTED = frozenset(
         *("Flatten", "Reshape", "Permute", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D"),
         *("UpSampling1D", "UpSampling2D", "Dropout", "SpatialDropout1D", "SpatialDropout2D"),
         *("GaussianNoise", "GaussianDropout", "ActivityRegularization"),
-        *("GRU", "LSTM"),
+        *("GRU", "LSTM", "Rescaling"),
     }
 )
 _INSTEAD: Mapping[str, str] = {
@@ -26,7 +26,6 @@ _INSTEAD: Mapping[str, str] = {
     "LayerNormalization": "BatchNormalization",
     "GroupNormalization": "BatchNormalization",
     "UnitNormalization": "BatchNormalization",
-    "Rescaling": "data that are scaled before they reach the network",
     "Normalization": "data that are normalised before they reach the network, or BatchNormalization",
     "Lambda": "layers of Keras that compute the same",
     "Dot": "Dense layers",

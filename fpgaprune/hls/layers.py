@@ -13,8 +13,9 @@ from fpgaprune.emulate.backends import BACKENDS as EMULATED
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls.backends import Backend
 from fpgaprune.hls.classes import class_problem
+from fpgaprune.hls.own_templates import has_template
 from fpgaprune.hls.recurrent import RECURRENT, recurrent_reason
-from fpgaprune.hls.relu6_template import STREAMS
+from fpgaprune.network import calls_of, count_uses, producer
 
 _POOLINGS = frozenset({"MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"})
 _MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate"})
@@ -44,13 +45,12 @@ def layer_problems(functional: Any) -> list[str]:
         reason = _reason(layer, kind)
         if reason:
             problems.append(f"layer {layer.name!r} ({kind}) cannot be converted: {reason}")
-    uses: dict[str, int] = {}
-    for node in (node for level in functional._nodes_by_depth.values() for node in level):
-        uses[node.operation.name] = uses.get(node.operation.name, 0) + 1
+    uses = count_uses(calls_of(functional))
     return problems + [
-        f"layer {name!r} is used {count} times; hardware has no shared layers here: make a copy for each use"
-        for name, count in uses.items()
-        if count > 1
+        f"layer {layer.name!r} is used {uses[id(layer)]} times; hardware has no shared layers here: make a copy for "
+        "each use"
+        for layer in functional.layers
+        if uses[id(layer)] > 1
     ]
 
 
@@ -103,11 +103,12 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             "('Vitis') builds it"
         )
     activation = getattr(getattr(layer, "activation", None), "__name__", None)
-    six = activation == "relu6" or (kind == "ReLU" and layer.max_value == 6)
-    if six and io_type == "io_stream" and backend.name not in STREAMS:
+    function = FUNCTIONS.get("relu6" if kind == "ReLU" and layer.max_value == 6 else str(activation))
+    if function is not None and not has_template(function, backend.name, io_type):
+        instead = "choose backend 'Vitis' or 'Vivado'" if function.own_template else "choose io_parallel"
         return (
-            f"layer {name!r} has a relu6, for which backend {backend.name} has no template in io_stream: choose "
-            "io_parallel, or relu"
+            f"layer {name!r} has a {function.name}, for which backend {backend.name} has no template in {io_type}: "
+            f"{instead}, or relu"
         )
     if _spreads(layer, kind) and (io_type == "io_stream" or backend.name not in AP_BACKENDS):
         shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
@@ -163,12 +164,11 @@ def _windows_overlap(layer: Any, kind: str) -> bool:
 
 def _reads_flattened(layer: Any, kind: str) -> bool:
     """`layer`, which computes nothing but its activation, reads several axes that were made one."""
-    source = getattr(getattr(layer, "input", None), "_keras_history", None)
-    if source is None or kind not in ("Softmax", "Activation"):
+    if kind not in ("Softmax", "Activation") or isinstance(layer.input, list):
         return False
-    before = source.operation
+    before = producer(layer.input)
     while isinstance(before, INFERENCE_NO_OPS):
-        before = before.input._keras_history.operation
+        before = producer(before.input)
     made_one = isinstance(before, keras.layers.Flatten | keras.layers.Reshape) and len(before.output.shape) == 2
     return made_one and len(before.input.shape) > 2
 

@@ -34,6 +34,7 @@ from fpgaprune.hls.softmax_types import quartus_table_size
 from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.masks import MaskSet
+from fpgaprune.network import producer
 from fpgaprune.quantise.plain import rounded_types
 from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
@@ -114,9 +115,7 @@ def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:
     """How long the tables of each softmax are."""
     return {
         layer.name: {
-            "TableSize": quartus_table_size(
-                layer.name, types[layer.name], types[layer.input._keras_history.operation.name]["result"]
-            )
+            "TableSize": quartus_table_size(layer.name, types[layer.name], types[producer(layer.input).name]["result"])
         }
         for layer in folded.layers
         if is_softmax(layer)

@@ -14,6 +14,7 @@ from typing import Any
 import keras
 
 from fpgaprune.hls.reserved import PROJECT_WORDS, RESERVED
+from fpgaprune.network import producer
 
 # Long enough to be told apart, short enough for the file names of every tool.
 _LONGEST = 64
@@ -61,7 +62,7 @@ def project_names(names: Iterable[str], inputs: Collection[str] = (), project: s
 
 def names_of(folded: Any, project: str = "") -> dict[str, str]:
     """`project_names` of the layers of functional model `folded` in the project that is called `project`."""
-    inputs = {tensor._keras_history.operation.name for tensor in folded.inputs}
+    inputs = {producer(tensor).name for tensor in folded.inputs}
     return project_names([layer.name for layer in folded.layers], inputs, project)
 
 
@@ -90,10 +91,7 @@ def renamed(functional: Any, names: Mapping[str, str]) -> Any:
     def clone(layer: Any) -> Any:
         return type(layer).from_config(layer.get_config() | {"name": names[layer.name]})
 
-    inputs = [
-        keras.Input(batch_shape=t.shape, dtype=t.dtype, name=names[t._keras_history.operation.name])
-        for t in functional.inputs
-    ]
+    inputs = [keras.Input(batch_shape=t.shape, dtype=t.dtype, name=names[producer(t).name]) for t in functional.inputs]
     copy = keras.models.clone_model(functional, inputs, clone_function=clone)
     for layer in functional.layers:
         if layer.weights:

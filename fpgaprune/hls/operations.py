@@ -1,8 +1,8 @@
 """Operations of Keras that stand in a model without a layer, as `x * 2.0 + 1.0`, become the layers that they are.
 
 hls4ml's converter knows layers only, and goes past an operation without a word. A scale or a shift by constants is a
-`BatchNormalization` with these constants; operations in a row are one. Activations, merges, averages and reshapings are
-the layers of these names. Any other operation is refused by its name.
+`BatchNormalization` with these constants, and so is a `Rescaling`; operations in a row are one. Activations, merges,
+averages and reshapings are the layers of these names. Any other operation is refused by its name.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.network import calls_of
 
 _MERGES: Mapping[str, Any] = {
     "Add": keras.layers.Add,
@@ -60,9 +61,9 @@ def operation_problems(functional: Any) -> list[str]:
         functional: as `keras.Model(model.inputs, model.outputs)` makes it.
     """
     problems = []
-    for node in _nodes(functional):
-        if not _is_layer(node.operation) and _made(node.operation, *_arguments(node)) is None:
-            problems.append(_problem(node.operation))
+    for call in calls_of(functional):
+        if not _stays(call.operation) and _made(call.operation, call.args, call.kwargs) is None:
+            problems.append(_problem(call.operation))
     return list(dict.fromkeys(problems))
 
 
@@ -75,7 +76,7 @@ def with_layers(functional: Any) -> Any:
     Raises:
         UnsupportedLayerError: an operation has no layer that computes the same; the message names it.
     """
-    if all(_is_layer(node.operation) for node in _nodes(functional)):
+    if all(_stays(call.operation) for call in calls_of(functional)):
         return functional
     for problem in operation_problems(functional):
         raise UnsupportedLayerError(problem)
@@ -83,7 +84,7 @@ def with_layers(functional: Any) -> Any:
     lines: dict[int, tuple[Any, NDArray[np.float64], NDArray[np.float64]]] = {}
 
     def call(operation: Any, *args: Any, **kwargs: Any) -> Any:
-        if _is_layer(operation):
+        if _stays(operation):
             return operation(*args, **kwargs)
         line = _line(operation, args, kwargs)
         if line is None:
@@ -107,23 +108,21 @@ def with_layers(functional: Any) -> Any:
 
 
 def _cloned(operation: Any) -> Any:
-    return type(operation).from_config(operation.get_config()) if _is_layer(operation) else operation
+    return type(operation).from_config(operation.get_config()) if _stays(operation) else operation
 
 
-def _nodes(functional: Any) -> list[Any]:
-    return [node for level in functional._nodes_by_depth.values() for node in level if not node.is_input]
-
-
-def _arguments(node: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return node.arguments.args, node.arguments.kwargs
-
-
-def _is_layer(operation: Any) -> bool:
-    return isinstance(operation, keras.layers.Layer)
+def _stays(operation: Any) -> bool:
+    """It is a layer, and not one that hls4ml lacks and that is a scale and a shift."""
+    return isinstance(operation, keras.layers.Layer) and not isinstance(operation, keras.layers.Rescaling)
 
 
 def _problem(operation: Any) -> str:
     kind = type(operation).__name__
+    if isinstance(operation, keras.layers.Layer):
+        return (
+            f"layer {operation.name!r} ({kind}) cannot be converted: its scale or its offset is neither one number nor "
+            "one for each channel, and hls4ml has no templates for it"
+        )
     instead = _INSTEAD.get(kind, "layers of Keras that compute the same")
     known = ", ".join(sorted(_ACTIVATIONS))
     return (
@@ -203,6 +202,9 @@ def _line(
     kind = type(operation).__name__
     if set(kwargs) - {"training"}:
         return None
+    if kind == "Rescaling":
+        scale, shift = (_per_channel(number, args[0]) for number in (operation.scale, operation.offset))
+        return None if scale is None or shift is None else (args[0], scale, shift)
     if kind == "Negative" and len(args) == 1 and _is_tensor(args[0]):
         return args[0], -np.ones(1), np.zeros(1)
     if len(args) != 2 or _is_tensor(args[0]) == _is_tensor(args[1]):

@@ -15,7 +15,6 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.batch_norm import scale_and_shift
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
 from fpgaprune.hls.options import LayerOptions
@@ -23,6 +22,7 @@ from fpgaprune.hls.prepare import FOLDABLE, role_weights
 from fpgaprune.hls.ranges import Range
 from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.hls.softmax_types import hls_type, logits_type, softmax_types
+from fpgaprune.network import producer, scale_and_shift
 
 Types = dict[str, dict[str, FixedType]]
 AVERAGES = (
@@ -108,7 +108,7 @@ def _padded_sources(folded: Any) -> set[str]:
         if isinstance(layer, _LARGEST[:2]) and layer.padding == "same":
             waiting = [layer.input]
             while waiting:
-                source = waiting.pop()._keras_history.operation
+                source = producer(waiting.pop())
                 if isinstance(source, (*MOVES, keras.layers.Concatenate)):
                     waiting += source.input if isinstance(source.input, list) else [source.input]
                 else:
@@ -125,9 +125,9 @@ def _softmax_sources(folded: Any) -> dict[str, int]:
     softmaxes = [layer for layer in folded.layers if is_softmax(layer)]
     for layer in softmaxes:
         found.add(layer.name)
-        source = layer.input._keras_history.operation
+        source = producer(layer.input)
         while isinstance(source, MOVES):
-            source = source.input._keras_history.operation
+            source = producer(source.input)
         found.add(source.name)
     return dict.fromkeys(found, max((layer.output.shape[-1] for layer in softmaxes), default=1))
 
@@ -173,7 +173,7 @@ class _Chooser:
     def incoming(self, layer: Any) -> FixedType:
         """The type of what `layer` reads first."""
         source = layer.input[0] if isinstance(layer.input, list) else layer.input
-        return self.types[source._keras_history.operation.name]["result"]
+        return self.types[producer(source).name]["result"]
 
     def _other(self, layer: Any, own: LayerOptions) -> dict[str, FixedType]:
         incoming = self.incoming(layer)
@@ -215,7 +215,7 @@ class _Chooser:
         """The narrowest type that holds every value of all that `layer` reads, unless a width or a type is given."""
         if self.uniform or own.activation_bits is not None:
             return self._activation(layer.name, own)
-        kinds = [self.types[source._keras_history.operation.name]["result"] for source in layer.input]
+        kinds = [self.types[producer(source).name]["result"] for source in layer.input]
         if len(set(kinds)) == 1:
             return kinds[0]
         signed = any(kind.signed for kind in kinds)

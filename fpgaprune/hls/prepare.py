@@ -14,7 +14,6 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.batch_norm import find_folds, folded_weights
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.layers import INFERENCE_NO_OPS, check_layers
@@ -22,6 +21,7 @@ from fpgaprune.hls.names import free_name
 from fpgaprune.hls.operations import with_layers
 from fpgaprune.hls.recurrent import RECURRENT, gates_of
 from fpgaprune.hls.split import split_separable
+from fpgaprune.network import find_folds, folded_weights, producer, readers_of
 from fpgaprune.quantise.plain import is_rounded, unrounded
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
@@ -111,7 +111,7 @@ def fold(model: Any) -> Any:
         return activation_layer(activation, name, len(output.shape))(output)
 
     inputs = [
-        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=tensor._keras_history.operation.name)
+        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=producer(tensor).name)
         for tensor in functional.inputs
     ]
     copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
@@ -149,10 +149,9 @@ def averages_all(layer: Any) -> bool:
 
 
 def _only_flattened(functional: Any, layer: Any) -> bool:
-    if any(tensor is layer.output for tensor in functional.outputs):
+    if any(producer(tensor) is layer for tensor in functional.outputs):
         return False
-    nodes = (node for level in functional._nodes_by_depth.values() for node in level)
-    readers = [node.operation for node in nodes if any(tensor is layer.output for tensor in node.input_tensors)]
+    readers = readers_of(functional).get(id(layer), [])
     return all(isinstance(reader, keras.layers.Flatten) for reader in readers)
 
 

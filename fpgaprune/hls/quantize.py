@@ -17,6 +17,7 @@ from fpgaprune.hls.prepare import DEPTHWISE, fold
 from fpgaprune.hls.project import AnyPrecision, LayerSettings, make_design
 from fpgaprune.hls.ranges import Samples
 from fpgaprune.hls.search import Labels
+from fpgaprune.network import producer
 from fpgaprune.quantise.layers import ROUNDED, Rounded, RoundedAverage
 from fpgaprune.quantise.plain import is_rounded
 from fpgaprune.target import Target
@@ -126,7 +127,7 @@ def _kind(layer: Any, activation: str) -> str:
 def _source(layer: Any) -> str:
     """The name of the layer that `layer` reads first."""
     first = layer.input[0] if isinstance(layer.input, list) else layer.input
-    return str(first._keras_history.operation.name)
+    return str(producer(first).name)
 
 
 def _sum_dtype(layer: Any, types: Mapping[str, FixedType], incoming: FixedType) -> str:

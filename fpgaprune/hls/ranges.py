@@ -14,6 +14,7 @@ from fpgaprune.errors import DataError, HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.names import names_of, renamed
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
+from fpgaprune.network import producer
 from fpgaprune.real_array import real_array
 
 Samples = NDArray[Any] | Sequence[NDArray[Any]]
@@ -86,7 +87,7 @@ def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
         given = network(batch, training=False)
         parts.append([np.asarray(array) for array in (given if isinstance(given, list | tuple) else [given])])
     seen = [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
-    names = [tensor._keras_history.operation.name for tensor in folded.inputs]
+    names = [producer(tensor).name for tensor in folded.inputs]
     return dict(zip((*names, *(layer.name for layer in layers)), (*arrays, *seen), strict=True))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.network import producer
 
 RECURRENT = (keras.layers.GRU, keras.layers.LSTM)
 # Those that hls4ml has as functions of a recurrent layer, and of these the ones that keep a gate between -1 and 1.
@@ -76,7 +77,7 @@ def observe_states(folded: Any, observed: Mapping[str, NDArray[Any]]) -> dict[st
         observed: what `ranges.observe` returned for it.
     """
     return {
-        layer.name: observed_states(layer, observed[layer.input._keras_history.operation.name])
+        layer.name: observed_states(layer, observed[producer(layer.input).name])
         for layer in folded.layers
         if isinstance(layer, RECURRENT)
     }

@@ -29,6 +29,7 @@ from fpgaprune.hls.precision import Precision, Types, choose_types
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
 from fpgaprune.hls.ranges import Range, Samples
 from fpgaprune.hls.recurrent import RECURRENT
+from fpgaprune.network import producer
 
 # Where the search begins; most networks lose little with as many.
 _USUAL_BITS = 8
@@ -243,7 +244,7 @@ class Search:
         total = 0
         for layer in self.folded.layers:
             if isinstance(layer, PRODUCTS):
-                read = {"weight": types[layer.input._keras_history.operation.name]["result"]}
+                read = {"weight": types[producer(layer.input).name]["result"]}
                 if isinstance(layer, RECURRENT):
                     read["recurrent_weight"] = types[layer.name]["result"]
                 for role, incoming in read.items():

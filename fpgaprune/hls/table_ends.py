@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design.functions import CENTRED, FUNCTIONS
 from fpgaprune.errors import HlsError
+from fpgaprune.network import producer
 
 # One step of a table: what it is off within its ends, too.
 _STEP = 1 / 64
@@ -30,7 +31,7 @@ def require_within_tables(folded: Any, observed: Mapping[str, NDArray[Any]]) -> 
         function = FUNCTIONS.get(name)
         if function is None or function.table is None or function.values is None or isinstance(layer.input, list):
             continue
-        values = observed.get(layer.input._keras_history.operation.name)
+        values = observed.get(producer(layer.input).name)
         if values is None or not values.size:
             continue
         reach = float(function.table.reach)

@@ -12,10 +12,10 @@ from fpgaprune.hls.backends import BACKENDS
 from fpgaprune.hls.convert import quiet
 from fpgaprune.hls.golden import write_golden
 from fpgaprune.hls.lstm_template import mend_lstm
+from fpgaprune.hls.own_templates import add_templates
 from fpgaprune.hls.quartus_tables import write_tables
 from fpgaprune.hls.ranges import Samples
 from fpgaprune.hls.readme import readme
-from fpgaprune.hls.relu6_template import add_relu6
 from fpgaprune.hls.simulator import write_simulator
 from fpgaprune.keras_file import save_keras
 
@@ -66,7 +66,7 @@ def write_sources(folder: Path, graph: Any, design: Design) -> None:
     if design.backend == "Quartus":
         write_tables(folder, design)
     mend_lstm(folder, design)
-    add_relu6(folder, design)
+    add_templates(folder, design)
     if BACKENDS[design.backend].compiles:
         write_simulator(folder, design)
 

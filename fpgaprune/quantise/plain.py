@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from fpgaprune.fixed import FixedType
+from fpgaprune.network import producer
 from fpgaprune.quantise.layers import PLAIN, Rounded
 
 
@@ -20,7 +21,7 @@ def rounded_types(model: Any) -> dict[str, dict[str, FixedType]]:
     found: dict[str, dict[str, FixedType]] = {}
     for layer in model.layers:
         if isinstance(layer, Rounded):
-            source = layer.input._keras_history.operation
+            source = producer(layer.input)
             found.setdefault(source.name, {})["result"] = layer.types["result"]
         elif type(layer) in PLAIN:
             found.setdefault(layer.name, {}).update(layer.types)

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.remove.liveness import Liveness
+from fpgaprune.network import Affine, Liveness, Trace
 from fpgaprune.remove.plan import Collapse, Delta
-from fpgaprune.remove.trace import Affine, Trace
 
 
 def collapses(trace: Trace, alive: Liveness, dropped: Iterable[str]) -> dict[str, Collapse]:

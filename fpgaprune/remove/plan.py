@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fpgaprune.documents import read_json
 from fpgaprune.errors import MaskError, RemovalError, shown
 from fpgaprune.masks import MaskSet
-from fpgaprune.weights import near_misses
+from fpgaprune.weights import by_weight_path, near_misses
 
 FORMAT = 1
 Indices = tuple[NDArray[np.intp], ...]
@@ -170,7 +170,7 @@ class RemovalPlan:
             MaskError: a mask fits no weight of the model that the plan was made for.
         """
         small: dict[str, NDArray[np.bool_]] = {}
-        for path, mask in masks.items():
+        for path, mask in by_weight_path(masks, self.shapes).items():
             if path not in self.shapes:
                 raise MaskError(f"mask for {path!r} fits no weight of the plan; {near_misses(path, self.shapes)}")
             if mask.shape != self.shapes[path]:

@@ -11,17 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError, UnsupportedLayerError
+from fpgaprune.network import Count, Linear, Listed, Liveness, Trace, pick_carrier, trace_channels, value_of
 from fpgaprune.remove.collapsing import collapses, collapsible, made_multiplications, made_weights
-from fpgaprune.remove.graph import value_of
-from fpgaprune.remove.linear import Linear
-from fpgaprune.remove.liveness import Liveness, pick_carrier
 from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
 from fpgaprune.remove.proof import equivalence
 from fpgaprune.remove.rebuild import rebuild
-from fpgaprune.remove.rules import RULES
-from fpgaprune.remove.trace import Count, Listed, Trace
-from fpgaprune.remove.walk import Walk
-from fpgaprune.weights import named_weights
+from fpgaprune.weights import named_weights, weight_shapes
 
 
 def plan_removal(
@@ -59,7 +54,7 @@ def plan_removal(
             f"model {model.name!r} has layers that removal has no rule for: {listed}; plan without strict=True to "
             "keep their channels"
         )
-    shapes = {path: tuple(variable.shape) for path, variable in weights.items()}
+    shapes = weight_shapes(model if model.weights else {})
     dropped = tuple(key for key, ids in trace.writes.items() if ids.size and not alive.needed(ids).any())
     kept = {path: _kept(trace, alive, path, shape) for path, shape in shapes.items()}
     for path in set(dropped) & set(trace.members):
@@ -98,7 +93,7 @@ def _analyse(model: Any, paths: dict[int, str], tolerance: float, multiple_of: i
     best: tuple[Trace, Liveness] | None = None
     while True:
         trace = Trace(paths, tolerance, leaving=leaving)
-        outputs = Walk(trace, RULES).run(model)
+        outputs = trace_channels(model, trace)
         if all(channels.known.all() for channels in outputs):
             raise RemovalError(
                 f"every output of model {model.name!r} is a constant: the network is dead; prune less, or train again"

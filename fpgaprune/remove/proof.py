@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.comparison import Equivalence
 from fpgaprune.errors import EquivalenceError
-from fpgaprune.remove.graph import graph_of, structures, value_of
+from fpgaprune.network import graph_of, structures, value_of
 from fpgaprune.remove.rebuild import rebuild
 
 _BATCH = 32

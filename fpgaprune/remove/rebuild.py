@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove.graph import (
+from fpgaprune.network import (
     Call,
+    Role,
     calls_of,
+    count_uses,
     graph_of,
     is_model,
-    joins,
     producer,
+    role_of,
     structures,
     unconnected,
     value_of,
@@ -89,14 +91,14 @@ def _numpy_dtype(name: str) -> Any:
 def _final_layers(graph: Any) -> set[int]:
     """Layers whose softmax or sigmoid makes an output of `graph` and nothing else."""
     calls = calls_of(graph)
+    uses = count_uses(calls)
     read = {id(tensor) for call in calls for tensor in call.inputs}
     ends = {id(tensor) for tensor in graph.outputs} - read
     found = set()
     for call in calls:
         layer = call.operation
         squashes = getattr(layer, "activation", None) in (keras.activations.softmax, keras.activations.sigmoid)
-        once = sum(other.operation is layer for other in calls) == 1
-        if once and (squashes or type(layer) is keras.layers.Softmax) and id(call.outputs[0]) in ends:
+        if uses[id(layer)] == 1 and (squashes or type(layer) is keras.layers.Softmax) and id(call.outputs[0]) in ends:
             found.add(id(layer))
     return found
 
@@ -148,7 +150,7 @@ class _Builder:
             found[id(call.outputs[0])] = self._collapsed(call, collapse, operand)
             return
         present = [tensor for tensor in call.inputs if id(tensor) in found]
-        if len(present) < len(call.inputs) and (not present or not joins(call.operation)):
+        if len(present) < len(call.inputs) and (not present or role_of(call.operation) is not Role.JOIN):
             raise RemovalError(
                 f"call {call.key!r} stays, but a tensor that it reads leaves: the plan is not for this model"
             )

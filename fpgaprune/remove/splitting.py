@@ -19,14 +19,21 @@ from keras import layers
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.remove.graph import calls_of, graph_of, value_of
-from fpgaprune.remove.linear import Taps
+from fpgaprune.network import (
+    Role,
+    Slots,
+    Taps,
+    calls_of,
+    channel_axis,
+    count_uses,
+    graph_of,
+    is_elementwise,
+    positions,
+    role_of,
+    spatial,
+    value_of,
+)
 from fpgaprune.remove.rebuild import rebuild
-from fpgaprune.remove.rules.activations import ELEMENTWISE
-from fpgaprune.remove.rules.convolution import channel_axis, positions, spatial
-from fpgaprune.remove.slots import Slots
-
-_CONVOLUTIONS = (layers.Conv1D, layers.Conv2D, layers.Conv3D)
 
 
 @dataclass(frozen=True)
@@ -84,11 +91,13 @@ def find_groups(model: Any) -> tuple[KernelGroups, ...]:
         RemovalError: the model's graph cannot be read.
     """
     calls = calls_of(graph_of(model))
+    uses = count_uses(calls)
     found = []
     for call in calls:
         layer = call.operation
-        once = sum(other.operation is layer for other in calls) == 1
-        if type(layer) not in _CONVOLUTIONS or layer.groups > 1 or not once or layer.activation not in ELEMENTWISE:
+        if role_of(layer) is not Role.CONVOLUTION or layer.groups > 1 or uses[id(layer)] > 1:
+            continue
+        if not is_elementwise(layer.activation):
             continue
         kernel = value_of(layer.kernel)
         inputs, outputs = _components(Taps(partial(value_of, layer.kernel)).nonzero)

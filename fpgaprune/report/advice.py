@@ -5,13 +5,13 @@ The page, the Markdown report and the terminal print the same ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from fpgaprune.report.estimates import RESOURCES, figure_of
+from fpgaprune.measure import ANALYTIC_SYNTH, Advice, Prediction, Shortage, Suggestion
+from fpgaprune.report.estimates import RESOURCES
 from fpgaprune.report.numbers import DASH, NO_BREAK, count_text, percent_text, range_text
-from fpgaprune.report.table import STAGE_NAMES, Column, Figure, Table
+from fpgaprune.report.table import LABELS, Column, Table
 
 _PLACES = {"flow file": "In the flow file:", "model": "In the model:", "command": "On the command line:"}
 
@@ -39,98 +39,88 @@ class Change:
     cost: str
 
 
-def has_advice(advice: Mapping[str, Any] | None) -> bool:
-    """Whether something is short, so that there is anything to say."""
-    return bool(advice is not None and advice["shortages"])
-
-
-def shortage_lines(advice: Mapping[str, Any]) -> tuple[str, ...]:
+def shortage_lines(advice: Advice) -> tuple[str, ...]:
     """A sentence for each resource that is short: used, available, by how much, and in which layers."""
-    return tuple(_shortage(shortage) for shortage in advice["shortages"])
+    return tuple(_shortage(shortage) for shortage in advice.shortages)
 
 
-def changes(advice: Mapping[str, Any]) -> tuple[Change, ...]:
+def changes(advice: Advice) -> tuple[Change, ...]:
     """The suggestions, the best first."""
-    return tuple(_change(number, row) for number, row in enumerate(advice["suggestions"], start=1))
+    return tuple(_change(number, row) for number, row in enumerate(advice.suggestions, start=1))
 
 
-def changes_table(advice: Mapping[str, Any]) -> Table | None:
+def changes_table(advice: Advice) -> Table | None:
     """The design as it is and after each change that could be priced; None where there is none."""
-    priced = [(n, row) for n, row in enumerate(advice["suggestions"], start=1) if row["after"] is not None]
+    priced = [(n, row) for n, row in enumerate(advice.suggestions, start=1) if row.after is not None]
     if not priced:
         return None
-    sides = [advice["now"], *(row["after"] for _, row in priced)]
-    stage = str(advice["now"]["stage"])
-    names = ("as it is", *(f"{number}. {row['knob']}" for number, row in priced))
+    sides = [advice.now, *(row.after for _, row in priced if row.after is not None)]
+    names = ("as it is", *(f"{number}. {row.knob}" for number, row in priced))
     columns = [
         Column("change", names, numeric=False),
-        Column("fits", tuple(_FITS[side["fits_upper"] or False, side["fits"]] for side in sides), numeric=False),
+        Column("fits", tuple(_FITS[side.fits_upper or False, side.fits] for side in sides), numeric=False),
         *(
-            Column(label, tuple(count_text(side[key]) for side in sides), group="cycles")
+            Column(label, tuple(count_text(getattr(side, key)) for side in sides), group="cycles")
             for key, label in (("latency_cycles", "latency"), ("interval_cycles", "interval"))
         ),
     ]
     for key, label in RESOURCES:
-        figures = [_figure(side, key) for side in sides]
+        whole = [side.whole for side in sides]
         columns += [
-            Column.of("", stage, figures, group=label),
-            Column.of("range", stage, figures, group=label, show=lambda figure: range_text(figure.low, figure.high)),
+            Column.of("", key, whole, group=label),
+            Column.of("range", key, whole, group=label, show=lambda figure: range_text(figure.low, figure.high)),
         ]
+    stage = ANALYTIC_SYNTH
     return Table(
-        f"What each change would bring: analytic estimate of what {STAGE_NAMES[stage]} ({stage}) will report",
+        f"What each change would bring: analytic estimate of what {stage.words} ({stage.step}) will report",
         tuple(columns),
         "Four of five true values are expected within a range; fits: yes where its upper end does, too.",
     ).shown_columns()
 
 
-def _shortage(shortage: Mapping[str, Any]) -> str:
-    label = dict(RESOURCES).get(shortage["resource"], shortage["resource"])
-    used, capacity = shortage["used"], shortage["capacity"]
-    share = percent_text(used["value"] / capacity) if capacity else "none available"
-    spread = range_text(used["low"], used["high"])
-    said = f"{label}: {count_text(used['value'])} of {count_text(capacity)} ({share}), expected within {spread}"
-    beyond = used["value"] - capacity
+def _shortage(shortage: Shortage) -> str:
+    used, capacity = shortage.used, shortage.capacity
+    label = LABELS[shortage.resource]
+    share = percent_text(used.value / capacity) if capacity else "none available"
+    spread = range_text(used.low, used.high)
+    said = f"{label}: {count_text(used.value)} of {count_text(capacity)} ({share}), expected within {spread}"
+    beyond = used.value - capacity
     if beyond > 0:
         said += f"; {count_text(beyond)} too many"
     else:
-        said += f"; the middle fits, the upper end is {count_text(used['high'] - capacity)} too many"
-    layers = [f"{layer['layer']} ({percent_text(layer['share'], 0)})" for layer in shortage["layers"]]
+        said += f"; the middle fits, the upper end is {count_text(used.high - capacity)} too many"
+    layers = [f"{layer.layer} ({percent_text(layer.share, 0)})" for layer in shortage.layers]
     return f"{said}. Most of it goes to {_listed(layers)}." if layers else f"{said}."
 
 
-def _change(number: int, row: Mapping[str, Any]) -> Change:
-    verdict, tone = _verdict(row["after"])
-    place = _PLACES.get(row["place"], row["place"])
-    return Change(number, row["knob"], place, row["change"], verdict, tone, _shares(row["after"]), row["cost"])
+def _change(number: int, row: Suggestion) -> Change:
+    verdict, tone = _verdict(row.after)
+    return Change(number, row.knob, _PLACES[row.place], row.change, verdict, tone, _shares(row.after), row.cost)
 
 
-def _verdict(after: Mapping[str, Any] | None) -> tuple[str, str]:
+def _verdict(after: Prediction | None) -> tuple[str, str]:
     if after is None:
         return "not predicted", "open"
-    part = after["part"]
-    if after["fits_upper"]:
+    part = after.part
+    if after.fits_upper:
         return f"fits {part}, its upper end too", "good"
-    if after["fits"]:
+    if after.fits:
         return f"fits {part} by the middle, not by its upper end", "open"
     return f"does not fit {part}", "bad"
 
 
-def _shares(after: Mapping[str, Any] | None) -> str:
+def _shares(after: Prediction | None) -> str:
     """Each resource as a share of the part, with the shares that its range ends at."""
     if after is None:
         return ""
     said = []
     for key, label in RESOURCES:
-        figure, capacity = _figure(after, key), after["capacity"].get(key)
-        if figure.value is not None and capacity:
-            low, high = (percent_text((end or 0) / capacity, 0) for end in (figure.low, figure.high))
+        figure, capacity = after.used[key], after.capacity.get(key)
+        if figure is not None and capacity:
+            low, high = (percent_text(end / capacity, 0) for end in (figure.low, figure.high))
             spread = "" if low == high else f" ({low.removesuffix(f'{NO_BREAK}%')}–{high})"
             said.append(f"{label} {percent_text(figure.value / capacity, 0)}{spread}")
     return ", ".join(said)
-
-
-def _figure(side: Mapping[str, Any], key: str) -> Figure:
-    return figure_of({side["stage"]: side["used"]}, side["stage"], key)
 
 
 def _listed(words: Sequence[str]) -> str:

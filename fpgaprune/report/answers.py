@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from fpgaprune.errors import ReportError
+from fpgaprune.measure import ANALYTIC_SYNTH, Estimate
 from fpgaprune.report.contents import Check, LinkSummary, RunReport
-from fpgaprune.report.estimate_tables import estimate_stages, share
-from fpgaprune.report.estimates import RESOURCES, total_of
+from fpgaprune.report.estimate_tables import figure_of, share
+from fpgaprune.report.estimates import RESOURCES
 from fpgaprune.report.numbers import change_text, count_text, percent_text, time_text
-from fpgaprune.report.table import STAGE_NAMES
+from fpgaprune.report.table import LABELS
 from fpgaprune.report.verdict import ADVICE, loss_text, value_text
 
 _PROVEN = "Are zeros and bits proven?"
-_LABELS = {**dict(RESOURCES), "uram": "URAM"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ def _fit(report: RunReport) -> Answer:
     question, part = "Does it fit?", report.target.part.name
     if report.after is None:
         return Answer(question, "Not estimated", (report.left_out.get("estimate", "The run made no estimate."),))
-    fits, upper = report.after.get("fits"), report.after.get("fits_upper")
+    fits, upper = report.after.fits, report.after.fits_upper
     verdict = f"Cannot tell for {part}" if fits is None else f"{'Fits' if fits else 'Does not fit'} {part}"
     if fits and upper is False:
         verdict = f"May fit {part}"
@@ -58,27 +55,22 @@ def _fit(report: RunReport) -> Answer:
             else "The upper end of the estimates' 80 % range does not fit"
         )
     if report.before is not None:
-        fitted = report.before.get("fits")
+        fitted = report.before.fits
         word = "" if fitted is None else " it fitted" if fitted else " it did not fit"
         lines.append(f"Before{word}: {_binding(report.before, '')}")
     tone = "open" if fits is None or (fits and upper is False) else "good" if fits else "bad"
     return Answer(question, verdict, tuple(lines), tone)
 
 
-def _binding(estimate: Mapping[str, Any], link: str) -> str:
+def _binding(estimate: Estimate, link: str) -> str:
     """What runs out first, and by how much."""
-    binding = estimate.get("binding")
-    if not binding:
+    binding = estimate.binding
+    if binding is None:
         return "what binds first is unknown"
-    stage = binding.get("stage")
-    if stage not in STAGE_NAMES:
-        raise ReportError(f"the binding resource is of stage {stage!r}; wanted one of {', '.join(STAGE_NAMES)}")
-    label = _LABELS.get(str(binding.get("resource")), str(binding.get("resource")))
-    used, capacity = binding.get("used"), binding.get("capacity")
-    where = f"; {binding['layer']} takes the most" if binding.get("layer") else ""
+    where = f"; {binding.layer} takes the most" if binding.layer else ""
     return (
-        f"{label} {link}{percent_text(share(used, capacity))} of the part, {count_text(used)} of "
-        f"{count_text(capacity)} ({stage} estimate){where}"
+        f"{LABELS[binding.resource]} {link}{percent_text(share(binding.used, binding.capacity))} of the part, "
+        f"{count_text(binding.used)} of {count_text(binding.capacity)} ({binding.stage} estimate){where}"
     )
 
 
@@ -114,23 +106,23 @@ def _saved(report: RunReport) -> Answer:
         + (f", sparsity {locked / total:.2f}" if total else ""),
         f"Parameters: {count_text(parameters[1])}, before {count_text(parameters[0])}",
     ]
-    stages = estimate_stages(report)
-    if report.before is None or report.after is None or not stages:
+    if report.before is None or report.after is None:
         return Answer(
             question, lines[0] if report.layers else "No layer was reported", tuple(lines[1:]) if report.layers else ()
         )
     # The last stage is nearest to the chip; figures of another one would not compare.
-    stage = stages[-1]
+    sides = (report.before, report.after)
     changes = []
     for key, label in RESOURCES:
-        used = [total_of(side, stage, key).value for side in (report.before, report.after)]
-        if None not in used:
-            changes.append(f"{label} {change_text(*used)}")
-    times = [time_text(side.get("latency_us")) for side in (report.before, report.after)]
+        old, new = (figure_of(side.at(ANALYTIC_SYNTH), key) for side in sides)
+        if old is not None and new is not None:
+            changes.append(f"{label} {change_text(old.value, new.value)}")
+    times = [time_text(side.latency_us) for side in sides]
     speed = f"Latency: {times[1]}, before {times[0]}"
     if not changes:
         return Answer(question, lines[0], (speed, *lines[1:]))
-    others = f"{', '.join(changes[1:])} ({stage} estimates)" if len(changes) > 1 else f"{stage} estimate"
+    step = ANALYTIC_SYNTH.step
+    others = f"{', '.join(changes[1:])} ({step} estimates)" if len(changes) > 1 else f"{step} estimate"
     return Answer(question, changes[0], (others, speed, *lines))
 
 

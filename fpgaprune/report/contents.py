@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import Advice, Estimate
 from fpgaprune.target import Target
 
 FORMAT = 1
@@ -219,8 +220,8 @@ class RunReport:
         name: of the run. target: the part and how it is used. seed: of the run. versions: package to version.
         metric: on held-out data.
         layers: those that carry weights, in the network's order.
-        before, after: analytic estimates in the JSON form of `fpgaprune.estimate`, or None (then see `left_out`).
-        advice: what is short for `after` and what would help, in the JSON form of `fpgaprune.advice`, or None.
+        before, after: analytic estimates, or None (then see `left_out`).
+        advice: what is short for `after` and what would help, or None.
         measured: of the removed network, in the JSON form of the flow's stage `measure`, or None.
         certificate: one entry per link. checks: the other comparisons.
         stages: of the flow, in order, with the time of each; equal runs differ in nothing else.
@@ -233,9 +234,9 @@ class RunReport:
     target: Target
     metric: Metric
     layers: Sequence[LayerReport] = ()
-    before: Mapping[str, Any] | None = None
-    after: Mapping[str, Any] | None = None
-    advice: Mapping[str, Any] | None = None
+    before: Estimate | None = None
+    after: Estimate | None = None
+    advice: Advice | None = None
     measured: Mapping[str, Any] | None = None
     certificate: Sequence[LinkSummary] = ()
     checks: Sequence[Check] = ()
@@ -260,9 +261,9 @@ class RunReport:
             "target": asdict(self.target),
             "metric": {**asdict(self.metric), "holds": self.metric.holds},
             "layers": [layer.to_json() for layer in self.layers],
-            "before": self.before,
-            "after": self.after,
-            "advice": self.advice,
+            "before": None if self.before is None else self.before.to_json(),
+            "after": None if self.after is None else self.after.to_json(),
+            "advice": None if self.advice is None else self.advice.to_json(),
             "measured": self.measured,
             "certificate": [{**asdict(link), "holds": link.holds} for link in self.certificate],
             "checks": [{**asdict(check), "holds": check.holds} for check in self.checks],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from fpgaprune.measure import PRICED, Figure, LayerEstimate, Measurement, Stage, capacity_of
 from fpgaprune.report.contents import RunReport
-from fpgaprune.report.estimates import RESOURCES, LayerPair, figure_of, pair_layers, stages_of, total_of
-from fpgaprune.report.numbers import change_text, count_text, percent_text, range_text, rate_text, time_text
-from fpgaprune.report.table import STAGE_NAMES, Column, Figure, Table
+from fpgaprune.report.estimates import RESOURCES, LayerPair, pair_layers
+from fpgaprune.report.numbers import DASH, change_text, count_text, percent_text, range_text, rate_text, time_text
+from fpgaprune.report.table import Column, Table
 
 MULTIPLICATIONS = (
     ("total", "all"),
@@ -19,29 +20,24 @@ MULTIPLICATIONS = (
 )
 
 
-def totals_table(report: RunReport, stage: str) -> Table:
+def totals_table(report: RunReport, stage: Stage) -> Table:
     """What the whole design takes at `stage`, against the part's capacity."""
-    before = [total_of(report.before, stage, key) for key, _ in RESOURCES]
-    after = [total_of(report.after, stage, key) for key, _ in RESOURCES]
-    capacities = [getattr(report.target.part, key) for key, _ in RESOURCES]
-
-    def ranges(figure: Figure) -> str:
-        return range_text(figure.low, figure.high)
-
+    sides = [None if side is None else side.at(stage) for side in (report.before, report.after)]
+    figures = [[figure_of(side, key) for key, _ in RESOURCES] for side in sides]
+    before, after = ([None if figure is None else figure.value for figure in side] for side in figures)
+    capacities = [capacity_of(report.target.part)[key] for key, _ in RESOURCES]
+    ranges = [[DASH if f is None else range_text(f.low, f.high) for f in side] for side in figures]
     return Table(
-        f"Analytic estimate of what {STAGE_NAMES[stage]} ({stage}) will report",
+        _caption(stage),
         (
             Column("resource", tuple(label for _, label in RESOURCES), numeric=False),
-            Column.of("before", stage, before),
-            Column.of("after", stage, after),
-            Column("change", tuple(change_text(b.value, a.value) for b, a in zip(before, after, strict=True))),
-            Column("capacity", tuple(count_text(capacity) for capacity in capacities)),
-            Column(
-                "used after",
-                tuple(percent_text(share(a.value, c)) for a, c in zip(after, capacities, strict=True)),
-            ),
-            Column.of("before", stage, before, group="range", show=ranges),
-            Column.of("after", stage, after, group="range", show=ranges),
+            Column("before", tuple(map(count_text, before)), stage=stage),
+            Column("after", tuple(map(count_text, after)), stage=stage),
+            Column("change", tuple(map(change_text, before, after))),
+            Column("capacity", tuple(map(count_text, capacities))),
+            Column("used after", tuple(percent_text(share(a, c)) for a, c in zip(after, capacities, strict=True))),
+            Column("before", tuple(ranges[0]), group="range", stage=stage),
+            Column("after", tuple(ranges[1]), group="range", stage=stage),
         ),
     ).shown_columns()
 
@@ -50,7 +46,7 @@ def speed_table(report: RunReport) -> Table:
     """Latency, interval and the rate that follows from it."""
     sides = (report.before, report.after)
     latency, time, interval = (
-        [_entry(side, key) for side in sides] for key in ("latency_cycles", "latency_us", "interval_cycles")
+        [getattr(side, key, None) for side in sides] for key in ("latency_cycles", "latency_us", "interval_cycles")
     )
     rates = [1e9 / (cycles * report.target.clock_ns) if cycles else None for cycles in interval]
     texts: list[tuple[str, list[Any], Callable[[Any], str]]] = [
@@ -71,19 +67,16 @@ def speed_table(report: RunReport) -> Table:
     )
 
 
-def layer_resources_table(report: RunReport, stage: str) -> Table:
+def layer_resources_table(report: RunReport, stage: Stage) -> Table:
     """What each layer takes at `stage`, before and after."""
     pairs = pair_layers(report.before, report.after)
     columns = [_names(pairs)]
     for key, label in RESOURCES:
         for side in ("before", "after"):
-
-            def figure(layer: Mapping[str, Any], key: str = key) -> Figure:
-                return figure_of(layer, stage, key)
-
-            figures = [_cell(pair, side, figure) for pair in pairs]
-            columns.append(Column.of(side, stage, figures, group=label))
-    return Table(f"Each layer: analytic estimate of what {STAGE_NAMES[stage]} ({stage}) will report", tuple(columns))
+            measured = [_cell(pair, side, lambda layer: layer.at(stage)) for pair in pairs]
+            columns.append(Column.of(side, key, measured, group=label))
+    caption = _caption(stage)
+    return Table(f"Each layer: {caption[0].lower()}{caption[1:]}", tuple(columns))
 
 
 def layer_speed_table(report: RunReport) -> Table:
@@ -93,8 +86,8 @@ def layer_speed_table(report: RunReport) -> Table:
     for key, label in (("latency_cycles", "latency, cycles"), ("interval_cycles", "interval, cycles")):
         for side in ("before", "after"):
 
-            def cycles(layer: Mapping[str, Any], key: str = key) -> str:
-                return count_text(layer.get(key))
+            def cycles(layer: LayerEstimate, key: str = key) -> str:
+                return count_text(getattr(layer, key))
 
             columns.append(Column(side, tuple(_cell(pair, side, cycles) for pair in pairs), group=label))
     return Table("Each layer: analytic estimate of speed", tuple(columns))
@@ -105,7 +98,7 @@ def multiplications_table(report: RunReport) -> Table | None:
     pairs = [
         pair
         for pair in pair_layers(report.before, report.after)
-        if any(layer is not None and layer.get("multiplications") for layer in (pair.before, pair.after))
+        if any(layer is not None and layer.multiplications for layer in (pair.before, pair.after))
     ]
     if not pairs:
         return None
@@ -113,8 +106,8 @@ def multiplications_table(report: RunReport) -> Table | None:
     for key, label in MULTIPLICATIONS:
         for side in ("before", "after"):
 
-            def shown(layer: Mapping[str, Any], key: str = key) -> str:
-                return count_text((layer.get("multiplications") or {}).get(key))
+            def shown(layer: LayerEstimate, key: str = key) -> str:
+                return count_text(getattr(layer.multiplications, key, None))
 
             columns.append(Column(side, tuple(_cell(pair, side, shown) for pair in pairs), group=label))
     return Table(
@@ -124,17 +117,14 @@ def multiplications_table(report: RunReport) -> Table | None:
     )
 
 
-def estimate_stages(report: RunReport) -> tuple[str, ...]:
-    """The stages of the figures in both estimates, earliest first."""
-    return stages_of(report.before, report.after)
+def estimate_stages(report: RunReport) -> tuple[Stage, ...]:
+    """The stages that are estimated, earliest first; none without an estimate."""
+    return () if report.before is None and report.after is None else PRICED
 
 
 def estimate_notes(report: RunReport) -> tuple[str, ...]:
     """What the estimates say of themselves; a sentence that only one of them says tells which."""
-    after, before = (
-        [str(note) for note in (side.get("notes", ()) if side is not None else ())]
-        for side in (report.after, report.before)
-    )
+    after, before = ([] if side is None else list(side.notes) for side in (report.after, report.before))
     if report.after is None or report.before is None:
         return tuple(dict.fromkeys(after + before))
     shared = [note for note in after if note in before]
@@ -149,6 +139,11 @@ def estimate_notes(report: RunReport) -> tuple[str, ...]:
     )
 
 
+def figure_of(measured: Measurement[Figure] | None, name: str) -> Figure | None:
+    """What is measured of the resource `name`; None where it is unknown, or nothing is measured."""
+    return None if measured is None else measured.figure(name)
+
+
 def share(value: float | None, capacity: float | None) -> float | None:
     """The fraction of `capacity` that `value` is; None where either is unknown or there is no capacity."""
     return None if value is None or not capacity else value / capacity
@@ -158,12 +153,12 @@ def _names(pairs: Sequence[LayerPair]) -> Column:
     return Column("layer", tuple(pair.name for pair in pairs), numeric=False)
 
 
-def _cell(pair: LayerPair, side: str, show: Callable[[Mapping[str, Any]], Any]) -> Any:
+def _caption(stage: Stage) -> str:
+    return f"Analytic estimate of what {stage.words} ({stage.step}) will report"
+
+
+def _cell(pair: LayerPair, side: str, show: Callable[[LayerEstimate], Any]) -> Any:
     layer = pair.before if side == "before" else pair.after
     if layer is not None:
         return show(layer)
     return "new" if side == "before" else "gone"
-
-
-def _entry(estimate: Mapping[str, Any] | None, key: str) -> Any:
-    return None if estimate is None else estimate.get(key)

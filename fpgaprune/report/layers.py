@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.masks import MaskSet
 from fpgaprune.report.contents import LayerReport
+from fpgaprune.weights import by_weight_path
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -25,6 +26,7 @@ def layer_reports(
         masks: the locks, True = free.
         kept: weight path to the kept indices of each axis; a path that is missing was kept whole, or left.
     """
+    masks = MaskSet(by_weight_path(masks, before))
     return tuple(_layer(path, before, after, masks, kept) for path in before if path.endswith("/kernel"))
 
 

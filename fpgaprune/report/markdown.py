@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fpgaprune.report.advice import changes, changes_table, has_advice, shortage_lines
+from fpgaprune.report.advice import changes, changes_table, shortage_lines
 from fpgaprune.report.answers import give_answers, left_out
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import (
@@ -108,7 +108,7 @@ def escape_text(text: str) -> str:
 def _advice(report: RunReport) -> list[str]:
     """What would make the network fit; empty where nothing is short."""
     advice = report.advice
-    if advice is None or not has_advice(advice):
+    if advice is None or not advice.needed:
         return []
     blocks = ["## What would make it fit", _list(shortage_lines(advice))]
     for change in changes(advice):
@@ -116,7 +116,7 @@ def _advice(report: RunReport) -> list[str]:
         blocks += [f"### {change.number}. {escape_text(change.knob)}", _list(said), change.place]
         blocks.append("\n".join(f"    {line}".rstrip() for line in change.change.splitlines()))
     table = changes_table(advice)
-    return [*blocks, *(_table(table) if table else []), _list(advice["notes"])]
+    return [*blocks, *(_table(table) if table else []), _list(advice.notes)]
 
 
 def _table(table: Table) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from fpgaprune.measure import OPEN_SYNTH, ROUTE_ECP5, Measurement, Resources, from_plain
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.numbers import DASH, count_text, percent_text
-from fpgaprune.report.table import Column, Figure, Table
+from fpgaprune.report.table import Column, Table
 
-SYNTHESIS, ROUTE = "synth(open)", "route(ecp5)"
 _RESOURCES = (("lut", "LUT"), ("ff", "FF"), ("carry", "carry"), ("dsp", "DSP"), ("bram18", "BRAM 18 Kb"))
 _SITES = _RESOURCES[:2] + _RESOURCES[3:]
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 520.0, 260.0, 62.0, 40.0, 12.0
@@ -23,8 +23,8 @@ def measured_tables(report: RunReport) -> list[Table]:
     # Runs that were measured before the Verilog was simulated have none.
     simulation = found.get("simulation", {"left_out": ""})
     tables = [] if "left_out" in simulation else [_simulation_table(simulation)]
-    tables += [_synthesis_table(synthesis, found) for synthesis in found.get(SYNTHESIS, {}).values()]
-    route = found.get(ROUTE)
+    tables += [_synthesis_table(synthesis, found) for synthesis in found.get(OPEN_SYNTH, {}).values()]
+    route = found.get(ROUTE_ECP5)
     return [*tables, _route_table(route, simulation.get("interval_cycles"))] if route else tables
 
 
@@ -33,14 +33,14 @@ def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
     found = report.measured or {}
     kernels = {row["layer"]: row for row in found.get("kernels", ())}
     plots = []
-    for family, synthesis in found.get(SYNTHESIS, {}).items():
+    for family, synthesis in found.get(OPEN_SYNTH, {}).items():
         points = [
             (kernels[layer["layer"]]["kept"], layer["cells"]["lut"], layer["layer"])
             for layer in synthesis["layers"]
             if layer["layer"] in kernels and layer["cells"] is not None
         ]
         if len(points) > 1:
-            label = f"LUT of each convolution against its kernels that are not zero ({SYNTHESIS}, {family})"
+            label = f"LUT of each convolution against its kernels that are not zero ({OPEN_SYNTH}, {family})"
             plots.append({"title": label, "figure": points_figure(points, "kernels kept", "LUT", label)})
     return plots
 
@@ -116,9 +116,8 @@ def _synthesis_table(synthesis: Mapping[str, Any], found: Mapping[str, Any]) -> 
         Column("products", (*(count_text(layer["kept"]) for layer in layers), "")),
     ]
     for key, label in _RESOURCES:
-        figures = [Figure(SYNTHESIS, None if cells is None else cells[key]) for cells in (*_cells(layers), total)]
-        columns.append(Column.of(label, SYNTHESIS, figures))
-    caption = f"Synthesised for {synthesis['family']} by {synthesis['tool']} ({SYNTHESIS})"
+        columns.append(Column.of(label, key, [_measured(cells) for cells in (*_cells(layers), total)]))
+    caption = f"Synthesised for {synthesis['family']} by {synthesis['tool']} ({OPEN_SYNTH})"
     return Table(caption, tuple(columns), " ".join(notes), totals=True).shown_columns()
 
 
@@ -127,7 +126,6 @@ def _route_table(route: Mapping[str, Any], interval: int | None) -> Table:
     limits = route["fmax_range_mhz"]
     ended = [run for run in route["runs"] if run["fmax_mhz"] is not None]
     names = [label for _, label in _SITES]
-    figures = [Figure(ROUTE, used.get(key)) for key, _ in _SITES]
     shares = [
         percent_text(used[key] / capacity[key]) if used.get(key) is not None and capacity.get(key) else DASH
         for key, _ in _SITES
@@ -142,15 +140,19 @@ def _route_table(route: Mapping[str, Any], interval: int | None) -> Table:
             rate = count_text(1e6 * route["fmax_mhz"] / interval)
             speed += f" With a sample every {count_text(interval)} clocks that is {rate} a second."
     return Table(
-        f"Placed and routed on {route['device']} by {route['tool']} ({ROUTE})",
+        f"Placed and routed on {route['device']} by {route['tool']} ({ROUTE_ECP5})",
         (
             Column("resource", tuple(names), numeric=False),
-            Column.of("used", ROUTE, figures),
+            Column("used", tuple(count_text(used.get(key)) for key, _ in _SITES), stage=ROUTE_ECP5),
             Column("capacity", tuple(count_text(capacity.get(key)) for key, _ in _SITES)),
             Column("share", tuple(shares)),
         ),
         speed,
     )
+
+
+def _measured(cells: Mapping[str, Any] | None) -> Measurement[int]:
+    return Measurement(OPEN_SYNTH, None, from_plain(cells or {}, Resources[int], "what open tools counted"))
 
 
 def _cells(layers: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:

@@ -7,13 +7,15 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from fpgaprune.report.advice import changes, changes_table, has_advice, shortage_lines
+from fpgaprune.measure import Estimate, Figure, Stage, capacity_of
+from fpgaprune.report.advice import changes, changes_table, shortage_lines
 from fpgaprune.report.answers import give_answers, left_out
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import (
     MULTIPLICATIONS,
     estimate_notes,
     estimate_stages,
+    figure_of,
     layer_resources_table,
     layer_speed_table,
     multiplications_table,
@@ -21,7 +23,7 @@ from fpgaprune.report.estimate_tables import (
     speed_table,
     totals_table,
 )
-from fpgaprune.report.estimates import RESOURCES, figure_of, pair_layers, total_of
+from fpgaprune.report.estimates import RESOURCES, pair_layers
 from fpgaprune.report.figures import (
     KEPT,
     LOCKED,
@@ -42,7 +44,7 @@ from fpgaprune.report.run_tables import (
     kernels_table,
     provenance,
 )
-from fpgaprune.report.table import STAGE_NAMES, Figure, Table
+from fpgaprune.report.table import LABELS, Table
 from fpgaprune.report.timing import stages_table
 from fpgaprune.report.verdict import headline
 
@@ -110,34 +112,33 @@ def _cell_class(cell: str) -> str:
 
 def _advice(report: RunReport) -> dict[str, Any] | None:
     """What would make the network fit; None where nothing is short."""
-    if report.advice is None or not has_advice(report.advice):
+    if report.advice is None or not report.advice.needed:
         return None
     return {
         "shortages": shortage_lines(report.advice),
         "changes": changes(report.advice),
         "table": changes_table(report.advice),
-        "notes": report.advice["notes"],
+        "notes": report.advice.notes,
     }
 
 
 def _stages(report: RunReport) -> list[dict[str, Any]]:
     """Each stage's bars and tables; one axis for all of them, so that their bars compare by eye."""
-    part = report.target.part
+    capacity = capacity_of(report.target.part)
     stages = estimate_stages(report)
-    bars = {
-        (stage, key): (
-            _share_bar(total_of(report.before, stage, key), getattr(part, key)),
-            _share_bar(total_of(report.after, stage, key), getattr(part, key)),
-        )
-        for stage in stages
-        for key, _ in RESOURCES
-    }
-    end = axis_end([bar for pair in bars.values() for bar in pair])
+    sides = (report.before, report.after)
+
+    def bar(side: Estimate | None, stage: Stage, key: str) -> Bar:
+        figure = None if side is None else figure_of(side.at(stage), key)
+        return Bar(*(share(end, capacity[key]) for end in _ends(figure)))
+
+    before, after = ({(s, key): bar(side, s, key) for s in stages for key, _ in RESOURCES} for side in sides)
+    end = axis_end([*before.values(), *after.values()])
     return [
         {
-            "title": f"Estimate for {STAGE_NAMES[stage]} ({stage})",
+            "title": f"Estimate for {stage.words} ({stage.step})",
             "capacity_at": f"{100 / end:.4g}%",
-            "bars": [_capacity_row(label, *bars[stage, key], end) for key, label in RESOURCES],
+            "bars": [_capacity_row(label, before[stage, key], after[stage, key], end) for key, label in RESOURCES],
             "totals": totals_table(report, stage),
             "layers": layer_resources_table(report, stage),
         }
@@ -145,8 +146,9 @@ def _stages(report: RunReport) -> list[dict[str, Any]]:
     ]
 
 
-def _share_bar(figure: Figure, capacity: int | None) -> Bar:
-    return Bar(*(share(value, capacity) for value in (figure.value, figure.low, figure.high)))
+def _ends(figure: Figure | None) -> tuple[int | None, ...]:
+    """Middle, lower and upper end."""
+    return (None, None, None) if figure is None else (figure.value, figure.low, figure.high)
 
 
 def _capacity_row(label: str, before: Bar, after: Bar, end: float) -> dict[str, Any]:
@@ -161,15 +163,15 @@ def _layer_bars(report: RunReport) -> dict[str, Any] | None:
     stages = estimate_stages(report)
     if not stages:
         return None
-    binding = (report.after or report.before or {}).get("binding") or {}
-    stage = binding.get("stage", stages[-1])
-    key, label = next((pair for pair in RESOURCES if pair[0] == binding.get("resource")), RESOURCES[0])
+    binding = getattr(report.after or report.before, "binding", None)
+    stage = stages[-1]
+    label = LABELS[key := RESOURCES[0][0] if binding is None else binding.resource]
     pairs = [
-        (pair, [figure_of(layer, stage, key) for layer in (pair.before, pair.after)])
+        (pair, [None if layer is None else figure_of(layer.at(stage), key) for layer in (pair.before, pair.after)])
         for pair in pair_layers(report.before, report.after)
     ]
-    shown = [(pair, figures) for pair, figures in pairs if any(figure.value for figure in figures)]
-    bars = [[Bar(figure.value, figure.low, figure.high) for figure in figures] for _, figures in shown]
+    shown = [(pair, figures) for pair, figures in pairs if any(figure and figure.value for figure in figures)]
+    bars = [[Bar(*_ends(figure)) for figure in figures] for _, figures in shown]
     end = axis_end([bar for two in bars for bar in two], least=1.0)
     rows = []
     for (pair, _), (before, after) in zip(shown, bars, strict=True):
@@ -177,7 +179,7 @@ def _layer_bars(report: RunReport) -> dict[str, Any] | None:
         text = f"{pair.name}: {counts[0]} {label} before, {counts[1]} after"
         figure = bars_figure(before, after, end, text)
         rows.append({"label": pair.name, "figure": figure, "before": counts[0], "after": counts[1]})
-    return {"title": f"{label} of each layer ({stage} estimate)", "bars": rows} if rows else None
+    return {"title": f"{label} of each layer ({stage.step} estimate)", "bars": rows} if rows else None
 
 
 def _masks(report: RunReport) -> list[dict[str, Any]]:
@@ -203,14 +205,14 @@ def _masks(report: RunReport) -> list[dict[str, Any]]:
 def _multiplication_bars(report: RunReport) -> list[dict[str, Any]]:
     rows = []
     for pair in pair_layers(report.before, report.after):
-        counted = [(layer or {}).get("multiplications") for layer in (pair.before, pair.after)]
-        whole = max([counts["total"] for counts in counted if counts], default=0)
+        counted = [None if layer is None else layer.multiplications for layer in (pair.before, pair.after)]
+        whole = max([counts.total for counts in counted if counts], default=0)
         if not whole:
             continue
         sides = []
         for when, counts in zip(("before", "after"), counted, strict=True):
-            parts = [(key, counts[key] or 0) for key, _ in reversed(MULTIPLICATIONS[1:])] if counts else []
-            left = None if not counts else counts["total"] - counts["zero"]
+            parts = [(key, getattr(counts, key)) for key, _ in reversed(MULTIPLICATIONS[1:])] if counts else []
+            left = counts.total - counts.zero if counts else None
             figure = shares_figure(parts, whole, f"{pair.name}, {when}: {count_text(left)} multiplications left")
             sides.append({"when": when, "figure": figure, "left": count_text(left)})
         rows.append({"name": pair.name, "sides": sides})

@@ -1,25 +1,18 @@
-"""`Figure`, `Column` and `Table`: figures of different stages never share a column."""
+"""`Column` and `Table`: figures of different stages never share a column."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from fpgaprune import measure
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import Figure, Measurement, Stage
 from fpgaprune.report.numbers import DASH, count_text
 
-# What each stage of a figure is called in a sentence.
-STAGE_NAMES = {"csynth": "C synthesis", "synth": "logic synthesis", "route": "place and route"}
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number of one `stage` with the range it is expected in; None is unknown."""
-
-    stage: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
+# How a page writes a resource.
+LABELS = {**measure.LABELS, "bram18": "BRAM 18 Kb"}
 
 
 @dataclass(frozen=True)
@@ -37,31 +30,37 @@ class Column:
     cells: tuple[str, ...]
     group: str = ""
     numeric: bool = True
-    stage: str | None = None
+    stage: Stage | None = None
 
     @classmethod
     def of(
         cls,
         heading: str,
-        stage: str,
-        figures: Sequence[Figure | str],
+        name: str,
+        measured: Sequence[Measurement[Any] | str | None],
         *,
         group: str = "",
         show: Callable[[Figure], str] = lambda figure: count_text(figure.value),
     ) -> Column:
-        """The column of `figures`; a text stands for itself.
+        """The column of the resource `name` of what is `measured`; a text stands for itself, the unknown is a dash.
 
         Raises:
-            ReportError: a figure is of another stage.
+            ReportError: the measurements are of several stages.
         """
-        for figure in figures:
-            if isinstance(figure, Figure) and figure.stage != stage:
-                raise ReportError(
-                    f"column {heading!r} of stage {stage!r} was given a figure of stage {figure.stage!r}; "
-                    "figures of different stages never share a column"
-                )
-        cells = tuple(figure if isinstance(figure, str) else show(figure) for figure in figures)
-        return cls(heading, cells, group=group, stage=stage)
+        stages = list(dict.fromkeys(each.stage for each in measured if isinstance(each, Measurement)))
+        if len(stages) > 1:
+            raise ReportError(
+                f"column {heading!r} of stage {stages[0]} was given a figure of stage {stages[1]}; "
+                "figures of different stages never share a column"
+            )
+
+        def cell(each: Measurement[Any] | str | None) -> str:
+            if isinstance(each, str):
+                return each
+            figure = None if each is None else each.figure(name)
+            return DASH if figure is None else show(figure)
+
+        return cls(heading, tuple(map(cell, measured)), group=group, stage=stages[0] if stages else None)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fpgaprune.design.functions import CENTRED, NEGATIVE, ScalarFunction
+from fpgaprune.design.functions import CENTRED, NEGATIVE, RECTIFIED, ScalarFunction
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.tables import looked_up, scales, step_entries, table_of
@@ -59,7 +59,18 @@ def _negative(step: Step, x: Number, function: ScalarFunction) -> Number:
     return found.chosen(x.negative(), other.into(kind))
 
 
-_BY_FORM = {CENTRED: _centred, NEGATIVE: _negative}
+def _rectified(step: Step, x: Number, function: ScalarFunction) -> Number:
+    """A table of what -|x| gives, and x besides where it is positive."""
+    circuit, size = x.circuit, step.number("table_size")
+    index = _index(x, size, table_of(function).reach)
+    magnitude = circuit.larger(index.place, circuit.sub(circuit.const(0), index.place))
+    place = circuit.clip(magnitude, 0, size - 1)
+    table = step_entries(step, function)
+    found = Number(circuit, place, 0).looked_up(table.integers().reshape(-1).tolist(), table.fraction)
+    return (x.on(circuit.larger(x.place, circuit.const(0))) + found).into(step.result)
+
+
+_BY_FORM = {CENTRED: _centred, NEGATIVE: _negative, RECTIFIED: _rectified}
 
 
 def _index(x: Number, size: int, span: int) -> Number:

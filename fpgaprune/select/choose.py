@@ -11,21 +11,20 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import Mask, MaskSet
+from fpgaprune.network import PLAIN, channel_axes, coupled_outputs, weight_owners
 from fpgaprune.select.allot import Units, lock_lowest, merge_units
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.cost import Adders, parse_cost
-from fpgaprune.select.coupling import coupled_outputs
 from fpgaprune.select.criteria import CRITERIA, Criterion
 from fpgaprune.select.following import follow
 from fpgaprune.select.granularity import parse_granularity
-from fpgaprune.select.layers import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.normalize import NORMALIZATIONS
 from fpgaprune.select.pools import default_paths, pool_of
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.question import Question
 from fpgaprune.select.skeleton import skeleton
 from fpgaprune.select.units import Granularity, Named, NofM, Partition
-from fpgaprune.weights import match_paths, named_weights
+from fpgaprune.weights import by_weight_path, match_paths, named_weights
 
 SCOPES = ("network", "layer")
 Scoring = Callable[[Any, Any], Mapping[str, Any]]
@@ -105,6 +104,7 @@ def select(
         if value not in allowed:
             raise MaskError(f"{name} {value!r} is unknown; wanted one of {', '.join(allowed)}")
     variables = named_weights(model)
+    base = None if base is None else base.fitted(model)
     shares = _shares(model, sparsity, choice.granularity, variables, _strings(paths, "paths"))
     question = _question(model, variables, shares, data, batch_size, seed, progress)
     scores = _scores(choice.criterion, question, criterion)
@@ -194,7 +194,7 @@ def _question(
 
 def _scores(criterion: Criterion, question: Question, asked: Any) -> dict[str, NDArray[Any]]:
     name = asked if isinstance(asked, str) else getattr(asked, "__name__", "given")
-    answer = criterion.scores(question)
+    answer = by_weight_path(criterion.scores(question), named_weights(question.model))
     scores = {}
     for path, weight in question.weights.items():
         if path not in answer:

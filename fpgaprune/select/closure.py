@@ -10,8 +10,7 @@ import numpy as np
 
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.select.channel_flow import Flags, Flow, none_of
-from fpgaprune.select.graph import DEPTHWISE, KERNEL, NORM, Call, Graph, graph_of, is_ungrouped, mixes_channels
+from fpgaprune.network import KERNEL, Flags, Network, Role, Step, Zeros, network_of, none_of
 from fpgaprune.weights import weight_shapes
 
 
@@ -63,21 +62,20 @@ def close(
         MaskError: a mask does not fit the model.
         UnsupportedLayerError: the model's graph cannot be read.
     """
-    masks = MaskSet(masks)
-    masks.check_fits(model)
-    graph = graph_of(model)
-    if graph is None:
+    masks = MaskSet(masks).fitted(model)
+    network = network_of(model)
+    if network is None:
         raise UnsupportedLayerError(
             f"model {getattr(model, 'name', model)!r} is a {type(model).__name__}, whose graph cannot be read; "
             "wanted a functional or Sequential model"
         )
     work = _Work(masks, weight_shapes(model))
-    flow = Flow(graph, work)
+    zeros = Zeros(network, work)
     while True:
         before = len(work.additions)
-        flow.update()
-        for path, calls in _by_path(graph).items():
-            _close_layer(path, calls, flow, work, bias=bias, batch_norm=batch_norm, dead_inputs=dead_inputs)
+        zeros.update()
+        for path, steps in _by_path(network).items():
+            _close_layer(path, steps, zeros, work, bias=bias, batch_norm=batch_norm, dead_inputs=dead_inputs)
         if len(work.additions) == before:
             return Closure(MaskSet(work.masks), tuple(work.additions))
 
@@ -113,37 +111,37 @@ class _Work(Mapping[str, Mask]):
             self.additions.append(Addition(f"{path}[{text}]", count, reason))
 
 
-def _by_path(graph: Graph) -> dict[str, list[Call]]:
-    calls: dict[str, list[Call]] = {}
-    for call in graph.calls:
-        calls.setdefault(call.path, []).append(call)
-    return calls
+def _by_path(network: Network) -> dict[str, list[Step]]:
+    steps: dict[str, list[Step]] = {}
+    for step in network.steps:
+        steps.setdefault(step.path, []).append(step)
+    return steps
 
 
 def _close_layer(
-    path: str, calls: list[Call], flow: Flow, work: _Work, *, bias: bool, batch_norm: bool, dead_inputs: bool
+    path: str, steps: list[Step], zeros: Zeros, work: _Work, *, bias: bool, batch_norm: bool, dead_inputs: bool
 ) -> None:
-    kind = calls[0].kind
-    if kind not in KERNEL | DEPTHWISE | {NORM} or not all(is_ungrouped(call) for call in calls):
+    role = steps[0].role
+    if role not in KERNEL | {Role.DEPTHWISE, Role.NORM} or not all(step.is_ungrouped for step in steps):
         return
     # A layer that is called several times is locked only where the reason holds in each call.
-    unread = np.logical_and.reduce([flow.unread(call.outputs[0]) for call in calls])
-    if any(mixes_channels(call) for call in calls):
+    unread = np.logical_and.reduce([zeros.unread[step.outputs[0]] for step in steps])
+    if any(step.mixes_channels for step in steps):
         # A softmax divides by the sum over all channels, so none of them is unread.
         unread = np.zeros_like(unread)
-    if dead_inputs and kind in KERNEL | DEPTHWISE:
-        dead = np.logical_and.reduce([flow.zero[call.inputs[0]] for call in calls])
+    if dead_inputs and role is not Role.NORM:
+        dead = np.logical_and.reduce([zeros.zero[step.inputs[0]] for step in steps])
         for channel in np.flatnonzero(dead):
             work.lock(f"{path}/kernel", int(channel), -2, f"input channel {channel} of {path!r} is always zero")
-    if kind in KERNEL:
+    if role in KERNEL:
         _lock_unread(path, unread, work, {"kernel": -1, "bias": -1})
         if bias:
             _lock_bias(path, work[f"{path}/kernel"], work)
-    elif kind in DEPTHWISE and int(calls[0].layer.depth_multiplier) == 1:
+    elif role is Role.DEPTHWISE and int(steps[0].layer.depth_multiplier) == 1:
         _lock_unread(path, unread, work, {"kernel": -2, "bias": -1})
-    elif kind == NORM and batch_norm and flow.norm_is_last(calls):
+    elif role is Role.NORM and batch_norm and all(zeros.is_last(step) for step in steps):
         _lock_unread(path, unread, work, {"gamma": -1, "beta": -1})
-        constant = np.logical_and.reduce([flow.unfed[call.inputs[0]] for call in calls])
+        constant = np.logical_and.reduce([zeros.unfed[step.inputs[0]] for step in steps])
         for channel in np.flatnonzero(constant):
             for name in ("gamma", "beta"):
                 reason = f"every kernel that makes channel {channel} of {path!r} is locked"

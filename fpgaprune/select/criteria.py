@@ -14,9 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fpgaprune.errors import MaskError
+from fpgaprune.network import CHANNELWISE, Network, Role, Step, network_of, per_output
 from fpgaprune.select.data_criteria import activation, fisher, taylor
-from fpgaprune.select.graph import CHANNELWISE, NORM, Call, Graph, graph_of, mixes_channels
-from fpgaprune.select.layers import per_output
 from fpgaprune.select.question import Question, Scores
 
 
@@ -59,14 +58,14 @@ def bn_scale(question: Question) -> Scores:
     Source: Liu, Li, Shen, Huang, Yan, Zhang, "Learning Efficient Convolutional Networks through Network Slimming",
     2017, section 3.
     """
-    graph = graph_of(question.model)
-    if graph is None:
+    network = network_of(question.model)
+    if network is None:
         raise MaskError("criterion 'bn_scale' needs a functional or Sequential model, whose graph can be read")
     found: Scores = {}
-    makers = {f"{call.path}/": call for call in graph.calls}
+    makers = {f"{step.path}/": step for step in network.steps}
     for path, weight in question.weights.items():
-        call = makers.get(path[: path.rfind("/") + 1])
-        norm = _norm_behind(call, graph) if call is not None else None
+        step = makers.get(path[: path.rfind("/") + 1])
+        norm = _norm_behind(step, network) if step is not None else None
         if norm is None:
             raise MaskError(
                 f"criterion 'bn_scale' needs a BatchNormalization with scale=True behind {path!r}; there is "
@@ -97,17 +96,15 @@ def geometric_median(question: Question) -> Scores:
     return found
 
 
-def _norm_behind(call: Call, graph: Graph) -> Any:
-    """The first batch normalization with a scale that reads the call's channels, each by itself; None without one."""
-    tensors = [call.outputs[0]]
+def _norm_behind(step: Step, network: Network) -> Any:
+    """The first batch normalization with a scale that reads the step's channels, each by itself; None without one."""
+    tensors = [step.outputs[0]]
     while tensors:
-        readers = graph.consumers(tensors.pop(0))
+        readers = network.consumers(tensors.pop(0))
         for reader in readers:
-            if reader.kind == NORM and reader.layer.gamma is not None:
+            if reader.role is Role.NORM and reader.layer.gamma is not None:
                 return reader.layer
-        tensors += [
-            reader.outputs[0] for reader in readers if reader.kind in CHANNELWISE and not mixes_channels(reader)
-        ]
+        tensors += [reader.outputs[0] for reader in readers if reader.role in CHANNELWISE and not reader.mixes_channels]
     return None
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import DataError, MaskError
+from fpgaprune.network import CHANNELWISE, Network, Role, Step, network_of, per_output
 from fpgaprune.select.batches import Progress, batches
-from fpgaprune.select.graph import CHANNELWISE, NORM, Call, Graph, activation_of, graph_of
-from fpgaprune.select.layers import per_output
 from fpgaprune.select.question import Array, Question, Scores
 from fpgaprune.weights import named_weights
 
@@ -44,14 +43,14 @@ def activation(question: Question) -> Scores:
     """
     import keras
 
-    graph = graph_of(question.model)
-    if graph is None:
+    network = network_of(question.model)
+    if network is None:
         raise MaskError("criterion 'activation' needs a functional or Sequential model, whose graph can be read")
-    watched = {path: _activated(path, graph) for path in question.weights}
+    watched = {path: _activated(path, network) for path in question.weights}
     inputs = question.model.inputs
     # A list of one input would be another structure than the array that is given.
     probe = keras.Model(
-        inputs[0] if len(inputs) == 1 else inputs, [graph.tensors[tensor] for tensor in watched.values()]
+        inputs[0] if len(inputs) == 1 else inputs, [network.tensors[tensor] for tensor in watched.values()]
     )
     alive = dict.fromkeys(watched, 0.0)
     seen = dict.fromkeys(watched, 0)
@@ -138,19 +137,19 @@ def _gradients(
             yield step, {path: np.asarray(value, dtype=np.float64) for path, value in zip(paths, values, strict=True)}
 
 
-def _activated(path: str, graph: Graph) -> int:
+def _activated(path: str, network: Network) -> int:
     """The tensor behind the activation that follows the layer of weight `path`."""
-    calls = [call for call in graph.calls if f"{call.path}/" == path[: path.rfind("/") + 1]]
-    if not calls:
+    steps = [step for step in network.steps if f"{step.path}/" == path[: path.rfind("/") + 1]]
+    if not steps:
         raise MaskError(
             f"criterion 'activation' finds no layer of its own that holds {path!r}; leave it out of 'paths'"
         )
-    if "/" in calls[0].path:
+    if "/" in steps[0].path:
         raise MaskError(f"criterion 'activation' cannot watch {path!r} inside a nested model; leave it out of 'paths'")
-    call: Call | None = calls[0]
-    tensor = calls[0].outputs[0]
-    while call is not None and activation_of(call) == "linear":
-        following = [reader for reader in graph.consumers(tensor) if reader.kind == NORM or reader.kind in CHANNELWISE]
-        call = following[0] if len(following) == 1 and len(graph.consumers(tensor)) == 1 else None
-        tensor = call.outputs[0] if call is not None else tensor
+    step: Step | None = steps[0]
+    tensor = steps[0].outputs[0]
+    while step is not None and step.activation == "linear":
+        readers = network.consumers(tensor)
+        step = readers[0] if len(readers) == 1 and readers[0].role in CHANNELWISE | {Role.NORM} else None
+        tensor = step.outputs[0] if step is not None else tensor
     return tensor

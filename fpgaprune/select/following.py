@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.masks import Mask
-from fpgaprune.select.alive import alive_channels
-from fpgaprune.select.graph import DEPTHWISE, graph_of
-from fpgaprune.select.layers import kind_of, weight_owners
+from fpgaprune.network import Role, alive_channels, kind_of, network_of, weight_owners
 from fpgaprune.weights import named_weights
 
 
 def following_paths(model: Any) -> list[str]:
     """The depthwise kernels that follow: those of layers whose channels the model's graph tells."""
-    graph = graph_of(model)
-    layers = set() if graph is None else {id(call.layer) for call in graph.calls if call.kind in DEPTHWISE}
+    network = network_of(model)
+    steps = [] if network is None else network.steps
+    layers = {id(step.layer) for step in steps if step.role is Role.DEPTHWISE}
     owners = weight_owners(model)
     return [
         path

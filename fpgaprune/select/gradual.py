@@ -65,7 +65,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
     def initial_masks(self, model: Any) -> MaskSet:
         """Masks over every weight that may be locked later, with only `base` locked: what to lock the model with."""
         free = select(model, 0.0, **self._options)
-        return free if self._base is None else free & self._base
+        return free if self._base is None else free & self._base.fitted(model)
 
     def resume(self, masks: MaskSet | None, history: list[tuple[int, float, float]], step: int) -> None:
         """The callback goes on at `step` of a training that was stopped, with the masks and the history of then."""

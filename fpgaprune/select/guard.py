@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.select.alive import Alive, alive_channels
-from fpgaprune.select.coupling import channels_of
-from fpgaprune.select.graph import graph_of
-from fpgaprune.select.layers import channel_axes, kind_of, weight_owners
+from fpgaprune.network import Alive, alive_channels, channel_axes, groups_of, kind_of, network_of, weight_owners
 from fpgaprune.select.pools import pool_of
 
 # Fewer of a layer's channels than this share is a bottleneck.
@@ -73,7 +70,7 @@ def guard(
     Raises:
         MaskError: a mask does not fit the model.
     """
-    masks.check_fits(model)
+    masks = masks.fitted(model)
     alive = alive_channels(model, masks) or {}
     advice, owners = _advice(masks, scope, normalize), weight_owners(model)
     found: dict[str, SelectionWarning] = {}
@@ -141,15 +138,15 @@ def _filters_left(model: Any, masks: MaskSet, alive: Alive) -> Alive:
 
 def _output_layers(model: Any) -> set[str]:
     """The layers that alone make channels which the model puts out."""
-    graph = graph_of(model)
-    if graph is None:
+    network = network_of(model)
+    if network is None:
         return set()
-    channels = channels_of(graph)
+    channels = groups_of(network)
     groups, makers = np.unique(
         np.concatenate([np.unique(ids) for ids in channels.made.values()]) if channels.made else np.empty(0, np.intp),
         return_counts=True,
     )
-    shown = np.concatenate([channels.tensors[tensor] for tensor in graph.outputs])
+    shown = np.concatenate([channels.tensors[tensor] for tensor in network.outputs])
     alone = np.intersect1d(groups[makers == 1], shown)
     return {layer for layer, ids in channels.made.items() if np.isin(ids, alone).all()}
 
@@ -157,8 +154,8 @@ def _output_layers(model: Any) -> set[str]:
 def _shares(model: Any, masks: MaskSet) -> dict[str, tuple[str, float, float]]:
     """Path of each kernel but depthwise ones, to its layer, its free share, and that of all masks of its pool."""
     owners = weight_owners(model)
-    graph = graph_of(model)
-    layers = {} if graph is None else {id(call.layer): call.path for call in graph.calls}
+    network = network_of(model)
+    layers = {} if network is None else {id(step.layer): step.path for step in network.steps}
     pools: dict[str, list[str]] = {}
     for path, mask in masks.items():
         if kind_of(path, owners.get(path), mask.ndim) not in ("other", "depthwise"):

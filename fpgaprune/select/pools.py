@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fpgaprune.errors import MaskError
-from fpgaprune.select.graph import Call, Graph, graph_of
-from fpgaprune.select.layers import kind_of, weight_owners
+from fpgaprune.network import Network, Role, Step, kind_of, network_of, weight_owners
 from fpgaprune.weights import named_weights
 
 # Of all multiplications: where Dense and recurrent weights do less, a default selection leaves them alone.
@@ -41,7 +40,7 @@ def default_paths(model: Any) -> list[str]:
     kinds = {path: kind_of(path, owners.get(path), len(variable.shape)) for path, variable in variables.items()}
     convolutions = [path for path, kind in kinds.items() if kind == "convolution"]
     dense = [path for path, kind in kinds.items() if kind in ("dense", "recurrent")]
-    if convolutions and not _carry(dense, convolutions, variables, owners, graph_of(model)):
+    if convolutions and not _carry(dense, convolutions, variables, owners, network_of(model)):
         dense = []
     chosen = {*convolutions, *dense}
     if not chosen:
@@ -59,17 +58,17 @@ def _carry(
     convolutions: list[str],
     variables: Mapping[str, Any],
     owners: Mapping[str, Any],
-    graph: Graph | None,
+    network: Network | None,
 ) -> bool:
     """Whether the weights `dense` do at least `DENSE_SHARE` of the multiplications of both; unknown is no."""
-    if graph is None or not dense:
+    if network is None or not dense:
         return False
-    calls: dict[int, list[Call]] = {}
-    for call in graph.calls:
-        calls.setdefault(id(call.layer), []).append(call)
+    steps: dict[int, list[Step]] = {}
+    for step in network.steps:
+        steps.setdefault(id(step.layer), []).append(step)
     counts: dict[str, int] = {}
     for path in (*dense, *convolutions):
-        positions = [_positions(call, graph) for call in calls.get(id(owners.get(path)), [])]
+        positions = [_positions(step, network) for step in steps.get(id(owners.get(path)), [])]
         known = [count for count in positions if count is not None]
         if not known or len(known) < len(positions):
             return False
@@ -78,10 +77,9 @@ def _carry(
     return done >= DENSE_SHARE * sum(counts.values())
 
 
-def _positions(call: Call, graph: Graph) -> int | None:
-    """At how many positions, or steps, a call uses its weights; None where a size is open."""
+def _positions(step: Step, network: Network) -> int | None:
+    """At how many positions, or steps in time, a call uses its weights; None where a size is open."""
     # A transposed convolution uses each weight at each position of its input, a recurrent layer at each step.
-    of_input = "Transpose" in call.kind or kind_of("kernel", call.layer, 2) == "recurrent"
-    shape = graph.shapes[call.inputs[0] if of_input else call.outputs[0]]
-    sizes = shape[1:-1]
+    of_input = step.role in (Role.TRANSPOSED, Role.RECURRENT)
+    sizes = network.shape(step.inputs[0] if of_input else step.outputs[0])[1:-1]
     return None if None in sizes else math.prod(size for size in sizes if size is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
+from fpgaprune.network import ChannelAxes, Flags
 from fpgaprune.select.allot import lowest
-from fpgaprune.select.layers import ChannelAxes
 from fpgaprune.select.units import Partition
 from fpgaprune.weights import match_paths
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -51,14 +49,13 @@ class Protection:
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
             raise MaskError(f"min_free_channels is {share!r}; wanted a fraction from 0 to 1")
 
-    def paths(self, known: Iterable[str]) -> frozenset[str]:
+    def paths(self, known: Collection[str]) -> frozenset[str]:
         """The paths in `known` that are left as they are.
 
         Raises:
             MaskError: a pattern matches none.
         """
-        names = list(known)
-        return frozenset(path for pattern in self.patterns for path in match_paths(pattern, names))
+        return frozenset(path for pattern in self.patterns for path in match_paths(pattern, known))
 
     def freed(self, path: str, partition: Partition) -> Flags:
         """The units of one weight that hold an element which must stay free."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from fpgaprune.network import ChannelAxes
 from fpgaprune.select.batches import Progress
-from fpgaprune.select.layers import ChannelAxes
 
 Array = NDArray[Any]
 # For each weight path an array that broadcasts to the weight.

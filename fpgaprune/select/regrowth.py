@@ -10,14 +10,15 @@ import numpy as np
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
+from fpgaprune.network import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
 from fpgaprune.select.data_criteria import mean_gradient_size
 from fpgaprune.select.following import following_paths
 from fpgaprune.select.granularity import parse_granularity
-from fpgaprune.select.layers import PLAIN, channel_axes, weight_owners
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.units import Granularity, NofM
+from fpgaprune.weights import by_weight_path, named_weights
 
 
 def regrow(
@@ -59,6 +60,10 @@ def regrow(
     cut = parse_granularity(granularity)
     if isinstance(cut, NofM):
         raise MaskError("an n:m pattern keeps n of m at all times; regrow in another granularity")
+    if model is not None:
+        masks = masks.fitted(model)
+        base = None if base is None else base.fitted(model)
+        gradients = None if gradients is None else by_weight_path(gradients, named_weights(model))
     if gradients is None:
         if data is None:
             raise MaskError("regrowth needs samples for the gradient; give data=(x, y)")
@@ -122,6 +127,7 @@ def advance(
     Raises:
         MaskError: as in `select` and `regrow`.
     """
+    held, base = (None if masks is None else masks.fitted(model) for masks in (held, base))
     if held is None or not regrow_fraction:
         return select(model, sparsity, base=held, **options)
     # Depthwise kernels that followed their channels are free again where the channels are.

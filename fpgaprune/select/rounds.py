@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
 from fpgaprune.select.regrowth import advance, check_regrowth
-from fpgaprune.weights import named_weights
+from fpgaprune.weights import NamedWeights, by_weight_path, named_weights, weight_arrays
 
-Weights = dict[str, NDArray[Any]]
+Weights = NamedWeights[NDArray[Any]]
 
 
 def snapshot(model: Any) -> Weights:
     """A copy of every weight of `model`, by weight path, for `rewind`."""
-    return {path: np.array(variable.numpy()) for path, variable in named_weights(model).items()}
+    return weight_arrays(model)
 
 
 def rewind(model: Any, weights: Mapping[str, NDArray[Any]], masks: MaskSet) -> None:
@@ -32,6 +32,7 @@ def rewind(model: Any, weights: Mapping[str, NDArray[Any]], masks: MaskSet) -> N
         MaskError: a weight is unknown or has another shape.
     """
     variables = named_weights(model)
+    weights, masks = by_weight_path(weights, variables), masks.fitted(model)
     for path, array in weights.items():
         if path not in variables or tuple(variables[path].shape) != array.shape:
             got = f"the weight has {tuple(variables[path].shape)}" if path in variables else "there is no such weight"

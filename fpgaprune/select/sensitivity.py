@@ -161,6 +161,7 @@ def sensitivity(
     if not sparsities or any(not 0 <= sparsity <= 1 for sparsity in sparsities):
         raise MaskError(f"sparsities are {list(sparsities)}; wanted fractions from 0 to 1")
     variables = named_weights(model)
+    base = None if base is None else base.fitted(model)
     chosen = _weights(model, paths, variables)
     question = _digest(variables, options, base)
     known = _read(results, question)

@@ -14,12 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.select.coupling import Channels, Ids, channels_of
-from fpgaprune.select.graph import DEPTHWISE, KERNEL, RECURRENT, TRANSPOSED, Call, Graph, graph_of
-from fpgaprune.select.layers import ChannelAxes, weight_owners
+from fpgaprune.network import ChannelAxes, Flags, Groups, Ids, Network, Step, groups_of, network_of, weight_owners
 from fpgaprune.select.units import Partition
 
-Flags = NDArray[np.bool_]
 Scores = NDArray[np.float64]
 
 
@@ -64,23 +61,23 @@ def skeleton(
     kept = {path: np.zeros(partition.count, dtype=bool) for path, partition in partitions.items()}
     if share <= 0:
         return kept
-    graph = graph_of(model)
-    channels = Channels({}, {}, 0) if graph is None else channels_of(graph)
+    network = network_of(model)
+    channels = Groups({}, {}, 0) if network is None else groups_of(network)
     # One group more for channels of which nothing is known, and which are alive.
     count = channels.count + 1
     pairs: dict[str, _Pairs] = {}
-    calls = {} if graph is None else {id(call.layer): call for call in reversed(graph.calls)}
+    steps = {} if network is None else {id(step.layer): step for step in reversed(network.steps)}
     owners = weight_owners(model)
     for path, partition in partitions.items():
         if len(partition.shape) < 2 or path.endswith("/recurrent_kernel"):
             continue
         found = _pairs(partition, axes[path], scores[path], locked[path])
-        known = _named(found, calls.get(id(owners.get(path))), channels)
+        known = _named(found, steps.get(id(owners.get(path))), channels)
         if known is None:
             known = _Pairs(np.full_like(found.reads, channels.count), found.makes + count, found.units, found.scores)
             count += int(found.makes.max()) + 1
         pairs[path] = known
-    stays = _staying(graph, channels, pairs, share, count)
+    stays = _staying(network, channels, pairs, share, count)
     alive = np.ones(count, dtype=bool)
     for of_one in pairs.values():
         alive[of_one.makes] = False
@@ -116,13 +113,13 @@ def _pairs(partition: Partition, axes: ChannelAxes, scores: Scores, locked: Flag
     return _Pairs(reads, makes, units, free[units])
 
 
-def _named(pairs: _Pairs, call: Call | None, channels: Channels) -> _Pairs | None:
+def _named(pairs: _Pairs, step: Step | None, channels: Groups) -> _Pairs | None:
     """The pairs with the model's groups; None for a layer without a rule."""
-    if call is None or call.kind not in KERNEL | TRANSPOSED | DEPTHWISE | RECURRENT or call.path not in channels.made:
+    if step is None or step.path not in channels.made:
         return None
-    inputs, outputs = channels.tensors[call.inputs[0]], channels.made[call.path]
+    inputs, outputs = channels.tensors[step.inputs[0]], channels.made[step.path]
     reads, n_out = pairs.reads, int(pairs.makes.max()) + 1
-    groups = int(getattr(call.layer, "groups", 1) or 1)
+    groups = int(getattr(step.layer, "groups", 1) or 1)
     if groups > 1:
         reads = reads + pairs.makes // (n_out // groups) * (len(inputs) // groups)
     if n_out % len(outputs) or int(reads.max()) >= len(inputs):
@@ -131,7 +128,7 @@ def _named(pairs: _Pairs, call: Call | None, channels: Channels) -> _Pairs | Non
     return _Pairs(inputs[reads], np.tile(outputs, n_out // len(outputs))[pairs.makes], pairs.units, pairs.scores)
 
 
-def _staying(graph: Graph | None, channels: Channels, pairs: Mapping[str, _Pairs], share: float, count: int) -> Flags:
+def _staying(network: Network | None, channels: Groups, pairs: Mapping[str, _Pairs], share: float, count: int) -> Flags:
     """The groups that stay alive: of each layer the best, or what other layers chose already."""
     stays = np.zeros(count, dtype=bool)
     value, possible = np.zeros(count), np.ones(count, dtype=bool)
@@ -146,8 +143,8 @@ def _staying(graph: Graph | None, channels: Channels, pairs: Mapping[str, _Pairs
         sums = np.bincount(of_one.makes, weights=np.where(free, of_one.scores, 0), minlength=count)
         mean = sums / np.maximum(pairs_of, 1)
         value += mean / (np.abs(mean[mine]).mean() or 1.0)
-    if graph is not None:
-        for tensor in graph.outputs:
+    if network is not None:
+        for tensor in network.outputs:
             stays[channels.tensors[tensor]] = True
     for mine in layers:
         missing = math.ceil(share * len(mine)) - int(stays[mine].sum())

@@ -113,8 +113,7 @@ def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0, trus
     values = {path: np.asarray(variable.numpy()) for path, variable in named_weights(model).items()}
     if not report["wrappers"]:
         masks = {path: array != 0 for path, array in values.items() if path.endswith("kernel") and (array == 0).any()}
-    found = MaskSet(masks)
-    found.check_fits(model)
+    found = MaskSet(masks).fitted(model)
     negative = {path: int(np.count_nonzero((array == 0) & np.signbit(array))) for path, array in values.items()}
     return ImportedModel(
         model,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import MaskError
-from fpgaprune.select.layers import ChannelAxes
+from fpgaprune.network import ChannelAxes
 from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor
 
 

@@ -60,7 +60,7 @@ def finetune(
         LockError: the model cannot be locked, or something moved a locked element.
         MaskError: a mask does not fit the model.
     """
-    masks = MaskSet(masks)
+    masks = MaskSet(masks).fitted(model)
     was_locked = locked_optimizer(model) is not None
     if was_locked:
         relock(model, masks, values)

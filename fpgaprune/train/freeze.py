@@ -11,7 +11,7 @@ import keras
 from fpgaprune.errors import LockError
 from fpgaprune.train.places import place_of
 from fpgaprune.train.slots import members
-from fpgaprune.weights import match_paths, named_weights, near_misses
+from fpgaprune.weights import NamedWeights, fitting_paths, match_paths, named_weights, near_misses
 
 Pattern = str | re.Pattern[str]
 
@@ -27,7 +27,7 @@ def freeze(model: Any, patterns: Pattern | Iterable[Pattern]) -> list[str]:
     Args:
         model: a built Keras model, compiled or not.
         patterns: globs on weight paths (`encoder/*`, `lstm/*/kernel`) or compiled regular expressions, which
-            must match a whole path.
+            must match a whole path. A pattern that matches no weight path is tried on Keras's own paths.
 
     Returns:
         The paths that matched, in the model's order.
@@ -39,7 +39,7 @@ def freeze(model: Any, patterns: Pattern | Iterable[Pattern]) -> list[str]:
     """
     weights = named_weights(model)
     wanted = [patterns] if isinstance(patterns, str | re.Pattern) else list(patterns)
-    found = {path for pattern in wanted for path in _matches(pattern, list(weights))}
+    found = {path for pattern in wanted for path in _matches(pattern, weights)}
     paths = [path for path in weights if path in found]
     layers = list(_layers_left_still(model, {place_of(weights[path]) for path in paths}))
     still = {place_of(variable) for layer in layers for variable in layer.variables}
@@ -59,12 +59,14 @@ def freeze(model: Any, patterns: Pattern | Iterable[Pattern]) -> list[str]:
     return paths
 
 
-def _matches(pattern: Pattern, paths: list[str]) -> list[str]:
+def _matches(pattern: Pattern, weights: NamedWeights[Any]) -> list[str]:
     if isinstance(pattern, str):
-        return match_paths(pattern, paths)
-    found = [path for path in paths if pattern.fullmatch(path)]
+        return match_paths(pattern, weights)
+    found = fitting_paths(pattern.fullmatch, weights)
     if not found:
-        raise LockError(f"the expression {pattern.pattern!r} matches no weight; {near_misses(pattern.pattern, paths)}")
+        raise LockError(
+            f"the expression {pattern.pattern!r} matches no weight; {near_misses(pattern.pattern, weights)}"
+        )
     return found
 
 

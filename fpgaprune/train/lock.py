@@ -30,7 +30,7 @@ def lock(
 
     Args:
         model: a compiled and built Keras model.
-        masks: weight path (`fpgaprune.weights.named_weights(model)`) to bool array, True = free, False = locked.
+        masks: weight path, or Keras's own `variable.path`, to bool array, True = free, False = locked.
         values: "zero", "current" or weight path to array; per element, only locked ones matter.
         locked_gradients: "zero" keeps gradients of locked elements out of gradient clipping; "keep" leaves
             them in the norm.
@@ -41,7 +41,7 @@ def lock(
     """
     if locked_optimizer(model) is not None:
         raise LockError(f"model {model.name!r} is locked already; change the lock with fp.relock")
-    masks = MaskSet(masks)
+    masks = MaskSet(masks).fitted(model)
     weights, arrays, held = _checked(model, masks, values)
     inner = _usable(_inner(model.optimizer))
     with model.distribute_strategy.scope():
@@ -79,7 +79,7 @@ def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zer
         MaskError: a path is unknown, a shape differs or a mask is not bool.
     """
     locked = _required(model)
-    masks = MaskSet(masks)
+    masks = MaskSet(masks).fitted(model)
     _checked(model, masks, values)
     covered = set(locked.masks)
     if set(masks) <= covered and (locked.holds_zero_only is False or values == "zero"):
@@ -127,7 +127,6 @@ def locked_optimizer(model: Any) -> LockedOptimizer | None:
 
 def _checked(model: Any, masks: MaskSet, values: Values) -> tuple[dict[str, Any], dict[str, Any], MaskSet]:
     """The weights by path, the values to hold, and those masks whose weights the optimizer trains."""
-    masks.check_fits(model)
     weights = named_weights(model)
     arrays = held_values(values, masks, weights)
     trained = {place_of(variable) for variable in model.trainable_variables}

@@ -16,10 +16,11 @@ from fpgaprune.train.codec import decode_mask
 from fpgaprune.train.gradients import clips_by_norm, divides_by_gradients, is_elementwise, zero_locked
 from fpgaprune.train.guard import guards_aside, set_guards
 from fpgaprune.train.hold import Hold, held
-from fpgaprune.train.places import place_of, resolve_places, tf_variable
+from fpgaprune.train.places import known_variables, place_of, resolve_places, tf_variable
 from fpgaprune.train.plan import Plan, held_array, settle
 from fpgaprune.train.slots import find_slots, members
 from fpgaprune.train.values import Values, held_values, read
+from fpgaprune.weights import by_weight_path
 
 LockedGradients = Literal["zero", "keep"]
 
@@ -75,7 +76,9 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         super().__init__(learning_rate=0.0, name=name)
         self.inner_optimizer = inner_optimizer
         self.locked_gradients = locked_gradients
-        self._plan = Plan(MaskSet(masks), values, dict(weights or {}))
+        weights = weights or {}
+        values = values if isinstance(values, str) else by_weight_path(values, weights)
+        self._plan = Plan(MaskSet(by_weight_path(masks, weights)), values, weights)
 
     # What the optimizer holds
 
@@ -101,8 +104,8 @@ class LockedOptimizer(keras.optimizers.Optimizer):
             MaskError: a mask does not fit its weight.
         """
         plan = self._plan
-        held_variables = {hold.path: hold.variable for hold in plan.holds}
-        masks.check_fits({path: tuple(variable.shape) for path, variable in held_variables.items()})
+        held_variables = known_variables({hold.path: hold.variable for hold in plan.holds})
+        masks = masks.fitted(held_variables.map(lambda variable: tuple(variable.shape)))
         wanted = held_values(values, masks, held_variables)
         if plan.zero and any(np.any(array[~masks[path]]) for path, array in wanted.items()):
             raise LockError("this lock holds zeros only; lock again with values to hold others")
@@ -132,7 +135,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         with tf.init_scope():
             var_list = list(var_list)
             places = resolve_places(self._plan.masks, var_list, self._plan.weights, self._plan.positions)
-            weights = {path: var_list[at] for path, at in places.items()}
+            weights = known_variables({path: var_list[at] for path, at in places.items()})
             arrays = self._plan.arrays(weights)
             self._build_inner(var_list)
             super().build(var_list)

@@ -9,7 +9,7 @@ import keras
 
 from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
-from fpgaprune.weights import near_misses
+from fpgaprune.weights import NamedWeights, near_misses
 
 
 def tf_variable(variable: Any) -> Any:
@@ -37,7 +37,7 @@ def resolve_places(
         LockError: a path means no variable or several, or its mask does not fit.
     """
     by_identity = {place_of(variable): at for at, variable in enumerate(variables)}
-    places = {}
+    places: dict[str, int] = {}
     for path, mask in masks.items():
         if path in weights:
             at = by_identity.get(place_of(weights[path]))
@@ -50,12 +50,24 @@ def resolve_places(
         shape = tuple(variables[at].shape)
         if mask.shape != shape:
             raise LockError(f"mask for {path!r} has shape {mask.shape}; the weight has {shape}")
+        twin = next((other for other, place in places.items() if place == at), None)
+        if twin is not None:
+            raise LockError(f"masks for {twin!r} and {path!r} are of the same weight; leave one of them out")
         places[path] = at
     return places
 
 
+def known_variables(variables: Mapping[str, Any]) -> NamedWeights[Any]:
+    """`variables` by the names that a lock gives them, found under Keras's own paths too."""
+    return NamedWeights(variables, {path: [_keras_path(variable)] for path, variable in variables.items()})
+
+
+def _keras_path(variable: Any) -> str:
+    return str(getattr(variable, "path", variable.name))
+
+
 def _by_name(path: str, variables: Sequence[Any]) -> int:
-    names = [str(getattr(variable, "path", variable.name)) for variable in variables]
+    names = [_keras_path(variable) for variable in variables]
     fitting = [at for at, name in enumerate(names) if name == path]
     fitting = fitting or [at for at, name in enumerate(names) if name.endswith("/" + path) or path.endswith("/" + name)]
     if not fitting:

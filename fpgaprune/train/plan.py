@@ -17,7 +17,7 @@ from fpgaprune.train.values import Values, held_values, read
 class Plan:
     """The lock as data: before `build` what was asked for, afterwards the variables that hold it."""
 
-    def __init__(self, masks: MaskSet, values: Values, weights: dict[str, Any]) -> None:
+    def __init__(self, masks: MaskSet, values: Values, weights: Mapping[str, Any]) -> None:
         """A lock that holds nothing yet; `weights` may be empty where the model is not known."""
         self.masks = masks
         self.weights = weights

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fpgaprune.errors import LockError
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.weights import near_misses
+from fpgaprune.weights import by_weight_path, near_misses
 
 Values = Literal["zero", "current"] | Mapping[str, ArrayLike]
 Array = NDArray[Any]
@@ -20,8 +20,8 @@ def held_values(values: Values, masks: MaskSet, weights: Mapping[str, Any]) -> d
     """Weight path to an array of the weight's shape and dtype; only its locked elements mean anything.
 
     Args:
-        values: "zero", "current" (what `weights` hold now) or weight path to an array that broadcasts to
-            the weight's shape, one for each path in `masks` that locks something.
+        values: "zero", "current" (what `weights` hold now) or weight path, or Keras's own, to an array that
+            broadcasts to the weight's shape, one for each path in `masks` that locks something.
         masks: True = free, False = locked.
         weights: the variables, by weight path.
 
@@ -34,6 +34,7 @@ def held_values(values: Values, masks: MaskSet, weights: Mapping[str, Any]) -> d
         return {path: _checked(path, _named(values, weights[path]), mask) for path, mask in masks.items()}
     if not isinstance(values, Mapping):
         raise LockError(f"values is a {type(values).__name__}; wanted 'zero', 'current' or weight path to array")
+    values = by_weight_path(values, weights)
     for path in values:
         if path not in masks:
             raise LockError(f"values for {path!r} have no mask; {near_misses(path, masks)}")

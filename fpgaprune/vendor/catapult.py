@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import CSYNTH, Cycles, Resources
 from fpgaprune.vendor.cells import parse_count, parse_number, parse_whole_blocks
-from fpgaprune.vendor.report import Cycles, ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.report import ModuleRow, VendorReport
 from fpgaprune.vendor.ruled import RuledTable, is_rule, read_fixed, read_fixed_row
 
 _PROCESSES = "Processes/Blocks in Design"
@@ -62,12 +63,12 @@ def parse_catapult(text: str, source: Path) -> tuple[VendorReport, ...]:
         VendorReport(
             tool="Catapult",
             tool_version=version["version"] if version else None,
-            stage="csynth",
+            stage=CSYNTH,
             design=_top(rows) or (solution["name"] if solution else None),
             clock_ns=_clock(lines, source),
             est_clock_ns=delay,
             slack_ns=slack,
-            total=Usage(
+            total=Resources(
                 lut=parse_whole_blocks(area.get("Area(LUTs)", ""), f"{source}, {_TOTAL_AREA!r}, 'Area(LUTs)'"),
                 dsp=parse_whole_blocks(area.get("Area(DSP)", ""), f"{source}, {_TOTAL_AREA!r}, 'Area(DSP)'"),
             ),

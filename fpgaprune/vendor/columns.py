@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fpgaprune.measure import Cycles, Resources
 from fpgaprune.vendor.grid import Table
-from fpgaprune.vendor.report import Cycles, Usage
 
 LUT = ("LUT", "LUTs")
 FF = ("FF", "FFs")
@@ -14,9 +14,9 @@ BRAM18 = ("BRAM_18K", "BRAM")
 URAM = ("URAM",)
 
 
-def usage_of(table: Table, row: Sequence[str]) -> Usage:
+def usage_of(table: Table, row: Sequence[str]) -> Resources[int]:
     """The resources of one row of a csynth table."""
-    return Usage(
+    return Resources(
         lut=table.count(row, *LUT),
         ff=table.count(row, *FF),
         dsp=table.count(row, *DSP),

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import PRICED, STAGES, Estimate, Measurement, Resources, Stage
+from fpgaprune.target import CAPACITIES
 from fpgaprune.vendor.layer_rows import match_layers
-from fpgaprune.vendor.report import PLATFORM, RESOURCES, STAGES, SUMMARY, Cycles, ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.report import PLATFORM, SUMMARY, VendorReport
 
-COLUMNS = ("analytic_csynth", "csynth", "analytic_synth", "synth", "route", "cosim", "synth(open)", "route(ecp5)")
-RATIOS = {"csynth": ("analytic_csynth", "csynth"), "synth": ("analytic_synth", "synth")}
+# The stages whose reports estimates are compared with: predicted, actual.
+RATIOS = {stage.step: (stage, Stage(stage.step)) for stage in PRICED}
 # The project in which i++ fits components, with registers of its own at their ports.
 _HARNESS = "quartus_compile"
 _CYCLES = {
@@ -20,7 +22,7 @@ _CYCLES = {
     "interval_min_cycles": "interval_min",
     "interval_max_cycles": "interval_max",
 }
-FIGURES = (*RESOURCES, *_CYCLES, "est_clock_ns")
+FIGURES = (*CAPACITIES, *_CYCLES, "est_clock_ns")
 
 Number = int | float | None
 
@@ -41,7 +43,7 @@ class CompareRow:
     kind: str | None
     module: str | None
     figure: str
-    values: Mapping[str, Number]
+    values: Mapping[Stage, Number]
     ratios: Mapping[str, float | None]
 
     def to_json(self) -> dict[str, Any]:
@@ -52,7 +54,7 @@ class CompareRow:
             "kind": self.kind,
             "module": self.module,
             "figure": self.figure,
-            **self.values,
+            **{str(stage): value for stage, value in self.values.items()},
             **{f"ratio_{stage}": ratio for stage, ratio in self.ratios.items()},
         }
 
@@ -66,7 +68,7 @@ class Comparison:
         notes: sentences on what could not be compared and why.
     """
 
-    columns: tuple[str, ...]
+    columns: tuple[Stage, ...]
     rows: tuple[CompareRow, ...]
     notes: tuple[str, ...]
 
@@ -77,7 +79,7 @@ class Comparison:
 
 def compare(
     reports: Mapping[str, Iterable[VendorReport]],
-    estimates: Mapping[str, Mapping[str, Any]],
+    estimates: Mapping[str, Estimate],
     modules: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Comparison:
     """Estimates and reports of the same designs, figure by figure.
@@ -87,23 +89,24 @@ def compare(
 
     Args:
         reports: design's label -> its reports, as `read_reports` gives them.
-        estimates: design's label -> its estimate as JSON data.
+        estimates: design's label -> its estimate.
         modules: design's label -> layer name -> module name, for layers whose module cannot be told by itself.
 
     Raises:
-        ReportError: two reports state different figures for the same design and stage, or an estimate has another
-            form.
+        ReportError: two reports state different figures for the same design and stage.
     """
     rows: list[CompareRow] = []
     notes: list[str] = []
+    stated = (report.stage for own in reports.values() for report in own)
+    columns = tuple(sorted({*STAGES, *stated}, key=lambda stage: stage.order))
     for design in dict.fromkeys([*reports, *estimates]):
         own = tuple(reports.get(design, ()))
         estimate = estimates.get(design)
-        tops = {stage: _tops([report for report in own if report.stage == stage], design) for stage in STAGES}
+        tops = {stage: _tops([report for report in own if report.stage == stage], design) for stage in columns}
         rows += _totals(design, tops, estimate, notes)
         if estimate is not None:
             rows += _layers(design, tops, estimate, (modules or {}).get(design), notes)
-    return Comparison(COLUMNS, tuple(rows), tuple(notes))
+    return Comparison(columns, tuple(rows), tuple(notes))
 
 
 def _tops(reports: Sequence[VendorReport], design: str) -> list[VendorReport]:
@@ -122,48 +125,46 @@ def _tops(reports: Sequence[VendorReport], design: str) -> list[VendorReport]:
         )
     if any(PLATFORM in report.breakdown for report in tops):
         # Others count the board's platform with the kernels; their timing still holds.
-        tops = [r if PLATFORM in r.breakdown else replace(r, total=Usage(), rows=()) for r in tops]
+        tops = [r if PLATFORM in r.breakdown else replace(r, total=Resources(), rows=()) for r in tops]
     return tops
 
 
 def _totals(
     design: str,
-    tops: Mapping[str, Sequence[VendorReport]],
-    estimate: Mapping[str, Any] | None,
+    tops: Mapping[Stage, Sequence[VendorReport]],
+    estimate: Estimate | None,
     notes: list[str],
 ) -> list[CompareRow]:
-    columns: dict[str, Mapping[str, Number]] = {}
+    columns: dict[Stage, Mapping[str, Number]] = {}
     for stage, reports in tops.items():
         failed = [report for report in reports if report.passed is False]
         notes += [f"{design}: {report.source}: the simulation failed; its cycles are left out" for report in failed]
         columns[stage] = _merged(design, stage, [report for report in reports if report.passed is not False])
     if estimate is not None:
-        columns |= _predicted(estimate.get("total"), estimate, f"the estimate of {design!r}")
+        columns |= {stage: _stated(estimate.at(stage)) for stage in PRICED}
     return _rows(design, None, None, None, columns)
 
 
 def _layers(
     design: str,
-    tops: Mapping[str, Sequence[VendorReport]],
-    estimate: Mapping[str, Any],
+    tops: Mapping[Stage, Sequence[VendorReport]],
+    estimate: Estimate,
     given: Mapping[str, str] | None,
     notes: list[str],
 ) -> list[CompareRow]:
-    layers = estimate.get("layers")
-    if not isinstance(layers, list) or not all(isinstance(layer, Mapping) and "name" in layer for layer in layers):
-        raise ReportError(f"the estimate of {design!r} has no list 'layers' of named layers; wanted Estimate.to_json()")
-    names = [(str(layer["name"]), str(layer.get("kind"))) for layer in layers]
+    names = [(layer.name, layer.kind) for layer in estimate.layers]
     found = {
         stage: max((match_layers(names, report.rows, given) for report in reports), key=len, default={})
         for stage, reports in tops.items()
     }
     rows: list[CompareRow] = []
-    for layer, (name, kind) in zip(layers, names, strict=True):
-        matched = {stage: of_layer[name] for stage, of_layer in found.items() if name in of_layer}
-        columns = {stage: _stated(row.usage, row.cycles) for stage, row in matched.items()}
-        columns |= _predicted(layer, layer, f"layer {name!r} of the estimate of {design!r}")
-        module = next((_module(row) for row in matched.values()), None)
-        rows += _rows(design, name, kind, module, columns)
+    for layer in estimate.layers:
+        matched = {stage: of_layer[layer.name] for stage, of_layer in found.items() if layer.name in of_layer}
+        columns: dict[Stage, Mapping[str, Number]] = {stage: {} for stage in tops}
+        columns |= {stage: _stated(row.at(stage, layer.name)) for stage, row in matched.items()}
+        columns |= {stage: _stated(layer.at(stage)) for stage in PRICED}
+        module = next((row.module or row.name for row in matched.values()), None)
+        rows += _rows(design, layer.name, layer.kind, module, columns)
     unknown = [name for name, kind in names if kind != "Input" and not any(name in at for at in found.values())]
     if unknown and any(any(report.rows for report in at) for at in tops.values()):
         notes.append(f"{design}: no row of a report is certainly that of {', '.join(unknown)}")
@@ -175,23 +176,23 @@ def _rows(
     layer: str | None,
     kind: str | None,
     module: str | None,
-    columns: Mapping[str, Mapping[str, Number]],
+    columns: Mapping[Stage, Mapping[str, Number]],
 ) -> list[CompareRow]:
     rows = []
     for figure in FIGURES:
-        values = {column: columns.get(column, {}).get(figure) for column in COLUMNS}
+        values = {column: stated.get(figure) for column, stated in columns.items()}
         if any(value is not None for value in values.values()):
             ratios = {stage: _ratio(values[a], values[b]) for stage, (a, b) in RATIOS.items()}
             rows.append(CompareRow(design, layer, kind, module, figure, values, ratios))
     return rows
 
 
-def _merged(design: str, stage: str, reports: Sequence[VendorReport]) -> dict[str, Number]:
+def _merged(design: str, stage: Stage, reports: Sequence[VendorReport]) -> dict[str, Number]:
     """Each figure from the report that states it: utilisation and timing come in files of their own."""
     figures: dict[str, Number] = {}
     origin: dict[str, VendorReport] = {}
     for report in reports:
-        for name, value in {**_stated(report.total, report.cycles), "est_clock_ns": report.est_clock_ns}.items():
+        for name, value in _stated(report.whole).items():
             if value is None:
                 continue
             if name in origin and figures[name] != value:
@@ -203,43 +204,15 @@ def _merged(design: str, stage: str, reports: Sequence[VendorReport]) -> dict[st
     return figures
 
 
-def _stated(usage: Usage, cycles: Cycles) -> dict[str, Number]:
+def _stated(measured: Measurement[Any]) -> dict[str, Number]:
+    """What is measured, by the names in `FIGURES`."""
+    counts = {name: measured.figure(name) for name in CAPACITIES}
     return {
-        **{name: getattr(usage, name) for name in RESOURCES},
-        **{name: getattr(cycles, field) for name, field in _CYCLES.items()},
+        **{name: None if count is None else count.value for name, count in counts.items()},
+        **{name: getattr(measured.cycles, field) for name, field in _CYCLES.items()},
+        "est_clock_ns": measured.clock_ns,
     }
-
-
-def _predicted(stages: Any, timing: Mapping[str, Any], where: str) -> dict[str, dict[str, Number]]:
-    if not isinstance(stages, Mapping):
-        raise ReportError(f"{where} has no figures by stage; wanted Estimate.to_json()")
-    columns: dict[str, dict[str, Number]] = {}
-    for stage in RATIOS:
-        usage = stages.get(stage)
-        if usage is not None and not isinstance(usage, Mapping):
-            raise ReportError(f"{where} has {usage!r} at stage {stage!r}; wanted figures by resource")
-        columns[f"analytic_{stage}"] = {name: _figure(usage, name, where) for name in RESOURCES}
-    columns["analytic_csynth"] |= {
-        "latency_max_cycles": _number(timing.get("latency_cycles"), where),
-        "interval_max_cycles": _number(timing.get("interval_cycles"), where),
-    }
-    return columns
-
-
-def _figure(usage: Mapping[str, Any] | None, name: str, where: str) -> Number:
-    figure = None if usage is None else usage.get(name)
-    return _number(figure.get("value") if isinstance(figure, Mapping) else figure, f"{where}, {name}")
-
-
-def _number(value: Any, where: str) -> Number:
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise ReportError(f"{where}: {value!r} is no number")
 
 
 def _ratio(predicted: Number, actual: Number) -> float | None:
     return None if predicted is None or not actual else predicted / actual
-
-
-def _module(row: ModuleRow) -> str:
-    return row.module or row.name

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import COSIM
 from fpgaprune.vendor.cells import shorten
 from fpgaprune.vendor.columns import cycles_of
 from fpgaprune.vendor.grid import iterate_tables
@@ -54,7 +55,7 @@ def parse_cosim(text: str, source: Path) -> tuple[VendorReport, ...]:
                 VendorReport(
                     tool=f"C/RTL co-simulation ({simulator['name']})" if simulator else "C/RTL co-simulation",
                     tool_version=None,
-                    stage="cosim",
+                    stage=COSIM,
                     design=design["design"] if design else None,
                     cycles=cycles_of(table, row),
                     state=language,

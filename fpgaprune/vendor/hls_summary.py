@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import CSYNTH, Cycles
 from fpgaprune.vendor.cells import shorten
 from fpgaprune.vendor.columns import usage_of
 from fpgaprune.vendor.grid import Table, iterate_tables
 from fpgaprune.vendor.hls_text import clock_of, header_fields
-from fpgaprune.vendor.report import SUMMARY, Cycles, ModuleRow, VendorReport
+from fpgaprune.vendor.report import SUMMARY, ModuleRow, VendorReport
 
 _TITLE = re.compile(r"^== Synthesis Summary Report of '(?P<design>[^'\n]+)'", re.MULTILINE)
 _NAME = "Modules & Loops"
@@ -58,7 +59,7 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
         VendorReport(
             tool="Vitis HLS",
             tool_version=fields["Version"].split()[0] if "Version" in fields else None,
-            stage="csynth",
+            stage=CSYNTH,
             design=design,
             part=fields.get("Target device"),
             clock_ns=clock,

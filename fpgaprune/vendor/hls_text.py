@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import CSYNTH, Cycles, Resources
 from fpgaprune.vendor.cells import parse_time_ns, shorten
 from fpgaprune.vendor.columns import DSP, FF, LUT, cycles_of, usage_of
 from fpgaprune.vendor.grid import Table, is_border, read_table, skip_table
-from fpgaprune.vendor.report import Cycles, ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.report import ModuleRow, VendorReport
 
 _TITLE = re.compile(r"^== (?P<tool>\S{1,20} HLS|HLS) Report for '(?P<design>[^'\n]+)'", re.MULTILINE)
 _SECTION = re.compile(r"^== (?P<name>[^=].*)")
@@ -96,7 +97,7 @@ def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool
     return VendorReport(
         tool=title["tool"],
         tool_version=fields["Version"].split()[0],
-        stage="csynth",
+        stage=CSYNTH,
         design=title["design"],
         part=fields.get("Target device"),
         clock_ns=clock,
@@ -152,7 +153,7 @@ def _rows(tables: Mapping[Place, Table]) -> tuple[ModuleRow, ...]:
             name = cells[timed.require("Instance")].strip()
             module = timed.text(cells, "Module")
             rows[name] = ModuleRow(
-                name, module, Usage(), cycles_of(timed, cells), timed.text(cells, "Pipeline Type", "Pipeline")
+                name, module, Resources(), cycles_of(timed, cells), timed.text(cells, "Pipeline Type", "Pipeline")
             )
     sized = tables.get(("Utilization Estimates", "Detail", "Instance"))
     if sized:
@@ -160,6 +161,6 @@ def _rows(tables: Mapping[Place, Table]) -> tuple[ModuleRow, ...]:
             name = cells[sized.require("Instance")].strip()
             if name == "Total":
                 continue
-            known = rows.get(name, ModuleRow(name, sized.text(cells, "Module"), Usage(), Cycles()))
+            known = rows.get(name, ModuleRow(name, sized.text(cells, "Module"), Resources(), Cycles()))
             rows[name] = replace(known, usage=usage_of(sized, cells))
     return tuple(rows.values())

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import CSYNTH, Cycles, Resources
 from fpgaprune.vendor.cells import parse_count, parse_number, parse_range, shorten
 from fpgaprune.vendor.columns import BRAM18, DSP, FF, LUT, URAM
-from fpgaprune.vendor.report import Cycles, ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.report import ModuleRow, VendorReport
 
 # Files of other tools begin with <profile> too; these two stand near the top of every csynth.xml.
 _ROOT = re.compile(r"<profile\b.{0,3000}<(UserAssignments|PerformanceEstimates)\b", re.DOTALL)
@@ -43,7 +44,7 @@ def parse_hls_xml(text: str, source: Path) -> tuple[VendorReport, ...]:
             # Vivado HLS counts DSP48E, Vitis HLS counts DSP; the file names neither tool.
             tool="Vivado HLS" if resources.has("DSP48E") else "Vitis HLS",
             tool_version=file.text("ReportVersion/Version"),
-            stage="csynth",
+            stage=CSYNTH,
             design=file.text("UserAssignments/TopModelName"),
             part=file.text("UserAssignments/Part"),
             clock_ns=file.number("UserAssignments/TargetClockPeriod"),
@@ -89,8 +90,8 @@ class _Node:
         return None if text is None else parse_number(text, f"{self.where}, <{path}>")
 
 
-def _usage(node: _Node) -> Usage:
-    return Usage(
+def _usage(node: _Node) -> Resources[int]:
+    return Resources(
         lut=node.count(*LUT),
         ff=node.count(*FF),
         dsp=node.count(*DSP),
@@ -120,7 +121,7 @@ def _rows(file: _Node) -> tuple[ModuleRow, ...]:
         modules[name] = ModuleRow(
             name,
             name,
-            _usage(node.child("AreaEstimates/Resources")) if node.has("AreaEstimates/Resources") else Usage(),
+            _usage(node.child("AreaEstimates/Resources")) if node.has("AreaEstimates/Resources") else Resources(),
             _cycles(node.child(performance)) if node.has(performance) else Cycles(),
             node.text("PerformanceEstimates/PipelineType") or node.text(f"{performance}/PipelineType"),
         )

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import CSYNTH, Resources
 from fpgaprune.vendor.cells import parse_count, parse_number, parse_whole_blocks
 from fpgaprune.vendor.intel_values import AREA, SUMMARY_TABLE
-from fpgaprune.vendor.report import PLATFORM, SUMMARY, ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.report import PLATFORM, SUMMARY, ModuleRow, VendorReport
 
 # Figures by the names of their columns, which some tables pad with spaces.
 _COLUMNS = {"lut": "ALUTs", "ff": "FFs", "dsp": "DSPs", "ram_block": "RAMs", "mlab": "MLABs"}
@@ -98,7 +99,7 @@ def _report(
     return VendorReport(
         tool="Intel oneAPI or OpenCL compiler" if kernels else "Intel HLS Compiler",
         tool_version=facts.get("i++ Version"),
-        stage="csynth",
+        stage=CSYNTH,
         design=rows[0][0] if len(rows) == 1 else (facts.get("Project Name", "").rpartition("/")[2] or None),
         part=device or None,
         total=_usage(own),
@@ -112,8 +113,8 @@ def _report(
     )
 
 
-def _usage(counts: Counts) -> Usage:
-    return Usage(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))
+def _usage(counts: Counts) -> Resources[int]:
+    return Resources(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))
 
 
 def _counts(table: Mapping[str, Any], names: Sequence[str], data: Sequence[Any], source: Path) -> Counts:

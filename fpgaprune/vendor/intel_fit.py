@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import ROUTE, Resources
 from fpgaprune.vendor.cells import NOTHING, parse_number, parse_whole_blocks, period_ns, shorten
 from fpgaprune.vendor.intel_values import CLOCKS
-from fpgaprune.vendor.report import PLATFORM, ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.report import PLATFORM, ModuleRow, VendorReport
 
 _RESOURCES = "quartusFitResourceUsageSummary"
 _FMAX = ("kernel clock fmax", "clock fmax")
@@ -98,12 +99,12 @@ def _report(
     return VendorReport(
         tool="Quartus",
         tool_version=None,
-        stage="route",
+        stage=ROUTE,
         design=design,
         est_clock_ns=period_ns(fmax, f"{source}: {CLOCKS}"),
         total=_usage(total),
         rows=tuple(ModuleRow(name, None, _usage(counts)) for name, counts in rows),
-        breakdown={} if entire is None else {PLATFORM: Usage()},
+        breakdown={} if entire is None else {PLATFORM: Resources()},
         other={
             **{name: value for name in _OTHER if (value := total.get(name)) is not None},
             **{f"system_{name}": value for name, value in (entire or {}).items() if value is not None},
@@ -114,8 +115,8 @@ def _report(
     )
 
 
-def _usage(counts: Counts) -> Usage:
-    return Usage(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))
+def _usage(counts: Counts) -> Resources[int]:
+    return Resources(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))
 
 
 def _counts(row: Mapping[str, Any], names: Mapping[str, str], source: Path) -> Counts:

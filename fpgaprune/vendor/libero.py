@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import ROUTE, SYNTH, Resources
 from fpgaprune.vendor.cells import parse_count, parse_time_ns, shorten
 from fpgaprune.vendor.grid import Table, iterate_tables
-from fpgaprune.vendor.report import Usage, VendorReport
+from fpgaprune.vendor.report import VendorReport
 from fpgaprune.vendor.smarthls_simulation import parse_simulation
 
 # `====== 3. Resource Usage ======`, and with `of HLS-generated IP Core (top-level module: <name>)` since 2022.
@@ -111,13 +112,13 @@ def _resources(usage: Table, timing: Table | None, top: str | None, part: str | 
     return VendorReport(
         tool="Libero",
         tool_version=None,
-        stage="synth" if clock is None else "route",
+        stage=SYNTH if clock is None else ROUTE,
         design=top,
         part=part,
         clock_ns=_time(timing, clock, "Target Period", place),
         est_clock_ns=_time(timing, clock, "Period", place),
         slack_ns=_time(timing, clock, "Worst Slack", place),
-        total=Usage(lut=lut, ff=ff, dsp=count(_DSP)),
+        total=Resources(lut=lut, ff=ff, dsp=count(_DSP)),
         other={name: value for name, names in _OTHER.items() if (value := count(names)) is not None},
         source=source,
     )

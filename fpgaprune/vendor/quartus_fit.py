@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import ROUTE, Resources
 from fpgaprune.vendor.cells import parse_count, shorten
 from fpgaprune.vendor.grid import Table, is_border
-from fpgaprune.vendor.report import ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.report import ModuleRow, VendorReport
 
 _STATUS = re.compile(r"^;? {0,4}Fitter Status {0,60}[;:]", re.MULTILINE)
 _ENTRY = re.compile(r"\s*\d{1,4}\. (?P<name>\S.*)")
@@ -83,10 +84,10 @@ def parse_quartus_fit(text: str, source: Path) -> tuple[VendorReport, ...]:
         VendorReport(
             tool="Quartus Prime" if "Quartus Prime Version" in values else "Quartus",
             tool_version=version.split()[0] if version else None,
-            stage="route",
+            stage=ROUTE,
             design=values.get("Top-level Entity Name"),
             part=values.get("Device"),
-            total=Usage(
+            total=Resources(
                 lut=top.usage.lut if top and top.usage.lut is not None else count(_LUT), ff=registers, dsp=count(_DSP)
             ),
             rows=rows[1:],
@@ -135,7 +136,7 @@ def _entities(table: Table) -> tuple[ModuleRow, ...]:
         ModuleRow(
             row[table.require("Compilation Hierarchy Node")].strip().strip("|"),
             table.text(row, "Entity Name"),
-            Usage(
+            Resources(
                 lut=count(row, "Combinational ALUTs"),
                 ff=count(row, "Dedicated Logic Registers"),
                 # In Pro the column says how the fitter counts.

@@ -17,7 +17,7 @@ from fpgaprune.vendor.hls_xml import parse_hls_xml, recognises_hls_xml
 from fpgaprune.vendor.intel import parse_intel, recognises_intel
 from fpgaprune.vendor.libero import parse_libero, recognises_libero
 from fpgaprune.vendor.quartus_fit import parse_quartus_fit, recognises_quartus_fit
-from fpgaprune.vendor.report import STAGES, VendorReport
+from fpgaprune.vendor.report import VendorReport
 from fpgaprune.vendor.vivado_accelerator import parse_vivado_accelerator, recognises_vivado_accelerator
 from fpgaprune.vendor.vivado_timing import parse_vivado_timing, recognises_vivado_timing
 from fpgaprune.vendor.vivado_utilization import parse_vivado_utilization, recognises_vivado_utilization
@@ -171,4 +171,4 @@ def _candidates(root: Path) -> list[Path]:
 
 
 def _ordered(reports: tuple[VendorReport, ...]) -> tuple[VendorReport, ...]:
-    return tuple(sorted(reports, key=lambda report: STAGES.index(report.stage)))
+    return tuple(sorted(reports, key=lambda report: report.stage.order))

@@ -5,54 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
-# The last two are of open tools, and of Verilog that no vendor's C synthesis made.
-STAGES = ("csynth", "synth", "route", "cosim", "synth(open)", "route(ecp5)")
-RESOURCES = ("lut", "ff", "dsp", "bram18", "uram")
+from fpgaprune.measure import Cycles, Measurement, Resources, Stage
+
 SUMMARY = "summary"
 PLATFORM = "platform"
-CYCLES = ("latency_min", "latency_max", "interval_min", "interval_max")
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Resources that a report states; None where it states none, which is not the same as 0.
-
-    Attributes:
-        lut: lookup tables: LUTs of AMD, ALUTs of Intel, 4LUTs of Microchip. ff: registers.
-        dsp: DSP or math blocks. bram18: 18 Kb halves of AMD block RAM. uram: UltraRAM blocks.
-    """
-
-    lut: int | None = None
-    ff: int | None = None
-    dsp: int | None = None
-    bram18: int | None = None
-    uram: int | None = None
-
-    def to_json(self) -> dict[str, int | None]:
-        """The counts by name."""
-        return {name: getattr(self, name) for name in RESOURCES}
-
-
-@dataclass(frozen=True, slots=True)
-class Cycles:
-    """Clock cycles that a report states; None where it states none.
-
-    Attributes:
-        latency_min, latency_max: from first input to last output.
-        interval_min, interval_max: between two inputs.
-    """
-
-    latency_min: int | None = None
-    latency_max: int | None = None
-    interval_min: int | None = None
-    interval_max: int | None = None
-
-    def to_json(self) -> dict[str, int | None]:
-        """The cycles by name."""
-        return {name: getattr(self, name) for name in CYCLES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +23,13 @@ class ModuleRow:
 
     name: str
     module: str | None = None
-    usage: Usage = Usage()
+    usage: Resources[int] = Resources()
     cycles: Cycles = Cycles()
     pipeline: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON data."""
-        return {
-            "name": self.name,
-            "module": self.module,
-            **self.usage.to_json(),
-            **self.cycles.to_json(),
-            "pipeline": self.pipeline,
-        }
+    def at(self, stage: Stage, layer: str) -> Measurement[int]:
+        """The row as what `layer` takes at `stage`."""
+        return Measurement(stage, layer, self.usage, self.cycles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +39,7 @@ class VendorReport:
     Attributes:
         tool, tool_version: as printed, `Vitis HLS` and `2022.2`.
         stage: `csynth` (the estimate of a C-to-RTL tool), `synth` (after logic synthesis), `route` (placed and
-            routed), `cosim` (measured in RTL simulation), or what open tools measured: `synth(open)`, `route(ecp5)`.
+            routed), `cosim` (measured in RTL simulation), or a stage of open tools: `synth(open)`, `route(ecp5)`.
         design: top module that the report is about. part: device or order number, as printed.
         clock_ns: period asked for. est_clock_ns: period that the tool estimates or reached.
         slack_ns: worst setup slack, negative where timing is not met.
@@ -105,17 +56,17 @@ class VendorReport:
 
     tool: str
     tool_version: str | None
-    stage: str
+    stage: Stage
     design: str | None = None
     part: str | None = None
     clock_ns: float | None = None
     est_clock_ns: float | None = None
     slack_ns: float | None = None
-    total: Usage = Usage()
+    total: Resources[int] = Resources()
     cycles: Cycles = Cycles()
     rows: tuple[ModuleRow, ...] = ()
-    breakdown: Mapping[str, Usage] = field(default_factory=lambda: MappingProxyType({}))
-    other: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    breakdown: Mapping[str, Resources[int]] = field(default_factory=dict)
+    other: Mapping[str, int] = field(default_factory=dict)
     pipeline: str | None = None
     state: str | None = None
     passed: bool | None = None
@@ -123,17 +74,7 @@ class VendorReport:
     source: Path | None = None
     notes: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """The report as JSON data; what it does not state is null."""
-        plain = ("tool", "tool_version", "stage", "design", "part", "clock_ns", "est_clock_ns", "slack_ns")
-        return {
-            **{name: getattr(self, name) for name in plain},
-            "total": self.total.to_json(),
-            **self.cycles.to_json(),
-            "rows": [row.to_json() for row in self.rows],
-            "breakdown": {name: usage.to_json() for name, usage in self.breakdown.items()},
-            "other": dict(self.other),
-            **{name: getattr(self, name) for name in ("pipeline", "state", "passed", "date")},
-            "source": None if self.source is None else str(self.source),
-            "notes": list(self.notes),
-        }
+    @property
+    def whole(self) -> Measurement[int]:
+        """What the whole design takes at the report's stage."""
+        return Measurement(self.stage, None, self.total, self.cycles, self.est_clock_ns)

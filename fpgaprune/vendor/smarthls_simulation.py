@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from fpgaprune.measure import COSIM, Cycles
 from fpgaprune.vendor.cells import parse_count
 from fpgaprune.vendor.grid import Table
-from fpgaprune.vendor.report import Cycles, ModuleRow, VendorReport
+from fpgaprune.vendor.report import ModuleRow, VendorReport
 
 _STATUS = re.compile(r"^[ \t]{0,8}SW/HW co-simulation:[ \t]{0,8}(?P<status>\w+)", re.MULTILINE)
 _FIELD = re.compile(r"^[ \t]{0,8}(?P<name>Number of calls|Cycle latency):(?P<value>.*)", re.MULTILINE)
@@ -45,7 +46,7 @@ def parse_simulation(body: str, table: Table | None, top: str | None, source: Pa
     return VendorReport(
         tool=_TOOL,
         tool_version=None,
-        stage="cosim",
+        stage=COSIM,
         design=top,
         other={name: count for name, count in counts.items() if count is not None},
         passed=passed,
@@ -64,7 +65,7 @@ def _of_table(table: Table, passed: bool | None, source: Path) -> VendorReport |
     return VendorReport(
         tool=_TOOL,
         tool_version=None,
-        stage="cosim",
+        stage=COSIM,
         design=rows[0].name,
         cycles=rows[0].cycles,
         rows=rows[1:],

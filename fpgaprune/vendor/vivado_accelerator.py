@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import Resources
 from fpgaprune.vendor.cells import parse_number, shorten
 from fpgaprune.vendor.grid import Table, iterate_tables
-from fpgaprune.vendor.report import PLATFORM, ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.report import PLATFORM, ModuleRow, VendorReport
 from fpgaprune.vendor.vivado_head import read_vivado_head
 
 _KIND = "a report of Vivado's report_accelerator_utilization"
@@ -73,8 +74,8 @@ def parse_vivado_accelerator(text: str, source: Path) -> tuple[VendorReport, ...
     )
 
 
-def _usage(table: Table, row: Sequence[str]) -> Usage:
-    return Usage(
+def _usage(table: Table, row: Sequence[str]) -> Resources[int]:
+    return Resources(
         lut=table.count(row, "LUT"),
         ff=table.count(row, "REG"),
         dsp=table.count(row, "DSP"),

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from fpgaprune.measure import ROUTE, SYNTH, Stage
+
 _FIELD = re.compile(r"^\| {0,4}(?P<name>[A-Z][A-Za-z ]{1,40}):(?P<value>.*)")
 _VERSION = re.compile(r"Vivado v\.? ?(?P<version>\S{1,40})")
 # The state after synth_design (and opt_design, still without a site for any cell) is `synth`. From placement on the
 # cells have sites: Vivado's own run writes its final utilization then.
 _STAGES = {
-    "synthesized": "synth",
-    "optimized": "synth",
-    "placed": "route",
-    "physopt": "route",
-    "routed": "route",
+    "synthesized": SYNTH,
+    "optimized": SYNTH,
+    "placed": ROUTE,
+    "physopt": ROUTE,
+    "routed": ROUTE,
 }
 
 
@@ -34,7 +36,7 @@ class VivadoHead:
     state: str | None
 
     @property
-    def stage(self) -> str | None:
+    def stage(self) -> Stage | None:
         """`synth` or `route`; None where the state is not given or not known."""
         words = [] if self.state is None else self.state.casefold().split()
         return next((_STAGES[word] for word in words if word in _STAGES), None)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import ROUTE, SYNTH, Stage
 from fpgaprune.vendor.cells import parse_number
 from fpgaprune.vendor.report import VendorReport
 from fpgaprune.vendor.ruled import RuledTable, is_rule, read_floating
@@ -71,18 +72,18 @@ def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
     )
 
 
-def _stage(head: VivadoHead, text: str, source: Path) -> str:
+def _stage(head: VivadoHead, text: str, source: Path) -> Stage:
     """The head's state where it has one, else what the paths say about their nets."""
-    if head.stage == "synth" or (head.stage == "route" and "routed" in (head.state or "").casefold()):
+    if head.stage == SYNTH or (head.stage == ROUTE and "routed" in (head.state or "").casefold()):
         return head.stage
     if head.state is None:
         # Each net of a path says whether its delay is that of a route, of a placement, or a guess before both.
         if ", estimated)" in text:
             pass
         elif ", routed)" in text:
-            return "route"
+            return ROUTE
         elif ", unplaced)" in text:
-            return "synth"
+            return SYNTH
     raise ReportError(
         f"{source}: design state {head.state!r}: its delays are neither those of a route nor those after synthesis; "
         f"wanted report_timing_summary after route_design, or after synth_design"

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import ROUTE, Resources, Stage
 from fpgaprune.vendor.cells import parse_number, shorten
 from fpgaprune.vendor.grid import Table, iterate_tables
-from fpgaprune.vendor.report import ModuleRow, Usage, VendorReport
+from fpgaprune.vendor.report import ModuleRow, VendorReport
 from fpgaprune.vendor.vivado_head import VivadoHead, read_vivado_head
 
 # Names of rows in column 'Site Type' by family. The first that a report has counts: the rows below it are its parts.
@@ -70,14 +71,14 @@ def parse_vivado_utilization(text: str, source: Path) -> tuple[VendorReport, ...
 
 def _report(
     head: VivadoHead,
-    stage: str,
-    total: Usage,
+    stage: Stage,
+    total: Resources[int],
     rows: tuple[ModuleRow, ...],
     other: dict[str, int],
     source: Path,
 ) -> VendorReport:
     notes = []
-    if stage == "route" and "routed" not in (head.state or "").casefold():
+    if stage == ROUTE and "routed" not in (head.state or "").casefold():
         notes.append("counted after placement, before routing; routing changes counts only where it optimises")
     if "optimized" in (head.state or "").casefold():
         notes.append("counted after opt_design, which removes logic that synthesis left")
@@ -97,7 +98,7 @@ def _report(
     )
 
 
-def _flat(tables: Sequence[Table], source: Path) -> tuple[Usage, dict[str, int]]:
+def _flat(tables: Sequence[Table], source: Path) -> tuple[Resources[int], dict[str, int]]:
     used: dict[str, float | None] = {}
     for table in tables:
         # The tables of each super logic region repeat the names without a column 'Used'.
@@ -120,7 +121,7 @@ def _flat(tables: Sequence[Table], source: Path) -> tuple[Usage, dict[str, int]]
             f"{_KIND}"
         )
     other = {name: count for name, rows in _OTHER.items() if (count := first(rows)) is not None}
-    return Usage(lut=lut, ff=ff, dsp=first(_DSP), bram18=_bram18(used, source), uram=first(_URAM)), other
+    return Resources(lut=lut, ff=ff, dsp=first(_DSP), bram18=_bram18(used, source), uram=first(_URAM)), other
 
 
 def _bram18(used: dict[str, float | None], source: Path) -> int | None:
@@ -140,12 +141,12 @@ def _whole(value: float, name: str, source: Path) -> int:
     return int(value)
 
 
-def _hierarchy(table: Table) -> tuple[Usage, tuple[ModuleRow, ...], dict[str, int]]:
+def _hierarchy(table: Table) -> tuple[Resources[int], tuple[ModuleRow, ...], dict[str, int]]:
     rows = []
     for cells in table.rows:
         name = cells[table.require("Instance")].strip()
         large, small = table.count(cells, "RAMB36"), table.count(cells, "RAMB18")
-        usage = Usage(
+        usage = Resources(
             lut=table.count(cells, "Total LUTs"),
             ff=table.count(cells, "FFs"),
             dsp=table.count(cells, "DSP48 Blocks", "DSP Blocks", "DSP Slices", "DSPs"),

@@ -20,8 +20,8 @@ import numpy as np
 from networks import NETWORKS, Arrays
 
 import fpgaprune as fp
-from fpgaprune.select.alive import alive_channels
-from fpgaprune.select.layers import kind_of, weight_owners
+from fpgaprune.network.alive import alive_channels
+from fpgaprune.network.weight_axes import kind_of, weight_owners
 from fpgaprune.weights import named_weights
 
 OPEN = fp.Protection(min_free_channels=0)

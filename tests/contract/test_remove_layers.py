@@ -10,7 +10,7 @@ import pytest
 from keras import layers
 
 import fpgaprune as fp
-from fpgaprune.remove.channels import Channels, Line
+from fpgaprune.network.channels import Channels, Line
 from fpgaprune.weights import named_weights
 
 IMAGE, SEQUENCE, VECTOR, VOLUME = (6, 6, 2), (6, 2), (5,), (4, 4, 4, 2)

@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 
 from fpgaprune.errors import DataError, MaskError
+from fpgaprune.network.weight_axes import channel_axes, weight_owners
 from fpgaprune.select.choose import select
 from fpgaprune.select.criteria import CRITERIA
-from fpgaprune.select.layers import channel_axes, weight_owners
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.question import Question
 from fpgaprune.weights import named_weights

@@ -8,7 +8,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
-from fpgaprune.select.alive import alive_channels
+from fpgaprune.network.alive import alive_channels
 from fpgaprune.select.choose import select
 from fpgaprune.select.pools import default_paths
 from fpgaprune.select.protection import Protection

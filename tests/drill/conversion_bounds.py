@@ -13,12 +13,13 @@ from typing import Any
 import keras
 import numpy as np
 
-from fpgaprune.batch_norm import scale_and_shift
 from fpgaprune.design import Design
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.prepare import FOLDABLE, role_weights
 from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.hls.softmax_types import BOUND
+from fpgaprune.network import producer
+from fpgaprune.network.batch_norm import scale_and_shift
 
 # Of a table of 1,024 entries: steps between entries, largest slope, and what lies beyond both ends.
 _TABLES = {
@@ -65,7 +66,7 @@ class Bounds:
         if isinstance(layer, keras.layers.InputLayer):
             return 0.0
         read = layer.input if isinstance(layer.input, list) else [layer.input]
-        names = [tensor._keras_history.operation.name for tensor in read]
+        names = [producer(tensor).name for tensor in read]
         errors, sizes = [self.found[name] for name in names], [self.size(name) for name in names]
         if isinstance(layer, FOLDABLE):
             return self._product(layer, errors[0], sizes[0])
@@ -89,7 +90,7 @@ class Bounds:
     def _recurrent(self, layer: Any, error: float) -> float:
         """Step by step with the numbers that the samples give, and an error for each of them."""
         weights = {role: value.astype(np.float64) for role, value in role_weights(layer).items()}
-        x = self.seen[layer.input._keras_history.operation.name].astype(np.float64)
+        x = self.seen[producer(layer.input).name].astype(np.float64)
         sums = np.zeros(weights["weight"].shape[-1])
         zero, units = sums, {role: self._unit(layer.name, role) for role in weights}
         lsb = self._lost(layer.name)
@@ -160,7 +161,7 @@ def _activation(bounds: Bounds, layer: Any, errors: list[float], sizes: list[flo
         return error
     step, slope, tail = _TABLES[name]
     scale = abs(float(getattr(layer, "alpha", 1.0)))
-    more = 2 * bounds._unit(layer.input._keras_history.operation.name, "result") + 2.0**-14
+    more = 2 * bounds._unit(producer(layer.input).name, "result") + 2.0**-14
     table = bounds._unit(layer.name, "table")
     slope = max(slope * max(scale, 1.0), 1.0)
     return slope * (error + step) + tail + 2 * table + more * sizes[0]
@@ -170,7 +171,7 @@ def _relu(bounds: Bounds, layer: Any, errors: list[float], sizes: list[float]) -
     if not layer.threshold:
         return errors[0] + 2.0**-13 * sizes[0]
     # It jumps at its threshold, which is rounded, too.
-    values = bounds.seen[layer.input._keras_history.operation.name]
+    values = bounds.seen[producer(layer.input).name]
     near = np.abs(values - layer.threshold).min() <= errors[0] + 2.0**-13
     return errors[0] + (abs(layer.threshold) if near else 0.0)
 

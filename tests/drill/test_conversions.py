@@ -26,6 +26,7 @@ from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.prepare import fold
 from fpgaprune.hls.project import make_design
 from fpgaprune.hls.ranges import observe
+from fpgaprune.network import producer
 
 if __name__ == "__main__":
     from conversion_bounds import Bounds
@@ -107,7 +108,7 @@ def _compared(model: Any, design: Any, x: list[np.ndarray], got: Any) -> tuple[s
         reference = np.asarray(want)
         if reference.size != value.size:
             return "silently wrong", f"shape {value.shape}, Keras gives {reference.shape}"
-        bound = bounds[tensor._keras_history.operation.name]
+        bound = bounds[producer(tensor).name]
         off = float(np.abs(reference.reshape(value.shape) - value).max())
         said.append(f"off by {off:.3g} of {np.abs(reference).max():.3g}, bound {bound:.3g}")
         if not off <= bound:

@@ -94,7 +94,7 @@ def _kinds(folder: Path):
     data = {"data.npz": sound_files.data()}
     yield "data.npz", data, {"load_data": lambda f: load_data(str(f / "data.npz"))}, 16
     masks = {"masks.npz": sound_files.as_npz(**sound_files.masks())}
-    yield "masks.npz", masks, {"load": lambda f: MaskSet.load(f / "masks.npz").check_fits({"fc/kernel": (4, 3)})}, 14
+    yield "masks.npz", masks, {"load": lambda f: MaskSet.load(f / "masks.npz").fitted({"fc/kernel": (4, 3)})}, 14
     model = {"model.onnx": sound_files.onnx_model()}
     yield "model.onnx", model, {"read_onnx_weights": lambda f: read_onnx_weights(f / "model.onnx")}, 14
     rows = {"rows.jsonl": b"\n".join(json.dumps(row(dense(16, 8), id=f"r{i}")).encode() for i in range(2))}

@@ -311,10 +311,10 @@ def of(layer):
             "does not have in opset 17: split it with fp.split_groups",
         ),
         (
-            lambda: of(layers.Activation("gelu", name="smooth")),
+            lambda: of(layers.Activation(keras.ops.erfinv, name="smooth")),
             {},
-            "layer 'smooth' (Activation) of model 'model' needs an operation 'Erfc', which ONNX does not have in opset "
-            "17: use another layer or activation",
+            "layer 'smooth' (Activation) of model 'model' needs an operation 'Erfinv', which ONNX does not have in "
+            "opset 17: use another layer or activation",
         ),
         (
             lambda: keras.Sequential([layers.Dense(3)], name="unbuilt"),

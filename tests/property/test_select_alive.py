@@ -8,7 +8,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import MaskError
-from fpgaprune.select.alive import alive_channels
+from fpgaprune.network.alive import alive_channels
 from fpgaprune.select.choose import select
 from fpgaprune.weights import named_weights
 from tests.unit.select.networks import with_zeros

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import MaskError
+from fpgaprune.network.weight_axes import PLAIN
 from fpgaprune.select.choose import select
 from fpgaprune.select.granularity import parse_granularity
-from fpgaprune.select.layers import PLAIN
 from fpgaprune.select.normalize import NORMALIZATIONS
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.regrowth import regrow

@@ -1,5 +1,7 @@
 """Wrong removals that the checks must catch: each mutant breaks one thing that pruning tools get wrong."""
 
+from dataclasses import replace
+
 import keras
 import numpy as np
 import pytest
@@ -7,9 +9,10 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import EquivalenceError, FpgaPruneError, RemovalError
-from fpgaprune.remove import linear, planning, site
-from fpgaprune.remove.liveness import Liveness
-from fpgaprune.remove.rules import RULES, convolution, depthwise, merging, normalization, shape
+from fpgaprune.network import linear, site
+from fpgaprune.network.liveness import Liveness
+from fpgaprune.network.rules import RULES, convolution, depthwise, merging, normalization
+from fpgaprune.remove import planning
 from fpgaprune.weights import named_weights
 
 
@@ -96,9 +99,10 @@ def test_a_wrong_flatten_order_is_caught(monkeypatch):
         channels = at.inputs[0].transposed((2, 0, 1))
         return channels.reshaped(at.shape)
 
-    monkeypatch.setitem(RULES, layers.Flatten, channels_first)
+    right = RULES[layers.Flatten]
+    monkeypatch.setitem(RULES, layers.Flatten, replace(right, values=channels_first))
     assert isinstance(outcome(network()), EquivalenceError)
-    monkeypatch.setitem(RULES, layers.Flatten, shape.flatten)
+    monkeypatch.setitem(RULES, layers.Flatten, right)
     assert outcome(network()) is None
 
 
@@ -116,12 +120,13 @@ def test_a_stale_batch_normalization_is_caught(monkeypatch):
 
         return normalization.batch_normalization(At(at.trace, at.call, at.inputs))
 
-    monkeypatch.setitem(RULES, layers.BatchNormalization, fresh)
+    monkeypatch.setitem(RULES, layers.BatchNormalization, site.LayerRule(fresh))
     assert isinstance(outcome(network()), EquivalenceError)
 
 
 def test_a_constant_that_skips_the_batch_normalization_is_caught(monkeypatch):
-    monkeypatch.setitem(RULES, layers.BatchNormalization, lambda at: (declare(at), at.inputs[0])[1])
+    skipped = site.LayerRule(lambda at: (declare(at), at.inputs[0])[1])
+    monkeypatch.setitem(RULES, layers.BatchNormalization, skipped)
     assert isinstance(outcome(network()), EquivalenceError)
 
 

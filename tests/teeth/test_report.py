@@ -1,59 +1,41 @@
 """What the report must refuse, and what must never appear on a page."""
 
+import itertools
 import re
 
 import pytest
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import PRICED, ROUTE, STAGES, LayerEstimate, Measurement, Resources
 from fpgaprune.report import Check, Metric, write_report
-from fpgaprune.report.table import Column, Figure, Table
-from tests.unit.report.samples import conv, estimate, run_report
+from fpgaprune.report.table import Column, Table
+from tests.unit.report.samples import conv, estimate, layer, run_report
 
 HOSTILE = "<script>alert('x')</script>|<u>&"
 
 
 def test_a_column_refuses_a_figure_of_another_stage():
-    with pytest.raises(ReportError, match="'after' of stage 'csynth' was given a figure of stage 'synth'"):
-        Column.of("after", "csynth", [Figure("csynth", 1), Figure("synth", 1)])
+    measured = [estimate().at(stage) for stage in PRICED]
+    with pytest.raises(ReportError, match="'after' of stage analytic_csynth was given a figure of stage analytic_s"):
+        Column.of("after", "lut", measured)
 
 
-def test_a_table_refuses_columns_of_two_stages():
-    columns = tuple(Column.of(stage, stage, [Figure(stage, 1)]) for stage in ("csynth", "synth"))
-    with pytest.raises(ReportError, match="compares stages csynth, synth; wanted one"):
+@pytest.mark.parametrize("stages", list(itertools.combinations(STAGES, 2)), ids=str)
+def test_a_table_refuses_columns_of_two_stages(stages):
+    columns = tuple(Column.of("lut", "lut", [Measurement(stage, None, Resources(lut=1))]) for stage in stages)
+    with pytest.raises(ReportError, match=r"compares stages .*; wanted one"):
         Table("both", columns)
 
 
-def test_a_stage_smuggled_into_an_estimate_is_refused(tmp_path):
-    smuggled = estimate()
-    smuggled["total"]["csynth"]["lut"]["stage"] = "route"
-    with pytest.raises(ReportError, match="figures of different stages never share a column"):
-        write_report(tmp_path, run_report(after=smuggled))
-    smuggled = estimate()
-    smuggled["layers"][0]["synth"]["lut"]["stage"] = "csynth"
-    with pytest.raises(ReportError, match="figures of different stages never share a column"):
-        write_report(tmp_path, run_report(before=smuggled))
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_binding_resource_must_say_its_stage(tmp_path):
-    bad = estimate(binding={"resource": "lut", "layer": "conv1", "used": 1, "capacity": 2})
-    with pytest.raises(ReportError, match="binding resource is of stage None"):
-        write_report(tmp_path, run_report(after=bad))
+def test_an_estimate_has_no_figures_of_a_tool():
+    with pytest.raises(KeyError):
+        estimate().at(ROUTE)
 
 
 def test_the_unknown_never_prints_as_zero(tmp_path):
-    unknown = {"value": None, "low": None, "high": None}
-    figures = dict.fromkeys(("lut", "ff", "dsp", "bram18"), unknown)
-    layer = {"name": "conv1", "kind": "Conv2D", "multiplications": None, "csynth": figures, "synth": figures}
-    nothing = estimate(
-        total={"csynth": figures, "synth": figures},
-        latency_cycles=None,
-        interval_cycles=None,
-        latency_us=None,
-        fits=None,
-        binding=None,
-        layers=[{**layer, "latency_cycles": None, "interval_cycles": None}],
-    )
+    unknown = LayerEstimate("conv1", "Conv2D", None, Resources(), Resources(), 7, 7)
+    total = {"csynth": Resources(), "synth": Resources()}
+    nothing = estimate(total=total, latency_cycles=7, interval_cycles=7, fits=None, binding=None, layers=(unknown,))
     report = run_report(before=nothing, after=nothing, layers=[], certificate=[], stages=[])
     paths = write_report(tmp_path, report)
     tables = re.findall(r"<td[^>]*>([^<]*)</td>", paths.html.read_text())
@@ -65,8 +47,7 @@ def test_the_unknown_never_prints_as_zero(tmp_path):
 
 
 def test_names_are_escaped_everywhere(tmp_path):
-    hostile = estimate(notes=[HOSTILE])
-    hostile["layers"][0]["name"] = HOSTILE
+    hostile = estimate(notes=(HOSTILE,), layers=(layer(HOSTILE),))
     report = run_report(
         name=HOSTILE,
         metric=Metric("accuracy", 0.5, 0.5, 3, HOSTILE),

@@ -10,10 +10,10 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.flow import finetuning
 from fpgaprune.masks import MaskSet
+from fpgaprune.network import alive, flat, zeros
+from fpgaprune.network.weight_axes import ChannelAxes
 from fpgaprune.select import (
-    alive,
     allot,
-    channel_flow,
     choose,
     closure,
     cost,
@@ -30,7 +30,6 @@ from fpgaprune.select import (
     skeleton,
     units,
 )
-from fpgaprune.select.layers import ChannelAxes
 from fpgaprune.select.units import Block
 from fpgaprune.weights import named_weights
 from tests.contract import (
@@ -190,7 +189,7 @@ def test_kernels_and_dense_weights_in_one_count(monkeypatch):
 
 
 def test_a_channel_taken_to_be_alive_although_no_one_reads_it(monkeypatch):
-    monkeypatch.setattr(alive._Walk, "_backward", lambda self, call: self._all(call.outputs[0]))
+    monkeypatch.setattr(alive._Walk, "_backward", lambda self, step: self._all(step.outputs[0]))
     is_refused(test_select_defaults.test_channels_behind_a_bottleneck_count_as_dead)
 
 
@@ -282,8 +281,8 @@ def test_the_gradient_of_all_samples_where_batches_count(monkeypatch, model, dat
 
 
 def test_outputs_before_the_activation(monkeypatch, model, data):
-    def at_the_layer(path, graph):
-        return next(call.outputs[0] for call in graph.calls if f"{call.path}/kernel" == path)
+    def at_the_layer(path, network):
+        return next(step.outputs[0] for step in network.steps if f"{step.path}/kernel" == path)
 
     monkeypatch.setattr(data_criteria, "_activated", at_the_layer)
     is_refused(test_select_criteria.test_activation, model, data)
@@ -303,13 +302,13 @@ def test_a_closure_that_forgets_the_bias(monkeypatch):
 
 
 def test_a_closure_that_looks_once(monkeypatch):
-    right = channel_flow.Flow.update
+    right = zeros.Zeros.update
 
     def once(self):
         if not self.zero:
             right(self)
 
-    monkeypatch.setattr(closure.Flow, "update", once)
+    monkeypatch.setattr(zeros.Zeros, "update", once)
     breaks(
         test_select_closure.test_closing_twice_adds_nothing_and_only_adds,
         network=[residual()],
@@ -320,7 +319,7 @@ def test_a_closure_that_looks_once(monkeypatch):
 
 
 def test_every_activation_taken_to_keep_zero(monkeypatch):
-    monkeypatch.setattr(channel_flow, "keeps_zero", lambda call: True)
+    monkeypatch.setattr(flat.Step, "keeps_zero", True)
     is_refused(test_select_closure.test_an_activation_that_is_not_zero_at_zero_feeds_its_readers)
 
 
@@ -331,13 +330,12 @@ def test_a_sum_taken_to_be_zero_where_one_term_is(monkeypatch):
         def __getattr__(self, name):
             return getattr(np, name)
 
-    monkeypatch.setattr(channel_flow, "np", Either())
+    monkeypatch.setattr(zeros, "np", Either())
     is_refused(test_select_closure.test_a_sum_is_zero_only_where_all_its_terms_are, residual())
 
 
 def test_a_softmax_taken_channel_by_channel(monkeypatch):
-    for module in (closure, channel_flow):
-        monkeypatch.setattr(module, "mixes_channels", lambda call: False)
+    monkeypatch.setattr(flat.Step, "mixes_channels", False)
     is_refused(test_select_closure.test_a_softmax_between_layers_reads_every_channel)
 
 

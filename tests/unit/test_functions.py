@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from fpgaprune.design.functions import FUNCTIONS, function_named
+from fpgaprune.design.functions import FUNCTIONS, RECTIFIED, function_named
 
 IN_KERAS = [name for name in FUNCTIONS if hasattr(keras.activations, name)]
 
@@ -22,6 +22,19 @@ def test_values_are_those_of_keras(name):
 @pytest.mark.parametrize("name", [name for name in IN_KERAS if FUNCTIONS[name].at_zero is not None])
 def test_the_value_at_zero_is_that_of_keras(name):
     assert FUNCTIONS[name].at_zero == pytest.approx(float(of_keras(name, np.zeros((1, 1)))[0, 0]), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, f in FUNCTIONS.items() if f.table and f.table.form == RECTIFIED])
+def test_a_table_beside_x_is_within_a_step_of_the_function_at_every_number(name):
+    function, size = FUNCTIONS[name], 1024
+    x = np.linspace(-50, 50, 100001)
+    found = (
+        np.maximum(x, 0)
+        + function.values(function.table.places(size))[
+            np.minimum(np.abs(x) * size // function.table.reach, size - 1).astype(int)
+        ]
+    )
+    assert np.abs(found - function.values(x)).max() <= function.table.reach / size
 
 
 def test_a_function_is_found_in_each_of_its_spellings():

@@ -120,8 +120,8 @@ def test_digest_sees_every_bit_and_the_shape():
     assert len(digests) == 20
 
 
-def test_check_fits():
+def test_what_fits_no_weight_is_named():
     with pytest.raises(MaskError, match=r"shape \(2,\); the weight has \(16,\)"):
-        MaskSet({"conv2/bias": np.ones(2, bool)}).check_fits(SHAPES)
+        MaskSet({"conv2/bias": np.ones(2, bool)}).fitted(SHAPES)
     with pytest.raises(MaskError, match="fits no weight"):
-        MaskSet({"conv3/bias": np.ones(2, bool)}).check_fits(SHAPES)
+        MaskSet({"conv3/bias": np.ones(2, bool)}).fitted(SHAPES)

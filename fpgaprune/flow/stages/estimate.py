@@ -11,6 +11,7 @@ from fpgaprune.errors import EstimateError, RunError
 from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.sections import TargetConfig
 from fpgaprune.flow.stage import Context, Part, Results, Stage
+from fpgaprune.measure import Advice, Estimate
 
 
 def _estimate(context: Context) -> dict[str, Any]:
@@ -38,7 +39,10 @@ def _estimate(context: Context) -> dict[str, Any]:
 
 def _part(context: Context, results: Results) -> Part:
     figures = read_json(context.run.file("estimate.json"), RunError, "what the flow wrote", "run the flow again")
-    return Part(figures or {}, left_out=results.get("left_out"))
+    figures, target = figures or {}, context.config[TargetConfig].target()
+    sides = {side: figures.get(side) and Estimate.from_json(figures[side], target) for side in ("before", "after")}
+    advice = figures.get("advice") and Advice.from_json(figures["advice"])
+    return Part({**sides, "advice": advice}, left_out=results.get("left_out"))
 
 
 def _outcome(results: Results) -> Iterator[tuple[str, str]]:

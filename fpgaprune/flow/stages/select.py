@@ -48,7 +48,7 @@ def _checks(known: Known) -> Iterator[Callable[[], Any]]:
     yield from (partial(match_paths, pattern, shapes) for pattern in settings.patterns)
     if settings.masks is not None and settings.masks.exists():
         masks = settings.masks
-        yield lambda: MaskSet.load(masks).check_fits(shapes)
+        yield lambda: MaskSet.load(masks).fitted(shapes)
 
 
 def _settings(config: Flow) -> Any:

@@ -103,7 +103,7 @@ def _read_shapes(known: Known) -> None:
     if model is None or (model.exists() and is_tf_keras(model)):
         return
     try:
-        known.shapes = {path: array.shape for path, array in read_keras_weights(model).items()}
+        known.shapes = read_keras_weights(model).map(lambda array: array.shape)
     except CertificateError as error:
         raise ConfigError(f"train.model: {error}") from error
 

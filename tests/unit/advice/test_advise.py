@@ -5,24 +5,25 @@ from __future__ import annotations
 import itertools
 import tomllib
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 import fpgaprune as fp
 from fpgaprune.advice.advise import BETWEEN
 from fpgaprune.advice.edit import flow_text
 from fpgaprune.advice.layout import balanced_layouts, one_layer_layouts, products, uniform_layouts
 from fpgaprune.advice.order import rank
-from fpgaprune.advice.result import COMMAND, FLOW, MODEL, Prediction, Suggestion
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average, streamed
-from fpgaprune.estimate import Figure, Usage
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
 from fpgaprune.hls.reuse import product_size, valid_reuse_factors
+from fpgaprune.measure import COMMAND, ESTIMATED, FLOW, MODEL, Figure, Prediction, Resources, Suggestion
 from fpgaprune.target import list_parts
 from tests.unit.estimate.designs import T16, U8, cnn, mlp
 
@@ -114,7 +115,7 @@ def test_every_suggestion_is_a_piece_of_a_flow_file_or_says_where_it_belongs():
 def test_suggestions_stand_in_their_order_and_each_helps():
     design = cnn(zeros=0.1)
     advice = fp.advise(design, short(design))
-    assert list(advice.suggestions) == sorted(advice.suggestions, key=rank)
+    assert list(advice.suggestions) == sorted(advice.suggestions, key=partial(rank, own=PART))
     assert all(s.after.excess < advice.now.excess for s in advice.suggestions if s.after is not None)
     assert all("must be measured again" in s.cost for s in advice.suggestions if not s.keeps_function)
     assert len({s.change for s in advice.suggestions}) == len(advice.suggestions)
@@ -124,7 +125,7 @@ def test_what_no_model_prices_has_no_figures():
     design = exact(cnn())
     unpriced = [s for s in fp.advise(design, short(design)).suggestions if s.after is None]
     assert {(s.knob, s.place) for s in unpriced} == {("strategy", FLOW), ("interval", COMMAND)}
-    assert all((s.fits, s.fits_upper, s.to_json()["after"]) == (None, None, None) for s in unpriced)
+    assert all((s.fits, s.fits_upper, s.after) == (None, None, None) for s in unpriced)
 
 
 def test_a_suggestion_is_what_the_estimator_says_of_the_changed_design():
@@ -165,10 +166,10 @@ def test_the_smallest_part_of_the_family_that_holds_the_design_is_named():
     design = cnn(zeros=0.0)
     target = short(design)
     changed = next(s for s in fp.advise(design, target).suggestions if s.knob == "part")
-    assert tomllib.loads(changed.change) == {"target": {"part": changed.after.part.name}}
+    assert tomllib.loads(changed.change) == {"target": {"part": changed.after.part}}
     assert changed.fits_upper
     for part in list_parts():
-        if part.family == PART.family and part.lut < changed.after.part.lut:
+        if part.family == PART.family and part.lut < changed.after.capacity["lut"]:
             assert not fp.estimate(design, replace(target, part=part, order_number=part.name)).fits_upper
 
 
@@ -281,10 +282,10 @@ def test_vectors_in_a_stream_may_go_in_parallel():
 
 def suggestion(fits_upper, fits, *, keeps=True, latency=10, part=PART, place=FLOW, lut=100):
     figure = Figure(lut, lut, lut)
-    used = Usage(figure, figure, figure, figure)
-    before = Prediction(PART, used, 10, 10, False, False)
-    after = Prediction(part, used, latency, latency, fits, fits_upper)
-    return Suggestion("knob", "", place, "", keeps, before, after)
+    used = Resources(lut=figure, ff=figure, dsp=figure, bram18=figure)
+    capacity = {name: getattr(part, name) for name in ESTIMATED}
+    after = Prediction(part.name, capacity, used, latency, latency, fits, fits_upper)
+    return Suggestion("knob", "", place, "", keeps, after)
 
 
 def test_the_order():
@@ -300,8 +301,8 @@ def test_the_order():
         suggestion(False, True, keeps=False, latency=1),
         suggestion(False, False, keeps=False, lut=99_000),
         suggestion(False, False, lut=100_000),
-        replace(suggestion(None, None), after=None),
-        replace(suggestion(None, None, place=COMMAND), after=None),
+        structs.replace(suggestion(None, None), after=None),
+        structs.replace(suggestion(None, None, place=COMMAND), after=None),
     ]
     mixed = [wanted[n] for n in np.random.default_rng(0).permutation(len(wanted))]
-    assert sorted(mixed, key=rank) == wanted
+    assert sorted(mixed, key=partial(rank, own=PART)) == wanted

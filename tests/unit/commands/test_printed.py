@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from msgspec import structs
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
@@ -13,6 +14,7 @@ from fpgaprune.commands.options import by_pattern, parse_sparsity
 from fpgaprune.errors import ConfigError
 from fpgaprune.estimate import rows as of_rows
 from fpgaprune.masks import MaskSet
+from fpgaprune.measure import Advice, Figure, Prediction, Resources, Shortage
 
 LONG = "a sentence of a hundred words and more, 12 % of which are 'numbers', goes on behind the 80th column of a line"
 
@@ -100,18 +102,18 @@ def test_rows_are_priced_a_line_each(tmp_path, monkeypatch):
 
 
 def test_advice_is_printed_with_its_notes(capsys):
-    used = {"value": 300, "low": 250, "high": 350}
-    shortage = {"resource": "lut", "used": used, "capacity": 200, "layers": []}
-    advice = {"design": "net", "shortages": [shortage], "suggestions": [], "notes": [LONG]}
+    now = Prediction("part", {"lut": 200}, Resources(lut=Figure(300, 250, 350)), 1, 1, False, False)
+    shortage = Shortage("lut", Figure(300, 250, 350), 200, ())
+    advice = Advice("net", "part", now, (shortage,), notes=(LONG,))
     print_advice(advice)
     said = " ".join(capsys.readouterr().out.split())
     assert "what would make net fit" in said
     assert LONG in said
     # A number and its % stand in one line, wherever that ends.
     for start in range(70, 80):
-        print_advice({**advice, "notes": ["x" * start + " (25–33 %) of them"]})
+        print_advice(structs.replace(advice, notes=("x" * start + " (25–33 %) of them",)))
         assert "33 %)" in capsys.readouterr().out
-    print_advice({**advice, "shortages": []})
+    print_advice(structs.replace(advice, shortages=()))
     assert capsys.readouterr().out == ""
 
 

@@ -6,6 +6,7 @@ import pytest
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate
+from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.kinds import FAMILIES, family_of
 from fpgaprune.target import Target
 
@@ -67,8 +68,8 @@ def test_a_depthwise_weight_meets_no_other_on_its_input():
     arrays = {"weight": np.full_like(arrays["weight"], 11)}
     layer = LayerSpec("it", "DepthwiseConv2D", ("in",), shape, {"result": T16, "weight": T16}, arrays, {}, attributes)
     first = LayerSpec("in", "Input", (), (6, 6, 4), {"result": T16})
-    made = estimate(Design("d", (first, layer), ("it",)), TARGET)
-    assert made.layers[1].multiplications.distinct_many == 36
+    features = design_features(Design("d", (first, layer), ("it",)), TARGET)
+    assert features.layers[1].products.distinct_many == 36
 
 
 def test_unknown_classes_are_named():

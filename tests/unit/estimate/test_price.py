@@ -10,7 +10,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import Estimate
+from fpgaprune.measure import Estimate
 from fpgaprune.target import Part, Target
 
 from .designs import cnn, mlp
@@ -71,7 +71,7 @@ def test_the_function_and_the_package_of_one_name():
         "import fpgaprune as fp; before = fp.estimate; import fpgaprune.estimate; "
         "from fpgaprune.estimate.price import estimate; from fpgaprune import estimate as third; "
         "import sys; assert before is fp.estimate is estimate is third, fp.estimate; "
-        "assert sys.modules['fpgaprune.estimate'].Estimate is fp.Estimate; "
+        "assert sys.modules['fpgaprune.estimate'].estimate is fp.estimate; "
         "assert not {'tensorflow', 'keras', 'hls4ml', 'scipy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

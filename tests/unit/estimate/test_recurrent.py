@@ -48,7 +48,7 @@ def test_both_products_and_the_gates_are_counted(kind, gates):
     layer = made.layers[1]
     assert layer.multiplications.total == gates * UNITS * (FEATURES + UNITS)
     # A multiplier for every weight, three for every unit; a table for every two numbers of each gate.
-    assert layer.csynth.dsp.value == pytest.approx(layer.multiplications.many + 3 * UNITS, rel=0.01)
+    assert layer.csynth.dsp.value == pytest.approx(layer.multiplications.many_digits + 3 * UNITS, rel=0.01)
     assert layer.csynth.bram18.value == gates * UNITS // 2
     assert any("priced by the laws of Dense layers" in note for note in made.notes)
 
@@ -74,10 +74,10 @@ def test_a_reused_multiplier_takes_turns_in_every_step():
 def test_zeros_of_the_state_save_and_are_told():
     full, pruned = (estimate(design(zeros=zeros), TARGET) for zeros in (0, 30))
     assert pruned.layers[1].csynth.dsp.value <= full.layers[1].csynth.dsp.value - 30 * UNITS // 2
-    assert pruned.layers[1].zeros_note.startswith("it: 600 of 1560 multiplications are by zero; against")
-    folded = estimate(design(zeros=30, reuse=2, strategy="resource"), TARGET).layers[1].zeros_note
+    assert pruned.notes[0].startswith("it: 600 of 1560 multiplications are by zero; against")
+    folded = estimate(design(zeros=30, reuse=2, strategy="resource"), TARGET).notes[0]
     assert "save none of 780 multipliers at reuse 2" in folded
-    unrolled = estimate(design(zeros=30, reuse=2, strategy="resource_unrolled"), TARGET).layers[1].zeros_note
+    unrolled = estimate(design(zeros=30, reuse=2, strategy="resource_unrolled"), TARGET).notes[0]
     assert "save 300 of 780 multipliers at reuse 2" in unrolled
 
 

@@ -1,13 +1,14 @@
 """The tables that `fpgaprune compare` shows."""
 
 from fpgaprune.flow.comparing import compare_folders, comparison_tables
-from fpgaprune.vendor.compare import COLUMNS, CompareRow, Comparison
+from fpgaprune.measure import STAGES
+from fpgaprune.vendor.compare import CompareRow, Comparison
 from tests.unit.estimate.designs import cnn
 from tests.unit.vendor.texts import csynth, timing
 
 
 def row(design, layer, figure, ratio=None, **values):
-    stated = dict.fromkeys(COLUMNS) | {name.replace("open", "synth(open)"): value for name, value in values.items()}
+    stated = dict.fromkeys(STAGES) | {name.replace("open", "synth(open)"): value for name, value in values.items()}
     return CompareRow(design, layer, None, None, figure, stated, {"csynth": ratio, "synth": None})
 
 
@@ -19,7 +20,7 @@ def test_designs_stand_beside_one_another_and_each_has_its_layers():
         row("a", "conv", "ff", analytic_csynth=8),
         row("b", None, "latency_max_cycles", analytic_csynth=5),
     )
-    whole, layers = comparison_tables(Comparison(COLUMNS, rows, ()))
+    whole, layers = comparison_tables(Comparison(STAGES, rows, ()))
     assert whole == (
         "whole designs",
         ("design", "figure", "analytic\ncsynth", "csynth", "ratio\ncsynth"),

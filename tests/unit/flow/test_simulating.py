@@ -21,14 +21,15 @@ X = np.random.default_rng(3).uniform(-1, 1, (5, 2))
 def simulated(change=lambda outputs: None, samples=5):
     """What is found where the Verilog gives the emulation's outputs after `change`."""
 
-    def simulate(x, timeout_s):
+    def simulate(project, x, timeout_s):
         output = emulate(NETWORK, x).copy()
         change(output)
         return SimpleNamespace(outputs=(output,), latency_cycles=91, interval_cycles=36)
 
     steps = []
-    project = SimpleNamespace(simulate=simulate)
-    found = simulate_verilog(project, NETWORK, X[:samples], 60, lambda *step: steps.append(step))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fpgaprune.flow.simulating.simulate", simulate)
+        found = simulate_verilog(None, NETWORK, X[:samples], 60, lambda *step: steps.append(step))
     return found, steps
 
 

@@ -132,7 +132,11 @@ def merged(one, other):
             "layer 'norm' (BatchNormalization) cannot be conv",
         ),
         (lambda: of(of(layers.Dense(3)), layers.Flatten()), "layer 'of' is a Sequential, a model inside the model, wh"),
-        (lambda: of(layers.Rescaling(2.0, name="scale")), "layer 'scale' is a Rescaling, which hls4ml cannot convert"),
+        (
+            lambda: of(layers.Rescaling(np.ones((6, 6, 4)), name="scale")),
+            "layer 'scale' (Rescaling) cannot be converted: its scale or its offset is neither one number nor",
+        ),
+        (lambda: of(layers.UnitNormalization(name="unit")), "layer 'unit' is a UnitNormalization, which hls4ml cannot"),
         (
             lambda: merged((6, 6, 4), (6, 6, 1)),
             "layer 'add' (Add) cannot be converted: it merges (6, 6, 4) and (6, 6, 1)",

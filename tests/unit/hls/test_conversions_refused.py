@@ -15,8 +15,8 @@ from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.backends import BACKENDS
 from fpgaprune.hls.layers import check_kinds
+from fpgaprune.hls.own_templates import add_templates
 from fpgaprune.hls.project import make_design
-from fpgaprune.hls.relu6_template import add_relu6
 from fpgaprune.hls.table_ends import require_within_tables
 
 TYPE = FixedType(16, 6)
@@ -71,6 +71,28 @@ def test_what_templates_compute_goes_on(backend, io_type, model):
     check_kinds(model(), BACKENDS[backend], io_type, "resource")
 
 
+@pytest.mark.parametrize("backend", ["Quartus", "Catapult", "oneAPI"])
+def test_a_table_of_our_own_needs_the_templates_of_vitis_or_vivado(backend):
+    with pytest.raises(UnsupportedLayerError, match=f"'odd' has a gelu, .* {backend} .*choose backend 'Vitis' or"):
+        check_kinds(of((4,), kl.Activation("gelu", name="odd")), BACKENDS[backend], "io_parallel", "resource")
+    check_kinds(of((4,), kl.Activation("gelu", name="odd")), BACKENDS["Vitis"], "io_stream", "resource")
+
+
+def test_tables_of_one_function_in_two_sizes_are_refused(tmp_path):
+    types = {"result": FixedType(8, 4), "table": FixedType(18, 8)}
+    layers = [LayerSpec("x", "Input", (), (4,), types)] + [
+        LayerSpec(f"g{size}", "Activation", ("x",), (4,), types, attributes={"activation": "gelu", "table_size": size})
+        for size in (512, 1024)
+    ]
+    header = tmp_path / "firmware" / "nnet_utils" / "nnet_activation_stream.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("namespace nnet {\n} // namespace nnet\n")
+    with pytest.raises(HlsError, match="tables of gelu of 512, 1024 entries, and a project has one"):
+        add_templates(tmp_path, Design("net", tuple(layers), ("g512", "g1024")))
+    add_templates(tmp_path, Design("net", tuple(layers[:2]), ("g512",)))
+    assert "table_t table[512] = {-0.0, -0.00" in header.read_text()
+
+
 def test_a_function_that_goes_on_where_its_table_ends_is_refused():
     model = of((4,), kl.Activation("softplus", name="odd"))
     require_within_tables(model, {"x": np.array([[-90.0, 8.01]])})
@@ -119,14 +141,14 @@ def test_a_project_for_streams_gets_a_template_of_relu6_once(backend, stream, tm
         LayerSpec("six", "Activation", ("x",), (3,), {"result": TYPE}, attributes={"activation": "relu6"}),
     )
     design = Design("net", layers, ("six",), io_type="io_stream", backend=backend)
-    add_relu6(tmp_path, replace(design, io_type="io_parallel"))
+    add_templates(tmp_path, replace(design, io_type="io_parallel"))
     assert "relu6" not in header.read_text()
-    add_relu6(tmp_path, design)
-    add_relu6(tmp_path, design)
+    add_templates(tmp_path, design)
+    add_templates(tmp_path, design)
     text = header.read_text()
     assert text.count(f"void relu6({stream}<data_T> &data, {stream}<res_T> &res) {{") == 1
     assert text.endswith("} // namespace nnet\n\n#endif\n")
     assert fp.emulate(design, np.array([[-1.0, 3.5, 7.0]])).tolist() == [[0, 3.5, 6]]
     header.write_text("")
     with pytest.raises(HlsError, match="is not the one of hls4ml"):
-        add_relu6(tmp_path, design)
+        add_templates(tmp_path, design)

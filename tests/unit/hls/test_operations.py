@@ -44,6 +44,8 @@ def computed(function, shape=(4, 4, 2)):
         (lambda y: y * 2.0 + 1.0, ["BatchNormalization"]),
         (lambda y: 1.0 - (-y) / 4, ["BatchNormalization"]),
         (lambda y: (y - np.arange(3.0, dtype="float32")) * np.float32(0.5), ["BatchNormalization"]),
+        (layers.Rescaling(0.5, offset=[0.25, 0.5, -1.0]), ["BatchNormalization"]),
+        (lambda y: layers.Rescaling([0.5, 2.0, 1.0])(y) - 1.0, ["BatchNormalization"]),
         (lambda y: y + y, ["Add"]),
         (lambda y: y**2, ["Multiply"]),
         (lambda y: ops.maximum(y, ops.tanh(y)), ["Activation", "Maximum"]),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
+from fpgaprune.measure import Binding, Estimate, Figure, LayerEstimate, Multiplications, Resources
 from fpgaprune.report import Check, LayerReport, LinkSummary, Metric, RunReport, StageTime
 from fpgaprune.target import Part, Target
 
@@ -26,38 +28,32 @@ def conv(
     )
 
 
-def estimate(scale: float = 1.0, **changes: Any) -> dict[str, Any]:
-    """An estimate in the JSON form of fpgaprune.estimate."""
+def resources(lut: float) -> Resources[Figure]:
+    """Figures whose block RAMs are unknown."""
+    counts = {"lut": round(lut), "ff": round(lut / 2), "dsp": 7}
+    return Resources(**{name: Figure(count, count - 1, count + 1) for name, count in counts.items()})
 
-    def figures(lut: float) -> dict[str, Any]:
-        values = {"lut": round(lut), "ff": round(lut / 2), "dsp": 7, "bram18": None}
-        return {key: {"value": v, "low": v and v - 1, "high": v and v + 1} for key, v in values.items()}
 
-    layers = [
-        {
-            "name": name,
-            "kind": "Conv2D",
-            "multiplications": {"total": 90, "zero": 40, "power_of_two": 20, "few_digits": 20, "many_digits": 10},
-            "csynth": figures(2000 * scale),
-            "synth": figures(1000 * scale),
-            "latency_cycles": 77,
-            "interval_cycles": None,
-        }
-        for name in ("conv1", "conv2")
-    ]
-    return {
-        "design": "digits",
-        "target": {},
-        "total": {"csynth": figures(4000 * scale), "synth": figures(2000 * scale)},
-        "latency_cycles": 1234,
-        "interval_cycles": 64,
-        "latency_us": 6.17,
-        "fits": True,
-        "binding": {"resource": "lut", "layer": "conv2", "used": 2000 * scale, "capacity": 53200, "stage": "synth"},
-        "notes": ["a note of the estimate"],
-        "layers": layers,
-        **changes,
-    }
+def layer(name: str, scale: float = 1.0) -> LayerEstimate:
+    """A convolution."""
+    counts = Multiplications(90, 40, 20, 20, 10)
+    return LayerEstimate(name, "Conv2D", counts, resources(2000 * scale), resources(1000 * scale), 77, 64)
+
+
+def estimate(scale: float = 1.0, **changes: Any) -> Estimate:
+    """An estimate of two convolutions."""
+    made = Estimate(
+        design="digits",
+        target=TARGET,
+        total={"csynth": resources(4000 * scale), "synth": resources(2000 * scale)},
+        layers=(layer("conv1", scale), layer("conv2", scale)),
+        latency_cycles=1234,
+        interval_cycles=64,
+        fits=True,
+        binding=Binding("lut", "conv2", round(2000 * scale), 53200),
+        notes=("a note of the estimate",),
+    )
+    return structs.replace(made, **changes)
 
 
 def run_report(**changes: Any) -> RunReport:

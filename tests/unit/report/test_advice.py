@@ -4,9 +4,11 @@ import json
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 import fpgaprune as fp
-from fpgaprune.report.advice import changes, changes_table, has_advice, shortage_lines
+from fpgaprune.measure import Figure, LayerShare, Shortage
+from fpgaprune.report.advice import changes, changes_table, shortage_lines
 from fpgaprune.report.markdown import render_markdown
 from fpgaprune.report.page import render_page
 
@@ -19,22 +21,19 @@ def advice():
     """A network for a part that has half of what it takes."""
     design = cnn(zeros=0.1)
     part = replace(fp.find_part("xc7z020"), name="half", lut=5000, ff=4000)
-    return fp.advise(design, fp.Target(part, "half")).to_json()
+    return fp.advise(design, fp.Target(part, "half"))
 
 
 def test_a_sentence_says_what_is_short_by_how_much_and_where(advice):
-    shortage = {
-        "resource": "lut",
-        "used": {"value": 7500, "low": 4000, "high": 14000},
-        "capacity": 5000,
-        "layers": [{"layer": "conv2", "share": 0.71}, {"layer": "fc[1]", "share": 0.2}],
-    }
-    [line] = shortage_lines({"shortages": [shortage]})
+    layers = (LayerShare("conv2", "Conv2D", 5325, 0.71), LayerShare("fc[1]", "Dense", 1500, 0.2))
+    shortage = Shortage("lut", Figure(7500, 4000, 14000), 5000, layers)
+    [line] = shortage_lines(structs.replace(advice, shortages=(shortage,)))
     assert line.replace("\u00a0", " ") == (
         "LUT: 7,500 of 5,000 (150.0 %), expected within 4,000–14,000; 2,500 too many. "
         "Most of it goes to conv2 (71 %) and fc[1] (20 %)."
     )
-    [line] = shortage_lines({"shortages": [{**shortage, "capacity": 9000, "layers": []}]})
+    larger = structs.replace(shortage, capacity=9000, layers=())
+    [line] = shortage_lines(structs.replace(advice, shortages=(larger,)))
     assert line.replace("\u00a0", " ") == (
         "LUT: 7,500 of 9,000 (83.3 %), expected within 4,000–14,000; the middle fits, the upper end is 5,000 too many."
     )
@@ -43,46 +42,46 @@ def test_a_sentence_says_what_is_short_by_how_much_and_where(advice):
 def test_each_change_says_whether_it_fits(advice):
     found = changes(advice)
     assert [change.number for change in found] == list(range(1, len(found) + 1))
-    for change, row in zip(found, advice["suggestions"], strict=True):
-        wanted = {True: "good", False: "open" if row["fits"] else "bad", None: "open"}[row["fits_upper"]]
+    for change, row in zip(found, advice.suggestions, strict=True):
+        wanted = {True: "good", False: "open" if row.fits else "bad", None: "open"}[row.fits_upper]
         assert change.tone == wanted
-        assert ("%" in change.figures) == (row["after"] is not None)
-        assert change.change == row["change"]
+        assert ("%" in change.figures) == (row.after is not None)
+        assert change.change == row.change
 
 
 def test_the_table_has_the_figures_of_every_priced_change(advice):
     table = changes_table(advice)
-    priced = [row for row in advice["suggestions"] if row["after"] is not None]
+    priced = [row for row in advice.suggestions if row.after is not None]
     assert len(table.rows) == 1 + len(priced)
     for cells, row in zip(table.rows[1:], priced, strict=True):
-        assert cells[0].endswith(row["knob"])
-        assert f"{row['after']['used']['lut']['value']:,}" in cells
-        assert f"{row['after']['latency_cycles']:,}" in cells
-    assert {column.stage for column in table.columns} == {None, "synth"}
+        assert cells[0].endswith(row.knob)
+        assert f"{row.after.used.lut.value:,}" in cells
+        assert f"{row.after.latency_cycles:,}" in cells
+    assert {column.stage for column in table.columns} == {None, "analytic_synth"}
 
 
 def test_the_page_and_the_markdown_show_every_change(advice):
     report = run_report(advice=advice)
     page, text = render_page(report), render_markdown(report)
-    assert report.to_json()["advice"] == json.loads(json.dumps(advice))
-    for suggestion in advice["suggestions"]:
-        for line in filter(None, suggestion["change"].splitlines()):
+    assert report.to_json()["advice"] == json.loads(json.dumps(advice.to_json()))
+    for suggestion in advice.suggestions:
+        for line in filter(None, suggestion.change.splitlines()):
             assert f"    {line}" in text.splitlines()
             assert line.replace('"', "&#34;").replace("'", "&#39;") in page
     assert "What would make it fit" in page
     assert max(map(len, text.splitlines())) <= 130
 
 
-@pytest.mark.parametrize("advice", [None, {"shortages": [], "suggestions": [], "notes": []}])
-def test_nothing_is_said_where_nothing_is_short(advice):
-    report = run_report(advice=advice)
-    assert not has_advice(advice)
+@pytest.mark.parametrize("made", [False, True])
+def test_nothing_is_said_where_nothing_is_short(advice, made):
+    report = run_report(advice=structs.replace(advice, shortages=()) if made else None)
     for shown in (render_page(report), render_markdown(report)):
         assert "What would make it fit" not in shown
 
 
 def test_a_layer_whose_name_is_code_stays_text(advice):
-    bad = {**advice, "suggestions": [{**advice["suggestions"][0], "change": "<script>x</script>", "knob": "<b>"}]}
+    hostile = structs.replace(advice.suggestions[0], change="<script>x</script>", knob="<b>")
+    bad = structs.replace(advice, suggestions=(hostile,))
     page = render_page(run_report(advice=bad))
     assert "<script>x" not in page
     assert "<b></h3>" not in page

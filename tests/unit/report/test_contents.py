@@ -16,7 +16,7 @@ from .samples import conv, run_report
 def test_json_carries_everything():
     report = run_report()
     document = json.loads(json.dumps(report.to_json(), allow_nan=False))
-    assert document["before"] == report.before
+    assert document["before"] == report.before.to_json()
     assert document["layers"][1]["removed_outputs"] == [3, 5]
     mask = np.array([[bit == "1" for bit in row] for row in document["layers"][1]["mask"]])
     assert np.array_equal(mask, report.layers[1].mask)
@@ -26,8 +26,8 @@ def test_json_carries_everything():
 
 def test_json_takes_numpy_scalars_and_names_what_it_cannot():
     assert run_report(seed=np.int64(3)).to_json()["seed"] == 3
-    with pytest.raises(ReportError, match=r"^report\.before\.total is a set; wanted plain data"):
-        run_report(before={"total": {1}}).to_json()
+    with pytest.raises(ReportError, match=r"^report\.measured\.total is a set; wanted plain data"):
+        run_report(measured={"total": {1}}).to_json()
 
 
 @pytest.mark.parametrize(

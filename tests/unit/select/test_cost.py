@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from fpgaprune.errors import MaskError
 from fpgaprune.fixed import FixedType
 from fpgaprune.masks import MaskSet
+from fpgaprune.network.weight_axes import PLAIN
 from fpgaprune.rtl.adders import share
 from fpgaprune.select.choose import select
 from fpgaprune.select.cost import Adders, parse_cost
-from fpgaprune.select.layers import PLAIN
 from fpgaprune.select.units import Named
 from fpgaprune.signed_digits import signed_digits
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import MaskError
+from fpgaprune.network.weight_axes import DEPTHWISE, PLAIN, TRANSPOSED
 from fpgaprune.select.choose import select
 from fpgaprune.select.granularity import parse_granularity
-from fpgaprune.select.layers import DEPTHWISE, PLAIN, TRANSPOSED
 from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor, valid_reuse_factors
 from fpgaprune.select.units import Block, Multiplier, Named, NofM, Partition
 

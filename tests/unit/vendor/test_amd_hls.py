@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor import Cycles, Usage, parse_reports, read_report, read_reports
+from fpgaprune.measure import Cycles, Resources, to_plain
+from fpgaprune.vendor import parse_reports, read_report, read_reports
 
 from .texts import INSTANCES, cosim, csynth, csynth_xml, summary
 
-TOTAL = Usage(lut=4567, ff=2120, dsp=9, bram18=6, uram=0)
+TOTAL = Resources(lut=4567, ff=2120, dsp=9, bram18=6, uram=0)
 
 
 def one(text, name="report"):
@@ -31,7 +32,7 @@ def test_a_csynth_report_gives_every_figure(tool):
     assert [row.name for row in report.rows] == list(INSTANCES)
     first = report.rows[0]
     assert first.module == "dense_latency_ap_fixed_config2_s"
-    assert first.usage == Usage(lut=3000, ff=1500, dsp=5, bram18=6, uram=0)
+    assert first.usage == Resources(lut=3000, ff=1500, dsp=5, bram18=6, uram=0)
     assert first.cycles == Cycles(9, 10, 1, 2)
 
 
@@ -42,16 +43,16 @@ def test_columns_are_found_by_name_in_any_order():
 
 def test_a_dash_is_none_and_a_zero_is_zero():
     report = one(csynth(total={"LUT": "1", "FF": "0", "BRAM": "-", "DSP": "-", "URAM": "-"}))
-    assert report.total == Usage(lut=1, ff=0)
-    assert report.breakdown["FIFO"] == Usage(lut=104, ff=103, bram18=0)
-    assert report.breakdown["Memory"] == Usage()
+    assert report.total == Resources(lut=1, ff=0)
+    assert report.breakdown["FIFO"] == Resources(lut=104, ff=103, bram18=0)
+    assert report.breakdown["Memory"] == Resources()
     assert "Utilization (%)" not in report.breakdown
     assert "Available" not in report.breakdown
 
 
 def test_a_column_that_a_release_does_not_print_is_none():
     report = one(csynth(columns=["Name", "BRAM", "DSP", "FF", "LUT"]))
-    assert report.total == Usage(lut=4567, ff=2120, dsp=9, bram18=6, uram=None)
+    assert report.total == Resources(lut=4567, ff=2120, dsp=9, bram18=6, uram=None)
 
 
 def test_unknown_cycles_are_none():
@@ -97,10 +98,10 @@ def test_reports_printed_one_after_the_other_are_all_read():
 def test_the_summary_gives_the_top_and_its_modules_without_loops():
     report = one(summary())
     assert (report.tool, report.design, report.clock_ns, report.est_clock_ns) == ("Vitis HLS", "myproject", 5.0, 3.77)
-    assert report.total == Usage(lut=4567, ff=2120, dsp=9, bram18=6)
+    assert report.total == Resources(lut=4567, ff=2120, dsp=9, bram18=6)
     assert report.cycles == Cycles(latency_max=2293, interval_max=2277)
     assert [row.name for row in report.rows] == ["dense_latency_ap_fixed_config2_s", "relu_ap_fixed_relu_config4_s"]
-    assert report.rows[1].usage == Usage(lut=50, ff=20)
+    assert report.rows[1].usage == Resources(lut=50, ff=20)
     assert report.rows[1].cycles == Cycles()
     assert "dash" in report.notes[0]
 
@@ -114,7 +115,7 @@ def test_the_xml_says_the_same_as_the_text(dsp, tool):
     assert report.cycles == Cycles(243, None, 227, 2277)
     (row,) = report.rows
     assert (row.name, row.module, row.pipeline) == ("dense_U0", "dense_config2", "yes")
-    assert row.usage == Usage(lut=3000, ff=1500, dsp=5, bram18=6, uram=0)
+    assert row.usage == Resources(lut=3000, ff=1500, dsp=5, bram18=6, uram=0)
     assert row.cycles == Cycles(9, 10, 2, 2)
 
 
@@ -154,7 +155,7 @@ def test_cosim_gives_the_language_that_was_simulated(unit):
     report = one(cosim(unit=unit))
     assert (report.stage, report.state, report.passed) == ("cosim", "Verilog", True)
     assert report.cycles == Cycles(14157, 23290, None, None)
-    assert report.total == Usage()
+    assert report.total == Resources()
 
 
 def test_a_failed_cosim_says_so():
@@ -190,7 +191,7 @@ def test_a_project_folder_gives_all_its_reports_in_the_order_of_the_stages(tmp_p
     found = read_reports(tmp_path)
     assert [report.stage for report in found] == ["csynth", "csynth", "csynth", "cosim"]
     assert read_report(reports / "syn/report/csynth.xml").total == TOTAL
-    json.dumps([report.to_json() for report in found])
+    json.dumps(to_plain(list(found)))
 
 
 def test_a_folder_without_reports_says_what_was_wanted(tmp_path):

@@ -3,7 +3,8 @@
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor import Cycles, Usage, parse_reports
+from fpgaprune.measure import Cycles, Resources
+from fpgaprune.vendor import parse_reports
 from fpgaprune.vendor.compare import compare
 from fpgaprune.vendor.layer_rows import match_layers
 
@@ -37,14 +38,14 @@ def test_both_reports_give_cycles_and_when_they_were_written(text):
 def test_the_cycle_report_states_the_clock_and_no_area():
     report = one(cycle_rpt())
     assert (report.clock_ns, report.est_clock_ns, report.slack_ns) == (5.0, None, None)
-    assert (report.total, report.notes) == (Usage(), ())
+    assert (report.total, report.notes) == (Resources(), ())
 
 
 @pytest.mark.parametrize("indent", ["", "  "])
 def test_the_rtl_report_states_luts_and_the_critical_path_and_no_clock(indent):
     report = one(rtl_rpt(indent=indent))
     assert (report.clock_ns, report.est_clock_ns, report.slack_ns) == (None, 4.305005, 0.694995)
-    assert report.total == Usage(lut=3210, dsp=12)
+    assert report.total == Resources(lut=3210, dsp=12)
     assert report.notes == (
         "Catapult estimates the LUTs and DSPs of the datapath; registers and memories are not counted",
     )
@@ -52,7 +53,7 @@ def test_the_rtl_report_states_luts_and_the_critical_path_and_no_clock(indent):
 
 def test_an_area_in_the_unit_of_an_asic_library_is_no_count():
     report = one(rtl_rpt(asic=True))
-    assert report.total == Usage()
+    assert report.total == Resources()
     assert report.notes == ("the area score 880.500 has the unit of the library and is no count of LUTs",)
 
 

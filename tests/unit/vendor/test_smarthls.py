@@ -3,7 +3,8 @@
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor import Cycles, Usage, parse_reports
+from fpgaprune.measure import Cycles, Resources
+from fpgaprune.vendor import parse_reports
 
 from .texts_smarthls import NOT_RUN, OLD_CALLS, summary_results
 
@@ -14,7 +15,7 @@ def test_resources_after_libero_and_the_simulation(indent):
     assert (resources.stage, resources.tool, resources.design) == ("route", "Libero", "myproject_top")
     assert resources.part == "MPF100T-FCG484I"
     assert (resources.clock_ns, resources.est_clock_ns, resources.slack_ns) == (10.0, 5.775, 4.225)
-    assert resources.total == Usage(lut=584, ff=469, dsp=2)
+    assert resources.total == Resources(lut=584, ff=469, dsp=2)
     assert resources.other == {"lsram": 1, "usram": 3}
     assert (simulation.stage, simulation.design, simulation.passed) == ("cosim", "myproject_top", True)
     assert simulation.cycles == Cycles(23, 42, 5, 20)
@@ -23,7 +24,7 @@ def test_resources_after_libero_and_the_simulation(indent):
 @pytest.mark.parametrize("top", [None, "myproject_top"])
 def test_the_manual_s_older_form_states_no_sum_and_no_latency_of_a_call(top):
     resources, simulation = parse_reports(summary_results(simulation=OLD_CALLS, lut="512 + 72", top=top), "report")
-    assert resources.total == Usage(lut=584, ff=469, dsp=2)
+    assert resources.total == Resources(lut=584, ff=469, dsp=2)
     assert (simulation.cycles, simulation.passed, simulation.design) == (Cycles(), True, top)
     assert simulation.other == {"calls": 1201, "simulated_cycles": 1309}
     assert "whole simulation" in simulation.notes[0]

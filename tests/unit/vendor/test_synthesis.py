@@ -3,7 +3,8 @@
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.vendor import Cycles, Usage, parse_reports
+from fpgaprune.measure import Cycles, Resources
+from fpgaprune.vendor import parse_reports
 from fpgaprune.vendor.report import PLATFORM
 
 from .texts import accelerator, hierarchy, timing, utilization
@@ -32,7 +33,7 @@ FAMILIES = {
             ("DSPs", "7"),
             ("  DSP48E1 only", "7"),
         ),
-        Usage(lut=4000, ff=5000, dsp=7, bram18=5, uram=None),
+        Resources(lut=4000, ff=5000, dsp=7, bram18=5, uram=None),
     ),
     "UltraScale+": (
         used(
@@ -46,7 +47,7 @@ FAMILIES = {
             ("DSPs", "7"),
             ("  DSP48E2 only", "7"),
         ),
-        Usage(lut=4000, ff=5000, dsp=7, bram18=4, uram=3),
+        Resources(lut=4000, ff=5000, dsp=7, bram18=4, uram=3),
     ),
     "Versal": (
         used(
@@ -58,11 +59,11 @@ FAMILIES = {
             ("URAM", "0"),
             ("DSP58", "7"),
         ),
-        Usage(lut=4000, ff=5000, dsp=7, bram18=7, uram=0),
+        Resources(lut=4000, ff=5000, dsp=7, bram18=7, uram=0),
     ),
     "Versal with slices": (
         used(("Registers", "5000"), ("CLB LUTs", "4000"), ("DSP Slices", "7"), ("  DSP58", "5"), ("  DSPCPLX", "1")),
-        Usage(lut=4000, ff=5000, dsp=7, bram18=None, uram=None),
+        Resources(lut=4000, ff=5000, dsp=7, bram18=None, uram=None),
     ),
 }
 
@@ -87,7 +88,7 @@ def test_columns_of_a_utilization_are_found_by_name():
 def test_a_row_that_is_part_of_another_does_not_count_for_it():
     rows = used(("CLB LUTs", "4000"), ("CLB Registers", "5000"), ("Block RAM Tile", "0.5"), ("  RAMB18", "1"))
     report = one(utilization([*rows, *used(("CLB LUTs", "1"))]))
-    assert report.total == Usage(lut=4000, ff=5000, bram18=1)
+    assert report.total == Resources(lut=4000, ff=5000, bram18=1)
 
 
 def test_other_counts_keep_their_names():
@@ -131,10 +132,10 @@ def test_a_third_of_a_tile_is_refused():
 def test_the_hierarchy_gives_a_row_for_each_instance():
     report = one(hierarchy())
     assert report.stage == "route"
-    assert report.total == Usage(lut=1000, ff=900, dsp=12, bram18=5, uram=0)
+    assert report.total == Resources(lut=1000, ff=900, dsp=12, bram18=5, uram=0)
     (row,) = report.rows
     assert (row.name, row.module) == ("dense_U0", "dense_latency_config2")
-    assert row.usage == Usage(lut=800, ff=800, dsp=12, bram18=5, uram=0)
+    assert row.usage == Resources(lut=800, ff=800, dsp=12, bram18=5, uram=0)
     assert report.other == {"lut_logic": 990, "lut_shift_register": 10}
 
 
@@ -146,8 +147,8 @@ def test_percentages_may_have_a_decimal_comma():
 def test_the_kernels_of_a_platform_are_the_total_and_the_platform_is_not():
     report = one(accelerator())
     assert (report.tool, report.tool_version, report.stage, report.state) == ("Vivado", "2022.2", "route", "Routed")
-    assert report.total == Usage(lut=30500, ff=41000, dsp=96, bram18=83, uram=3)
-    assert report.breakdown == {PLATFORM: Usage(lut=110200, ff=150100, dsp=4, bram18=380, uram=0)}
+    assert report.total == Resources(lut=30500, ff=41000, dsp=96, bram18=83, uram=3)
+    assert report.breakdown == {PLATFORM: Resources(lut=110200, ff=150100, dsp=4, bram18=380, uram=0)}
     assert [row.name for row in report.rows] == ["myproject", "myproject_1"]
     assert report.rows[1].usage == report.total
     assert report.other == {"lut_memory": 1200}
@@ -170,7 +171,7 @@ def test_a_platform_report_of_another_form_is_refused(text, message):
 def test_timing_gives_slack_clock_and_reached_period():
     report = one(timing())
     assert (report.stage, report.clock_ns, report.slack_ns, report.est_clock_ns) == ("route", 5.0, -0.463, 5.463)
-    assert report.total == Usage()
+    assert report.total == Resources()
 
 
 @pytest.mark.parametrize("text", [timing(wns="NA"), timing(constrained=False)], ids=["NA", "no clock"])
@@ -215,24 +216,24 @@ def test_a_fit_report_counts_aluts_and_keeps_alms_and_blocks_apart():
     report = one(fit_rpt())
     assert (report.tool, report.tool_version, report.stage) == ("Quartus Prime", "22.1.0", "route")
     assert (report.design, report.part) == ("myproject", "10AX115S2F45I1SG")
-    assert report.total == Usage(lut=4100, ff=3821, dsp=4)
+    assert report.total == Resources(lut=4100, ff=3821, dsp=4)
     assert report.other == {"alm": 2825, "ram_block": 87, "memory_bit": 575968}
     (row,) = report.rows
     assert (row.name, row.module) == ("dense_1:dense_1_inst", "dense_1")
-    assert row.usage == Usage(lut=4085, ff=3800, dsp=4)
+    assert row.usage == Resources(lut=4085, ff=3800, dsp=4)
 
 
 @pytest.mark.parametrize("values", [FIT_VALUES, STANDARD_VALUES], ids=["Pro", "Standard"])
 def test_a_fit_summary_states_no_aluts(values):
     report = one(fit_summary(values))
-    assert report.total == Usage(lut=None, ff=3821, dsp=4)
+    assert report.total == Resources(lut=None, ff=3821, dsp=4)
     assert report.other == {"alm": 2825, "ram_block": 87, "memory_bit": 575968}
     assert report.rows == ()
 
 
 def test_a_family_without_alms_counts_functions_and_nine_bit_multipliers():
     report = one(fit_summary(MAX10_VALUES))
-    assert report.total == Usage(lut=2100, ff=912, dsp=None)
+    assert report.total == Resources(lut=2100, ff=912, dsp=None)
     assert report.other == {"logic_element": 2345, "memory_bit": 4096, "multiplier_9bit": 8}
 
 

@@ -1,0 +1,149 @@
+"""Templates of activations that hls4ml 1.3.0 lacks: relu6 for streams, and functions with a table of our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fpgaprune.design import Design
+from fpgaprune.design.functions import FUNCTIONS, ScalarFunction, function_named
+from fpgaprune.emulate.backends import AP_BACKENDS
+from fpgaprune.errors import HlsError
+
+_FOLDER = Path("firmware", "nnet_utils")
+_HEADERS = {"io_parallel": _FOLDER / "nnet_activation.h", "io_stream": _FOLDER / "nnet_activation_stream.h"}
+_END = "} // namespace nnet"
+# What a backend calls its streams; for those that are not here no template is written.
+STREAMS = {
+    **dict.fromkeys(("Vivado", "Vitis", "VivadoAccelerator"), "hls::stream"),
+    "Quartus": "stream",
+    "Catapult": "ac_channel",
+}
+# What stands before and within both loops, as in the templates beside it.
+_PRAGMAS = {
+    "hls::stream": {
+        "pipeline": "\n        #pragma HLS PIPELINE",
+        "pack": "\n        PRAGMA_DATA_PACK(out_data)",
+        "unroll": "\n            #pragma HLS UNROLL",
+    },
+    "stream": {"outer": "\n    #pragma ii 1", "inner": "\n        #pragma unroll"},
+    "ac_channel": {},
+}
+_PLACES = ("outer", "pipeline", "pack", "inner", "unroll")
+_STREAM = """\
+// Written by fpgaprune: {what}.
+template <class data_T, class res_T, typename CONFIG_T> void {name}({stream}<data_T> &data, {stream}<res_T> &res) {{
+{table}{label}ActLoop:{outer}
+    for (unsigned i = 0; i < CONFIG_T::n_in / res_T::size; i++) {{{pipeline}
+        data_T in_data = data.read();
+        res_T out_data;{pack}
+    {label}PackLoop:{inner}
+        for (unsigned j = 0; j < res_T::size; j++) {{{unroll}
+{number}        }}
+        res.write(out_data);
+    }}
+}}
+
+"""
+_ARRAY = """\
+// Written by fpgaprune: {what}.
+template <class data_T, class res_T, typename CONFIG_T>
+void {name}(data_T data[CONFIG_T::n_in], res_T res[CONFIG_T::n_in]) {{
+{table}    #pragma HLS PIPELINE
+    for (unsigned j = 0; j < CONFIG_T::n_in; j++) {{
+{number}    }}
+}}
+
+"""
+_RELU6 = """\
+if (in_data[j] < 0)
+    out_data[j] = 0;
+else if (in_data[j] > 6)
+    out_data[j] = 6;
+else
+    out_data[j] = in_data[j];
+"""
+_TABLE = """\
+    static_assert(CONFIG_T::table_size == {size}, "the table was written for {size} entries");
+    static const typename CONFIG_T::table_t table[{size}] = {{{entries}}};
+"""
+_LOOK_UP = """\
+int scaled = {x}[j] * CONFIG_T::table_size / {reach};
+unsigned index = scaled < 0 ? -scaled : scaled;
+if (index > CONFIG_T::table_size - 1)
+    index = CONFIG_T::table_size - 1;
+if ({x}[j] > 0)
+    {y}[j] = {x}[j] + table[index];
+else
+    {y}[j] = table[index];
+"""
+
+
+def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
+    """Whether a project of `backend` for `io_type` has a template of `function`, hls4ml's or one that is added."""
+    if function.own_template:
+        return backend in AP_BACKENDS
+    return function.name != "relu6" or io_type != "io_stream" or backend in STREAMS
+
+
+def add_templates(folder: Path, design: Design) -> None:
+    """The project in `folder` has a template for each function of `design` that hls4ml has none for.
+
+    Raises:
+        HlsError: a header is not that of hls4ml 1.3.0, or two layers need tables of one function in different sizes.
+    """
+    sizes: dict[str, set[int]] = {}
+    for layer in design.layers:
+        function = function_named(str(layer.attributes.get("activation", "")))
+        if function is not None and _is_added(function, design):
+            sizes.setdefault(function.name, set()).add(int(layer.attributes.get("table_size", 0)))
+    for name, wanted in sizes.items():
+        _add(folder, design, FUNCTIONS[name], wanted)
+
+
+def _is_added(function: ScalarFunction, design: Design) -> bool:
+    relu6 = function.name == "relu6" and design.io_type == "io_stream"
+    return (relu6 or function.own_template) and has_template(function, design.backend, design.io_type)
+
+
+def _add(folder: Path, design: Design, function: ScalarFunction, sizes: set[int]) -> None:
+    header = folder / _HEADERS[design.io_type]
+    text = header.read_text()
+    if f" {function.name}(" in text:
+        return
+    before, end, after = text.rpartition(_END)
+    if not end:
+        raise HlsError(
+            f"{_HEADERS[design.io_type]} is not the one of hls4ml 1.3.0, so that {function.name} would not compile: "
+            "install that"
+        )
+    if function.table is not None and len(sizes) > 1:
+        raise HlsError(
+            f"layers need tables of {function.name} of {', '.join(map(str, sorted(sizes)))} entries, and a project has "
+            "one: give them one table size"
+        )
+    header.write_text(before + _template(design, function, max(sizes)) + end + after)
+
+
+def _template(design: Design, function: ScalarFunction, size: int) -> str:
+    streamed = design.io_type == "io_stream"
+    x, y = ("in_data", "out_data") if streamed else ("data", "res")
+    if function.table is None or function.values is None:
+        label, what, table, number = "ReLU6", "what nnet::relu6 is for arrays", "", _RELU6
+    else:
+        label = function.operation
+        what = f"{function.name} of x is x where that is positive, and the table of what -|x| gives"
+        entries = function.values(function.table.places(size))
+        table = _TABLE.format(size=size, entries=", ".join(repr(float(entry)) for entry in entries))
+        number = _LOOK_UP.format(x=x, y=y, reach=function.table.reach)
+    indent = " " * (12 if streamed else 8)
+    number = "".join(f"{indent}{line}\n" for line in number.splitlines())
+    stream = STREAMS[design.backend]
+    return (_STREAM if streamed else _ARRAY).format(
+        name=function.name,
+        label=label,
+        what=what,
+        table=table,
+        number=number,
+        stream=stream,
+        **(dict.fromkeys(_PLACES, "") | _PRAGMAS[stream]),
+    )

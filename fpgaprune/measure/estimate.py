@@ -1,0 +1,149 @@
+"""`Estimate`: the price of a design on a target, stage by stage and layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from fpgaprune.measure.measurement import Cycles, Measurement
+from fpgaprune.measure.plain import from_plain, to_plain
+from fpgaprune.measure.resources import Figure, Resources, capacity_of
+from fpgaprune.measure.stage import ANALYTIC_CSYNTH, ANALYTIC_SYNTH, Stage
+from fpgaprune.target import Target
+
+# The stages that are estimated, earliest first.
+PRICED = (ANALYTIC_CSYNTH, ANALYTIC_SYNTH)
+
+
+class Multiplications(Struct, frozen=True):
+    """Multiplications by constants of one layer for each output position, by the digits of the constant.
+
+    Attributes:
+        total: all, zeros included.
+        zero: by zero.
+        power_of_two: by a constant of one signed digit.
+        few_digits: by a constant of two signed digits.
+        many_digits: by a constant of three signed digits or more.
+    """
+
+    total: int
+    zero: int
+    power_of_two: int
+    few_digits: int
+    many_digits: int
+
+
+class LayerEstimate(Struct, frozen=True):
+    """One layer of an `Estimate`.
+
+    Attributes:
+        name: of the layer.
+        kind: of the layer, as the design has it.
+        multiplications: by kind of constant; None where the layer has none.
+        csynth: resources that the HLS report will state.
+        synth: resources that logic synthesis will leave.
+        latency_cycles: of this layer alone.
+        interval_cycles: of this layer alone.
+    """
+
+    name: str
+    kind: str
+    multiplications: Multiplications | None
+    csynth: Resources[Figure]
+    synth: Resources[Figure]
+    latency_cycles: int
+    interval_cycles: int
+
+    def uses(self, name: str) -> int:
+        """The middle of the `synth` estimate of resource `name`; 0 where it is not priced."""
+        used = self.synth[name]
+        return 0 if used is None else used.value
+
+    def at(self, stage: Stage) -> Measurement[Figure]:
+        """The figures of the analytic `stage`."""
+        used = {"csynth": self.csynth, "synth": self.synth}
+        return _at(stage, used, self.name, self.latency_cycles, self.interval_cycles)
+
+
+class Binding(Struct, frozen=True):
+    """The resource that runs out first.
+
+    Attributes:
+        resource: its name.
+        layer: the layer that uses most of it.
+        used: count of the whole design.
+        capacity: of the part.
+        stage: the step that the count is an estimate of.
+    """
+
+    resource: str
+    layer: str | None
+    used: int
+    capacity: int
+    stage: Literal["csynth", "synth"] = "synth"
+
+
+class Estimate(Struct, frozen=True):
+    """The price of a design on a target, without a vendor tool.
+
+    Attributes:
+        design: its name.
+        target: what it was priced for.
+        total: resources by the step that they are an estimate of: `csynth` or `synth`.
+        layers: in the design's order.
+        latency_cycles: from the first input to the last output.
+        interval_cycles: between two samples.
+        fits: whether the `synth` figures stay within every known capacity of the part; None where none is known.
+        binding: the resource nearest to, or furthest beyond, its capacity; None where no capacity is known.
+        notes: sentences for a person: zeros, sharing, what is not known.
+    """
+
+    design: str
+    target: Target
+    total: Mapping[str, Resources[Figure]]
+    layers: tuple[LayerEstimate, ...]
+    latency_cycles: int
+    interval_cycles: int
+    fits: bool | None
+    binding: Binding | None
+    notes: tuple[str, ...]
+
+    @property
+    def fits_upper(self) -> bool | None:
+        """Whether the upper ends of the `synth` ranges, too, stay within every known capacity; None where none is."""
+        known = list(self.total["synth"].against(capacity_of(self.target.part)))
+        return None if self.fits is None or not known else all(used.high <= there for _, used, there in known)
+
+    @property
+    def latency_us(self) -> float:
+        """Latency in microseconds at the target's clock."""
+        return self.latency_cycles * self.target.clock_ns / 1000.0
+
+    def at(self, stage: Stage) -> Measurement[Figure]:
+        """The figures of the whole design at the analytic `stage`."""
+        return _at(stage, self.total, None, self.latency_cycles, self.interval_cycles)
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole estimate as JSON data; the part is named, and what it offers is left out."""
+        derived = {"latency_us": self.latency_us, "fits_upper": self.fits_upper}
+        return {**to_plain(self), **derived, "target": {**asdict(self.target), "part": self.target.part.name}}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], target: Target) -> Estimate:
+        """The estimate that `to_json` gave, for the same target.
+
+        Raises:
+            ReportError: the data has another form.
+        """
+        return from_plain({**data, "target": asdict(target)}, cls, "an estimate")
+
+
+def _at(
+    stage: Stage, used: Mapping[str, Resources[Figure]], layer: str | None, latency: int, interval: int
+) -> Measurement[Figure]:
+    # The cycles are those that the HLS report states.
+    cycles = Cycles(latency_max=latency, interval_max=interval) if stage == ANALYTIC_CSYNTH else Cycles()
+    return Measurement(stage, layer, used[stage.step], cycles)

@@ -1,0 +1,59 @@
+"""BatchNorm at inference is a scale and a shift for each channel, which the linear layer before it can take in.
+
+One place for this arithmetic: what is exported and what becomes hardware hold the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.network.flat import role_of
+from fpgaprune.network.graph import producer, readers_of
+from fpgaprune.network.role import KERNEL, Role
+
+
+def scale_and_shift(bn: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What a BatchNorm multiplies by and then adds at inference, per channel, in float64."""
+    mean = np.asarray(bn.moving_mean, dtype=np.float64)
+    gamma = np.asarray(bn.gamma, dtype=np.float64) if bn.scale else np.ones_like(mean)
+    beta = np.asarray(bn.beta, dtype=np.float64) if bn.center else np.zeros_like(mean)
+    scale = gamma / np.sqrt(np.asarray(bn.moving_variance, dtype=np.float64) + bn.epsilon)
+    return scale, beta - mean * scale
+
+
+def find_folds(functional: Any) -> dict[str, Any]:
+    """Layer name to the BatchNorm that alone reads it, for linear layers that can take it in.
+
+    Args:
+        functional: a functional model; nested models in it are not entered.
+    """
+    readers = readers_of(functional)
+    leaving = {producer(tensor).name for tensor in functional.outputs}
+    folds = {}
+    for layer in functional.layers:
+        reader = readers.get(id(layer), [])
+        if not _is_linear(layer) or len(reader) != 1 or layer.name in leaving:
+            continue
+        if role_of(reader[0]) is Role.NORM and reader[0].axis in (-1, len(layer.output.shape) - 1):
+            folds[layer.name] = reader[0]
+    return folds
+
+
+def folded_weights(layer: Any, bn: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Kernel and bias of `layer` with `bn` taken in: float64, rounded once to float32; no -0.0."""
+    scale, shift = scale_and_shift(bn)
+    kernel = np.asarray(layer.kernel, dtype=np.float64)
+    # A depthwise kernel has its outputs on its last two axes.
+    kernel = kernel * (scale.reshape(kernel.shape[-2:]) if role_of(layer) is Role.DEPTHWISE else scale)
+    bias = shift + (np.asarray(layer.bias, dtype=np.float64) * scale if layer.use_bias else 0.0)
+    # + 0.0 turns the negative zeros of a negative scale into plain ones.
+    return (kernel + 0.0).astype("float32"), (bias + 0.0).astype("float32")
+
+
+def _is_linear(layer: Any) -> bool:
+    if getattr(layer, "data_format", "channels_last") != "channels_last":
+        return False
+    return role_of(layer) in KERNEL | {Role.DEPTHWISE} and getattr(layer.activation, "__name__", "") == "linear"

@@ -1,0 +1,169 @@
+"""The calls of a model as one row, models inside it written out, and which channel each channel is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import RemovalError
+from fpgaprune.network import activations
+from fpgaprune.network.graph import calls_of, graph_of, is_of_keras, nested_graph
+from fpgaprune.network.role import CHANNELWISE, Role
+from fpgaprune.network.slots import Ids
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of a layer.
+
+    Attributes:
+        path: names of the enclosing models and of the layer, as in weight paths.
+        layer: the Keras layer or operation.
+        role: what it does to channels; None where nothing is known, or its channels are not on the last axis.
+        inputs, outputs: numbers of the tensors that it reads and makes.
+    """
+
+    path: str
+    layer: Any
+    role: Role | None
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @cached_property
+    def activation(self) -> str:
+        """The name of its activation, as `activations.activation_name` gives it."""
+        return activations.activation_name(self.layer, self.role)
+
+    @property
+    def keeps_zero(self) -> bool:
+        """Whether its activation is known to map 0 to 0."""
+        return activations.keeps_zero(self.activation)
+
+    @property
+    def mixes_channels(self) -> bool:
+        """Whether its activation reads several channels at once, or is not known."""
+        return activations.mixes_channels(self.activation)
+
+    @property
+    def is_ungrouped(self) -> bool:
+        """Whether each output channel reads every input channel."""
+        return int(getattr(self.layer, "groups", 1) or 1) == 1
+
+
+@dataclass
+class Network:
+    """All steps, producers before consumers.
+
+    Attributes:
+        steps: the calls of layers.
+        tensors: the symbolic tensors, by number.
+        inputs, outputs: numbers of the model's.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    tensors: list[Any] = field(default_factory=list)
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+
+    def shape(self, tensor: int) -> tuple[int | None, ...]:
+        """The shape of `tensor`, the batch axis first; None where a size is open."""
+        return tuple(self.tensors[tensor].shape)
+
+    def width(self, tensor: int) -> int:
+        """How many channels `tensor` has on its last axis; 0 where that is open."""
+        return (self.shape(tensor) or (0,))[-1] or 0
+
+    def flags(self, tensor: int, value: bool) -> Flags:
+        """`value` for each channel of `tensor`."""
+        return np.full(self.width(tensor), value)
+
+    def consumers(self, tensor: int) -> list[Step]:
+        """The steps that read `tensor`."""
+        return [step for step in self.steps if tensor in step.inputs]
+
+    def routes(self, step: Step) -> list[Ids | None]:
+        """For each tensor that `step` reads: the channel of it that each output channel is made of, -1 for none.
+
+        None for a tensor of which any channel may be in any output channel.
+        """
+        width = self.width(step.outputs[0])
+        if step.role in CHANNELWISE | {Role.NORM, Role.MERGE}:
+            return [np.arange(width) if self.width(tensor) == width else None for tensor in step.inputs]
+        if step.role is Role.JOIN and self._joins(step):
+            starts = np.cumsum([0, *(self.width(tensor) for tensor in step.inputs)])
+            at = np.arange(width)
+            return [np.where((at >= a) & (at < b), at - a, -1) for a, b in pairwise(starts)]
+        channels = self.width(step.inputs[0]) if step.inputs else 0
+        if step.role is Role.FLAT and channels and len(self.shape(step.outputs[0])) == 2 and width % channels == 0:
+            return [np.arange(width) % channels]
+        return [None for _ in step.inputs]
+
+    def carried(self, step: Step, flags: Mapping[int, Flags], join: np.ufunc) -> Flags | None:
+        """The flags of the output channels of `step`, those of several inputs joined; None where a route is open."""
+        found = None
+        for tensor, route in zip(step.inputs, self.routes(step), strict=True):
+            if route is None:
+                return None
+            here = np.where(route >= 0, flags[tensor][route], join.identity)
+            found = here if found is None else join(found, here)
+        return found
+
+    def returned(self, tensor: int, route: Ids, flags: Flags) -> Flags:
+        """The channels of `tensor` of which a flagged output channel is made."""
+        return np.bincount(route[flags & (route >= 0)], minlength=self.width(tensor)) > 0
+
+    def _joins(self, step: Step) -> bool:
+        """Whether tensors are joined along the last axis."""
+        rank = len(self.shape(step.inputs[0]))
+        return step.layer.axis in (-1, rank - 1) and all(self.width(tensor) for tensor in step.inputs)
+
+    def _add(self, tensors: Sequence[Any]) -> tuple[int, ...]:
+        self.tensors += tensors
+        return tuple(range(len(self.tensors) - len(tensors), len(self.tensors)))
+
+    def _enter(self, graph: Any, given: Sequence[int], prefix: str) -> tuple[int, ...]:
+        numbers = {id(tensor): number for tensor, number in zip(graph.inputs, given, strict=True)}
+        for call in calls_of(graph, path_prefix=prefix):
+            inputs = tuple(numbers[id(tensor)] for tensor in call.inputs)
+            inner = nested_graph(call)
+            if inner is not None:
+                outputs = self._enter(inner, inputs, f"{call.path}/")
+            else:
+                outputs = self._add(call.outputs)
+                self.steps.append(Step(call.path, call.operation, _last_axis_role(call.operation), inputs, outputs))
+            numbers.update({id(tensor): number for tensor, number in zip(call.outputs, outputs, strict=True)})
+        return tuple(numbers[id(tensor)] for tensor in graph.outputs)
+
+
+def network_of(model: Any) -> Network | None:
+    """The network of `model`; None where no graph says all that it does, as where a class has a `call` of its own."""
+    try:
+        graph = graph_of(model)
+    except RemovalError:
+        return None
+    network = Network()
+    network.inputs = network._add(graph.inputs)
+    network.outputs = network._enter(graph, network.inputs, "")
+    return network
+
+
+def role_of(layer: Any) -> Role | None:
+    """What a layer of exactly this class does to channels; None where nothing is known."""
+    if not is_of_keras(type(layer)):
+        return None
+    from fpgaprune.network.rules import RULES
+
+    rule = RULES.get(type(layer))
+    return None if rule is None else rule.role
+
+
+def _last_axis_role(layer: Any) -> Role | None:
+    return None if getattr(layer, "data_format", None) == "channels_first" else role_of(layer)

@@ -1,0 +1,142 @@
+"""The calls of a Keras functional or Sequential model, in execution order, as plain records.
+
+The only module that reads the private graph attributes of Keras. Keras itself is loaded only once a model is given.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import RemovalError
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an operation (mostly a layer) in a graph.
+
+    Attributes:
+        key: unique in the model: the path, with `#1` for the operation's second call, `#2` for its third.
+        path: names of the enclosing models and of the operation, as in weight paths: `encoder/conv2`.
+        operation: the Keras layer or operation.
+        args, kwargs: its arguments, with symbolic tensors in them.
+        inputs, outputs: the symbolic tensors in them, flat.
+    """
+
+    key: str
+    path: str
+    operation: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+
+def is_of_keras(thing: Any) -> bool:
+    """Whether `thing`, a class or a function, is one of Keras's own."""
+    return str(getattr(thing, "__module__", "")).split(".")[0] == "keras"
+
+
+def is_model(operation: Any) -> bool:
+    """Whether `operation` is a model whose graph says all that it computes."""
+    if not any(is_of_keras(kind) for kind in type(operation).__mro__):
+        return False
+    import keras
+    from keras.src.models.functional import Functional
+
+    known = next((kind for kind in (keras.Sequential, Functional) if isinstance(operation, kind)), None)
+    own = type(operation)
+    return known is not None and own.call is known.call and own.__call__ is known.__call__
+
+
+def graph_of(model: Any) -> Any:
+    """The functional graph of `model`.
+
+    Raises:
+        RemovalError: it is neither functional nor Sequential, overrides `call`, or is not built.
+    """
+    if not is_model(model):
+        raise RemovalError(
+            f"model {getattr(model, 'name', model)!r} is a {type(model).__name__}; wanted a functional or Sequential "
+            "keras model, whose graph can be read: build it with keras.Model(inputs, outputs)"
+        )
+    if hasattr(model, "_nodes_by_depth"):
+        return model
+    if getattr(model, "_functional", None) is None:
+        raise RemovalError(f"Sequential model {model.name!r} has no input shape yet; give it a keras.Input or build it")
+    return model._functional
+
+
+def nested_graph(call: Call) -> Any:
+    """The graph of the model that `call` calls; None where it calls a layer, or a model with more than its inputs."""
+    graph = graph_of(call.operation) if is_model(call.operation) else None
+    return graph if graph is not None and len(graph.inputs) == len(call.inputs) else None
+
+
+def calls_of(graph: Any, key_prefix: str = "", path_prefix: str = "") -> list[Call]:
+    """Every call of `graph` but its inputs, producers before consumers; models in it are not entered."""
+    calls = []
+    seen: Counter[int] = Counter()
+    for depth in sorted(graph._nodes_by_depth, reverse=True):
+        for node in graph._nodes_by_depth[depth]:
+            if node.is_input:
+                continue
+            operation = node.operation
+            number = seen[id(operation)]
+            seen[id(operation)] += 1
+            name = operation.name if number == 0 else f"{operation.name}#{number}"
+            calls.append(
+                Call(
+                    key=key_prefix + name,
+                    path=path_prefix + operation.name,
+                    operation=operation,
+                    args=tuple(node.arguments.args),
+                    kwargs=dict(node.arguments.kwargs),
+                    inputs=tuple(node.input_tensors),
+                    outputs=tuple(node.output_tensors),
+                )
+            )
+    return calls
+
+
+def count_uses(calls: Iterable[Call]) -> Counter[int]:
+    """How often each operation is called, by `id(operation)`."""
+    return Counter(id(call.operation) for call in calls)
+
+
+def readers_of(graph: Any) -> dict[int, list[Any]]:
+    """What reads an operation, by `id(operation)`: one operation for each tensor that it reads."""
+    readers: dict[int, list[Any]] = {}
+    for call in calls_of(graph):
+        for tensor in call.inputs:
+            readers.setdefault(id(producer(tensor)), []).append(call.operation)
+    return readers
+
+
+def producer(tensor: Any) -> Any:
+    """The operation that makes `tensor`; for an input of a graph its InputLayer."""
+    return tensor._keras_history.operation
+
+
+def structures(graph: Any) -> tuple[Any, Any]:
+    """The inputs and the outputs of `graph`, nested as its maker nested them."""
+    return graph._inputs_struct, graph._outputs_struct
+
+
+def unconnected(operation: Any) -> Any:
+    """A copy of an operation without state that is in no graph; a second call of the operation itself would show."""
+    twin = copy.copy(operation)
+    object.__setattr__(twin, "_inbound_nodes", [])
+    object.__setattr__(twin, "_outbound_nodes", [])
+    return twin
+
+
+def value_of(variable: Any, dtype: Any = None) -> NDArray[Any]:
+    """The value of a variable or tensor as NumPy, in its own dtype or in `dtype`."""
+    return np.asarray(variable, dtype=dtype)

@@ -1,0 +1,79 @@
+"""Dense layers: unit o reads input i unless `W[i, o]` is zero; nothing is padded, so every constant folds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from keras import layers
+
+from fpgaprune.network.channels import Channels
+from fpgaprune.network.graph import value_of
+from fpgaprune.network.role import Role
+from fpgaprune.network.rules.activations import activate
+from fpgaprune.network.site import LayerRule, Site
+from fpgaprune.network.trace import Count
+from fpgaprune.network.windows import positions
+
+
+def dense(site: Site) -> Channels:
+    """`Dense` on the last axis."""
+    layer = site.layer
+    if site.weights_in_parts:
+        return site.keep_all()[0]
+    line = site.line(-1)
+    ids = site.own(layer.units)
+    site.shrinks(units=Count(ids))
+    bias = layer.bias if layer.use_bias else None
+    out = site.linear(line, layer.kernel, ids, bias=bias, uses=positions(site.shape[:-1]))
+    return activate(site, out, -1, layer.activation)
+
+
+def einsum_dense(site: Site) -> Channels:
+    """`EinsumDense` that contracts one axis: like `Dense` for `...x,xy->...y`, else with all its outputs kept."""
+    layer = site.layer
+    source, kernel, result = _letters(layer.equation, len(site.inputs[0].shape) + 1)
+    made = kernel[1:]
+    simple = (
+        kernel[0] in source
+        and result.endswith(made)
+        and not set(made) & set(source)
+        and result.removesuffix(made) == source.replace(kernel[0], "")
+        and kernel[0] != source[0]
+        and layer.bias_axes in (None, made)
+    )
+    if not simple or site.weights_in_parts:
+        return site.keep_all()[0]
+    line = site.line(source.index(kernel[0]) - 1)
+    bias, uses = layer.bias, positions(site.shape[: len(site.shape) - len(made)])
+    # A layer without bias cannot simply be given one (it would need axes for it): then only the constant 0 leaves.
+    options: dict[str, Any] = {"uses": uses, "absorbs": bias is not None, "mergeable": False}
+    if len(made) > 1:
+        outputs = site.trace.own(layer, "outputs", math.prod(layer.kernel.shape[1:]))
+        site.hold(outputs, "layout")
+        values = None if bias is None else value_of(bias, np.float64).reshape(-1)
+        site.linear(line, layer.kernel, outputs, bias_values=values, flat_outputs=True, **options)
+        channels = site.trace.opaque(site.shape)
+        site.hold(channels.ids, "layout")
+        site.owns(np.broadcast_to(channels.ids.reshape(-1), (layer.kernel.shape[-1],)))
+        return channels
+    ids = site.own(layer.kernel.shape[-1])
+    site.shrinks(output_shape=(*layer.partial_output_shape[:-1], Count(ids)))
+    out = site.linear(line, layer.kernel, ids, bias=bias, **options)
+    return activate(site, out, -1, layer.activation)
+
+
+def _letters(equation: str, rank: int) -> tuple[str, str, str]:
+    """The subscripts of input, kernel and output, with an ellipsis written out for an input of `rank` axes."""
+    left, result = equation.replace(" ", "").split("->")
+    source, kernel = left.split(",")
+    unused = [chr(code) for code in range(ord("A"), ord("Z") + 1) if chr(code) not in equation]
+    filled = "".join(unused[: rank - len(source.replace("...", ""))])
+    return source.replace("...", filled), kernel, result.replace("...", filled)
+
+
+RULES: dict[type, LayerRule] = {
+    layers.Dense: LayerRule(dense, Role.DENSE),
+    layers.EinsumDense: LayerRule(einsum_dense),
+}

@@ -1,0 +1,123 @@
+"""Layers that join tensors: element-wise ones couple channels, concatenation sets them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from keras import layers
+from numpy.typing import NDArray
+
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.role import Role
+from fpgaprune.network.rules.collapse import collapsed
+from fpgaprune.network.site import LayerRule, Site, Values
+
+Join = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+
+
+def coupled(site: Site, sources: Sequence[Channels], join: Join, absorbing_zero: bool = False) -> Channels:
+    """The channels of an element-wise function of several tensors: those of one index leave together.
+
+    Args:
+        site: the call.
+        sources: its tensors, which broadcast to the output's shape.
+        join: what it does to two constants.
+        absorbing_zero: whether 0 with anything is 0, as in a product.
+    """
+    shape = site.shape
+    if any(len(channels.shape) != len(shape) for channels in sources):
+        for channels in sources:
+            site.hold(channels.ids, "layout")
+        return site.trace.opaque(shape)
+    axes = {axis for channels in sources for axis in channels.varying}
+    for channels in sources:
+        spread = [axis for axis in axes if channels.shape[axis] == 1 and shape[axis] != 1]
+        if spread or len(axes) > 1:  # one element meets many channels, or the slots lie on different axes
+            site.hold(channels.ids, "layout")
+    if len(axes) > 1:
+        return site.trace.opaque(shape)
+    first = sources[0]
+    result = first
+    for other in sources[1:]:
+        aligned = all(
+            channels.shape[axis] == shape[axis] or shape[axis] == 1 for channels in (result, other) for axis in axes
+        )
+        if aligned or not axes:
+            site.unite(result.ids, other.ids)
+        known = result.known & other.known
+        value = join(result.value, other.value)
+        if absorbing_zero:
+            zero = (result.known & (result.value == 0)) | (other.known & (other.value == 0))
+            known, value = known | zero, np.where(zero, 0.0, value)
+        known = known & np.isfinite(value)
+        ids = np.broadcast_arrays(result.ids, other.ids)[0 if _covers(result, axes, shape) else 1]
+        result = Channels(shape, ids, known, np.where(known, value, 0.0))
+    for channels in sources:
+        for slot in np.unique(np.broadcast_to(channels.ids, channels.known.shape)[channels.known]):
+            site.trace.partners.setdefault(int(slot), site.path)
+    return result if len(sources) > 1 else first
+
+
+def _covers(channels: Channels, axes: set[int], shape: Sequence[int | None]) -> bool:
+    return all(channels.shape[axis] == shape[axis] for axis in axes)
+
+
+def merge(join: Join, kind: str = "", absorbing_zero: bool = False) -> Values:
+    """The rule of an element-wise layer of any number of tensors; `kind` where it is a line of each of them."""
+
+    def rule(site: Site) -> Channels:
+        found = collapsed(site, site.inputs, kind) if kind else None
+        return found or coupled(site, site.inputs, join, absorbing_zero)
+
+    return rule
+
+
+def average(site: Site) -> Channels:
+    """Mean of any number of tensors."""
+    found = collapsed(site, site.inputs, "average")
+    if found is not None:
+        return found
+    total = coupled(site, site.inputs, np.add)
+    return replace(total, value=total.value / len(site.inputs))
+
+
+def concatenate(site: Site) -> Channels:
+    """Tensors side by side along one axis; along an axis that is not theirs, channels of one index leave together."""
+    shape, sources = site.shape, site.inputs
+    axis = site.layer.axis % (len(shape) + 1) - 1
+    varying = {k for channels in sources for k in channels.varying}
+    if axis < 0 or len(varying | {axis}) > 2 or any(channels.shape[axis] is None for channels in sources):
+        return _opaque(site)
+    if varying <= {axis}:
+        lines = [channels.line(axis) for channels in sources]
+        ids, known, value = (
+            np.concatenate(parts) for parts in zip(*((x.ids, x.known, x.value) for x in lines), strict=True)
+        )
+        return Line(ids, known, value).over(shape, axis)
+    if axis in varying:
+        return _opaque(site)
+    (across,) = varying
+    line = sources[0].line(across)
+    for other in sources[1:]:
+        site.unite(line.ids, other.line(across).ids)
+        line = line.meet(other.line(across))
+    return line.over(shape, across)
+
+
+def _opaque(site: Site) -> Channels:
+    for channels in site.inputs:
+        site.hold(channels.ids, "layout")
+    return site.trace.opaque(site.shape)
+
+
+RULES: dict[type, LayerRule] = {
+    layers.Add: LayerRule(merge(np.add, "add"), Role.MERGE),
+    layers.Average: LayerRule(average, Role.MERGE),
+    layers.Concatenate: LayerRule(concatenate, Role.JOIN),
+    layers.Maximum: LayerRule(merge(np.maximum), Role.MERGE),
+    layers.Minimum: LayerRule(merge(np.minimum), Role.MERGE),
+    layers.Multiply: LayerRule(merge(np.multiply, "multiply", absorbing_zero=True)),
+    layers.Subtract: LayerRule(merge(np.subtract, "subtract"), Role.MERGE),
+}

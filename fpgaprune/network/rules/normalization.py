@@ -1,0 +1,110 @@
+"""Normalisation layers and scales. At inference BatchNormalization is one line per channel:
+
+y = gamma * (x - mean) / sqrt(variance + epsilon) + beta
+
+so that a constant goes through it, and gamma = 0 makes a constant of anything. The others take their
+statistics from the input itself, over the channels, so that no channel may leave.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import layers
+
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.graph import value_of
+from fpgaprune.network.role import Role
+from fpgaprune.network.rules.activations import apply_elementwise
+from fpgaprune.network.site import LayerRule, Site
+from fpgaprune.network.trace import Listed
+
+
+def batch_normalization(site: Site) -> Channels:
+    """`BatchNormalization` with its moving statistics."""
+    layer, channels = site.layer, site.inputs[0]
+    axis = layer.axis % (len(channels.shape) + 1) - 1
+    line = site.line(axis)
+    zero, one = np.zeros(line.ids.shape), np.ones(line.ids.shape)
+    for variable in layer.variables:
+        site.weight(variable, line.ids)
+    gamma = value_of(layer.gamma, np.float64) if layer.scale else one
+    beta = value_of(layer.beta, np.float64) if layer.center else zero
+    mean = value_of(layer.moving_mean, np.float64)
+    variance = value_of(layer.moving_variance, np.float64)
+    known = line.known | (gamma == 0)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        value = gamma * (line.value - mean) / np.sqrt(variance + layer.epsilon) + beta
+    known &= np.isfinite(value)
+    return Line(line.ids, known, np.where(known, value, 0.0)).over(channels.shape, axis)
+
+
+def own_statistics(site: Site) -> Channels:
+    """A layer that normalises over some axes by what it finds there."""
+    channels = site.inputs[0]
+    axis = site.layer.axis
+    axes = axis if isinstance(axis, list | tuple) else [axis]
+    if {k % (len(channels.shape) + 1) - 1 for k in axes} & set(channels.varying):
+        site.hold(channels.ids, "mixed")
+    return channels.unknown()
+
+
+def grouped_statistics(site: Site) -> Channels:
+    """`GroupNormalization`, whose groups of channels must stay whole."""
+    site.hold(site.inputs[0].ids, "mixed")
+    return site.inputs[0].unknown()
+
+
+def rescaling(site: Site) -> Channels:
+    """`Rescaling`: x * scale + offset, with one number for all channels or one for each."""
+    scale, offset = (np.asarray(x, np.float64) for x in (site.layer.scale, site.layer.offset))
+    if not scale.ndim and not offset.ndim:
+        return apply_elementwise(lambda x: x * float(scale) + float(offset), site.inputs[0])
+    axis = len(site.inputs[0].shape) - 1
+    line = site.line(axis)
+    if any(array.shape not in ((), line.ids.shape) for array in (scale, offset)):
+        site.hold(line.ids, "layout")
+        return site.inputs[0].unknown()
+    _keep_listed(site, line, scale=scale, offset=offset)
+    return Line(line.ids, line.known, np.where(line.known, line.value * scale + offset, 0.0)).over(site.shape, axis)
+
+
+def input_normalization(site: Site) -> Channels:
+    """`Normalization`: (x - mean) / sqrt(variance), or back, with fixed statistics along one axis."""
+    layer, channels = site.layer, site.inputs[0]
+    given = layer.input_mean is not None
+    if len(layer._keep_axis) > 1 or (given and np.ndim(layer.input_mean) > 1):
+        site.hold(channels.ids, "layout")
+        for variable in layer.variables:
+            site.weight(variable, *[None] * len(variable.shape))
+        return channels.unknown()
+    axis = layer._keep_axis[0] - 1 if layer._keep_axis else len(channels.shape) - 1
+    line = site.line(axis)
+    for variable in layer.variables:
+        site.weight(variable, *[line.ids] * len(variable.shape))
+    mean, variance = (value_of(x, np.float64).reshape(-1) for x in (layer.mean, layer.variance))
+    if given:
+        _keep_listed(site, line, mean=np.asarray(layer.input_mean), variance=np.asarray(layer.input_variance))
+    deviation = np.maximum(np.sqrt(variance), keras.config.epsilon())
+    value = mean + line.value * deviation if layer.invert else (line.value - mean) / deviation
+    return Line(line.ids, line.known, np.where(line.known, value, 0.0)).over(channels.shape, axis)
+
+
+def _keep_listed(site: Site, line: Line, **entries: Any) -> None:
+    """Config entries with a number for each channel of `line` keep those of the channels that stay."""
+    site.shrinks(
+        **{key: Listed(line.ids, tuple(x.tolist())) for key, x in entries.items() if x.shape == line.ids.shape}
+    )
+
+
+RULES: dict[type, LayerRule] = {
+    layers.BatchNormalization: LayerRule(batch_normalization, Role.NORM),
+    layers.GroupNormalization: LayerRule(grouped_statistics),
+    layers.Normalization: LayerRule(input_normalization),
+    layers.Rescaling: LayerRule(rescaling),
+    **dict.fromkeys(
+        (layers.LayerNormalization, layers.RMSNormalization, layers.UnitNormalization), LayerRule(own_statistics)
+    ),
+}

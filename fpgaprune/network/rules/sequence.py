@@ -1,0 +1,87 @@
+"""Embeddings, whose columns are channels, and recurrent layers, which read channels and keep their units."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from keras import layers
+
+from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.graph import value_of
+from fpgaprune.network.role import Role
+from fpgaprune.network.site import LayerRule, Site
+from fpgaprune.network.trace import Count
+
+
+def embedding(site: Site) -> Channels:
+    """`Embedding`: a column with one value in all rows is a constant."""
+    layer = site.layer
+    if site.weights_in_parts:
+        return site.keep_all()[0]
+    ids = site.own(layer.output_dim)
+    site.weight(layer.embeddings, None, ids)
+    site.shrinks(output_dim=Count(ids))
+    table = value_of(layer.embeddings, np.float64)
+    known = (table == table[:1]).all(axis=0)
+    return Line(ids, known, np.where(known, table[0], 0.0)).over(site.shape, len(site.shape) - 1)
+
+
+def recurrent(site: Site) -> list[Channels]:
+    """`LSTM`, `GRU`, `SimpleRNN`: a constant input adds the same to every step, so that the bias absorbs it."""
+    for states in site.inputs[1:]:
+        site.hold(states.ids, "state")
+    steps = site.inputs[0].shape[0] or 1
+    _reads(site, site.layer, site.line(-1), steps)
+    return _units(site)
+
+
+def bidirectional(site: Site) -> list[Channels]:
+    """`Bidirectional` around one of those."""
+    inner = (site.layer.forward_layer, site.layer.backward_layer)
+    if any(type(layer) not in _RECURRENT for layer in inner) or len(site.inputs) > 1:
+        return site.keep_all()
+    line, steps = site.line(-1), site.inputs[0].shape[0] or 1
+    for layer in inner:
+        _reads(site, layer, line, steps)
+    return _units(site)
+
+
+def _reads(site: Site, layer: Any, line: Line, steps: int) -> None:
+    cell = layer.cell
+    kernel_path = site.trace.paths.get(id(cell.kernel), site.path)
+    gates = site.trace.own(layer, "gates", cell.kernel.shape[-1])
+    site.hold(gates, "state")
+    bias = value_of(cell.bias, np.float64).reshape(-1)[: gates.size] if cell.use_bias else None
+    site.linear(
+        line,
+        cell.kernel,
+        gates,
+        bias_path=f"{kernel_path.rpartition('/')[0]}/bias",
+        bias_shape=(2, gates.size) if getattr(layer, "reset_after", False) else None,
+        bias_values=bias,
+        uses=steps,
+        # A wrapped layer without a bias cannot be given one in the wrapper's config.
+        absorbs=cell.use_bias or layer is site.layer,
+        mergeable=False,
+    )
+    site.weight(cell.recurrent_kernel, None, None, uses=steps)
+
+
+def _units(site: Site) -> list[Channels]:
+    results = [site.trace.opaque(shape) for shape in site.shapes]
+    for channels in results:
+        site.hold(channels.ids, "state")
+    width = math.prod(size or 1 for size in site.shape[-1:])
+    site.owns(np.broadcast_to(results[0].ids.reshape(-1), (width,)))
+    return results
+
+
+_RECURRENT = (layers.GRU, layers.LSTM, layers.SimpleRNN)
+
+RULES: dict[type, LayerRule] = {
+    layers.Bidirectional: LayerRule(bidirectional),
+    layers.Embedding: LayerRule(embedding),
+    **dict.fromkeys(_RECURRENT, LayerRule(recurrent, Role.RECURRENT)),
+}

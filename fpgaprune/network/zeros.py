@@ -1,0 +1,108 @@
+"""What is known of each channel of each tensor when locked elements are zero: is it zero, constant, read?
+
+Nothing is claimed where it cannot be shown: a layer without a rule reads all that it is given and makes channels of
+which nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from fpgaprune.network.flat import Flags, Network, Step
+from fpgaprune.network.role import CHANNELWISE, KERNEL, PLACEWISE, Role
+
+
+def none_of(mask: Flags, axis: int) -> Flags:
+    """For each index along `axis` (from the end), whether all that stands there is locked."""
+    others = tuple(at for at in range(mask.ndim) if at != axis % mask.ndim)
+    locked: Flags = ~np.any(mask, axis=others, keepdims=True)
+    return locked.ravel()
+
+
+class Zeros:
+    """Facts about channels, found anew by `update`.
+
+    Attributes:
+        zero: tensor to channels that are zero for every input of the model.
+        unfed: tensor to channels that no free kernel feeds, so that they are a constant.
+        unread: tensor to channels that no consumer reads.
+    """
+
+    def __init__(self, network: Network, masks: Mapping[str, Flags]) -> None:
+        self._network = network
+        self._masks = masks
+        self.zero: dict[int, Flags] = {}
+        self.unfed: dict[int, Flags] = {}
+        self.unread: dict[int, Flags] = {}
+
+    def update(self) -> None:
+        """The facts are those of the masks as they are now."""
+        network = self._network
+        self.zero = {tensor: network.flags(tensor, False) for tensor in range(len(network.tensors))}
+        self.unfed = dict(self.zero)
+        for step in network.steps:
+            output = step.outputs[0]
+            for facts, found in ((self.zero, self._zero(step)), (self.unfed, self._unfed(step))):
+                if found is not None:
+                    facts[output] = found
+        # A tensor is unread where each of its consumers does not read it; the model's outputs are read.
+        self.unread = {tensor: network.flags(tensor, True) for tensor in range(len(network.tensors))}
+        for tensor in network.outputs:
+            self.unread[tensor] = network.flags(tensor, False)
+        for step in reversed(network.steps):
+            for tensor, flags in zip(step.inputs, self._unread_inputs(step), strict=True):
+                self.unread[tensor] = self.unread[tensor] & flags
+
+    def is_last(self, norm: Step) -> bool:
+        """Whether a batch normalization runs over the last axis."""
+        return norm.layer.axis in (-1, len(self._network.shape(norm.inputs[0])) - 1)
+
+    def _zero(self, step: Step) -> Flags | None:
+        """The output channels that are zero; None where nothing is known."""
+        if step.role in KERNEL and step.is_ungrouped and step.keeps_zero:
+            live = self._masks[f"{step.path}/kernel"] & ~self.zero[step.inputs[0]][:, None]
+            return none_of(live, -1) & self._locked(step, "bias")
+        if step.role is Role.DEPTHWISE and _is_plain(step) and step.keeps_zero:
+            dead = self.zero[step.inputs[0]] | none_of(self._masks[f"{step.path}/kernel"], -2)
+            return dead & self._locked(step, "bias")
+        if step.role is Role.NORM:
+            scaled = f"{step.path}/gamma" in self._masks and self.is_last(step)
+            return self._locked(step, "gamma") & self._locked(step, "beta") if scaled else None
+        # One tensor and a number may make anything of zeros.
+        with_number = step.role is Role.MERGE and len(step.inputs) < 2
+        if with_number or (step.role in PLACEWISE and not step.keeps_zero):
+            return None
+        return self._network.carried(step, self.zero, np.logical_and)
+
+    def _unfed(self, step: Step) -> Flags | None:
+        """The output channels that no free kernel feeds; None where nothing is known."""
+        if step.mixes_channels:
+            return None
+        if step.role in KERNEL and step.is_ungrouped:
+            return none_of(self._masks[f"{step.path}/kernel"], -1)
+        return self._network.carried(step, self.unfed, np.logical_and) if step.role in PLACEWISE else None
+
+    def _unread_inputs(self, step: Step) -> list[Flags]:
+        """For each tensor that `step` reads, the channels that it does not read."""
+        output = self.unread[step.outputs[0]]
+        if step.role in KERNEL and step.is_ungrouped:
+            # An unread output's kernels count as free until the rule has locked them: a round later.
+            return [none_of(self._masks[f"{step.path}/kernel"], -2)]
+        if step.role is Role.DEPTHWISE and _is_plain(step):
+            return [output | none_of(self._masks[f"{step.path}/kernel"], -2)]
+        if step.role in CHANNELWISE and step.mixes_channels:
+            output = np.zeros_like(output)
+        return [
+            self._network.flags(tensor, False) if route is None else ~self._network.returned(tensor, route, ~output)
+            for tensor, route in zip(step.inputs, self._network.routes(step), strict=True)
+        ]
+
+    def _locked(self, step: Step, name: str) -> Flags:
+        path = f"{step.path}/{name}"
+        return ~self._masks[path] if path in self._masks else self._network.flags(step.outputs[0], True)
+
+
+def _is_plain(step: Step) -> bool:
+    return int(step.layer.depth_multiplier) == 1
