@@ -46,7 +46,7 @@ def run(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a flow: train, select, finetune, certify, remove, export, hls, opinion, measure, estimate, report.
+    """Run a flow, stage after stage, from the training of the network to its report.
 
     Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
     A flow file that names package.module:function runs that code: one from somebody else is a program.

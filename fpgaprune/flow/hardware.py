@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError
+from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.samples import Samples, at, for_keras, in_shape, samples_of
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.project import AnyPrecision, HlsProject, make_design, to_hls
-from fpgaprune.hls.search import AutoPrecision, Found
+from fpgaprune.hls.quantize import quantize
+from fpgaprune.hls.search import AutoPrecision, Found, Labels
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 # Samples that show the ranges; the search of precision 'auto' measures its loss on as many as it asks for.
 _SAMPLES = 512
+# What types replace among the options of a layer.
+_WIDTHS = ("weight", "bias", "result", "weight_bits", "activation_bits")
+Types = Mapping[str, Mapping[str, str]]
 # Held-out samples that the project's own test bench runs.
 _GOLDEN = 32
 
@@ -57,15 +62,7 @@ class Hardware:
             searched: holds what a search of widths has measured, while it runs; one that was killed goes on from it.
             progress: told of the search.
         """
-        x, y = self._samples
-        if y is None and isinstance(self.precision, AutoPrecision):
-            metric = judge(at(self.data.choosing[1], slice(self.precision.samples)))
-
-            def lost(wanted: Any, outputs: Any) -> tuple[float, float]:
-                found = metric.lost(samples_of(wanted), in_shape(outputs, samples_of(wanted)))
-                return found["lost"], found["lost_error"]
-
-            y = lost
+        x, labels = self._samples
         project = to_hls(
             model,
             self.target,
@@ -73,7 +70,7 @@ class Hardware:
             folder,
             self.precision,
             self.name,
-            labels=y,
+            labels=self._lost(judge) if labels is None else labels,
             layers=self.layers,
             backend_options=self.backend_options,
             golden=for_keras(at(self.data.x_test, slice(_GOLDEN))),
@@ -83,15 +80,38 @@ class Hardware:
         searched.unlink(missing_ok=True)
         return project
 
-    def design(self, model: Any, found: Found | None = None) -> Design:
-        """The design of `model`, for comparison; with the widths that a search found for another network."""
+    def rounding(self, model: Any, judge: Callable[[Samples], Judge]) -> Any:
+        """A network with the weights of `model` that rounds in Keras as its hardware does; `judge` as for `project`."""
+        x, labels = self._samples
+        labels = self._lost(judge) if labels is None else labels
+        return quantize(model, self.target, x, self.precision, labels=labels, layers=self.layers)
+
+    def with_types(self, types: Types) -> Hardware:
+        """The same for a network that was trained under `types`, layer to role to type; itself where there are none."""
+        if not types:
+            return self
+        own = {name: {key: entry[key] for key in entry if key not in _WIDTHS} for name, entry in self.layers.items()}
+        layers = {**own, **{layer: {**own.get(layer, {}), **kinds} for layer, kinds in types.items()}}
+        return replace(self, precision=Precision(sum_bits=self.sum_bits), layers=layers)
+
+    def design(self, model: Any, found: Found | None = None, types: Types | None = None) -> Design:
+        """The design of `model`, for comparison; with the widths that a search found for another network.
+
+        Args:
+            model: a Keras model.
+            found: what that search found.
+            types: those that the other network was trained under.
+        """
         precision, layers = self.precision, {name: dict(entry) for name, entry in self.layers.items()}
+        widths: dict[str, Mapping[str, int]] = {}
         if found is not None:
-            bits = found.uniform_bits
-            precision = Precision(bits, bits, self.sum_bits)
-            for role, widths in (("weight_bits", found.weight_bits), ("activation_bits", found.activation_bits)):
-                for layer, width in widths.items():
-                    layers.setdefault(layer, {}).setdefault(role, width)
+            precision = Precision(found.uniform_bits, found.uniform_bits, self.sum_bits)
+            widths = {"weight_bits": found.weight_bits, "activation_bits": found.activation_bits}
+        elif types and isinstance(precision, AutoPrecision):
+            precision, widths = Precision(sum_bits=self.sum_bits), _widths(types)
+        for role, bits in widths.items():
+            for layer, width in bits.items():
+                layers.setdefault(layer, {}).setdefault(role, width)
         return make_design(model, self.target, self._samples[0], precision, self.name, layers=layers)
 
     def build(
@@ -130,6 +150,18 @@ class Hardware:
             },
         }
 
+    def _lost(self, judge: Callable[[Samples], Judge]) -> Labels | None:
+        """What gives the loss of a search whose labels are no class numbers; None where nothing is searched."""
+        if not isinstance(self.precision, AutoPrecision):
+            return None
+        metric = judge(at(self.data.choosing[1], slice(self.precision.samples)))
+
+        def lost(wanted: Any, outputs: Any) -> tuple[float, float]:
+            found = metric.lost(samples_of(wanted), in_shape(outputs, samples_of(wanted)))
+            return found["lost"], found["lost_error"]
+
+        return lost
+
     @property
     def _samples(self) -> tuple[Any, Any]:
         """Samples for the ranges and for the search, and their class numbers; None where labels are no classes."""
@@ -138,3 +170,15 @@ class Hardware:
             (x, y), count = self.data.choosing, self.precision.samples
         some = slice(count)
         return for_keras(at(x, some)), None if self.data.classes is None else at(y, some)
+
+
+def _widths(types: Types) -> dict[str, Mapping[str, int]]:
+    """`weight_bits` and `activation_bits` of layers that have these types."""
+    bits = {
+        layer: {role: FixedType.parse(kind).width for role, kind in kinds.items()} for layer, kinds in types.items()
+    }
+    return {
+        "weight_bits": {layer: widths["weight"] for layer, widths in bits.items() if "weight" in widths},
+        # A layer with weights hands on a sum, whose width is that of sums.
+        "activation_bits": {layer: widths["result"] for layer, widths in bits.items() if "weight" not in widths},
+    }

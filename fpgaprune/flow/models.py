@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.network import small_cnn
+from fpgaprune.flow.samples import arrays_of
 from fpgaprune.keras_file import save_keras
 from fpgaprune.memory import bounded_memory
 from fpgaprune.parser_errors import in_a_line
@@ -31,6 +34,18 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
         imported = import_tfmot(path)
         return imported.model, imported.to_json()
     return load_keras(path), None
+
+
+def starting_model(path: Path | None, data: Dataset) -> Any:
+    """The model saved at `path`, or the network that a flow trains on `data` where that is None.
+
+    Raises:
+        ConfigError: as `read_model`.
+        ModelImportError: as `read_model`.
+    """
+    if path is not None:
+        return read_model(path)[0]
+    return small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
 
 
 def load_keras(path: Path) -> Any:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.certificate import LinkCheck, LockCertificate
+from fpgaprune.documents import read_json
+from fpgaprune.errors import RunError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.requirements import Row
@@ -29,15 +31,21 @@ Shapes = Mapping[str, tuple[int, ...]]
 # Links of the certificate by name, each with what reads it from files.
 Links = Mapping[str, "Callable[[Artefacts], LinkCheck]"]
 # Stand among a stage's inputs for the files of the network that an earlier stage hands on.
-NETWORK, MASKS = "the network", "the masks of the network"
+NETWORK, MASKS, TYPES = "the network", "the masks of the network", "the types of the network"
 
 
 @dataclass(frozen=True)
 class Network:
-    """The files in a run that hold one network: its `model`, and the `masks` that say what is locked in it."""
+    """The files in a run that hold one network.
+
+    Attributes:
+        model: a `.keras` file. masks: what is locked in it.
+        types: of its weights and results in hardware, where it was trained under them.
+    """
 
     model: str
     masks: str
+    types: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,17 +57,24 @@ class Artefacts:
 
     def file(self, name: str) -> Path:
         """The path of the artefact `name`."""
-        return self.run.file(self.named(name))
+        return self.run.file(self.named(name) or name)
+
+    def types(self) -> dict[str, dict[str, str]]:
+        """Layer to role to type in hardware, for each layer that was trained under it; empty where none was."""
+        name = self.named(TYPES)
+        asked = ("the types of a network", "run the flow again")
+        return {} if name is None else read_json(self.run.file(name), RunError, *asked)
 
     def masks(self, name: str = MASKS) -> MaskSet:
         """The masks in artefact `name`."""
         return MaskSet.load(self.file(name))
 
-    def named(self, name: str) -> str:
-        """The name of a file; that of the network's model where `name` is NETWORK, of its masks where it is MASKS."""
+    def named(self, name: str) -> str | None:
+        """The name of a file; of one of the network for NETWORK, MASKS and TYPES, and None where it has none."""
         if self.network is None:
             return name
-        return {NETWORK: self.network.model, MASKS: self.network.masks}.get(name, name)
+        own = {NETWORK: self.network.model, MASKS: self.network.masks, TYPES: self.network.types}
+        return own.get(name, name)
 
     def proven(self, links: Links, *further: LinkCheck) -> dict[str, Any]:
         """`links` as JSON data for the manifest, after those in `further`; each of them holds.
@@ -172,7 +187,7 @@ class Stage:
     Attributes:
         name: as in the manifest.
         run: the work; returns JSON data for the manifest.
-        inputs: artefacts read; NETWORK and MASKS stand for those of the network as it is by then.
+        inputs: artefacts read; NETWORK, MASKS and TYPES stand for those of the network as it is by then.
         outputs: artefacts written.
         settings: what of the configuration the result depends on.
         sections: tables of the flow file, each as the built-in flow has it.
@@ -233,4 +248,5 @@ def artefacts_at(stages: Iterable[Stage], run: RunDirectory) -> Artefacts:
 def inputs_of(stage: Stage, earlier: Sequence[Stage], files: Artefacts) -> tuple[str, ...]:
     """The artefacts that `stage` reads, each by its name in the run; `earlier` are the stages before it."""
     reported = [name for one in earlier for name in one.reported] if stage.reads_results else []
-    return tuple(files.named(name) for name in (*stage.inputs, *reported))
+    names = (files.named(name) for name in (*stage.inputs, *reported))
+    return tuple(name for name in names if name is not None)

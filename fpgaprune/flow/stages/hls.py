@@ -19,13 +19,12 @@ from fpgaprune.errors import ConfigError, ToolError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import judging, section_json
-from fpgaprune.flow.network import small_cnn
 from fpgaprune.flow.requirements import Row, package, program, row
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, in_shape, predict
 from fpgaprune.flow.section import Flow, Section, all_problems, require
 from fpgaprune.flow.sections import TargetConfig, TrainConfig, VerdictConfig
 from fpgaprune.flow.simulating import OTHER_BITS
-from fpgaprune.flow.stage import MASKS, NETWORK, Artefacts, Context, Part, Results, Stage
+from fpgaprune.flow.stage import MASKS, NETWORK, TYPES, Artefacts, Context, Part, Results, Stage
 from fpgaprune.report import Check
 from fpgaprune.vendor.tools import TOOLS, find_tools
 from fpgaprune.weights import uncomputed_names
@@ -149,10 +148,12 @@ def _hls(context: Context) -> dict[str, Any]:
     """`hls/` is an hls4ml project whose weights hold the locks; `design.json` says what it computes."""
     run, settings = context.run, context.config[HlsConfig]
     hardware, model = hardware_of(context.config, context.data), context.model()
+    types = context.artefacts.types()
     judge, searched = partial(context.judge_of, model), run.file("hls.search.json")
-    project = hardware.project(model, run.file("hls"), judge, searched, context.progress)
+    project = hardware.with_types(types).project(model, run.file("hls"), judge, searched, context.progress)
     # What it is compared with has the same bits per number, found or given.
-    hardware.design(context.model("trained.keras"), project.search).save(run.file("design_trained.json"))
+    before = hardware.design(context.model("trained.keras"), project.search, types)
+    before.save(run.file("design_trained.json"))
     project.design.save(run.file("design.json"))
     wanted = predict(model, context.data.x_test)
     return {
@@ -223,12 +224,10 @@ def _require_convertible(config: Flow, data: Dataset) -> None:
 
     # First: TensorFlow reads its settings when it is loaded, which the next lines do.
     start_session(config.seed)
-    from fpgaprune.flow.models import read_model
+    from fpgaprune.flow.models import starting_model
     from fpgaprune.hls.check import check_model
 
-    settings, saved = config[HlsConfig], config[TrainConfig].model
-    own = None if saved else small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
-    model = own if saved is None else read_model(saved)[0]
+    settings, model = config[HlsConfig], starting_model(config[TrainConfig].model, data)
     hardware = hardware_of(config, data)
     precision = None if settings.precision == "widths" else settings.precision
     check = check_model(
@@ -319,7 +318,7 @@ def _needs() -> Iterator[Row]:
 STAGE = Stage(
     "hls",
     _hls,
-    ("trained.keras", "trained_outputs.npz", NETWORK, MASKS),
+    ("trained.keras", "trained_outputs.npz", NETWORK, MASKS, TYPES),
     ("hls", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
     _settings,
     sections={"hls": HlsConfig(weight_bits=6, activation_bits=8, simulate=360)},
