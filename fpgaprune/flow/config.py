@@ -48,9 +48,7 @@ def read_config(path: Path | None) -> Flow:
     except FileNotFoundError as error:
         raise ConfigError(f"flow file {path} does not exist") from error
     config = parse_config(document, str(path), path.parent)
-    return config.model_copy(
-        update={name: section.beside(path.parent) for name, section in config if isinstance(section, Section)}
-    )
+    return config.beside(path.parent)
 
 
 def parse_config(document: Mapping[str, Any], where: str, folder: Path | None = None) -> Flow:

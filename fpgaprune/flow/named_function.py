@@ -22,15 +22,10 @@ def is_function_name(text: str) -> bool:
     return _FUNCTION.match(text) is not None
 
 
-def beside(text: str | None, folder: Path) -> str | None:
+def beside(text: str, folder: Path) -> str:
     """`text`, with a `file.py` in it taken from `folder`; a module's name stays as it is."""
-    home, _, function = (text or "").rpartition(":")
+    home, _, function = text.rpartition(":")
     return f"{(folder / home).resolve()}:{function}" if home.endswith(".py") else text
-
-
-def file_beside(path: Path | str | None, folder: Path) -> Path | None:
-    """`path` taken from `folder`, so that it means the same from any working directory."""
-    return None if path is None else (folder / path).resolve()
 
 
 def named_function(text: str, what: str, error: type[FpgaPruneError]) -> Callable[..., Any]:

@@ -72,6 +72,14 @@ class RunDirectory:
         """The artefact `name` holds JSON data, keys sorted."""
         write_bytes(self.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
+    def read_json(self, name: str) -> Any:
+        """The JSON data in the artefact `name`.
+
+        Raises:
+            RunError: it is damaged.
+        """
+        return read_json(self.file(name), RunError, "what the flow wrote", "run the flow again")
+
     def results(self, stage: str) -> dict[str, Any]:
         """What `stage` reported, as JSON data.
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from fpgaprune.errors import FpgaPruneError
+from fpgaprune.flow.named_function import beside
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 
 # The type of a problem whose message is a whole sentence and names the value.
@@ -27,9 +28,13 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
-    def beside(self, folder: Path) -> Self:  # noqa: ARG002
-        """The same section with every file in it taken from `folder`; a section that names files says which."""
-        return self
+    def beside(self, folder: Path) -> Self:
+        """The same with every file in it taken from `folder`, so that it means the same from any working directory.
+
+        A file is a path, the `file.py` of a function, or a text that ends with `.npz` or `.toml`.
+        """
+        found = {name: (value, _beside(value, folder)) for name, value in self}
+        return self.model_copy(update={name: new for name, (old, new) in found.items() if new != old})
 
 
 class Flow(Section):
@@ -73,6 +78,16 @@ def all_problems(where: str, problems: Sequence[str]) -> str:
     if len(problems) == 1:
         return f"{where}: {problems[0]}"
     return "\n  ".join((f"{where} has {len(problems)} mistakes:", *problems))
+
+
+def _beside(value: Any, folder: Path) -> Any:
+    if isinstance(value, Section):
+        return value.beside(folder)
+    if isinstance(value, Path):
+        return (folder / value).resolve()
+    if isinstance(value, str) and value.endswith((".npz", ".toml")):
+        return str((folder / value).resolve())
+    return beside(value, folder) if isinstance(value, str) else value
 
 
 def sections_in(annotation: Any) -> tuple[list[type[Section]], bool]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.fixed import FixedType
-from fpgaprune.flow.named_function import FORMS, beside, file_beside, is_function_name
+from fpgaprune.flow.named_function import FORMS, is_function_name
 from fpgaprune.flow.schedule_config import Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
 from fpgaprune.flow.section import Section, require
 from fpgaprune.select.cost import parse_cost
@@ -28,12 +28,6 @@ class DataConfig(Section):
 
     source: str = "digits"
     """`digits`, the path of an `.npz` with x_train, y_train, x_test, y_test, or `package.module:function`."""
-
-    def beside(self, folder: Path) -> Self:
-        """An `.npz` and a `file.py` are taken from `folder`."""
-        source = self.source
-        found = str(file_beside(source, folder)) if source.endswith(".npz") else beside(source, folder)
-        return self.model_copy(update={"source": found})
 
 
 class TrainConfig(Section):
@@ -61,11 +55,6 @@ class TrainConfig(Section):
     """An optimizer of Keras by name. The model's own if left out, `adam` where it has none."""
     class_weight: dict[str, float] | None = None
     """Class number to the weight of its samples in the loss, as `{0 = 1.0, 1 = 5.0}`."""
-
-    def beside(self, folder: Path) -> Self:
-        """The model and each `file.py` are taken from `folder`."""
-        named = {"loss": beside(self.loss, folder), "metric": beside(self.metric, folder)}
-        return self.model_copy(update={"model": file_beside(self.model, folder), **named})
 
     @field_validator("class_weight")
     @classmethod
@@ -122,11 +111,6 @@ class SelectConfig(Section):
     """Whether filters whose outputs are added to one another are decided together."""
     close: bool | tuple[Literal["bias", "batch_norm", "dead_inputs"], ...] = False
     """Add the locks that follow from others: by every rule, or by those named besides the one for unread channels."""
-
-    def beside(self, folder: Path) -> Self:
-        """The mask file and a `file.py` are taken from `folder`."""
-        named = {"masks": file_beside(self.masks, folder), "criterion": beside(self.criterion, folder)}
-        return self.model_copy(update=named)
 
     @field_validator("locks")
     @classmethod
@@ -189,13 +173,6 @@ class FinetuneConfig(Section):
     """`file.py:function` for a training loop of your own: it gets the locked model and the data."""
     schedule: ScheduleConfig = OneShotConfig()
     """When the locks are set; all at the start if left out."""
-
-    def beside(self, folder: Path) -> Self:
-        """The file of early weights and a `file.py` are taken from `folder`."""
-        schedule = self.schedule
-        if self.rewind_file is not None:
-            schedule = schedule.model_copy(update={"rewind_to": file_beside(self.rewind_file, folder)})
-        return self.model_copy(update={"fit": beside(self.fit, folder), "schedule": schedule})
 
     @field_validator("fit")
     @classmethod

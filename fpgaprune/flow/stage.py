@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.certificate import LinkCheck, LockCertificate
-from fpgaprune.documents import read_json
-from fpgaprune.errors import RunError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.requirements import Row
@@ -62,8 +60,7 @@ class Artefacts:
     def types(self) -> dict[str, dict[str, str]]:
         """Layer to role to type in hardware, for each layer that was trained under it; empty where none was."""
         name = self.named(TYPES)
-        asked = ("the types of a network", "run the flow again")
-        return {} if name is None else read_json(self.run.file(name), RunError, *asked)
+        return {} if name is None else self.run.read_json(name)
 
     def masks(self, name: str = MASKS) -> MaskSet:
         """The masks in artefact `name`."""

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fpgaprune.design import Design
-from fpgaprune.documents import read_json
-from fpgaprune.errors import EstimateError, RunError
+from fpgaprune.errors import EstimateError
 from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.sections import TargetConfig
 from fpgaprune.flow.stage import Context, Part, Results, Stage
@@ -38,7 +37,7 @@ def _estimate(context: Context) -> dict[str, Any]:
 
 
 def _part(context: Context, results: Results) -> Part:
-    figures = read_json(context.run.file("estimate.json"), RunError, "what the flow wrote", "run the flow again")
+    figures = context.run.read_json("estimate.json")
     figures, target = figures or {}, context.config[TargetConfig].target()
     sides = {side: figures.get(side) and Estimate.from_json(figures[side], target) for side in ("before", "after")}
     advice = figures.get("advice") and Advice.from_json(figures["advice"])

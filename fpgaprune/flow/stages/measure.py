@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from pydantic import Field, field_validator
 
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
-from fpgaprune.documents import read_json
-from fpgaprune.errors import CertificateError, RtlError, RunError, TargetError, ToolError, UnsupportedLayerError
+from fpgaprune.errors import CertificateError, RtlError, TargetError, ToolError, UnsupportedLayerError
 from fpgaprune.fabric.boards import find_board
 from fpgaprune.fabric.cells import find_family
 from fpgaprune.fabric.ecp5.family import find_ecp5
@@ -24,7 +22,6 @@ from fpgaprune.files import digest_file
 from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.digests import differs
 from fpgaprune.flow.measuring import measure_project
-from fpgaprune.flow.named_function import file_beside
 from fpgaprune.flow.requirements import Row, open_tool, package, simulator
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import at, for_keras
@@ -56,11 +53,6 @@ class MeasureConfig(Section):
     """Held-out samples that Verilator runs; 0 for none."""
     timeout_s: float = Field(default=3600.0, gt=0)
     """Most seconds for each run of a tool."""
-
-    def beside(self, folder: Path) -> Self:
-        """A board's own file is taken from `folder`."""
-        is_file = self.board is not None and self.board.endswith(".toml")
-        return self.model_copy(update={"board": str(file_beside(self.board, folder))}) if is_file else self
 
     @field_validator("families")
     @classmethod
@@ -189,7 +181,7 @@ def _version_of(tool: OpenTool) -> str:
 
 
 def _part(context: Context, results: Results) -> Part:
-    measured = read_json(context.run.file("measure.json"), RunError, "what the flow wrote", "run the flow again")
+    measured = context.run.read_json("measure.json")
     unread = [LinkSummary(VERILOG_LINK, left_out=results["not_read"])] if "not_read" in results else []
     left_out = results.get("left_out") if context.config[MeasureConfig].asks else None
     return Part({"measured": measured}, verilog_checks(measured), unread, left_out)
