@@ -14,6 +14,7 @@ from fpgaprune.flow.stages import (
     hls,
     measure,
     opinion,
+    quantise,
     remove,
     report,
     select,
@@ -22,5 +23,5 @@ from fpgaprune.flow.stages import (
 
 STAGES = tuple(
     module.STAGE
-    for module in (train, select, finetune, certify, remove, export, hls, opinion, measure, estimate, report)
+    for module in (train, select, finetune, certify, remove, quantise, export, hls, opinion, measure, estimate, report)
 )
