@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fpgaprune import __version__
-from fpgaprune.commands import figures, reference, runs, selecting
+from fpgaprune.commands import config_command, price_commands, runs, select_commands
 from fpgaprune.errors import CertificateError, ExportError, FpgaPruneError, HlsError, ToolError
 from fpgaprune.files import storage_error
 from fpgaprune.terminal import print_problem
@@ -44,17 +44,17 @@ def _program(
 # In the order of use; `--help` keeps it.
 for command in (
     runs.run,
-    reference.config,
+    config_command.config,
     runs.verify,
     runs.inspect,
-    selecting.select,
-    selecting.sensitivity,
-    selecting.import_tfmot,
-    figures.estimate,
-    figures.measure,
-    figures.compare,
-    figures.calibrate,
-    figures.parts,
+    select_commands.select,
+    select_commands.sensitivity,
+    select_commands.import_tfmot,
+    price_commands.estimate,
+    price_commands.measure,
+    price_commands.compare,
+    price_commands.calibrate,
+    price_commands.parts,
     runs.doctor,
 ):
     app.command()(command)

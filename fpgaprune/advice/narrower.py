@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fpgaprune.advice.edit import Edit
-from fpgaprune.advice.layout import products
+from fpgaprune.advice.other_layouts import products
 from fpgaprune.advice.retype import Weight, activation_bits, requantised, retyped, sum_bits, trimmed, weight_bits
 from fpgaprune.design import Design
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.advice.edit import with_layers
-from fpgaprune.advice.layout import products
+from fpgaprune.advice.other_layouts import products
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
 

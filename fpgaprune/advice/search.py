@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from fpgaprune.advice.edit import Edit, flow_text
-from fpgaprune.advice.layout import (
+from fpgaprune.advice.narrower import narrower_activations, narrower_everything, narrower_weights
+from fpgaprune.advice.order import cost_text
+from fpgaprune.advice.other_layouts import (
     balanced_layouts,
     one_layer_layouts,
     priced_strategies,
@@ -16,8 +18,6 @@ from fpgaprune.advice.layout import (
     strategies,
     uniform_layouts,
 )
-from fpgaprune.advice.narrower import narrower_activations, narrower_everything, narrower_weights
-from fpgaprune.advice.order import cost_text
 from fpgaprune.advice.part import fitting_parts
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average, other_io_type

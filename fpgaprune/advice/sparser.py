@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.advice.edit import Edit
-from fpgaprune.advice.layout import products
+from fpgaprune.advice.other_layouts import products
 from fpgaprune.advice.retype import Weight, retyped
 from fpgaprune.design import Design
 

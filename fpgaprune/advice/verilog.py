@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fpgaprune.advice.layout import products
+from fpgaprune.advice.other_layouts import products
 from fpgaprune.advice.structure import streamed
 from fpgaprune.design import Design
 from fpgaprune.signed_digits import count_digits

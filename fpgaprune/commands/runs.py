@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from fpgaprune.commands.advice import print_advice
+from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.checks import require_checks
-from fpgaprune.commands.options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
+from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
 from fpgaprune.terminal import Cell, print_json, print_problem, show_table
 from fpgaprune.watcher import Watcher
 

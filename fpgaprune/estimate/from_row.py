@@ -9,11 +9,11 @@ from itertools import pairwise
 from typing import Any
 
 from fpgaprune.design import STRATEGIES
+from fpgaprune.design.reuse_factors import legal_reuse_factors, nearest
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, expect_products
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
 from fpgaprune.estimate.kinds import FAMILIES, family_of, is_known
-from fpgaprune.estimate.reuse import allowed_reuse
 from fpgaprune.estimate.row_fields import Fields
 
 Row = Mapping[str, Any]
@@ -229,10 +229,10 @@ def _reuse(fields: Fields, n_in: int, n_out: int, strategy: str | None, notes: l
     reuse = fields.maybe_count("mult_reuse_factor", "reuse_factor") or 1
     if strategy != "resource" or reuse == 1:
         return reuse
+    moved = nearest(legal_reuse_factors(n_in, n_out, strategy), reuse)
     if fields.maybe_count("reuse_factor_requested"):
-        return allowed_reuse(n_in, n_out, reuse)
+        return moved
     if n_in * n_out % reuse and reuse < n_in * n_out:
-        moved = allowed_reuse(n_in, n_out, reuse)
         notes.append(
             f"{fields.where} has reuse factor {reuse}, which does not divide its {n_in} x {n_out} multiplications; "
             f"priced with the nearest that does: {moved}"

@@ -1,4 +1,4 @@
-"""`make_bitstream`: a file that configures an ECP5 board to compute a design over its serial line."""
+"""`make_bitstream`: a file that configures a board to compute a design over its serial line."""
 
 from __future__ import annotations
 
@@ -9,23 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.documents import read_json
-from fpgaprune.errors import FpgaPruneError, RtlError, ToolError, shown
+from fpgaprune.errors import RtlError, TargetError
 from fpgaprune.fabric.boards import BAUD, TOP, board_top, find_board
-from fpgaprune.fabric.ecp5.family import (
-    PLACER,
-    anchored_netlist,
-    check_fits,
-    device_flag,
-    digest_of,
-    ecp5_netlist,
-    find_ecp5,
-)
-from fpgaprune.fabric.ecp5.floorplan import partitioner
-from fpgaprune.fabric.open_tools import ECPPACK, NEXTPNR_ECP5, find_open_tool
+from fpgaprune.fabric.cells import family_of
+from fpgaprune.fabric.families import find_router
+from fpgaprune.fabric.nextpnr import run_nextpnr
+from fpgaprune.fabric.open_tools import find_open_tool
+from fpgaprune.fabric.wrapped import digest_of, wrapped_netlist
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.rtl.project import VerilogProject
-from fpgaprune.target import hardware_path
+from fpgaprune.target import find_part, hardware_path
 
 _RESULT = "bitstream.json"
 
@@ -86,43 +80,37 @@ def make_bitstream(
     if Path(output).is_dir():
         raise RtlError(f"bitstream {os.fspath(output)!r} is a folder; name a file, as {Path(output).name}.bit")
     place = find_board(board)
-    part = find_ecp5(device or place.device)
-    router, packer = find_open_tool(NEXTPNR_ECP5), find_open_tool(ECPPACK)
-    partitioner()  # Named before synthesis where it is missing.
+    part = find_part(device or place.device)
+    router = find_router(family_of(part) or part.family)
+    packing, devices = router.packing, router.devices
+    if packing is None:
+        raise TargetError(f"a bitstream for {devices.name} is not offered; wanted a board with another FPGA")
+    devices.find(part.name)
+    tool, packer = find_open_tool(router.tool), find_open_tool(packing.tool)
+    router.made_by()  # A package that is missing is named before synthesis.
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
-    netlist = ecp5_netlist(project, TOP, board_top(project, place, uart), cache=cache, timeout_s=timeout_s)
-    check_fits(project, netlist.cells, part)
-    constraints = place.constraints()
-    options = (device_flag(part), "--package", place.package, "--speed", str(place.speed), "--seed", str(seed), *PLACER)
-    anchored = anchored_netlist(netlist, part, timeout_s)
-    made_by = (router.version, packer.version, anchored.name, constraints)
-    folder = netlist.folder / f"{part.name}-{digest_of(*made_by, *options)}"
+    verilog = board_top(project, place, uart)
+    netlist = wrapped_netlist(project, router, TOP, verilog, cache=cache, timeout_s=timeout_s)
+    devices.check_fits(project.name, netlist.cells, part)
+    pins = packing.pins(place)
+    options = (*devices.selecting(part, place.package, place.speed), *packing.routing)
+    prepared = netlist.prepared(router, part, timeout_s)
+    made_by = (tool.version, packer.version, prepared.name, pins)
+    folder = netlist.folder / f"{part.name}-{digest_of(*made_by, *options, str(seed))}"
     if not (folder / _RESULT).is_file():
-        write_bytes(folder / "board.lpf", constraints.encode())
-        files = (
-            "--json",
-            f"../{anchored.name}",
-            "--lpf",
-            "board.lpf",
-            "--textcfg",
-            "board.config",
-            "--report",
-            "route.json",
-        )
-        for tool, command in (
-            (NEXTPNR_ECP5, (*router.command, *options, "--timing-allow-fail", *files)),
-            (ECPPACK, (*packer.command, "board.config", "board.bit")),
-        ):
-            log = f"{tool.program}.log"
-            run_tool(command, folder, timeout_s, name=tool.program, log_name=log, product=tool.product)
-        write_bytes(folder / _RESULT, json.dumps({"fmax_mhz": _fmax(folder / "route.json")}).encode())
+        write_bytes(folder / packing.pins_file, pins.encode())
+        report = run_nextpnr(router.tool, tool, folder, prepared, options, seed, timeout_s)
+        program, log = packing.tool.program, f"{packing.tool.program}.log"
+        command = (*packer.command, *packing.arguments)
+        run_tool(command, folder, timeout_s, name=program, log_name=log, product=packing.tool.product)
+        write_bytes(folder / _RESULT, json.dumps({"fmax_mhz": report.fmax_mhz}).encode())
     fmax = float(_kept(folder / _RESULT))
     if fmax < place.clock_mhz:
         raise RtlError(
             f"{project.name} reaches {fmax:.1f} MHz on {part.name}, and the clock of {place.name} runs at "
             f"{place.clock_mhz:g} MHz; try another seed, or pipeline the design more deeply"
         )
-    path = write_bytes(output, (folder / "board.bit").read_bytes())
+    path = write_bytes(output, (folder / packing.arguments[-1]).read_bytes())
     return Bitstream(path, place.name, part.name, BAUD, place.clock_mhz, fmax, *_bytes(project))
 
 
@@ -131,19 +119,6 @@ def _kept(result: Path) -> Any:
     if not isinstance(found, dict) or not isinstance(found.get("fmax_mhz"), int | float):
         raise RtlError(f"{result} is not a record of place and route: it has no fmax_mhz; delete it")
     return found["fmax_mhz"]
-
-
-def _fmax(report: Path) -> float:
-    try:
-        found = read_json(report, RtlError, "a report of nextpnr", "run it again", strict=False)
-        (clock,) = found["fmax"].values()
-        return round(float(clock["achieved"]), 2)
-    except FileNotFoundError:
-        raise ToolError(f"nextpnr ended without its report in {report.parent}; its log is there") from None
-    except FpgaPruneError:
-        raise
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        raise RtlError(f"{report} is no report of nextpnr on one clock: {shown(error)}") from error
 
 
 def _bytes(project: VerilogProject) -> tuple[int, int]:

@@ -31,7 +31,7 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Board:
-    """A board with an ECP5, a clock and a serial line.
+    """A board with an FPGA, a clock and a serial line.
 
     Attributes:
         name: of the board. device, package, speed: of its FPGA; `device` where nothing else is said.
@@ -50,13 +50,6 @@ class Board:
     io_type: str
     pins: Mapping[str, str]
     high: Mapping[str, str]
-
-    def constraints(self) -> str:
-        """The pins as nextpnr's LPF."""
-        lines = [f'FREQUENCY PORT "clk" {self.clock_mhz:g} MHZ;']
-        for port, site in {**self.pins, **self.high}.items():
-            lines += [f'LOCATE COMP "{port}" SITE "{site}";', f'IOBUF PORT "{port}" IO_TYPE={self.io_type};']
-        return "\n".join(lines) + "\n"
 
 
 def find_board(board: str | os.PathLike[str]) -> Board:

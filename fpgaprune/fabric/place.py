@@ -1,4 +1,4 @@
-"""`place_and_route`: a Verilog project on a named ECP5, with several seeds, and what it reaches there."""
+"""`place_and_route`: a Verilog project on a named device, with several seeds, and the clock that it reaches."""
 
 from __future__ import annotations
 
@@ -12,30 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.documents import read_json
-from fpgaprune.errors import FpgaPruneError, RtlError, TargetError, ToolError, ToolTimeoutError, shown
+from fpgaprune.errors import RtlError, TargetError, ToolTimeoutError, shown
 from fpgaprune.fabric import harness
-from fpgaprune.fabric.cells import Cells
-from fpgaprune.fabric.ecp5.family import (
-    PLACER,
-    SITES,
-    SMALLER,
-    anchored_netlist,
-    check_fits,
-    device_flag,
-    digest_of,
-    ecp5_netlist,
-    find_ecp5,
-    smallest_ecp5,
-)
-from fpgaprune.fabric.ecp5.floorplan import partitioner
-from fpgaprune.fabric.open_tools import NEXTPNR_ECP5, Found, find_open_tool
+from fpgaprune.fabric.devices import SMALLER, Devices
+from fpgaprune.fabric.families import find_router
+from fpgaprune.fabric.nextpnr import run_nextpnr
+from fpgaprune.fabric.open_tools import Found, find_open_tool
+from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
+from fpgaprune.fabric.wrapped import WrappedNetlist, digest_of, wrapped_netlist
 from fpgaprune.files import make_folder, write_bytes
-from fpgaprune.processes import run_tool
+from fpgaprune.measure import Stage
 from fpgaprune.rtl.project import VerilogProject
-
-STAGE = "route(ecp5)"
-PACKAGE, SPEED = "CABGA381", 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +31,10 @@ class Routed:
     """One run of place and route.
 
     Attributes:
-        seed: of its random numbers. fmax_mhz: highest clock frequency by static timing analysis, over the speed
-            grade's slowest corner. used: sites taken, by figure, without the harness. seconds: that it took.
+        seed: of its random numbers.
+        fmax_mhz: highest clock frequency by static timing analysis, at the speed grade's slowest corner.
+        used: sites taken, by figure, without the harness.
+        seconds: that it took.
         left_out: why there is nothing of it; empty where there is.
     """
 
@@ -61,16 +51,23 @@ class Routed:
 
 @dataclass(frozen=True, slots=True)
 class PlaceAndRoute:
-    """A project placed and routed with several seeds; its stage is `route(ecp5)`.
+    """A project placed and routed with several seeds; its stage names the family, as `route(ecp5)`.
 
     Attributes:
-        device, package, speed: where. tool: with its version. target_mhz: frequency asked for.
-        runs: by seed. capacity: of the device, by figure.
+        family: of the device.
+        device: part.
+        package: of the part.
+        speed: grade; None where the part's name has it.
+        tool: nextpnr with its version.
+        target_mhz: frequency asked for.
+        runs: by seed.
+        capacity: of the device, by figure.
     """
 
+    family: str
     device: str
     package: str
-    speed: int
+    speed: int | None
     tool: str
     target_mhz: float
     runs: tuple[Routed, ...]
@@ -98,11 +95,16 @@ class PlaceAndRoute:
         plain = ("device", "package", "speed", "tool", "target_mhz", "fmax_mhz", "used", "capacity")
         limits = self.fmax_range_mhz
         return {
-            "stage": STAGE,
+            "stage": self.stage,
             **{name: getattr(self, name) for name in plain},
             "fmax_range_mhz": None if limits is None else list(limits),
             "runs": [run.to_json() for run in self.runs],
         }
+
+    @property
+    def stage(self) -> Stage:
+        """Of its figures, as `route(ecp5)`."""
+        return Stage(f"route({self.family})")
 
     def _reached(self) -> list[float]:
         return [run.fmax_mhz for run in self.runs if run.fmax_mhz is not None]
@@ -114,29 +116,29 @@ def place_and_route(
     device: str | None = None,
     *,
     seeds: int | Sequence[int] = 5,
-    package: str = PACKAGE,
-    speed: int = SPEED,
+    package: str | None = None,
+    speed: int | None = None,
     target_mhz: float | None = None,
     timeout_s: float = 3600.0,
     cache: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     on_step: Told | None = None,
 ) -> PlaceAndRoute:
-    """Where `project` goes on an ECP5, and the clock frequency that it reaches there.
+    """The places of `project` on a device of `family`, and the clock frequency that it reaches there.
 
     Ports are wider than a package has pins, so a harness of shift registers stands around the design; what it takes is
-    known by itself and left out of the figures. Registers tied to tiles (`anchors`), the same for
-    every seed, show nextpnr a floorplan. Each seed runs in a process of its own and is kept by content, as for
-    `synthesize`. A frequency of an ECP5 says nothing about another family.
+    known by itself and left out of the figures. On an ECP5, registers tied to tiles, the same for every seed, show
+    nextpnr a floorplan. Each seed runs in a process of its own and is kept by content, as for `synthesize`. A frequency
+    of one family says nothing about another one.
 
     Args:
         project: as `to_verilog` writes it.
-        family: `ecp5`; there is open place and route for no other one here.
-        device: as `lfe5u-45f`; the smallest LFE5U with room to spare (two fifths of its LUTs, three tenths of its
-            registers) unless given.
+        family: one that `fpgaprune.fabric.families` lists, as `ecp5`.
+        device: as `lfe5u-45f`; the smallest one with room to spare unless given (on an ECP5 two fifths of its LUTs,
+            three tenths of its registers).
         seeds: how many (1, 2, ...), or which.
-        package: of the device.
-        speed: grade, 6 (slowest) to 8.
+        package: of the device; its usual one unless given.
+        speed: grade, on an ECP5 6 (slowest) to 8; the slowest unless given.
         target_mhz: frequency to aim at; the project's own clock unless given.
         timeout_s: most seconds for the synthesis, and for each seed.
         cache: as for `synthesize`.
@@ -149,35 +151,56 @@ def place_and_route(
         ToolError: a tool is missing (the message says how it is installed), or died; logs and results so far are kept.
         RtlError: as for `synthesize`.
     """
-    if family != "ecp5":
-        raise TargetError(f"place and route for family {family!r} is not offered; wanted 'ecp5'")
+    router = find_router(family)
+    devices = router.devices
     numbers = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
-    if not numbers or speed not in (6, 7, 8):
-        raise TargetError(f"seeds {seeds!r} and speed grade {speed}; wanted one seed or more and a grade of 6 to 8")
-    part = None if device is None else find_ecp5(device)
-    router = find_open_tool(NEXTPNR_ECP5)
-    partitioner()  # Named before synthesis where it is missing.
-    netlist = ecp5_netlist(project, harness.TOP, harness.harness_of(project), cache=cache, timeout_s=timeout_s)
-    part = part or smallest_ecp5(netlist.cells)
-    check_fits(project, netlist.cells, part)
+    if not numbers:
+        raise TargetError(f"seeds are {seeds!r}; wanted one seed or more")
+    part = None if device is None else devices.find(device)
+    grade = _grade(devices, speed)
+    tool = find_open_tool(router.tool)
+    router.made_by()  # A package that is missing is named before synthesis.
+    netlist = wrapped_netlist(
+        project, router, harness.TOP, harness.harness_of(project), cache=cache, timeout_s=timeout_s
+    )
+    part = part or devices.smallest(netlist.cells)
+    devices.check_fits(project.name, netlist.cells, part)
     asked = target_mhz or 1e3 / project.clock_ns
-    options = (device_flag(part), "--package", package, "--speed", str(speed), "--freq", f"{asked:g}", *PLACER)
-    anchored = anchored_netlist(netlist, part, timeout_s)
-    place = netlist.folder / f"{part.name}-{digest_of(router.version, anchored.name, *options)}"
+    options = (*devices.selecting(part, package, grade), "--freq", f"{asked:g}")
+    prepared = netlist.prepared(router, part, timeout_s)
+    place = netlist.folder / f"{part.name}-{digest_of(tool.version, prepared.name, *options)}"
     make_folder(place)
-    tasks = [
-        partial(_route, place, anchored.name, netlist.around, router, options, seed, timeout_s) for seed in numbers
-    ]
+    tasks = [partial(_route, place, prepared, netlist, router, tool, options, seed, timeout_s) for seed in numbers]
     runs = tuple(run_side_by_side(tasks, workers, on_step, _tell))
-    capacity = {name: getattr(part, name) for name in SITES}
-    return PlaceAndRoute(part.name, package, speed, router.version, asked, runs, capacity)
+    return PlaceAndRoute(
+        family,
+        part.name,
+        package or devices.devices[part.name].package,
+        grade,
+        tool.version,
+        asked,
+        runs,
+        {name: getattr(part, name) for name in devices.sites},
+    )
+
+
+def _grade(devices: Devices, speed: int | None) -> int | None:
+    if speed is None:
+        return devices.speeds[0] if devices.speeds else None
+    if speed not in devices.speeds:
+        raise TargetError(
+            f"speed grade {speed} of {devices.name}; wanted "
+            + (f"one of {', '.join(map(str, devices.speeds))}" if devices.speeds else "none: the part's name has it")
+        )
+    return speed
 
 
 def _route(
     folder: Path,
-    netlist: str,
-    around: Cells,
-    router: Found,
+    prepared: Path,
+    netlist: WrappedNetlist,
+    router: Router,
+    tool: Found,
     options: tuple[str, ...],
     seed: int,
     timeout_s: float,
@@ -185,47 +208,19 @@ def _route(
 ) -> Routed:
     result = folder / f"seed{seed}.json"
     if not result.is_file():
-        written = folder / f"new_seed{seed}.json"
-        # YoWASP's tools see /tmp as a folder of their own: every name is relative.
-        files = ("--json", f"../{netlist}", "--report", written.name)
-        command = (*router.command, *options, "--seed", str(seed), "--timing-allow-fail", *files)
         try:
-            run = run_tool(
-                command,
-                folder,
-                timeout_s,
-                name=NEXTPNR_ECP5.program,
-                log_name=f"seed{seed}.log",
-                product=NEXTPNR_ECP5.product,
-                stop=stop,
-            )
+            report = run_nextpnr(router.tool, tool, folder, prepared, options, seed, timeout_s, stop)
         except ToolTimeoutError:
             return Routed(seed, left_out=f"place and route did not end within {timeout_s:g} s: {SMALLER}")
-        report = _read_report(written, around)
-        text = json.dumps({**report, "seconds": round(run.seconds, 2)}, indent=1, sort_keys=True) + "\n"
-        write_bytes(result, text.encode())
-        written.unlink()
+        used = router.devices.used(report.sites, netlist.around, netlist.cells)
+        kept = {"fmax_mhz": report.fmax_mhz, "used": used, "seconds": report.seconds}
+        write_bytes(result, (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
     found = read_json(result, RtlError, "a record of place and route", "delete it")
     try:
         used = {str(kind): int(number) for kind, number in found["used"].items()}
         return Routed(seed, float(found["fmax_mhz"]), used, float(found["seconds"]))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise RtlError(f"{result} is not a record of place and route: {shown(error)}; delete it") from error
-
-
-def _read_report(path: Path, around: Cells) -> dict[str, Any]:
-    try:
-        report = read_json(path, RtlError, "a report of nextpnr", "run it again", strict=False)
-        (clock,) = report["fmax"].values()
-        sites = {name: int(report["utilization"][site]["used"]) for name, site in SITES.items()}
-        used = {name: number - (getattr(around, name) or 0) for name, number in sites.items()}
-        return {"fmax_mhz": round(float(clock["achieved"]), 2), "used": used}
-    except FileNotFoundError:
-        raise ToolError(f"nextpnr ended without its report in {path.parent}; its logs are there") from None
-    except FpgaPruneError:
-        raise
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        raise RtlError(f"{path} is no report of nextpnr on one clock: {shown(error)}") from error
 
 
 def _tell(found: Routed) -> str:

@@ -14,9 +14,9 @@ from fpgaprune.fabric.cells import Cells, Family, find_family
 from fpgaprune.fabric.open_tools import YOSYS, Found, find_open_tool
 from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
 from fpgaprune.fabric.yosys import make_netlist
+from fpgaprune.measure import OPEN_SYNTH
 from fpgaprune.rtl.project import VerilogProject
 
-STAGE = "synth(open)"
 FLATTENED, SUM = "whole design, flattened", "sum of its layers"
 
 
@@ -82,7 +82,7 @@ class Synthesis:
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""
         return {
-            "stage": STAGE,
+            "stage": OPEN_SYNTH,
             "family": self.family,
             "tool": self.tool,
             "note": self.note,

@@ -8,7 +8,7 @@ from typing import Any
 from fpgaprune.errors import ConfigError, DataError, FpgaPruneError, MaskError
 from fpgaprune.flow.data import Dataset, load_data
 from fpgaprune.flow.section import Flow, all_problems
-from fpgaprune.flow.sections import DataConfig
+from fpgaprune.flow.sections import DataConfig, TrainConfig
 from fpgaprune.flow.stage import Known
 from fpgaprune.flow.stages import STAGES
 
@@ -30,6 +30,25 @@ def check_flow(config: Flow) -> Dataset:
     if known.data is None:  # problems.require() has raised
         raise DataError(f"data {source!r} cannot be read")
     return known.data
+
+
+def foresee_flow(config: Flow, data: Dataset) -> None:
+    """The network of the flow `config` can be trained, selected from and turned into the hardware that is asked for.
+
+    Raises:
+        ConfigError: it cannot; the message has a line for each problem.
+    """
+    from fpgaprune.flow.session import start_session
+
+    # First: TensorFlow reads its settings when it is loaded, which the next lines do.
+    start_session(config.seed)
+    from fpgaprune.flow.models import starting_model
+
+    model = starting_model(config[TrainConfig].model, data)
+    asked = [stage.foresee for stage in STAGES if stage.foresee is not None]
+    problems = [problem for foresee in asked for problem in foresee(config, data, model)]
+    if problems:
+        raise ConfigError(all_problems("the network cannot become this hardware", problems))
 
 
 class _Problems:

@@ -16,12 +16,12 @@ from fpgaprune.flow.section import WHOLE, Flow, Section, all_problems, sections_
 from fpgaprune.flow.sections import DataConfig, TargetConfig
 from fpgaprune.flow.stages import STAGES
 
-# What no single stage has, as the built-in flow has it.
+# The tables that belong to no single stage, with the values of the built-in flow.
 _DATA, _TARGET = (
     DataConfig(source="digits"),
     TargetConfig(part="xc7z020clg400-1", clock_ns=5.0, io_type="io_stream", strategy="latency", reuse_factor=1),
 )
-# Every table of a flow file in order, as the built-in flow has it: the 1,797 handwritten digits of scikit-learn.
+# Every table of a flow file in order, with the values of the built-in flow: it trains on scikit-learn's 1,797 digits.
 _DEMO: dict[str, Section] = {
     "data": _DATA,
     **{name: section for stage in STAGES for name, section in stage.sections.items()},
@@ -68,7 +68,7 @@ def _problems(error: ValidationError) -> list[str]:
     found: dict[Any, Any] = {}
     for problem in error.errors():
         place = tuple(part for part in problem["loc"] if not _is_form(part))
-        # A value may have several forms. The user meant the one in which the checks came farthest.
+        # A value may have several forms. The message is about the form in which most checks passed.
         key = place if len(place) < 3 or _many_tables(place) else place[:2]
         if key not in found or len(problem["loc"]) > len(found[key]["loc"]):
             found[key] = problem
@@ -90,7 +90,7 @@ def _problem_text(problem: Any) -> str:
         return f"{where}: {problem['msg']}"
     said = problem["msg"].removeprefix("Value error, ")
     found, parsed, _ = said.partition("; wanted")
-    # What parses a value names it before it says what it wanted.
+    # A parser's message names the value first, and then says what it wanted.
     return f"{where}: {said}" if parsed and got in found else f"{where} is {got}; {said[:1].lower()}{said[1:]}"
 
 

@@ -1,4 +1,4 @@
-"""Fine-tuning under a `[finetune]` section: the locks of before, or locks that a schedule sets on the way."""
+"""Fine-tuning as `[finetune]` says: under the locks of the selection, or under those that a schedule sets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Weights = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Finetuned:
-    """What fine-tuning came to.
+    """The result of a fine-tuning.
 
     Attributes:
         masks: in force at the end; every locked element is zero.
@@ -51,7 +51,7 @@ def finetune_model(
     progress: Progress,
     checkpoint: Checkpoint,
 ) -> Finetuned:
-    """`model` is fine-tuned; what is locked at the end is at zero, and is what its schedule says.
+    """`model` is fine-tuned; every element that its schedule locks is zero at the end.
 
     Args:
         model: as trained; it is compiled here.
@@ -130,7 +130,7 @@ class _Work:
             then = MaskSet(start.arrays) if start.arrays else None
             callback.resume(then, history, self._steps(start.epoch))
             if then is not None:
-                # Not from the start: what regrowth frees later may be among them.
+                # These locks are set here and not from the start: regrowth may free some of them later.
                 again = keras.callbacks.LambdaCallback(on_train_begin=lambda _: relock(self._model, self._closed(then)))
                 callbacks.append(again)
         self._train(masks, callbacks, start=start, state=state)
@@ -187,7 +187,7 @@ class _Work:
             **score_options(
                 config[SelectConfig], (data.x_train, data.y_train), config.seed, config[TargetConfig].target()
             ),
-            # For the gradients of regrowth, whatever the criterion reads.
+            # Regrowth needs the samples for its gradients, whatever the criterion reads.
             "data": criterion_data(config[SelectConfig], (data.x_train, data.y_train)),
         }
 
@@ -233,8 +233,8 @@ class _Work:
         )
 
     def _own_loop(self, name: str, masks: MaskSet) -> None:
-        """The user's own training, under the lock, and looked at afterwards."""
-        from fpgaprune.certify.links import check_model
+        """The user's own loop trained the model under the lock, and moved no locked element."""
+        from fpgaprune.certify.link_checks import check_model
 
         data = self._data
         given = {key: for_keras(getattr(data, key)) for key in ("x_train", "y_train", "x_test", "y_test")}

@@ -13,10 +13,10 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.samples import Samples, at, for_keras, in_shape, samples_of
+from fpgaprune.hls.hls_project import AnyPrecision, HlsProject, make_design, to_hls
 from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.project import AnyPrecision, HlsProject, make_design, to_hls
 from fpgaprune.hls.quantize import quantize
-from fpgaprune.hls.search import AutoPrecision, Found, Labels
+from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Hardware:
         layers = {**own, **{layer: {**own.get(layer, {}), **kinds} for layer, kinds in types.items()}}
         return replace(self, precision=Precision(sum_bits=self.sum_bits), layers=layers)
 
-    def design(self, model: Any, found: Found | None = None, types: Types | None = None) -> Design:
+    def design(self, model: Any, found: FoundWidths | None = None, types: Types | None = None) -> Design:
         """The design of `model`, for comparison; with the widths that a search found for another network.
 
         Args:

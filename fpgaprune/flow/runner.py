@@ -14,7 +14,7 @@ from typing import Any
 
 from fpgaprune import __version__
 from fpgaprune.certificate import LinkCheck, LockCertificate
-from fpgaprune.flow.checking import check_flow
+from fpgaprune.flow.checking import check_flow, foresee_flow
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.data import load_data
 from fpgaprune.flow.progress import Progress, Silent, tell_end
@@ -42,20 +42,18 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDi
     """
     data = check_flow(config)
     run = RunDirectory(out)
-    # What follows may take a while.
+    # A run in use is an error now, before the checks that take long.
     run.require_unused()
     versions = _versions()
     checked = _foreseen_key(config, versions)
     if run.manifest.get("checked") != checked:
-        for stage in STAGES:
-            if stage.foresee is not None:
-                stage.foresee(config, data)
+        foresee_flow(config, data)
     with run.locked(_folders()):
         run.manifest.update(
             config=json.loads(config.model_dump_json()), seed=config.seed, versions=versions, data=data.digest()
         )
         run.manifest["checked"] = checked
-        # Before any artefact: a folder with a manifest is a run, wherever it was killed.
+        # The manifest is written before any artefact, so that a killed run is known as one.
         run.write_manifest()
         _finish(STAGES, Context(run, config, data, progress or Silent(), versions))
     return run
@@ -144,7 +142,7 @@ def _key(stage: Stage, context: Context, inputs: Iterable[str], earlier: Iterabl
         "inputs": run.digests(inputs),
         "reads": {one.name: _results(run, one) for one in earlier} if stage.reads_results else {},
         "data": run.manifest["data"],
-        # Of today: what an older fpgaprune measured of a finished run is measured again.
+        # The versions of today: a stage that an older fpgaprune ran runs again.
         "versions": context.versions,
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -160,7 +158,7 @@ def _folders() -> list[str]:
 
 def _versions() -> dict[str, str]:
     found = {"fpgaprune": f"{__version__}+{_own_digest()}"}
-    # The last brings the digits.
+    # The last one holds the digits.
     for package in (*(package for stage in STAGES for package in stage.packages), "scikit-learn"):
         try:
             found[package] = version(package)
@@ -172,7 +170,7 @@ def _versions() -> dict[str, str]:
 def _own_digest() -> str:
     """Eight hex digits over this package's code and data: what it writes may change between commits of one version."""
     digest = hashlib.sha256()
-    # A wheel has the one within the other.
+    # In a wheel, the data lie inside the package.
     homes = (Path(str(resources.files("fpgaprune"))), hardware_path())
     for path in sorted({path for home in homes for path in home.rglob("*") if path.suffix != ".pyc"}):
         if path.is_file():

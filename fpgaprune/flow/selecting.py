@@ -14,6 +14,7 @@ from fpgaprune.flow.samples import Samples, at, count_of, for_keras, predict
 from fpgaprune.flow.sections import MULTIPLIER, SelectConfig, TrainConfig
 from fpgaprune.masks import MaskSet
 from fpgaprune.select.criteria import CRITERIA
+from fpgaprune.select.granularity import NAMES
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
@@ -51,6 +52,24 @@ def choose_masks(
         options = score_options(settings, data, seed, target)
         masks = select(model, settings.sparsity or None, base=masks, progress=told, **options)
     return close_masks(model, settings, masks)
+
+
+def check_units(model: Any, settings: SelectConfig, target: Target | None) -> None:
+    """The weights of `model`, trained or not, fall into the units that `settings` ask for.
+
+    Warns:
+        ReuseWarning: the units are multipliers, and a layer has another reuse factor than asked.
+
+    Raises:
+        MaskError: a weight has no such units.
+    """
+    from fpgaprune.select.choose import select
+
+    if settings.granularity in NAMES or not (settings.sparsity or ":" in settings.granularity):
+        return
+    options = score_options(settings, None, 0, target) | {"criterion": "l1", "data": None}
+    none = dict.fromkeys(settings.sparsity, 0.0) if isinstance(settings.sparsity, dict) else 0.0
+    select(model, None if ":" in settings.granularity else none, **options)
 
 
 def guard_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> list[dict[str, Any]]:

@@ -62,7 +62,7 @@ def simulate_verilog(
 
 
 def verilog_checks(measured: Mapping[str, Any] | None) -> list[Check]:
-    """Of the simulation in `measure.json`, for the report; none where nothing was measured."""
+    """The checks of the simulation in `measure.json`; none where nothing was measured."""
     if measured is None:
         return []
     found = measured["simulation"]

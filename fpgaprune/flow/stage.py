@@ -194,7 +194,7 @@ class Stage:
         may_be_left_out: whether a run is whole without its network and its links.
         not_asked: what a watcher reads where the stage has no results, because the flow does not ask for any.
         checks: functions that raise where the flow cannot go well, called before anything is trained.
-        foresee: the same where Keras is needed; called once for each `settings`.
+        foresee: yields what is wrong with the network before its training, a Keras model; once for each `settings`.
         masks: keys of the certificate; each is the digest of the masks in the file of this name and `.npz`.
         links: of the certificate that `verify` reads again, by name.
         claims: yields a line for each other claim about files that does not hold.
@@ -219,7 +219,7 @@ class Stage:
     may_be_left_out: bool = False
     not_asked: str | None = None
     checks: Callable[[Known], Iterator[Callable[[], Any]]] = _nothing
-    foresee: Callable[[Flow, Dataset], None] | None = None
+    foresee: Callable[[Flow, Dataset, Any], Iterator[str]] | None = None
     masks: tuple[str, ...] = ()
     links: Links = field(default_factory=dict)
     claims: Callable[[RunDirectory], Iterator[str]] = _nothing

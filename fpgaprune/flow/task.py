@@ -22,7 +22,7 @@ from fpgaprune.real_array import class_numbers
 from fpgaprune.saved_model import read_configuration
 from fpgaprune.saved_names import check_names
 
-# Where neither the model nor the flow names a rate.
+# The rates where neither the model nor the flow names one.
 TRAIN_RATE = 0.002
 FINETUNE_RATE = 0.001
 

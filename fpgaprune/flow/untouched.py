@@ -1,4 +1,4 @@
-"""Whether every file of a run is the one that the run wrote: by the digests in its manifest, whatever it means."""
+"""`touched`: files of a run whose digests are not those in its manifest."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def touched(run: RunDirectory) -> Iterator[str]:
 
 
 def _of_other_inputs(records: dict[str, Any]) -> Iterator[str]:
-    """The digests chain the stages: what one wrote is what another read."""
+    """Each artefact that a stage read has the digest of what another stage wrote."""
     wrote = {name: (stage, digest) for stage, record in records.items() for name, digest in record["outputs"].items()}
     for stage, record in records.items():
         for name, read in record["inputs"].items():

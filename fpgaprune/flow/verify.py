@@ -46,7 +46,7 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
     except FpgaPruneError as error:
         problems.append(str(error))
     except Exception as error:
-        # A parser may raise anything on bytes that nobody wrote; that they are other bytes has been said.
+        # A parser may raise anything on changed bytes. `problems` names the changed file already.
         if not problems:
             raise
         problems.append(f"the rest was not checked: a changed file could not be read ({type(error).__name__})")
@@ -54,7 +54,7 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
 
 
 def _meaning(run: RunDirectory) -> Iterator[tuple[LinkCheck | None, list[str]]]:
-    """Each link, read from the files, with what does not hold of it; first what does not hold of other claims."""
+    """Each link, read from the files, with a line for each problem; the problems of other claims come first."""
     certificate = _certificate(run)
     yield None, list(_mask_problems(run, certificate))
     for stage in STAGES:

@@ -10,13 +10,13 @@ import keras
 
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.backends import BACKENDS, backend_of
-from fpgaprune.hls.boards import board_problems
+from fpgaprune.hls.accelerator_boards import board_problems
 from fpgaprune.hls.convert import option_problems
-from fpgaprune.hls.layers import kind_problems, layer_problems
+from fpgaprune.hls.convertible_layers import kind_problems, layer_problems
+from fpgaprune.hls.hls_backends import BACKENDS, backend_of
+from fpgaprune.hls.keras_operations import operation_problems
+from fpgaprune.hls.layer_options import gather_options
 from fpgaprune.hls.layout import find_layouts
-from fpgaprune.hls.operations import operation_problems
-from fpgaprune.hls.options import gather_options
 from fpgaprune.hls.prepare import fold
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.hls.split import depthwise_names
@@ -24,7 +24,7 @@ from fpgaprune.target import Target
 
 
 @dataclass(frozen=True)
-class Check:
+class ModelCheck:
     """What `to_hls` would say of a model.
 
     Attributes:
@@ -35,7 +35,7 @@ class Check:
     problems: tuple[str, ...]
     notes: tuple[str, ...]
 
-    def require(self) -> Check:
+    def require(self) -> ModelCheck:
         """The check itself, where there are no problems.
 
         Raises:
@@ -54,7 +54,7 @@ def check_model(
     name: str = "network",
     layers: Mapping[str, Mapping[str, Any]] | None = None,
     backend_options: Mapping[str, Any] | None = None,
-) -> Check:
+) -> ModelCheck:
     """Everything that would stop `model` at `to_hls` and follows from the model and the settings alone.
 
     Nothing is converted, so that it takes a second or two for a network of 80 layers. What hangs on trained weights and
@@ -78,7 +78,7 @@ def check_model(
         problems.append(f"project name {name!r} is no C identifier that is free; {PROJECT_NAMES}")
     if not getattr(model, "inputs", None):
         problems.append(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
-        return Check(tuple(problems), ())
+        return ModelCheck(tuple(problems), ())
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
     unsupported = [*_open_shapes(functional), *operation_problems(functional), *layer_problems(functional)]
     problems += unsupported
@@ -107,7 +107,7 @@ def check_model(
             found = find_layouts(network.layers, target, options)
             problems += found.problems
             notes = found.notes
-    return Check(tuple(dict.fromkeys(problems)), notes)
+    return ModelCheck(tuple(dict.fromkeys(problems)), notes)
 
 
 def _open_shapes(functional: Any) -> list[str]:

@@ -19,9 +19,9 @@ from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.files import is_storage_error, storage_error
 from fpgaprune.firmware import stored_forms
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.names import free_name, names_of, renamed
+from fpgaprune.hls.gru_lstm import RECURRENT
+from fpgaprune.hls.layer_names import free_name, names_of, renamed
 from fpgaprune.hls.precision import TABLE, Types, hls_precision, is_softmax
-from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.hls.softmax_types import hls_type, softmax_entries
 from fpgaprune.target import Target

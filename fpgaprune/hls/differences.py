@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.design import MODEL_SHAPE, PROJECT_NAME, Design, LayerSpec
-from fpgaprune.hls.pairing import pair_layers, reads_the_same, without_idle
+from fpgaprune.hls.paired_layers import pair_layers, reads_the_same, without_idle
 
 _WINDOW = frozenset({"n_chan", "pads", "dilations", "filt_height", "filt_width", "in_width", "out_width"})
 _WHOLE_IMAGE = _WINDOW | {

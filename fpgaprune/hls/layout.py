@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import starmap
 from typing import Any
 
+from fpgaprune.design.reuse_factors import product_size, settle_reuse
 from fpgaprune.errors import HlsError
-from fpgaprune.hls.backends import BACKENDS, Backend, backend_of
-from fpgaprune.hls.layers import check_kinds
-from fpgaprune.hls.options import LayerOptions
+from fpgaprune.hls.convertible_layers import check_kinds
+from fpgaprune.hls.gru_lstm import RECURRENT
+from fpgaprune.hls.hls_backends import BACKENDS, Backend, backend_of
+from fpgaprune.hls.layer_options import LayerOptions
 from fpgaprune.hls.prepare import DEPTHWISE, FOLDABLE, PRODUCTS
-from fpgaprune.hls.recurrent import RECURRENT
-from fpgaprune.hls.reuse import Reuse, product_size, settle_reuse
 from fpgaprune.target import Target
 
 
@@ -65,7 +64,7 @@ def find_layouts(layers: Iterable[Any], target: Target, options: Mapping[str, La
     """As `settle_layouts`, with all problems, for a backend that is known; `layers` need not be a whole network."""
     backend = BACKENDS[target.backend]
     layouts: dict[str, Layout] = {}
-    problems, moved = [], []
+    problems, notes = [], []
     for layer in layers:
         if not isinstance(layer, PRODUCTS):
             continue
@@ -87,17 +86,9 @@ def find_layouts(layers: Iterable[Any], target: Target, options: Mapping[str, La
                 f"{layout.strategy!r}: choose {' or '.join(map(str, reuse.near))} for it, or name none"
             )
         else:
-            if reuse.factor != reuse.wanted:
-                moved.append((layer.name, layout.strategy, reuse))
+            notes.append(reuse.note(layer.name, layout.strategy))
             layouts[layer.name] = Layout(layout.strategy, reuse.factor)
-    return Layouts(layouts, tuple(problems), tuple(starmap(_note, moved)))
-
-
-def _note(layer: str, strategy: str, reuse: Reuse) -> str:
-    return (
-        f"layer {layer!r} ({reuse.size}) has reuse factor {reuse.factor}, the nearest to {reuse.wanted} that strategy "
-        f"{strategy!r} can build"
-    )
+    return Layouts(layouts, tuple(problems), tuple(note for note in notes if note is not None))
 
 
 def _sizes(layer: Any) -> list[tuple[int, int]]:

@@ -18,21 +18,21 @@ from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.backends import BACKENDS as EMULATED
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.advice import Advice, advise
-from fpgaprune.hls.boards import require_board
+from fpgaprune.hls.accelerator_boards import require_board
 from fpgaprune.hls.convert import convert, extract
+from fpgaprune.hls.gru_lstm import RECURRENT, observe_states
+from fpgaprune.hls.layer_names import names_of, renamed
+from fpgaprune.hls.layer_options import LayerOptions, read_options
 from fpgaprune.hls.layout import settle_layouts
-from fpgaprune.hls.names import names_of, renamed
-from fpgaprune.hls.options import LayerOptions, read_options
 from fpgaprune.hls.precision import Precision, Types, choose_types, is_softmax
 from fpgaprune.hls.prepare import fold, quantise_weights
 from fpgaprune.hls.quartus_tables import check_softmax
 from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
-from fpgaprune.hls.recurrent import RECURRENT, observe_states
-from fpgaprune.hls.search import AutoPrecision, Found, Labels, Progress, Search
 from fpgaprune.hls.softmax_types import quartus_table_size
 from fpgaprune.hls.split import depthwise_names
+from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy
 from fpgaprune.hls.table_ends import require_within_tables
+from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
 from fpgaprune.quantise.plain import rounded_types
@@ -56,9 +56,9 @@ class Made:
     graph: Any
     folded: Any
     design: Design
-    advice: Advice
+    advice: StrategyAdvice
     free_locks: MaskSet
-    search: Found | None
+    search: FoundWidths | None
     notes: tuple[str, ...]
 
 
@@ -108,7 +108,7 @@ def make(
                 f"{design[layer].reuse_factor}; wanted {at.strategy!r} and {at.reuse_factor}: choose others for it"
             )
     _require_sound(design)
-    return Made(graph, folded, design, advise(design, target), _free_locks(model, raws, sources), found, notes)
+    return Made(graph, folded, design, advise_strategy(design, target), _free_locks(model, raws, sources), found, notes)
 
 
 def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:
@@ -150,7 +150,7 @@ def _search(
     folder: Path,
     results: Path | None,
     progress: Progress | None,
-) -> Found:
+) -> FoundWidths:
     arrays = as_inputs(folded, data if data is not None else [])
     if labels is not None and not callable(labels) and len(labels) != len(arrays[0]):
         raise DataError(f"there are {len(labels)} labels for {len(arrays[0])} samples; wanted as many of each")
@@ -168,7 +168,7 @@ def _search(
     skeleton = extract(graph, raws, {}, plain, types, names_of(copy, "search"))
     wanted = renamed(folded, names_of(folded)).predict(x, verbose=0)
     used = labels if labels is None or callable(labels) else np.asarray(labels)[: auto.samples]
-    return Search(folded, ranges, skeleton, x, wanted, used, options, results, progress).run(auto)
+    return WidthSearch(folded, ranges, skeleton, x, wanted, used, options, results, progress).run(auto)
 
 
 def _classes(labels: Any, folded: Any, samples: int) -> NDArray[Any]:
@@ -188,7 +188,7 @@ def _classes(labels: Any, folded: Any, samples: int) -> NDArray[Any]:
 
 
 def _as_found(
-    auto: AutoPrecision, found: Found, options: Mapping[str, LayerOptions]
+    auto: AutoPrecision, found: FoundWidths, options: Mapping[str, LayerOptions]
 ) -> tuple[Precision, dict[str, LayerOptions]]:
     chosen = dict(options)
     for role, widths in (("weight", found.weight_bits), ("activation", found.activation_bits)):

@@ -22,7 +22,7 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convert import extract_layers, in_words, needed_options, quiet
 from fpgaprune.hls.onnx_clean import read_clean
 from fpgaprune.hls.onnx_pooling import sizes_channels_last
-from fpgaprune.hls.pairing import pair_layers, without_idle
+from fpgaprune.hls.paired_layers import pair_layers, without_idle
 from fpgaprune.hls.precision import hls_precision
 from fpgaprune.hls.softmax_types import table_types
 

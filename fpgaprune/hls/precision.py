@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
-from fpgaprune.hls.options import LayerOptions
+from fpgaprune.hls.gru_lstm import RECURRENT
+from fpgaprune.hls.layer_options import LayerOptions
 from fpgaprune.hls.prepare import FOLDABLE, role_weights
 from fpgaprune.hls.ranges import Range
-from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.hls.softmax_types import hls_type, logits_type, softmax_types
 from fpgaprune.network import producer, scale_and_shift
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.layers import INFERENCE_NO_OPS, check_layers
-from fpgaprune.hls.names import free_name
-from fpgaprune.hls.operations import with_layers
-from fpgaprune.hls.recurrent import RECURRENT, gates_of
+from fpgaprune.hls.convertible_layers import INFERENCE_NO_OPS, check_layers
+from fpgaprune.hls.gru_lstm import RECURRENT, gates_of
+from fpgaprune.hls.keras_operations import with_layers
+from fpgaprune.hls.layer_names import free_name
 from fpgaprune.hls.split import split_separable
 from fpgaprune.network import find_folds, folded_weights, producer, readers_of
 from fpgaprune.quantise.plain import is_rounded, unrounded

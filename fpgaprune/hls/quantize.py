@@ -12,12 +12,12 @@ from fpgaprune.design import Design
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls.hls_project import AnyPrecision, LayerSettings, make_design
 from fpgaprune.hls.precision import AVERAGES, MOVES
 from fpgaprune.hls.prepare import DEPTHWISE, fold, quantise_weights
-from fpgaprune.hls.project import AnyPrecision, LayerSettings, make_design
 from fpgaprune.hls.ranges import Samples
-from fpgaprune.hls.search import Labels
 from fpgaprune.hls.split import depthwise_names
+from fpgaprune.hls.width_search import Labels
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
 from fpgaprune.quantise.layers import ROUNDED, Rounded, RoundedAverage

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, HlsError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.names import names_of, renamed
+from fpgaprune.hls.layer_names import names_of, renamed
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
 from fpgaprune.network import producer
 from fpgaprune.real_array import real_array

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from fpgaprune.design import Design
-from fpgaprune.hls.backends import BACKENDS
 from fpgaprune.hls.build import build_commands, shown, steps_of
 from fpgaprune.hls.golden import INPUTS, OUTPUTS
+from fpgaprune.hls.hls_backends import BACKENDS
 
 _DOES = {
     "csim": "C simulation, compared with the golden outputs",

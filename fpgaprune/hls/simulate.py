@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design
 from fpgaprune.errors import DataError, ToolError, ToolTimeoutError
-from fpgaprune.hls.backends import BACKENDS
+from fpgaprune.hls.hls_backends import BACKENDS
 from fpgaprune.hls.simulator import Simulator, ports, program_of
 from fpgaprune.processes import run_tool
 from fpgaprune.real_array import real_array

@@ -10,7 +10,7 @@ from typing import Any
 
 import keras
 
-from fpgaprune.hls.names import free_name
+from fpgaprune.hls.layer_names import free_name
 
 _HALVES = {
     keras.layers.SeparableConv1D: (keras.layers.DepthwiseConv1D, keras.layers.Conv1D),

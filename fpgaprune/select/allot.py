@@ -87,20 +87,24 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
             its share. Weights that share a unit are one group in any case.
 
     Raises:
-        MaskError: a group cannot reach its share, where `per_layer` none that gives anything can; or coupled weights
-            have different ones.
+        UnreachableSparsityError: a group cannot reach its share, where `per_layer` none that gives anything can.
+        MaskError: coupled weights have different shares.
     """
     asked = [_Demand(units, paths, share) for paths, share in _groups(units, shares, per_layer)]
     short = [demand for demand in asked if demand.missing > len(demand.eligible)]
     giving = [demand for demand in asked if demand.eligible.size or demand.missing <= 0]
     if short and not (per_layer and any(demand not in short for demand in giving)):
         first = short[0]
-        raise MaskError(
+        raise UnreachableSparsityError(
             f"sparsity {first.share} cannot be reached in {_names(first.paths)}: what must stay free leaves "
             f"{np.floor(first.reachable * 1e4) / 1e4:.4f} at most; ask for less or protect less"
         )
     for demand in asked:
         demand.lock(units)
+
+
+class UnreachableSparsityError(MaskError):
+    """What must stay free leaves less to lock than was asked for."""
 
 
 class _Demand:

@@ -69,7 +69,7 @@ def close(
             f"model {getattr(model, 'name', model)!r} is a {type(model).__name__}, whose graph cannot be read; "
             "wanted a functional or Sequential model"
         )
-    work = _Work(masks, weight_shapes(model))
+    work = _GrowingMasks(masks, weight_shapes(model))
     zeros = Zeros(network, work)
     while True:
         before = len(work.additions)
@@ -80,7 +80,7 @@ def close(
             return Closure(MaskSet(work.masks), tuple(work.additions))
 
 
-class _Work(Mapping[str, Mask]):
+class _GrowingMasks(Mapping[str, Mask]):
     """The masks as they grow: every weight of the model has one, those of untouched weights are left out at the end."""
 
     def __init__(self, masks: MaskSet, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -119,7 +119,7 @@ def _by_path(network: Network) -> dict[str, list[Step]]:
 
 
 def _close_layer(
-    path: str, steps: list[Step], zeros: Zeros, work: _Work, *, bias: bool, batch_norm: bool, dead_inputs: bool
+    path: str, steps: list[Step], zeros: Zeros, work: _GrowingMasks, *, bias: bool, batch_norm: bool, dead_inputs: bool
 ) -> None:
     role = steps[0].role
     if role not in KERNEL | {Role.DEPTHWISE, Role.NORM} or not all(step.is_ungrouped for step in steps):
@@ -148,12 +148,12 @@ def _close_layer(
                 work.lock(f"{path}/{name}", int(channel), -1, reason)
 
 
-def _lock_unread(path: str, unread: Flags, work: _Work, axes: Mapping[str, int]) -> None:
+def _lock_unread(path: str, unread: Flags, work: _GrowingMasks, axes: Mapping[str, int]) -> None:
     for channel in np.flatnonzero(unread):
         for name, axis in axes.items():
             work.lock(f"{path}/{name}", int(channel), axis, f"no consumer reads output channel {channel} of {path!r}")
 
 
-def _lock_bias(path: str, kernel: Mask, work: _Work) -> None:
+def _lock_bias(path: str, kernel: Mask, work: _GrowingMasks) -> None:
     for channel in np.flatnonzero(none_of(kernel, -1)):
         work.lock(f"{path}/bias", int(channel), -1, f"every kernel of filter {channel} of {path!r} is locked")

@@ -1,8 +1,7 @@
 """Which weights take turns on one multiplier in hls4ml's dense and convolution kernels.
 
 Source: hls4ml 1.3.0, `nnet_utils/nnet_dense_resource.h` (multiplier `im` reads weight `ir + reuse_factor * im` in
-cycle `ir`, in all three of its loops), the pass `ApplyResourceStrategy` (output channels first), and
-`FPGABackend._validate_reuse_factor` and `get_closest_reuse_factor` (which reuse factors a layer allows).
+cycle `ir`, in all three of its loops), and the pass `ApplyResourceStrategy` (output channels first).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.reuse_factors import product_size, settle_reuse, warn_of_moved_reuse
 from fpgaprune.errors import MaskError
 
 
@@ -24,43 +24,53 @@ def multiplier_labels(shape: tuple[int, ...], reuse_factor: int) -> NDArray[np.i
     return np.ascontiguousarray(np.moveaxis(labels, 0, -1))
 
 
+def check_sharing(strategy: str, reuse_factor: int | Mapping[str, int]) -> None:
+    """Nothing happens where `strategy` may share multipliers by plan.
+
+    Raises:
+        MaskError: it does not, whatever the layer.
+    """
+    if strategy == "distributed_arithmetic":
+        raise MaskError("strategy 'distributed_arithmetic' has no multipliers to free; use granularity 'weight'")
+    if strategy == "latency" and isinstance(reuse_factor, int) and reuse_factor > 1:
+        raise _unplanned(reuse_factor)
+
+
 def used_reuse_factor(
     path: str, shape: tuple[int, ...], strategy: str, asked: int | Mapping[str, int], io_type: str
 ) -> int:
-    """The reuse factor that hls4ml uses for the weight where `asked` is configured.
+    """The reuse factor that the project has for the weight where `asked` is configured: the nearest legal one.
+
+    Warns:
+        ReuseWarning: it is another than asked.
 
     Raises:
-        MaskError: the strategy does not share multipliers by plan, or no reuse factor is given.
+        MaskError: multipliers are not shared by plan, or no reuse factor is given or legal.
     """
     wanted = _asked(path, asked)
-    if strategy == "distributed_arithmetic":
-        raise MaskError("strategy 'distributed_arithmetic' has no multipliers to free; use granularity 'weight'")
-    if strategy == "latency":
-        if wanted == 1:
-            return 1
+    if strategy == "latency" and wanted > 1:
+        raise _unplanned(wanted)
+    if strategy == "resource_unrolled" and io_type == "io_parallel" and len(shape) > 2:
         raise MaskError(
-            f"strategy 'latency' with reuse factor {wanted} in {path!r} leaves it to the synthesis tool which weights "
-            "share a multiplier; use 'resource' or 'resource_unrolled', or reuse factor 1"
+            f"weight {path!r} is of a convolution, for which strategy 'resource_unrolled' has no template in "
+            "io_parallel: choose io_stream, or strategy 'resource'"
         )
-    valid = valid_reuse_factors(math.prod(shape[:-1]), shape[-1])
-    # hls4ml writes unrolled code for streams and for Dense layers, and not for the whole product on one multiplier.
-    unrolled = strategy == "resource_unrolled" and wanted > 1 and (io_type == "io_stream" or len(shape) == 2)
-    if unrolled and len(valid) > 1:
-        valid = valid[:-1]
-    return min(valid, key=lambda factor: (abs(factor - wanted), factor))
+    reuse = settle_reuse([product_size(shape, depthwise=False)], strategy, wanted)
+    if reuse.factor is None:
+        raise MaskError(
+            f"weight {path!r} ({reuse.size}) can have no reuse factor with strategy {strategy!r}: name the other "
+            "weights with 'paths'"
+        )
+    note = reuse.note(path.rpartition("/")[0], strategy)
+    warn_of_moved_reuse([note] if note is not None else [])
+    return reuse.factor
 
 
-def valid_reuse_factors(n_in: int, n_out: int) -> list[int]:
-    """The reuse factors that a product of `n_in` by `n_out` weights allows, ascending."""
-    size = n_in * n_out
-    low = [factor for factor in range(1, math.isqrt(size) + 1) if size % factor == 0]
-    return [factor for factor in sorted({*low, *(size // factor for factor in low)}) if _is_valid(n_in, n_out, factor)]
-
-
-def _is_valid(n_in: int, n_out: int, factor: int) -> bool:
-    if factor < n_in:
-        return -(-n_in * n_out // factor) % n_out == 0
-    return factor % n_in == 0
+def _unplanned(reuse_factor: int) -> MaskError:
+    return MaskError(
+        f"strategy 'latency' with reuse factor {reuse_factor} leaves it to the synthesis tool which weights share a "
+        "multiplier; use 'resource' or 'resource_unrolled', or reuse factor 1"
+    )
 
 
 def _asked(path: str, asked: int | Mapping[str, int]) -> int:

@@ -18,6 +18,7 @@ from fpgaprune.documents import read_json
 from fpgaprune.errors import MaskError
 from fpgaprune.files import write_bytes
 from fpgaprune.masks import MaskSet
+from fpgaprune.select.allot import UnreachableSparsityError
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
 from fpgaprune.select.pools import default_paths
@@ -207,9 +208,7 @@ def _measure(
     own = MaskSet({path: base[path]}) if base is not None and path in base else None
     try:
         mask = select(model, sparsity, paths=[path], base=own, **options)[path]
-    except MaskError as error:
-        if "cannot be reached" not in str(error):
-            raise
+    except UnreachableSparsityError:
         return {"path": path, "sparsity": sparsity, "zeros": None, "accuracy": None}
     before = np.array(variable.numpy())
     try:

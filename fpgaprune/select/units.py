@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.errors import MaskError
 from fpgaprune.network import ChannelAxes
-from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor
+from fpgaprune.select.multipliers import check_sharing, multiplier_labels, used_reuse_factor
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class Multiplier:
 
     Attributes:
         strategy: `resource`, `resource_unrolled`, or `latency` with a reuse factor of 1.
-        reuse_factor: as asked of hls4ml, which takes the nearest that the layer allows; or a mapping of globs of
-            weight paths to it, of which the first that matches counts.
+        reuse_factor: as asked of the project, which takes the nearest that the layer allows (`ReuseWarning`); or a
+            mapping of globs of weight paths to it, of which the first that matches counts.
         io_type: `io_stream` or `io_parallel`.
     """
 
@@ -153,6 +153,7 @@ class Multiplier:
         for name, value, allowed in (("strategy", self.strategy, STRATEGIES), ("io_type", self.io_type, IO_TYPES)):
             if value not in allowed:
                 raise MaskError(f"{name} {value!r} is unknown; wanted one of {', '.join(allowed)}")
+        check_sharing(self.strategy, self.reuse_factor)
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
         """The multipliers of the weight `path`; raises MaskError where weights do not share multipliers by plan."""

@@ -15,7 +15,7 @@ _READS = frozenset({"ReadVariableOp", "ResourceGather", "VariableShape"})
 
 
 @dataclass(frozen=True)
-class Target:
+class Destination:
     """A tf.Variable of which the elements where `mask` is False are to have the bits of `locked` (None: zero)."""
 
     variable: Any
@@ -23,7 +23,7 @@ class Target:
     locked: Any | None
 
 
-def write_selected(target: Target, new: Any) -> None:
+def write_selected(target: Destination, new: Any) -> None:
     """The variable holds `new` where its mask is True and the locked bits elsewhere."""
     new = tf.convert_to_tensor(new)
     locked = tf.zeros_like(new) if target.locked is None else target.locked
@@ -43,7 +43,7 @@ class FusedWrites:
     element looks at another.
     """
 
-    def __init__(self, targets: Sequence[Target]) -> None:
+    def __init__(self, targets: Sequence[Destination]) -> None:
         self._targets = {id(target.variable): target for target in targets}
         self._graph = tf.compat.v1.get_default_graph()
         self._seen = {key: self._touches(target.variable) for key, target in self._targets.items()}
@@ -67,7 +67,7 @@ class FusedWrites:
                 for name in ways:
                     optimizer.__dict__.pop(name, None)
 
-    def unsettled(self) -> list[Target]:
+    def unsettled(self) -> list[Destination]:
         """Targets whose last write was not a fused one."""
         return [
             target

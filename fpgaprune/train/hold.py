@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from fpgaprune.train.fused_writes import FusedWrites, Target, write_selected
+from fpgaprune.train.fused_writes import Destination, FusedWrites, write_selected
 from fpgaprune.train.places import tf_variable
 
 
@@ -58,13 +58,13 @@ def held(holds: Sequence[Hold], optimizers: Sequence[Any], strategy: Any) -> Ite
         write_selected(target, target.variable)
 
 
-def _targets(hold: Hold) -> Iterator[Target]:
+def _targets(hold: Hold) -> Iterator[Destination]:
     mask = tf.convert_to_tensor(hold.mask.value)
     value = None if hold.value is None else tf.convert_to_tensor(hold.value.value)
-    yield Target(tf_variable(hold.variable), mask, value)
+    yield Destination(tf_variable(hold.variable), mask, value)
     for slot in hold.slots:
         variable = tf_variable(slot)
-        yield Target(variable, mask, tf.convert_to_tensor(variable))
+        yield Destination(variable, mask, tf.convert_to_tensor(variable))
 
 
 def _merge(strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> None:
@@ -78,10 +78,10 @@ def _merge(strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> Non
 
 def _restore(strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> None:
     def update(variable: Any, mask: Any, locked: Any) -> None:
-        write_selected(Target(variable, mask, locked), variable)
+        write_selected(Destination(variable, mask, locked), variable)
 
     def update_zero(variable: Any, mask: Any) -> None:
-        write_selected(Target(variable, mask, None), variable)
+        write_selected(Destination(variable, mask, None), variable)
 
     for hold, kept in zip(holds, before, strict=True):
         weight = tf_variable(hold.variable)

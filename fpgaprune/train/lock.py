@@ -9,7 +9,7 @@ import keras
 
 from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
-from fpgaprune.train.guard import erase_guards, remove_guards, write_guards
+from fpgaprune.train.lock_guard import erase_guards, remove_guards, write_guards
 from fpgaprune.train.locked_optimizer import LockedGradients, LockedOptimizer
 from fpgaprune.train.places import place_of, tf_variable
 from fpgaprune.train.values import Values, held_values, read

@@ -14,11 +14,11 @@ from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
 from fpgaprune.train.codec import decode_mask
 from fpgaprune.train.gradients import clips_by_norm, divides_by_gradients, is_elementwise, zero_locked
-from fpgaprune.train.guard import guards_aside, set_guards
 from fpgaprune.train.hold import Hold, held
+from fpgaprune.train.lock_guard import guards_aside, set_guards
+from fpgaprune.train.lock_plan import Plan, held_array, settle
+from fpgaprune.train.optimizer_slots import find_slots, members
 from fpgaprune.train.places import known_variables, place_of, resolve_places, tf_variable
-from fpgaprune.train.plan import Plan, held_array, settle
-from fpgaprune.train.slots import find_slots, members
 from fpgaprune.train.values import Values, held_values, read
 from fpgaprune.weights import by_weight_path
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from fpgaprune.design import Design
 from fpgaprune.fixed import FixedType
+from fpgaprune.hls.gru_lstm import RECURRENT
 from fpgaprune.hls.prepare import FOLDABLE, role_weights
-from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.hls.softmax_types import BOUND
 from fpgaprune.network import producer
 from fpgaprune.network.batch_norm import scale_and_shift

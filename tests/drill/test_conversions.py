@@ -21,10 +21,10 @@ import fpgaprune as fp
 from fpgaprune.design import IO_TYPES
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.errors import FpgaPruneError
-from fpgaprune.hls.backends import BACKENDS
+from fpgaprune.hls.hls_backends import BACKENDS
+from fpgaprune.hls.hls_project import make_design
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.prepare import fold
-from fpgaprune.hls.project import make_design
 from fpgaprune.hls.ranges import observe
 from fpgaprune.network import producer
 

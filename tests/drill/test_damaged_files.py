@@ -14,7 +14,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune import cli
-from fpgaprune.certify.onnx_file import read_onnx_weights
+from fpgaprune.certify.onnx_weights import read_onnx_weights
 from fpgaprune.design import Design
 from fpgaprune.estimate.coefficients import read_own_calibration
 from fpgaprune.estimate.rows import estimate_designs_file

@@ -81,7 +81,7 @@ def as_text(folder):
     return "\n".join(parts)
 
 
-@pytest.mark.filterwarnings("ignore::fpgaprune.hls.advice.StrategyWarning")
+@pytest.mark.filterwarnings("ignore::fpgaprune.hls.strategy_advice.StrategyWarning")
 @pytest.mark.parametrize("name", PROJECTS)
 def test_a_project_is_the_one_that_was_looked_at(name, tmp_path, monkeypatch):
     if "distributed" in name:

@@ -8,8 +8,8 @@ import onnx
 import pytest
 from keras import layers
 
-from fpgaprune.certify.links import certify
-from fpgaprune.certify.onnx_file import LAYOUT_KEY, read_onnx_weights
+from fpgaprune.certify.link_checks import certify
+from fpgaprune.certify.onnx_weights import LAYOUT_KEY, read_onnx_weights
 from fpgaprune.errors import CertificateError, ExportError
 from fpgaprune.export.naming import is_scaled
 from fpgaprune.export.onnx_file import export_onnx, run_onnx

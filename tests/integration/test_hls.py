@@ -7,8 +7,8 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import CertificateError, HlsError
+from fpgaprune.hls.hls_project import make_design, to_hls
 from fpgaprune.hls.prepare import fold
-from fpgaprune.hls.project import make_design, to_hls
 from fpgaprune.weights import named_weights
 
 TARGET = fp.Target.of("xc7z020clg400-1")

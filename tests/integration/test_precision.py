@@ -7,7 +7,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import DataError, HlsError, UnsupportedLayerError
-from fpgaprune.hls import search
+from fpgaprune.hls import width_search
 from fpgaprune.hls.precision import exact_accumulator
 from fpgaprune.weights import named_weights
 
@@ -98,7 +98,7 @@ def test_a_search_that_was_stopped_goes_on_and_finds_the_same(trained, tmp_path,
     model, x, labels, _ = trained
     x, labels, file = x[:200], labels[:200], tmp_path / "losses.json"
     emulated = []
-    monkeypatch.setattr(search, "emulate", lambda *given: emulated.append(None) or fp.emulate(*given))
+    monkeypatch.setattr(width_search, "emulate", lambda *given: emulated.append(None) or fp.emulate(*given))
 
     def searched(data=x, truth=labels, progress=None, results=file):
         emulated.clear()

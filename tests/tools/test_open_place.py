@@ -6,7 +6,9 @@ import pytest
 
 from fpgaprune.errors import ToolError
 from fpgaprune.fabric.bitstream import make_bitstream
-from fpgaprune.fabric.open_tools import ECPPACK, NEXTPNR_ECP5, YOSYS, find_open_tool
+from fpgaprune.fabric.ecp5.router import ECPPACK, NEXTPNR_ECP5
+from fpgaprune.fabric.families import find_router
+from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
 from fpgaprune.fabric.place import place_and_route
 from fpgaprune.fabric.synthesis import synthesize
 
@@ -79,3 +81,18 @@ def test_a_bitstream_begins_like_one(project, tmp_path):
     assert b"LFE5U-25F" in content[:512]
     assert content.index(b"\xff\xff\xbd\xb3") < 1024  # the preamble of an ECP5 bitstream
     assert made.fmax_mhz > made.clock_mhz
+
+
+def test_an_ice40_takes_the_project_at_a_clock_of_its_own(tmp_path):
+    try:
+        for tool in (YOSYS, find_router("ice40").tool):
+            find_open_tool(tool)
+    except ToolError as error:
+        pytest.skip(str(error))
+    project = tiny_project(tmp_path)
+    counted = synthesize(project, "ice40").total
+    for device in ("ice40lp1k", "ice40lp4k", "ice40lp8k", "ice40hx1k", "ice40hx4k", "ice40hx8k"):
+        found = place_and_route(project, "ice40", device, seeds=1)
+        assert found.fmax_mhz > 50
+        # A carry that comes out into the fabric takes a cell of its own.
+        assert counted.lut <= found.used["lut"] <= 2 * counted.lut

@@ -8,24 +8,20 @@ whole tiles of them, because the carry chains around take whole tiles as well.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.documents import read_json
-from fpgaprune.errors import FpgaPruneError, RtlError, shown
+from fpgaprune.errors import RtlError
 from fpgaprune.fabric.cells import find_family
 from fpgaprune.fabric.ecp5.floorplan import floorplan
 from fpgaprune.fabric.ecp5.macros import FreeRegister, Macros, macros_of
-from fpgaprune.files import write_bytes
 from fpgaprune.target import Part
 
 # Registers in a tile, one such tile in a square of so many tiles, and the fewest squares that say anything.
@@ -73,27 +69,17 @@ def grid_of(part: Part) -> Grid:
     return _GRIDS[found[1]]
 
 
-def anchor_registers(netlist: Path, anchored: Path, top: str, part: Part, timeout_s: float) -> int:
-    """`anchored` holds the netlist of the JSON file `netlist` with registers tied to tiles of `part`; how many.
+def anchor_registers(module: Mapping[str, Any], part: Part, timeout_s: float) -> int:
+    """A flat module of yosys's JSON has registers tied to tiles of `part`; returns how many.
 
-    None are in a small netlist, nor where it fills the device and every tile has to stay free.
+    A small netlist has none, nor has one that fills the device, where every tile has to stay free.
 
     Raises:
-        RtlError: `netlist` holds no module `top`.
         ToolError: as for `floorplan`.
     """
-    try:
-        document = read_json(netlist, RtlError, "a netlist of yosys", "synthesise again", strict=False)
-        cells = document["modules"][top]["cells"]
-        macros = macros_of(document["modules"][top], find_family("ecp5"))
-    except FpgaPruneError:
-        raise
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        raise RtlError(f"{netlist} is no netlist of yosys with a module {top}: {shown(error)}") from error
-    places = anchors(macros, grid_of(part), timeout_s)
+    places = anchors(macros_of(module, find_family("ecp5")), grid_of(part), timeout_s)
     for name, place in places.items():
-        cells[name].setdefault("attributes", {})["BEL"] = place
-    write_bytes(anchored, json.dumps(document, separators=(",", ":")).encode())
+        module["cells"][name].setdefault("attributes", {})["BEL"] = place
     return len(places)
 
 

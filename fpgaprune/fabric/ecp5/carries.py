@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
-
-from fpgaprune.documents import read_json
-from fpgaprune.errors import FpgaPruneError, RtlError, shown
-from fpgaprune.files import write_bytes
 
 _CARRY, _OUT = "CCU2C", "COUT"
 
 
-def free_unread_carries(netlist: Path, freed: Path) -> int:
-    """`freed` holds the netlist of the JSON file `netlist` without the carry outputs that nothing reads; how many.
+def free_unread_carries(modules: Mapping[str, Any]) -> int:
+    """The modules of a yosys netlist have no carry outputs that nothing reads; returns how many there were.
 
     yosys leaves a wire at the last carry of every chain. nextpnr takes any wire there for one that is read, and adds a
     CCU2C, two LUTs, that lets the carry out into the fabric: a sixth of what the chains themselves took, where counted.
-
-    Raises:
-        RtlError: `netlist` holds none.
     """
-    try:
-        document = read_json(netlist, RtlError, "a netlist of yosys", "synthesise again", strict=False)
-        found = sum(_free(module) for module in document["modules"].values())
-    except FpgaPruneError:
-        raise
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        raise RtlError(f"{netlist} is no netlist of yosys: {shown(error)}") from error
-    write_bytes(freed, json.dumps(document, separators=(",", ":")).encode())
-    return found
+    return sum(_free(module) for module in modules.values())
 
 
 def _free(module: dict[str, Any]) -> int:

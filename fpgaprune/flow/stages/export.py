@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from fpgaprune.certify.links import check_onnx_file
+from fpgaprune.certify.link_checks import check_onnx_file
 from fpgaprune.flow.requirements import Row, package
 from fpgaprune.flow.samples import count_of, for_keras, predict
 from fpgaprune.flow.section import Flow, Section

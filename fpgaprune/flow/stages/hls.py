@@ -12,17 +12,17 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.certify.links import check_firmware
+from fpgaprune.certify.link_checks import check_firmware
 from fpgaprune.design import STRATEGIES, Design
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import ConfigError, ToolError, UnsupportedLayerError
+from fpgaprune.errors import ToolError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import judging, section_json
 from fpgaprune.flow.requirements import Row, package, program, row
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, in_shape, predict
-from fpgaprune.flow.section import Flow, Section, all_problems, require
-from fpgaprune.flow.sections import TargetConfig, TrainConfig, VerdictConfig
+from fpgaprune.flow.section import Flow, Section, require
+from fpgaprune.flow.sections import TargetConfig, VerdictConfig
 from fpgaprune.flow.simulating import OTHER_BITS
 from fpgaprune.flow.stage import MASKS, NETWORK, TYPES, Artefacts, Context, Part, Results, Stage
 from fpgaprune.report import Check
@@ -32,7 +32,7 @@ from fpgaprune.weights import uncomputed_names
 if TYPE_CHECKING:
     from fpgaprune.flow.hardware import Hardware
     from fpgaprune.flow.metric import Judge
-    from fpgaprune.hls.project import AnyPrecision
+    from fpgaprune.hls.hls_project import AnyPrecision
 
 # Most seconds for g++, and how many samples its program runs however slow it is.
 COMPILE_S = 600.0
@@ -107,7 +107,7 @@ class HlsConfig(Section):
     @field_validator("backend")
     @classmethod
     def _backend(cls, backend: str) -> str:
-        from fpgaprune.hls.backends import BACKENDS
+        from fpgaprune.hls.hls_backends import BACKENDS
 
         if backend not in BACKENDS:
             raise ValueError(f"wanted one of {', '.join(BACKENDS)}")
@@ -118,7 +118,7 @@ def hardware_of(config: Flow, data: Dataset) -> Hardware:
     """How `[hls]` and `[target]` of `config` ask for hls4ml projects."""
     from fpgaprune.flow.hardware import Hardware
     from fpgaprune.hls.precision import Precision
-    from fpgaprune.hls.search import AutoPrecision
+    from fpgaprune.hls.width_search import AutoPrecision
 
     settings = config[HlsConfig]
     precision: AnyPrecision = settings.precision
@@ -151,7 +151,7 @@ def _hls(context: Context) -> dict[str, Any]:
     types = context.artefacts.types()
     judge, searched = partial(context.judge_of, model), run.file("hls.search.json")
     project = hardware.with_types(types).project(model, run.file("hls"), judge, searched, context.progress)
-    # What it is compared with has the same bits per number, found or given.
+    # The trained network has the same widths, so that the two can be compared.
     before = hardware.design(context.model("trained.keras"), project.search, types)
     before.save(run.file("design_trained.json"))
     project.design.save(run.file("design.json"))
@@ -191,7 +191,7 @@ def _simulated(context: Context, project: Any, model: Any, wanted: Samples) -> d
         )
     except ToolError as error:
         return {"left_out": str(error)}
-    # The first of them: as many as the time allowed.
+    # The simulation ran the first samples, as many as the time allowed.
     some = slice(ran.samples)
     x = at(context.data.x_test, some)
     found = _agreement(context, context.judge(model, some), ran.outputs, at(wanted, some))
@@ -205,7 +205,7 @@ def _simulated(context: Context, project: Any, model: Any, wanted: Samples) -> d
 
 
 def _agreement(context: Context, judge: Judge, outputs: Samples, wanted: Samples) -> dict[str, Any]:
-    """The metric of the hardware's outputs and what it lost; and of a classifier, how often its class is Keras's."""
+    """The metric of the hardware and what it lost; for a classifier also how often it gives the class of Keras."""
     outputs = in_shape(outputs, wanted)
     found = {"samples": count_of(outputs), **judge.reading(outputs), **judge.lost(wanted, outputs)}
     if context.data.classes is None or isinstance(outputs, tuple) or outputs.shape[-1] < 2:
@@ -214,21 +214,11 @@ def _agreement(context: Context, judge: Judge, outputs: Samples, wanted: Samples
     return {**found, "agreement": float(same.mean())}
 
 
-def _require_convertible(config: Flow, data: Dataset) -> None:
-    """hls4ml takes every layer of the network, with the settings of `[hls]` and `[target]`.
-
-    Raises:
-        ConfigError: it does not; the message has a line for each problem.
-    """
-    from fpgaprune.flow.session import start_session
-
-    # First: TensorFlow reads its settings when it is loaded, which the next lines do.
-    start_session(config.seed)
-    from fpgaprune.flow.models import starting_model
+def _foresee(config: Flow, data: Dataset, model: Any) -> Iterator[str]:
+    """hls4ml takes every layer of the network, with the settings of `[hls]` and `[target]`."""
     from fpgaprune.hls.check import check_model
 
-    settings, model = config[HlsConfig], starting_model(config[TrainConfig].model, data)
-    hardware = hardware_of(config, data)
+    settings, hardware = config[HlsConfig], hardware_of(config, data)
     precision = None if settings.precision == "widths" else settings.precision
     check = check_model(
         model,
@@ -238,9 +228,7 @@ def _require_convertible(config: Flow, data: Dataset) -> None:
         layers=hardware.layers,
         backend_options=settings.backend_options,
     )
-    problems = [*uncomputed_names(model), *check.problems]
-    if problems:
-        raise ConfigError(all_problems("the network cannot become this hardware", problems))
+    yield from (*uncomputed_names(model), *check.problems)
 
 
 def _settings(config: Flow) -> Any:
@@ -270,7 +258,7 @@ def _compared(name: str, found: Results, config: Flow, searched: Results | None)
         same = Check(against, "same class", found["agreement"], limit, True, samples, advice=advice, about="metric")
         checks.append(same)
     if searched:
-        # These samples took no part in the search: their own standard error is allowed on top.
+        # The search did not see these samples, so their own standard error is allowed on top.
         checks.append(
             Check(
                 against,
@@ -291,7 +279,7 @@ def _compared(name: str, found: Results, config: Flow, searched: Results | None)
 
 
 def _readings(results: Results) -> Results:
-    # Where the hardware cannot be emulated, what compiling it gave on fewer samples stands in the checks.
+    # Where the hardware cannot be emulated, the checks show what its C simulation gave on fewer samples.
     found = results["emulation"]
     return {} if "left_out" in found else {"hardware": {**found, **found["of_trained"]}}
 
@@ -322,7 +310,7 @@ STAGE = Stage(
     ("hls", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
     _settings,
     sections={"hls": HlsConfig(weight_bits=6, activation_bits=8, simulate=360)},
-    foresee=_require_convertible,
+    foresee=_foresee,
     links=_LINKS,
     part=_part,
     readings=_readings,

@@ -14,9 +14,10 @@ from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, RtlError, TargetError, ToolError, UnsupportedLayerError
 from fpgaprune.fabric.boards import find_board
 from fpgaprune.fabric.cells import find_family
-from fpgaprune.fabric.ecp5.family import find_ecp5
+from fpgaprune.fabric.devices import devices_of
 from fpgaprune.fabric.ecp5.floorplan import partitioner
-from fpgaprune.fabric.open_tools import OPEN_TOOLS, OpenTool, find_open_tool
+from fpgaprune.fabric.families import OPEN_TOOLS
+from fpgaprune.fabric.open_tools import OpenTool, find_open_tool
 from fpgaprune.fabric.verilator import simulator_version
 from fpgaprune.files import digest_file
 from fpgaprune.flow.dependence import section_json
@@ -64,12 +65,12 @@ class MeasureConfig(Section):
     @field_validator("device")
     @classmethod
     def _device(cls, device: str | None) -> str | None:
-        return device if device is None else str(require(find_ecp5, device).name)
+        return device if device is None else str(require(devices_of("ecp5").find, device).name)
 
     @field_validator("board")
     @classmethod
     def _board(cls, board: str | None) -> str | None:
-        # A file is looked for when its folder is known.
+        # The folder of a file is not known yet.
         if board is not None and not board.endswith(".toml"):
             require(find_board, board)
         return board
@@ -129,7 +130,7 @@ def _proven(files: Artefacts) -> dict[str, Any]:
     try:
         link = _link(files)
     except CertificateError as error:
-        # Its products cannot be read back, so nothing can be claimed.
+        # The products cannot be read back from this Verilog, so the certificate claims nothing of it.
         return {"not_read": str(error)}
     return files.proven({}, link)
 
@@ -152,7 +153,7 @@ def _made(run: RunDirectory) -> dict[str, Any] | None:
         made = None if measured is None else measured["bitstream"]
         return made if made is not None and {"path", "sha256"} <= made.keys() else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        # That the file is another has been said.
+        # `verify` has named the changed file already.
         return None
 
 
@@ -191,7 +192,7 @@ def _needs() -> Iterator[Row]:
     yield package("measure", "da4ml", "Verilog with fewer adders", "rtl")
     yield package("measure", "mtkahypar", "floorplans for place and route", "rtl")
     yield simulator("measure", "simulation of the Verilog, with g++", "rtl")
-    yield from (open_tool("measure", tool, "rtl") for tool in OPEN_TOOLS)
+    yield from (open_tool("measure", tool) for tool in OPEN_TOOLS)
 
 
 STAGE = Stage(

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from fpgaprune.certify.links import check_keras_file
-from fpgaprune.errors import ConfigError, HlsError
+from fpgaprune.certify.link_checks import check_keras_file
+from fpgaprune.errors import ConfigError, HlsError, UnsupportedLayerError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import judging, section_json
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import predict
 from fpgaprune.flow.section import Flow, Section
-from fpgaprune.flow.sections import FinetuneConfig, TargetConfig, TrainConfig
+from fpgaprune.flow.sections import FinetuneConfig, TargetConfig
 from fpgaprune.flow.stage import MASKS, NETWORK, Context, Known, Network, Part, Results, Stage
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
 from fpgaprune.keras_file import save_keras
@@ -114,22 +114,16 @@ def _refuse(problem: str) -> None:
     raise ConfigError(f"quantise.epochs: {problem}, or epochs = 0")
 
 
-def _foresee(config: Flow, data: Dataset) -> None:
-    """Each layer of the network can be rounded in Keras.
-
-    Raises:
-        UnsupportedLayerError: one cannot; the message names it.
-        ConfigError: the network is rounded already.
-    """
+def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+    """Each layer of the network can be rounded in Keras."""
     if not config[QuantiseConfig].epochs:
         return
-    from fpgaprune.flow.models import starting_model
     from fpgaprune.hls.quantize import require_roundable
 
     try:
-        require_roundable(starting_model(config[TrainConfig].model, data))
-    except HlsError as error:
-        _refuse(str(error))
+        require_roundable(model)
+    except (HlsError, UnsupportedLayerError) as error:
+        yield f"quantise.epochs: {error}; or let epochs be 0"
 
 
 def _settings(config: Flow) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.certify.links import check_keras_file
+from fpgaprune.certify.link_checks import check_keras_file
 from fpgaprune.errors import MaskError, RemovalError
 from fpgaprune.flow.dependence import judging
 from fpgaprune.flow.run_directory import RunDirectory
@@ -19,7 +19,7 @@ from fpgaprune.remove.plan import read_plan
 from fpgaprune.report import Check, layer_reports
 
 EQUIVALENCE_TOLERANCE = 1e-9
-# What is stored rounds each bias that took in a constant to float32, once.
+# The stored network rounds each bias that took in a constant to float32, once.
 ROUNDING_TOLERANCE = 1e-6
 _EQUIVALENCES = {
     "equivalence": "removal, exact arithmetic in float64",

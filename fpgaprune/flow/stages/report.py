@@ -71,7 +71,7 @@ def _loss_checks(metric: Metric) -> list[Check]:
     if metric.lost is None or metric.max_loss is None:
         return []
     where = "removed network" if metric.hardware is None else "hardware"
-    # The samples are some of many: the standard error of the loss is allowed on top.
+    # Other samples would give another loss, so its standard error is allowed on top.
     limit = metric.max_loss + (metric.lost_error or 0.0)
     return [
         Check(

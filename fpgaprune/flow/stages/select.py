@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from fpgaprune.errors import MaskError
+from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import file_digest, section_json
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.requirements import Row, package
@@ -24,7 +25,7 @@ def _select(context: Context) -> dict[str, Any]:
 
     config, data = context.config, context.data
     settings, model = config[SelectConfig], context.model("trained.keras")
-    # Criteria that read the data ask for the loss.
+    # Criteria that read the data need the loss.
     context.task(model).compile(model, None, FINETUNE_RATE, steps=1)
     samples, target = (data.x_train, data.y_train), config[TargetConfig].target()
     masks, additions = choose_masks(model, settings, samples, config.seed, context.progress.step, target)
@@ -51,6 +52,16 @@ def _checks(known: Known) -> Iterator[Callable[[], Any]]:
         yield lambda: MaskSet.load(masks).fitted(shapes)
 
 
+def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+    """The weights fall into the units of `granularity`."""
+    from fpgaprune.flow.selecting import check_units
+
+    try:
+        check_units(model, config[SelectConfig], config[TargetConfig].target())
+    except MaskError as error:
+        yield f"select.granularity: {error}"
+
+
 def _settings(config: Flow) -> Any:
     select = config[SelectConfig]
     target = section_json(config[TargetConfig]) if select.granularity == MULTIPLIER else None
@@ -73,5 +84,6 @@ STAGE = Stage(
         )
     },
     checks=_checks,
+    foresee=_foresee,
     needs=_needs,
 )

@@ -43,7 +43,7 @@ def _train(context: Context) -> dict[str, Any]:
         model = small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
         steps = steps_in_epoch(data.x_train, settings.batch_size)
         context.task(model).compile(model, settings.learning_rate, TRAIN_RATE, settings.epochs * steps)
-        # Its state can be taken up only once it has one.
+        # A saved state can be restored only once the optimizer has variables.
         model.optimizer.build(model.trainable_variables)
         start = checkpoint.load()
         done = 0 if start is None else start.epoch
@@ -68,7 +68,7 @@ def _train(context: Context) -> dict[str, Any]:
     save_keras(model, context.run.file("trained.keras"))
     checkpoint.remove()
     outputs = predict(model, data.x_test)
-    # What later networks are compared with: predicting again would take longer than reading.
+    # Later networks are compared with these outputs. Reading them is faster than predicting again.
     write_npz(context.run.file("trained_outputs.npz"), {f"{n:03}": a for n, a in enumerate(arrays_of(outputs))})
     found: dict[str, Any] = {"metric": context.judge(model).reading(outputs)}
     return found if imported is None else {**found, "imported": imported}
@@ -122,7 +122,7 @@ def _refuse(problem: str) -> None:
 def _class_problems(settings: TrainConfig) -> list[str]:
     """A line for each layer of the saved model that no back end takes, whatever its settings."""
     layers = [] if settings.model is None else read_keras_layers(settings.model)
-    # An operation of Keras (`x * 2`) says only when the model is loaded what it is.
+    # What an operation of Keras (`x * 2`) is, is known only when the model is loaded.
     known = [layer for layer in layers if layer.module.split(".")[0] == "keras" and layer.kind[:1].isupper()]
     problems = (class_problem(layer.name, layer.kind, layer.module, nested=layer.nested) for layer in known)
     return [problem for problem in problems if problem is not None]
@@ -149,7 +149,7 @@ def _fitting(config: Flow, data: Dataset) -> Dataset:
     try:
         ends = read_keras_ends(model)
     except CertificateError:
-        # Said where the weights are read.
+        # The check of the weights says so.
         return data
     where = f"train.model {model}"
     ordered = data.in_order(tuple(ends.inputs), ends.outputs)

@@ -16,13 +16,13 @@ from msgspec import structs
 import fpgaprune as fp
 from fpgaprune.advice.advise import BETWEEN
 from fpgaprune.advice.edit import flow_text
-from fpgaprune.advice.layout import balanced_layouts, one_layer_layouts, products, uniform_layouts
 from fpgaprune.advice.order import rank
+from fpgaprune.advice.other_layouts import balanced_layouts, one_layer_layouts, products, uniform_layouts
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average, streamed
+from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
-from fpgaprune.hls.reuse import product_size, valid_reuse_factors
 from fpgaprune.measure import COMMAND, ESTIMATED, FLOW, MODEL, Figure, Prediction, Resources, Suggestion
 from fpgaprune.target import list_parts
 from tests.unit.estimate.designs import T16, U8, cnn, mlp
@@ -182,8 +182,8 @@ def test_only_legal_reuse_factors_are_suggested(window, inputs, outputs, strateg
     ways = (uniform_layouts(design, strategy), balanced_layouts(design, strategy))
     for edit in (*itertools.chain(*ways), *one_layer_layouts(design, "conv", strategy)):
         for layer in products(edit.design):
-            valid = valid_reuse_factors(*product_size(layer.weights["weight"].shape, False), layer.strategy)
-            assert layer.strategy == "latency" or layer.reuse_factor in valid
+            legal = legal_reuse_factors(*product_size(layer.weights["weight"].shape, False), layer.strategy)
+            assert layer.strategy == "latency" or layer.reuse_factor in legal
 
 
 def test_no_layer_is_slower_than_was_asked_for():

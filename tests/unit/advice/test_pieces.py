@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fpgaprune.advice.layout import _knobs, products
+from fpgaprune.advice.other_layouts import _knobs, products
 from fpgaprune.advice.retype import _cut
 from fpgaprune.advice.sparser import SPARSITIES
 from fpgaprune.advice.structure import _is_whole_average, _padding

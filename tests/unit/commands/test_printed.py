@@ -9,8 +9,8 @@ from msgspec import structs
 from typer.testing import CliRunner
 
 from fpgaprune.cli import app
-from fpgaprune.commands.advice import print_advice
-from fpgaprune.commands.options import by_pattern, parse_sparsity
+from fpgaprune.commands.advice_text import print_advice
+from fpgaprune.commands.common_options import by_pattern, parse_sparsity
 from fpgaprune.errors import ConfigError
 from fpgaprune.estimate import rows as of_rows
 from fpgaprune.masks import MaskSet

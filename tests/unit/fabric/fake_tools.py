@@ -17,6 +17,8 @@ with open({calls!r}, "a") as calls:
     calls.write(top + "\\n")
 {behaviour}
 cells = {{"LUT4": 10 * len(top), "TRELLIS_FF": len(top), "CCU2C": 3}}
+if "synth_ice40" in script:
+    cells = {{"SB_LUT4": 10 * len(top), "SB_DFF": len(top), "SB_CARRY": 3}}
 cells.update({extra!r})
 counts = json.dumps({{"design": {{"num_cells_by_type": cells}}}})
 pathlib.Path(re.search(r"-o (\\S+) stat", script)[1]).write_text(counts)
@@ -25,7 +27,7 @@ pathlib.Path(re.search(r"write_json(?: -selected)? (\\S+)", script)[1]).write_te
 )
 """
 
-# Plays nextpnr-ecp5: its frequency is a hundred and the seed.
+# Plays a nextpnr: its frequency is a hundred and the seed.
 NEXTPNR = """#!{python}
 import json, pathlib, sys, time
 if "--version" in sys.argv:
@@ -38,7 +40,7 @@ with open({calls!r}, "a") as calls:
     calls.write(" ".join(sys.argv[1:]) + "\\n")
 assert pathlib.Path(options["--json"]).is_file()
 {behaviour}
-sites = {{"TRELLIS_COMB": 1000, "TRELLIS_FF": 800, "MULT18X18D": 2, "DP16KD": 1}}
+sites = {{"ICESTORM_LC": 900, "TRELLIS_COMB": 1000, "TRELLIS_FF": 800, "MULT18X18D": 2, "DP16KD": 1}}
 pathlib.Path(options["--report"]).write_text(json.dumps({{
     "fmax": {{"clk": {{"achieved": {base} + seed, "constraint": 100}}}},
     "utilization": {{site: {{"used": used, "available": 1}} for site, used in sites.items()}},
@@ -56,12 +58,12 @@ pathlib.Path(sys.argv[-1]).write_text("bits of " + pathlib.Path(sys.argv[-2]).re
 """
 
 
-def fake_nextpnr(folder: Path, behaviour: str = "", base: float = 100.0) -> Path:
-    """`nextpnr-ecp5` in `folder`/bin; the arguments of each run are a line of the file returned."""
+def fake_nextpnr(folder: Path, behaviour: str = "", base: float = 100.0, family: str = "ecp5") -> Path:
+    """`nextpnr-{family}` in `folder`/bin; the arguments of each run are a line of the file returned."""
     calls = folder / "routes"
     calls.touch()
     text = NEXTPNR.format(python=sys.executable, calls=str(calls), behaviour=behaviour, base=base)
-    write_program(folder, "nextpnr-ecp5", text)
+    write_program(folder, f"nextpnr-{family}", text)
     return calls
 
 

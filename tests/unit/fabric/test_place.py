@@ -11,7 +11,7 @@ from fpgaprune.fabric import open_tools
 from fpgaprune.fabric.bitstream import make_bitstream
 from fpgaprune.fabric.boards import find_board
 from fpgaprune.fabric.cells import Cells
-from fpgaprune.fabric.ecp5.family import smallest_ecp5
+from fpgaprune.fabric.ecp5.router import ECP5
 from fpgaprune.fabric.harness import harness_of, stub_of
 from fpgaprune.fabric.place import place_and_route
 from fpgaprune.files import write_bytes
@@ -57,6 +57,21 @@ def test_each_seed_is_asked_for_the_projects_clock_on_its_device(tiny, tools):
         assert option in line
 
 
+def test_a_family_without_rules_of_its_own_needs_its_table_only(tiny, fakes):
+    fake_yosys(fakes)
+    fake_nextpnr(fakes, family="ice40")
+    found = place_and_route(tiny, "ice40", "ice40hx8k", seeds=[3])
+    line = (fakes / "routes").read_text()
+    assert line.startswith("--hx8k --package ct256 --freq 100 --seed 3 --timing-allow-fail --json ../joined.json ")
+    # Of 900 logic cells, the fake's harness takes 170: one for each of its LUTs, some of which hold its 17 FFs.
+    assert (found.used, found.capacity, found.speed) == ({"lut": 730}, {"lut": 7680}, None)
+    assert found.to_json()["stage"] == "route(ice40)"
+    with pytest.raises(TargetError, match="speed grade 1 of Lattice iCE40 HX; wanted none: the part's name has it"):
+        place_and_route(tiny, "ice40", "ice40hx8k", speed=1)
+    with pytest.raises(TargetError, match="device 'lfe5u-25f' is no Lattice iCE40 HX; wanted one of ice40lp1k, "):
+        place_and_route(tiny, "ice40", "lfe5u-25f")
+
+
 def test_names_given_to_the_tool_are_relative(tiny, tools):
     place_and_route(tiny, seeds=1)
     words = (tools / "routes").read_text().split()
@@ -94,7 +109,7 @@ def test_a_seed_that_does_not_end_is_left_out(tiny, fakes):
     found = place_and_route(tiny, seeds=3, timeout_s=2)
     assert found.runs[1].left_out == (
         "place and route did not end within 2 s: "
-        "choose a larger device, prune more, or give an image more clocks (interval)"
+        "choose a larger device, prune more, or give a sample more cycles (interval)"
     )
     assert found.runs[1].fmax_mhz is None
     assert found.fmax_mhz == 102.0  # the median of 101 and 103
@@ -116,11 +131,11 @@ def test_a_router_that_dies_is_an_error_and_what_it_did_is_kept(tiny, fakes):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"family": "xc7"}, "place and route for family 'xc7' is not offered; wanted 'ecp5'"),
-        ({"device": "xc7z020"}, "device 'xc7z020' is no ECP5; wanted one such as lfe5u-25f"),
+        ({"family": "xc7"}, "place and route for family 'xc7' is not offered; wanted one of ecp5"),
+        ({"device": "xc7z020"}, "device 'xc7z020' is no Lattice ECP5; wanted one of lfe5u-25f"),
         ({"device": "lfe5u-99f"}, "part 'lfe5u-99f' is unknown"),
         ({"seeds": 0}, "wanted one seed or more"),
-        ({"speed": 5}, "wanted one seed or more and a grade of 6 to 8"),
+        ({"speed": 5}, "speed grade 5 of Lattice ECP5; wanted one of 6, 7, 8"),
     ],
 )
 def test_what_cannot_be_placed_is_refused(tiny, tools, arguments, message):
@@ -211,4 +226,4 @@ def test_an_unknown_board_lists_those_that_are():
 )
 def test_the_smallest_device_has_room_to_spare_of_each_resource(lut, ff, device):
     cells = Cells(lut=lut, ff=ff, carry=0, dsp=0, bram18=0, uram=None, own={}, types={})
-    assert smallest_ecp5(cells).name == device
+    assert ECP5.devices.smallest(cells).name == device

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fpgaprune.cli import app
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.open_tools import OPEN_TOOLS
+from fpgaprune.fabric.families import OPEN_TOOLS
 from fpgaprune.flow import requirements
 from fpgaprune.flow.doctor import examine, missing_extras
 from fpgaprune.flow.stages import hls
@@ -50,6 +50,7 @@ def test_pip_is_never_told_a_single_package(bare):
         "pip install 'fpgaprune[distributed-arithmetic]'",
         "pip install 'fpgaprune[second-opinion]'",
         "pip install 'fpgaprune[rtl]'",
+        "pip install 'fpgaprune[ice40]'",
     }
 
 
@@ -60,7 +61,10 @@ def test_what_is_found_has_no_command(bare, monkeypatch):
     rows = examine()
     found = {row["tool"]: row["found"] for row in rows if row["found"]}
     assert (found["qonnx"], found["g++"], found["vivado"]) == ("1.0", "/bin/g++", "/tools/vivado")
-    assert missing_extras(rows) == {"pip install 'fpgaprune[rtl]'": [tool.program for tool in OPEN_TOOLS]}
+    commands = [tool.install for tool in OPEN_TOOLS]
+    assert missing_extras(rows) == {
+        command: [tool.program for tool in OPEN_TOOLS if tool.install == command] for command in commands
+    }
 
 
 def test_tools_of_one_stage_stand_together_and_name_it_once(bare):

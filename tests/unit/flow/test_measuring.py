@@ -10,7 +10,7 @@ import pytest
 from fpgaprune import processes
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import ConfigError, RunError
-from fpgaprune.fabric.open_tools import OPEN_TOOLS
+from fpgaprune.fabric.families import OPEN_TOOLS
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.measured_run import settings_of
@@ -132,7 +132,7 @@ def test_by_default_a_flow_measures_nothing():
     ("section", "message"),
     [
         ({"families": ["xc6"]}, "family 'xc6' is unknown to open synthesis; wanted one of ecp5"),
-        ({"device": "xc7z020"}, "device 'xc7z020' is no ECP5"),
+        ({"device": "xc7z020"}, "device 'xc7z020' is no Lattice ECP5"),
         ({"board": "arty"}, "board 'arty' is unknown"),
         ({"seeds": -1}, "measure.seeds is -1"),
         ({"target_mhz": 0}, "measure.target_mhz is 0"),

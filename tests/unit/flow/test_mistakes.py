@@ -78,8 +78,8 @@ def test_tensorflow_is_loaded_after_its_settings():
         "    print('tensorflow' in sys.modules or 'keras' in sys.modules)\n"
         "    raise SystemExit\n"
         "session.start_session = stop\n"
-        "from fpgaprune.flow.stages import hls\n"
-        "hls.STAGE.foresee(parse_config({}, 'x'), None)\n"
+        "from fpgaprune.flow.checking import foresee_flow\n"
+        "foresee_flow(parse_config({}, 'x'), None)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -9,7 +9,7 @@ import fpgaprune as fp
 from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.hls.check import check_model
 from fpgaprune.hls.classes import HLS4ML_ONLY, SUPPORTED
-from fpgaprune.hls.layers import layer_problems
+from fpgaprune.hls.convertible_layers import layer_problems
 
 PART = "xc7z020clg400-1"
 

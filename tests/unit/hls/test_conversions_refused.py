@@ -13,10 +13,10 @@ import fpgaprune as fp
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.backends import BACKENDS
-from fpgaprune.hls.layers import check_kinds
+from fpgaprune.hls.convertible_layers import check_kinds
+from fpgaprune.hls.hls_backends import BACKENDS
+from fpgaprune.hls.hls_project import make_design
 from fpgaprune.hls.own_templates import add_templates
-from fpgaprune.hls.project import make_design
 from fpgaprune.hls.table_ends import require_within_tables
 
 TYPE = FixedType(16, 6)

@@ -8,7 +8,7 @@ from keras import layers
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.options import LayerOptions
+from fpgaprune.hls.layer_options import LayerOptions
 from fpgaprune.hls.precision import Precision, choose_types
 from fpgaprune.hls.prepare import fold
 from fpgaprune.hls.ranges import Range, observe

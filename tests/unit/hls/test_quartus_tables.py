@@ -10,8 +10,8 @@ import pytest
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.backends import BACKENDS
-from fpgaprune.hls.layers import check_kinds
+from fpgaprune.hls.convertible_layers import check_kinds
+from fpgaprune.hls.hls_backends import BACKENDS
 from fpgaprune.hls.quartus_tables import check_softmax, write_tables
 
 LOGITS, SUMS = FixedType(6, 3), FixedType(18, 8)

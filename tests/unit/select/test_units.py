@@ -1,16 +1,19 @@
 """Granularities: which elements are one unit, and that hls4ml's own loops agree."""
 
 import math
+import warnings
 from itertools import product
 
 import numpy as np
 import pytest
 
+import fpgaprune as fp
+from fpgaprune.design.reuse_factors import legal_reuse_factors
 from fpgaprune.errors import MaskError
 from fpgaprune.network.weight_axes import DEPTHWISE, PLAIN, TRANSPOSED
 from fpgaprune.select.choose import select
 from fpgaprune.select.granularity import parse_granularity
-from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor, valid_reuse_factors
+from fpgaprune.select.multipliers import multiplier_labels, used_reuse_factor
 from fpgaprune.select.units import Block, Multiplier, Named, NofM, Partition
 
 from .fakes import FakeLayer, FakeModel, FakeVariable, fake_model
@@ -111,48 +114,54 @@ def hls4ml_multipliers(n_in, n_out, reuse):
 @pytest.mark.parametrize("shape", [(6, 4), (3, 3, 2, 4), (3, 4, 5)])
 def test_multipliers_are_those_of_hls4ml(shape):
     n_in, n_out = math.prod(shape[:-1]), shape[-1]
-    for reuse in valid_reuse_factors(n_in, n_out):
+    for reuse in legal_reuse_factors(n_in, n_out, "resource"):
         reads = hls4ml_multipliers(n_in, n_out, reuse)
         # hls4ml puts the output channels first before it flattens.
         labels = np.moveaxis(multiplier_labels(shape, reuse), -1, 0).ravel()
         assert labels.tolist() == [reads[at] for at in range(n_in * n_out)]
 
 
-def test_a_single_weight_of_an_unrolled_layer_keeps_its_only_reuse_factor():
-    assert used_reuse_factor("one/kernel", (1, 1), "resource_unrolled", 4, "io_parallel") == 1
-    # Of the factors 1, 2 and 4 the last, the whole product on one multiplier, is not written unrolled.
-    assert used_reuse_factor("one/kernel", (2, 2), "resource_unrolled", 4, "io_parallel") == 2
-    assert used_reuse_factor("one/kernel", (2, 2), "resource", 4, "io_parallel") == 4
+def used(path, shape, strategy, asked, io_type="io_stream"):
+    """The reuse factor, and what was said of it."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        factor = used_reuse_factor(path, shape, strategy, asked, io_type)
+    assert all(warning.category is fp.ReuseWarning for warning in said)
+    return factor, [str(warning.message) for warning in said]
 
 
-@pytest.mark.parametrize(("n_in", "n_out"), [(6, 4), (18, 4), (12, 5), (7, 3), (288, 16)])
-def test_reuse_factors_are_those_of_hls4ml(n_in, n_out):
-    def allowed(factor):  # FPGABackend._validate_reuse_factor, as a sentence
-        limit = math.ceil(n_in * n_out / min(n_in, factor))
-        return (
-            (limit % n_out == 0 or factor >= n_in)
-            and (factor % n_in == 0 or factor < n_in)
-            and n_in * n_out % factor == 0
-        )
+def test_the_reuse_factor_is_the_one_that_the_project_has_and_a_moved_one_is_said():
+    shape = (6, 4)  # legal: 1, 2, 3, 6, 12, 24
+    assert used("d/kernel", shape, "resource", 6) == (6, [])
+    assert used("d/kernel", shape, "resource", {"c*": 2, "d*": 3}) == (3, [])
+    moved = "layer 'd' (6 inputs, 4 outputs) has reuse factor 6, the nearest to 5 that strategy 'resource' can build"
+    assert used("d/kernel", shape, "resource", 5) == (6, [moved])
+    assert used("d/kernel", shape, "resource", 9)[0] == 6  # of two equally near the smaller
+    assert used("d/kernel", shape, "resource", 999)[0] == 24
+    # Unrolled neither 1 nor the whole product on one multiplier is legal.
+    assert used("d/kernel", shape, "resource_unrolled", 999)[0] == 12
+    assert used("d/kernel", shape, "resource_unrolled", 1)[0] == 2
+    assert used("one/kernel", (2, 2), "resource_unrolled", 4, "io_parallel")[0] == 2
 
-    assert valid_reuse_factors(n_in, n_out) == [f for f in range(1, n_in * n_out + 1) if allowed(f)]
 
-
-def test_the_reuse_factor_is_the_nearest_that_hls4ml_takes():
-    shape = (6, 4)  # allowed: 1, 2, 3, 6, 12, 24
-    assert used_reuse_factor("d/kernel", shape, "resource", 5, "io_stream") == 6
-    assert used_reuse_factor("d/kernel", shape, "resource", 9, "io_stream") == 6  # of two equally near the smaller
-    assert used_reuse_factor("d/kernel", shape, "resource", 999, "io_stream") == 24
-    assert used_reuse_factor("d/kernel", shape, "resource_unrolled", 999, "io_stream") == 12
-    assert used_reuse_factor("c/kernel", (1, 1, 6, 4), "resource_unrolled", 999, "io_parallel") == 24
-    assert used_reuse_factor("d/kernel", shape, "resource", {"c*": 2, "d*": 3}, "io_stream") == 3
+@pytest.mark.parametrize(
+    ("shape", "io_type", "message"),
+    [
+        ((1, 1), "io_stream", "can have no reuse factor with strategy 'resource_unrolled': name the other weights"),
+        ((3, 3, 6, 4), "io_parallel", "has no template in io_parallel: choose io_stream, or strategy 'resource'"),
+    ],
+)
+def test_a_weight_that_the_project_cannot_share_out_is_refused(shape, io_type, message):
+    with pytest.raises(MaskError, match=message):
+        Multiplier("resource_unrolled", 4, io_type).partition("d/kernel", shape, PLAIN)
 
 
 @pytest.mark.parametrize(
     ("granularity", "message"),
     [
-        (Multiplier("latency", 4), "leaves it to the synthesis tool which weights share a multiplier"),
-        (Multiplier("distributed_arithmetic"), "has no multipliers to free; use granularity 'weight'"),
+        ("multiplier(latency, 4)", "leaves it to the synthesis tool which weights share a multiplier"),
+        (Multiplier("latency", {"conv*": 4}), "leaves it to the synthesis tool which weights share a multiplier"),
+        ("multiplier(distributed_arithmetic, 1)", "has no multipliers to free; use granularity 'weight'"),
         ("multiplier(fast, 2)", "strategy 'fast' is unknown; wanted one of latency, resource"),
         ("multiplier(resource, 2, io_wild)", "io_type 'io_wild' is unknown; wanted one of io_"),
         ("multiplier(resource)", r"granularity 'multiplier\(resource\)' is unknown"),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from fpgaprune.train.fused_writes import FusedWrites, Target
+from fpgaprune.train.fused_writes import Destination, FusedWrites
 
 ko = keras.optimizers
 MASK = np.array([True, False])
@@ -20,7 +20,7 @@ def trained(optimizer, write_past=None):
 
     @tf.function(autograph=False)
     def step():
-        writes = FusedWrites([Target(v, tf.constant(MASK), tf.constant([0.0, 8.0])) for v in held])
+        writes = FusedWrites([Destination(v, tf.constant(MASK), tf.constant([0.0, 8.0])) for v in held])
         with writes.of([optimizer]):
             optimizer.apply([tf.constant([1.0, 1.0])], [weight])
             if write_past is not None:
@@ -54,7 +54,7 @@ def test_a_variable_that_nothing_wrote_is_left_to_do_and_the_optimizer_is_as_bef
 
     @tf.function(autograph=False)
     def step():
-        writes = FusedWrites([Target(weight, tf.constant(MASK), None)])
+        writes = FusedWrites([Destination(weight, tf.constant(MASK), None)])
         with writes.of([optimizer]):
             assert set(optimizer.__dict__) >= {"assign", "assign_add", "assign_sub"}
         assert not {"assign", "assign_add", "assign_sub"} & set(optimizer.__dict__)

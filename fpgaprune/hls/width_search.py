@@ -23,12 +23,12 @@ from fpgaprune.comparison import share_lost
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError
+from fpgaprune.hls.gru_lstm import RECURRENT
 from fpgaprune.hls.known_losses import KnownLosses, question_of
-from fpgaprune.hls.options import LayerOptions
+from fpgaprune.hls.layer_options import LayerOptions
 from fpgaprune.hls.precision import Precision, Types, choose_types
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
 from fpgaprune.hls.ranges import Range, Samples
-from fpgaprune.hls.recurrent import RECURRENT
 from fpgaprune.network import producer
 
 # Where the search begins; most networks lose little with as many.
@@ -70,7 +70,7 @@ class AutoPrecision:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundWidths:
     """What the search found.
 
     Attributes:
@@ -96,7 +96,7 @@ class Found:
     activation_bits: Mapping[str, int]
 
 
-class Search:
+class WidthSearch:
     """One search: the model, the samples, and a design whose types can be exchanged.
 
     Args:
@@ -132,7 +132,7 @@ class Search:
         self._known = KnownLosses(results, self._question(wanted, labels) if results else "")
         self._progress = progress
 
-    def run(self, auto: AutoPrecision) -> Found:
+    def run(self, auto: AutoPrecision) -> FoundWidths:
         """The cheapest widths within the loss.
 
         Raises:
@@ -158,7 +158,7 @@ class Search:
             open_places |= {place for place in {best, *refused} if widths[place] > auto.narrowest}
             refused.clear()
         bits = {role: {name: w for (r, name), w in sorted(widths.items()) if r == role} for role in _ROLES}
-        return Found(
+        return FoundWidths(
             self.measure,
             loss.value,
             loss.error,

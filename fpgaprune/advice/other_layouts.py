@@ -13,8 +13,8 @@ import numpy as np
 
 from fpgaprune.advice.edit import Edit, with_layers
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.hls.backends import BACKENDS
-from fpgaprune.hls.reuse import product_size, valid_reuse_factors
+from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
+from fpgaprune.hls.hls_backends import BACKENDS
 
 _LARGEST = 16384
 # `resource_unrolled` differs from `resource` by the multipliers that zeros free: by few where few weights are zero.
@@ -144,10 +144,10 @@ def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> La
         return None
     if strategy == "latency":
         return ("latency", reuse)
-    valid = valid_reuse_factors(*_size(layer), strategy)
-    if not valid:
+    legal = legal_reuse_factors(*_size(layer), strategy)
+    if not legal:
         return ("latency", 1)
-    return (strategy, max((factor for factor in valid if factor <= reuse), default=valid[0]))
+    return (strategy, max((factor for factor in legal if factor <= reuse), default=legal[0]))
 
 
 def _settled(layer: LayerSpec, strategy: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from fpgaprune.commands.options import DATA_HELP, AsJson, Quiet, Sparsity, by_pattern, parse_sparsity
+from fpgaprune.commands.common_options import DATA_HELP, AsJson, Quiet, Sparsity, by_pattern, parse_sparsity
 from fpgaprune.terminal import print_json, show_table
 from fpgaprune.watcher import Watcher
 

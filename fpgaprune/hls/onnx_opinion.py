@@ -12,8 +12,8 @@ from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.hls.differences import DesignDifference, design_differences
+from fpgaprune.hls.hls_project import HlsProject
 from fpgaprune.hls.onnx_route import design_from_onnx
-from fpgaprune.hls.project import HlsProject
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from fpgaprune.commands.advice import print_advice
+from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.checks import require_checks
-from fpgaprune.commands.options import AsJson, ClockNs, Quiet
+from fpgaprune.commands.common_options import AsJson, ClockNs, Quiet
 from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import Cell, print_json, print_problem, show_table
 from fpgaprune.watcher import Watcher

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
-from fpgaprune.certify.firmware import count_firmware, read_firmware_weights
-from fpgaprune.certify.onnx_file import read_onnx_weights
+from fpgaprune.certify.firmware_weights import count_firmware, read_firmware_weights
+from fpgaprune.certify.onnx_weights import read_onnx_weights
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.keras_file import read_keras_weights

@@ -14,20 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
+from fpgaprune.design.reuse_factors import warn_of_moved_reuse
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
 from fpgaprune.files import DRAFT, is_storage_error, make_folder, storage, storage_error
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.advice import Advice, warn_of_idle_zeros
 from fpgaprune.hls.build import Build, run_build
 from fpgaprune.hls.convert import in_words
 from fpgaprune.hls.golden import GOLDEN
 from fpgaprune.hls.make import Made, make
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.ranges import Samples
-from fpgaprune.hls.reuse import warn_of_moved_reuse
-from fpgaprune.hls.search import AutoPrecision, Found, Labels, Progress
 from fpgaprune.hls.simulate import CSimulation
-from fpgaprune.hls.write import DESIGN, write_project
+from fpgaprune.hls.strategy_advice import StrategyAdvice, warn_of_idle_zeros
+from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress
+from fpgaprune.hls.write_project import DESIGN, write_project
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
 
@@ -52,9 +52,9 @@ class HlsProject:
 
     path: Path
     design: Design
-    advice: Advice | None = None
+    advice: StrategyAdvice | None = None
     free_locks: MaskSet | None = None
-    search: Found | None = None
+    search: FoundWidths | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod

@@ -4,7 +4,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
-from fpgaprune.hls.boards import BACKEND, board_problems, known_boards, require_board
+from fpgaprune.hls.accelerator_boards import BACKEND, board_problems, known_boards, require_board
 
 Z2 = "xc7z020clg400-1"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import Design
-from fpgaprune.hls.backends import BACKENDS
 from fpgaprune.hls.convert import quiet
 from fpgaprune.hls.golden import write_golden
+from fpgaprune.hls.hls_backends import BACKENDS
 from fpgaprune.hls.lstm_template import mend_lstm
 from fpgaprune.hls.own_templates import add_templates
 from fpgaprune.hls.quartus_tables import write_tables

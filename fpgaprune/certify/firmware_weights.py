@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.certificate import LayerCounts
-from fpgaprune.certify.adders import read_adder_weights
+from fpgaprune.certify.adder_weights import read_adder_weights
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import CertificateError, DesignError, FirmwareError
 from fpgaprune.firmware import (

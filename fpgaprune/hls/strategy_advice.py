@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.hls.backends import BACKENDS
+from fpgaprune.hls.hls_backends import BACKENDS
 from fpgaprune.target import Target
 
 
@@ -46,7 +46,7 @@ class LayerSavings:
 
 
 @dataclass(frozen=True)
-class Advice:
+class StrategyAdvice:
     """What the zeros of a design save as it is, and what to choose instead.
 
     Attributes:
@@ -70,7 +70,7 @@ class Advice:
         return sum(layer.saved for layer in self.layers)
 
 
-def advise(design: Design, target: Target) -> Advice:
+def advise_strategy(design: Design, target: Target) -> StrategyAdvice:
     """What the zeros of `design` save on `target`.
 
     Args:
@@ -83,7 +83,7 @@ def advise(design: Design, target: Target) -> Advice:
     # Where the layout has fewer multipliers than weights, zeros can save no more than there are.
     idle = [layer for layer in layers if layer.zeros and not layer.saved]
     if not idle:
-        return Advice(layers, recommended, "")
+        return StrategyAdvice(layers, recommended, "")
     unrolled = sum(layer.unrolled_saved for layer in idle)
     reuse = sorted({layer.reuse_factor for layer in idle})
     instead = {
@@ -97,10 +97,10 @@ def advise(design: Design, target: Target) -> Advice:
         f"multipliers by the {idle_zeros} zero weights of {', '.join(layer.layer for layer in idle)}"
         f"{f' ({saved} are saved elsewhere)' if saved else ''}; {instead}"
     )
-    return Advice(layers, recommended, text)
+    return StrategyAdvice(layers, recommended, text)
 
 
-def warn_of_idle_zeros(advice: Advice) -> None:
+def warn_of_idle_zeros(advice: StrategyAdvice) -> None:
     """A `StrategyWarning` was given where zeros save nothing."""
     if advice.text:
         warnings.warn(advice.text, StrategyWarning, stacklevel=3)

@@ -11,10 +11,10 @@ from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.backends import BACKENDS as EMULATED
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.hls.backends import Backend
 from fpgaprune.hls.classes import class_problem
+from fpgaprune.hls.gru_lstm import RECURRENT, recurrent_reason
+from fpgaprune.hls.hls_backends import Backend
 from fpgaprune.hls.own_templates import has_template
-from fpgaprune.hls.recurrent import RECURRENT, recurrent_reason
 from fpgaprune.network import calls_of, count_uses, producer
 
 _POOLINGS = frozenset({"MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"})

@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 import pytest
 
-from fpgaprune.certify.links import certify
-from fpgaprune.certify.onnx_file import LAYOUT_KEY
+from fpgaprune.certify.link_checks import certify
+from fpgaprune.certify.onnx_weights import LAYOUT_KEY
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.masks import MaskSet

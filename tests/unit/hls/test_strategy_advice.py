@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.hls.advice import advise, warn_of_idle_zeros
+from fpgaprune.hls.strategy_advice import advise_strategy, warn_of_idle_zeros
 
 from ..emulate.designs import EIGHT, WIDE, design, layer
 
@@ -36,12 +36,12 @@ def made(strategy, reuse, weights=WEIGHTS, io_type="io_stream"):
     ],
 )
 def test_what_zeros_save(strategy, reuse, multipliers, saved):
-    found = advise(*made(strategy, reuse)).layers[0]
+    found = advise_strategy(*made(strategy, reuse)).layers[0]
     assert (found.weights, found.zeros, found.multipliers, found.saved) == (8, 4, multipliers, saved)
 
 
 def test_a_strategy_in_which_zeros_save_nothing_is_warned_of_with_the_figures():
-    advice = advise(*made("resource", 2))
+    advice = advise_strategy(*made("resource", 2))
     assert advice.recommended == "resource_unrolled"
     assert advice.text == (
         "strategy 'resource' with reuse factor 2 saves 0 of 4 multipliers by the 4 zero weights of fc; "
@@ -52,24 +52,24 @@ def test_a_strategy_in_which_zeros_save_nothing_is_warned_of_with_the_figures():
 
 
 def test_latency_is_recommended_where_unrolling_frees_nothing():
-    advice = advise(*made("resource", 4))
+    advice = advise_strategy(*made("resource", 4))
     assert advice.recommended == "latency"
     assert "'latency' would leave out the multiplications of all 4 zeros" in advice.text
 
 
 def test_a_backend_without_latency_is_told_of_reuse_one():
     made_design, target = made("resource", 2)
-    advice = advise(made_design, replace(target, backend="Quartus"))
+    advice = advise_strategy(made_design, replace(target, backend="Quartus"))
     assert advice.recommended == "resource"
     assert "only reuse factor 1 leaves them out" in advice.text
 
 
 @pytest.mark.parametrize("strategy", ["latency", "resource_unrolled"])
 def test_nothing_is_said_where_zeros_save(strategy):
-    assert advise(*made(strategy, 1 if strategy == "latency" else 2)).text == ""
+    assert advise_strategy(*made(strategy, 1 if strategy == "latency" else 2)).text == ""
 
 
 def test_nothing_is_said_where_there_are_no_zeros():
-    advice = advise(*made("resource", 2, np.ones((4, 2), np.int64)))
+    advice = advise_strategy(*made("resource", 2, np.ones((4, 2), np.int64)))
     assert advice.text == ""
     warn_of_idle_zeros(advice)

@@ -1,0 +1,71 @@
+"""`Router`: what place and route needs to know of one family of devices beyond its table in `hw/synth`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fpgaprune.fabric.boards import Board
+from fpgaprune.fabric.devices import Devices, devices_of
+from fpgaprune.fabric.open_tools import OpenTool
+from fpgaprune.target import Part
+
+# A yosys netlist as JSON data, its top module, the part, and most seconds.
+Prepare = Callable[[dict[str, Any], str, Part, float], None]
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How a routed design becomes the file that configures a board.
+
+    Attributes:
+        tool: that packs it.
+        pins: text of the file that ties ports to a board's pins.
+        pins_file: its name.
+        routing: options with which nextpnr reads `pins_file` and writes the routed design.
+        arguments: of the tool; the last one is the file that it writes.
+    """
+
+    tool: OpenTool
+    pins: Callable[[Board], str]
+    pins_file: str
+    routing: tuple[str, ...]
+    arguments: tuple[str, ...]
+
+
+def _nothing() -> tuple[str, ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Router:
+    """How one family is placed and routed.
+
+    A new family is one of these in `fpgaprune.fabric.families` and the table `place` in `hw/synth/{family}.toml`. A
+    family with rules of its own, as ECP5, has a folder for them.
+
+    Attributes:
+        family: name of its file in `hw/synth`.
+        tool: its nextpnr.
+        prepare: changes the netlist for one part before nextpnr reads it; None where it is read as it is.
+        made_by: returns versions of all that `prepare` depends on, which become part of the netlist's name; raises
+            ToolError where a package that it needs is missing.
+        packing: None where no bitstream is made.
+    """
+
+    family: str
+    tool: OpenTool
+    prepare: Prepare | None = None
+    made_by: Callable[[], tuple[str, ...]] = _nothing
+    packing: Packing | None = None
+
+    @property
+    def tools(self) -> tuple[OpenTool, ...]:
+        """Every program that is run."""
+        return (self.tool,) if self.packing is None else (self.tool, self.packing.tool)
+
+    @property
+    def devices(self) -> Devices:
+        """The parts that it places designs on."""
+        return devices_of(self.family)

@@ -1,0 +1,55 @@
+"""Families that are placed and routed: their tables name parts, figures and sites that exist."""
+
+import dataclasses
+
+import pytest
+
+from fpgaprune.errors import RtlError, TargetError
+from fpgaprune.fabric.cells import FIGURES, Cells, find_family, list_families
+from fpgaprune.fabric.devices import Site, devices_of
+from fpgaprune.fabric.families import OPEN_TOOLS, ROUTERS, find_router
+from fpgaprune.target import Part, find_part
+
+NOTHING = Cells.sum([])
+
+
+@pytest.mark.parametrize("family", ROUTERS)
+def test_the_table_of_a_family_names_what_exists(family):
+    devices = find_router(family).devices
+    families = find_family(family).parts
+    parts = {name: find_part(name) for name in devices.devices}
+    assert all(part.family in families for part in parts.values())
+    assert set(devices.smallest_first) <= set(parts)
+    sizes = [parts[name].lut for name in devices.smallest_first]
+    assert sizes == sorted(sizes)
+    figures = {*devices.sites, *devices.room, *(figure for site in devices.sites.values() for figure in site.holds)}
+    assert figures <= {*FIGURES} & {field.name for field in dataclasses.fields(Part)}
+    for part in parts.values():
+        speed = devices.speeds[0] if devices.speeds else None
+        assert not [option for option in devices.selecting(part, None, speed) if "{" in option or option == "None"]
+
+
+def test_only_families_with_a_router_have_a_table():
+    assert {name for name in list_families() if find_family(name).place is not None} == set(ROUTERS)
+    with pytest.raises(TargetError, match=r"hw/synth/xc7\.toml has no table \[place\]"):
+        devices_of("xc7")
+
+
+def test_every_tool_of_every_family_is_listed_once():
+    programs = [tool.program for tool in OPEN_TOOLS]
+    assert len(set(programs)) == len(programs)
+    assert {"yosys", *(tool.program for router in ROUTERS.values() for tool in router.tools)} == set(programs)
+
+
+def test_what_stands_around_a_project_is_taken_off_its_sites():
+    around, own = (dataclasses.replace(NOTHING, lut=lut, ff=ff) for lut, ff in ((30, 20), (45, 60)))
+    assert Site("LUT", ("lut",)).without(70, around, own) == 40
+    assert Site("BLOCK", ("bram18",)).without(5, around, own) == 5
+    # A logic cell holds one of each: of 70, at least 60 hold something of the project, of 100 all but 30.
+    assert Site("CELL", ("lut", "ff")).without(70, around, own) == 60
+    assert Site("CELL", ("lut", "ff")).without(100, around, own) == 70
+
+
+def test_a_report_without_a_site_of_the_table_is_refused():
+    with pytest.raises(RtlError, match="nextpnr's report counts no DP16KD of Lattice ECP5"):
+        devices_of("ecp5").used({"TRELLIS_COMB": 1, "TRELLIS_FF": 1, "MULT18X18D": 0}, NOTHING, NOTHING)
