@@ -124,3 +124,11 @@ class ToolError(FpgaPruneError, RuntimeError):
 
 class ToolTimeoutError(ToolError):
     """An external tool did not end within its time limit and was stopped."""
+
+
+class ToolExitError(ToolError):
+    """An external tool ended with a code other than 0, which is its `code`; negative for a signal."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code

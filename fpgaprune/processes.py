@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from fpgaprune.errors import ToolError, ToolTimeoutError
+from fpgaprune.errors import ToolError, ToolExitError, ToolTimeoutError
 from fpgaprune.files import storage
 
 # Every process that a run starts inherits this variable, also one that leaves the process group.
@@ -30,7 +30,7 @@ class ToolRun:
 
     Attributes:
         command: as given. folder: in which it ran. log: file with all its output.
-        seconds: of wall-clock time. returncode: always 0; anything else is a `ToolError`.
+        seconds: of wall-clock time. returncode: always 0; anything else is a `ToolExitError`.
     """
 
     command: tuple[str, ...]
@@ -97,7 +97,8 @@ def run_tool(
 
     Raises:
         ToolTimeoutError: the tool ran too long.
-        ToolError: the tool is missing, ended with another code, or was stopped.
+        ToolExitError: the tool ended with another code.
+        ToolError: the tool is missing, or was stopped.
         ValueError: the command is empty, or the time is not above 0.
     """
     if not command or not timeout_s > 0:
@@ -145,9 +146,10 @@ def run_tool(
         finally:
             _end_all(process, mark)
     if process.returncode != 0:
-        raise ToolError(
+        raise ToolExitError(
             f"{name} ended with code {process.returncode} in {place}; its last line: {_last_line(log)!r}; "
-            f"all of its output is in {log}"
+            f"all of its output is in {log}",
+            process.returncode,
         )
     return ToolRun(tuple(command), place, log, time.monotonic() - started, process.returncode)
 

@@ -1,4 +1,4 @@
-"""`advise`: what a design lacks on its part, and every knob priced, the best one first."""
+"""`advise`: what a design lacks on its part, and priced changes, the best first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.measure import ANALYTIC_SYNTH, Advice, Estimate, LayerShare, Prediction, Shortage, capacity_of
 from fpgaprune.target import Target
 
-# Layers named for a shortage.
+# A shortage names so many layers.
 _NAMED = 3
 BETWEEN = "FIFOs and registers between layers"
 
@@ -26,14 +26,15 @@ def advise(
 ) -> Advice:
     """What `design` lacks on `target`, and what each knob would bring, the best first.
 
-    Nothing is suggested where even the upper end of the estimate fits. All figures are analytic, of the stage `synth`;
-    a change is priced on a copy of the design, in some milliseconds, and a project made with it differs from that only
-    as docs/advice.md says.
+    There is no suggestion if even the upper end of the estimate fits. All figures are analytic estimates of logic
+    synthesis. A change is priced on a copy of the design, in some milliseconds; docs/advice.md says how a project that
+    is made with the change may differ.
 
     Args:
         design: the network as fixed-point data.
         target: part and clock; the design's own unless given.
-        trained: the same network before pruning, whose kernels a sparsity counts; `design` unless given.
+        trained: the same network before pruning; a suggested sparsity is a fraction of its kernels. `design` unless
+            given.
         calibrated: coefficients of the estimator instead of those that ship with the package.
 
     Raises:
@@ -53,7 +54,7 @@ def advise(
         for s in found
     ):
         found += search.together()
-    # Of two that say the same, the better one.
+    # Of two suggestions with the same text, the better one stays.
     unique = {suggestion.change: suggestion for suggestion in sorted(found, key=order, reverse=True)}
     if not any(suggestion.fits for suggestion in found):
         search.notes.append("no change that was priced makes it fit: a smaller network is needed, or a larger part")
@@ -71,7 +72,7 @@ def _shortages(now: Estimate) -> tuple[Shortage, ...]:
 
 def _shares(now: Estimate, name: str, total: int) -> tuple[LayerShare, ...]:
     counts = [(layer.uses(name), layer.name, layer.kind) for layer in now.layers]
-    # FIFOs, or the registers of a pipeline.
+    # The rest are FIFOs, or registers of a pipeline.
     counts.append((max(total - sum(count for count, _, _ in counts), 0), BETWEEN, ""))
     largest = sorted((count for count in counts if count[0]), key=lambda count: count[0], reverse=True)
     return tuple(LayerShare(layer, kind, count, count / total) for count, layer, kind in largest[:_NAMED])

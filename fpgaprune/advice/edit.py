@@ -1,4 +1,4 @@
-"""`Edit`: a design changed as a knob would change it, with what to write in the flow file for that."""
+"""`Edit`: a changed design, with the lines of the flow file that make the change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from fpgaprune.design import Design, LayerSpec
 
 Settings = Mapping[str, Any]
-# What holds for the whole network stands before what single layers have instead.
+# Settings of the whole network stand before those of single layers.
 _SECTIONS = ("target", "select", "hls")
 
 
@@ -19,9 +19,9 @@ class Edit:
     """A changed design.
 
     Attributes:
-        knobs: what was turned.
+        knobs: names of the settings that changed.
         settings: section of the flow file to its keys, as `{"target": {"strategy": "resource"}}`.
-        design: as it would be.
+        design: the changed design.
         keeps_function: whether it computes the same bits, or the same but for rounding.
     """
 
@@ -70,7 +70,7 @@ def _key(key: str) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())} }}"
-    # A JSON string, number or boolean is one of TOML, too, but for one control character that JSON lets stand.
+    # JSON's strings, numbers and booleans are valid TOML, except for one control character that JSON does not escape.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 

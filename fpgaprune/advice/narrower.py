@@ -11,7 +11,7 @@ from fpgaprune.advice.other_layouts import products
 from fpgaprune.advice.retype import Weight, activation_bits, requantised, retyped, sum_bits, trimmed, weight_bits
 from fpgaprune.design import Design
 
-# Widths that are tried: fewer than four bits lose most networks without training for it.
+# Widths to try. With fewer than four bits most networks fail, unless they are trained for it.
 WIDTHS = (12, 10, 8, 6, 4)
 
 
@@ -32,7 +32,7 @@ def narrower_activations(design: Design) -> Iterator[Edit]:
 def narrower_everything(design: Design) -> Iterator[Edit]:
     """Weights and activations of fewer bits, from mild to strong."""
     for bits in WIDTHS:
-        # Below eight bits activations lose more than weights do.
+        # Below eight bits, narrow activations cost more accuracy than narrow weights.
         width = max(bits, 8)
         if _has_wider(design, bits) and any(have > width for have in activation_bits(design).values()):
             yield _edit(("weight_bits", "activation_bits"), design, retyped(design, _weights(design, bits), width))
@@ -43,13 +43,13 @@ def _has_wider(design: Design, bits: int) -> bool:
 
 
 def _weights(design: Design, bits: int = 64) -> dict[str, Weight]:
-    """Weights by layer, none wider than `bits`, and none wider than it needs."""
+    """Weights by layer: at most `bits` wide, and no wider than they need."""
     own = {layer.name: trimmed(layer) for layer in products(design)}
     return {name: requantised(design[name], bits) if have[1].width > bits else have for name, have in own.items()}
 
 
 def _edit(knobs: tuple[str, ...], before: Design, after: Design) -> Edit:
-    """The change, with the section `[hls]` that asks for the widths of `after`: of most layers, then of the others."""
+    """The change, with a section `[hls]` for the widths in `after`: of most layers first, then of the others."""
     weights, activations = weight_bits(after), activation_bits(after)
     most = {"weight_bits": _most(weights), "activation_bits": _most(activations)}
     settings: dict[str, Any] = {"precision": "widths", **most, "sum_bits": min(sum_bits(before), 32)}
@@ -64,6 +64,6 @@ def _edit(knobs: tuple[str, ...], before: Design, after: Design) -> Edit:
 
 
 def _most(widths: Mapping[str, int]) -> int:
-    """The width that most layers have, the larger of two that as many have."""
+    """The width that most layers have; of two equally common widths, the larger one."""
     counts = Counter(widths.values())
     return max(counts, key=lambda width: (counts[width], width), default=8)

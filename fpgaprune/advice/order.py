@@ -1,4 +1,4 @@
-"""The order of suggestions: what surely fits first, then what keeps the function, then what costs least time."""
+"""The order of suggestions: those that surely fit, then those that keep the function, then the fastest."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ _PART = 3.0
 
 
 def rank(suggestion: Suggestion, own: Part) -> tuple[float, ...]:
-    """The smaller, the better, for a design that is to fit the part `own`.
+    """The rank of a suggestion for a design on the part `own`; a smaller rank is better.
 
-    By whether the changed design fits: by the upper end of its estimate, by the middle, not at all, unknown. Then by
-    what it takes: nothing of the function, another model file, the accuracy, another part (of the same family first,
-    then the smaller one). Then by latency and interval; where it does not fit, by how far it is beyond the part.
+    First it counts whether the changed design fits: by the upper end of its estimate, by the middle, not at all,
+    unknown. Then it counts what the change costs: nothing, another model file, the accuracy, another part (of the same
+    family first, then the smaller one). Then latency and interval count or, if the design does not fit, how far it is
+    beyond the part.
     """
     after = suggestion.after
     if after is None:
@@ -21,7 +22,7 @@ def rank(suggestion: Suggestion, own: Part) -> tuple[float, ...]:
     taken = _taken(suggestion, own)
     time: tuple[float, ...] = (after.latency_cycles, after.interval_cycles)
     if taken == _PART:
-        # The family's own first, and the smaller one whatever the time.
+        # Parts of the same family come first, then smaller parts; latency counts last.
         time = (float(find_part(after.part).family != own.family), after.capacity["lut"] or 0, *time)
     if after.fits_upper:
         return (0.0, taken, *time)

@@ -17,7 +17,7 @@ from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
 from fpgaprune.hls.hls_backends import BACKENDS
 
 _LARGEST = 16384
-# `resource_unrolled` differs from `resource` by the multipliers that zeros free: by few where few weights are zero.
+# `resource_unrolled` saves the multipliers whose weights are zero; with fewer zeros than this it is not priced.
 _ZEROS = 0.25
 
 Layout = tuple[str, int]
@@ -30,7 +30,7 @@ def strategies(design: Design) -> tuple[str, ...]:
 
 
 def priced_strategies(design: Design) -> tuple[str, ...]:
-    """Those of them that are worth a price: the estimator has no model of its own for `distributed_arithmetic`."""
+    """The strategies to price; the estimator has no model of its own for `distributed_arithmetic`."""
     weights = [layer.weights["weight"] for layer in products(design)]
     zeros = sum(raw.size - np.count_nonzero(raw) for raw in weights)
     pruned = zeros > _ZEROS * sum(raw.size for raw in weights)
@@ -44,9 +44,9 @@ def products(design: Design) -> list[LayerSpec]:
 
 
 def uniform_layouts(design: Design, strategy: str) -> Iterator[Edit]:
-    """The whole network in `strategy`, with reuse factors 1, 2, 4, ...; a layer takes the next smaller one it can have.
+    """The whole network in `strategy`, with reuse factors 1, 2, 4, ...; a layer takes the next smaller legal factor.
 
-    Nothing where the strategy is not possible for every layer.
+    Empty if a layer cannot have the strategy.
     """
     reuse = 1
     while reuse <= _most_useful(design):
@@ -60,9 +60,9 @@ def uniform_layouts(design: Design, strategy: str) -> Iterator[Edit]:
 def balanced_layouts(design: Design, strategy: str) -> Iterator[Edit]:
     """A reuse factor for each layer, so that every layer of a stream works for about as many cycles.
 
-    A layer of few pixels can take many cycles for each; only the slowest layer decides what the whole takes. From fast
-    and large to slow and small. Nothing where all layers have as many pixels, and for `latency`, whose multipliers
-    hardly follow the reuse factor.
+    A layer with few pixels may take many cycles for each, because the slowest layer alone decides the interval. The
+    layouts go from fast and large to slow and small. Empty if all layers have as many pixels, and for `latency`, whose
+    multipliers hardly depend on the reuse factor.
     """
     pixels = {layer.name: _pixels(design, layer) for layer in products(design)}
     if strategy == "latency" or design.io_type != "io_stream" or len(set(pixels.values())) < 2:
@@ -101,7 +101,7 @@ def _relaid(design: Design, strategy: str, reuse: int, asked: Mapping[str, int])
         if layout is None:
             return None
         layouts[layer.name] = layout
-    # Where layers have layouts of their own, the flow file says so, and each is to be said anew.
+    # If layers have layouts of their own, the flow file lists them, and the change must list each of them anew.
     mixed = len({(x.strategy, x.reuse_factor) for x in products(design) if not _is_depthwise(x)}) > 1
     entries: dict[str, dict[str, object]] = {}
     for layer in products(design):
@@ -131,7 +131,7 @@ def _knobs(design: Design, layouts: Mapping[str, Layout]) -> tuple[str, ...]:
 
 
 def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> Layout | None:
-    """The layout of `layer` nearest to what is wanted, no slower where it can be; None where the strategy cannot be.
+    """The legal layout of `layer` nearest to the wanted one, if possible no slower; None if the strategy is illegal.
 
     The rules are those of `fpgaprune.hls.layout`, which would refuse the project otherwise.
     """
@@ -164,10 +164,10 @@ def _is_depthwise(layer: LayerSpec) -> bool:
 
 
 def _pixels(design: Design, layer: LayerSpec) -> int:
-    """Transfers in which the layer's input arrives."""
+    """Transfers of the layer's input for each sample."""
     return math.prod(design[layer.inputs[0]].output_shape[:-1])
 
 
 def _most_useful(design: Design) -> int:
-    """Beyond this reuse factor nothing changes any more, or nobody waits so long."""
+    """The largest reuse factor to try: a larger one changes nothing, or takes too long."""
     return min(max((math.prod(_size(layer)) for layer in products(design)), default=1), _LARGEST)

@@ -12,13 +12,13 @@ from fpgaprune.target import Part, Target, list_parts
 def fitting_parts(target: Target, now: Estimate, price: Callable[[Target], Estimate]) -> Iterator[Estimate]:
     """The design on the smallest part of the target's family that holds it, then on the vendor's smallest.
 
-    By the upper end of the estimate; where no part holds that, by its middle. Parts are tried in the order of their
-    LUTs; at most two estimates, of different parts.
+    The upper end of the estimate must fit; if no part holds that, the middle must. Parts are tried in the order of
+    their LUTs. There are at most two estimates, of different parts.
 
     Args:
-        target: as it is.
-        now: the design on it.
-        price: the design on another target.
+        target: the target now.
+        now: estimate of the design on that target.
+        price: gives the estimate of the design on another target.
     """
     vendor = [part for part in list_parts() if part.vendor == target.part.vendor and part.lut]
     by_size = sorted(vendor, key=lambda part: (part.lut or 0, part.name))
@@ -33,7 +33,7 @@ def fitting_parts(target: Target, now: Estimate, price: Callable[[Target], Estim
 def _smallest(parts: list[Part], target: Target, now: Estimate, price: Callable[[Target], Estimate]) -> Estimate | None:
     middle = None
     for part in parts:
-        # Other families differ by less than this, so that most parts need no price.
+        # Estimates for other families differ by less than half, so most parts need no estimate.
         if any(there < used.value / 2 for _, used, there in now.total["synth"].against(capacity_of(part))):
             continue
         made = price(replace(target, part=part, order_number=part.name))

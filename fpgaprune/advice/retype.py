@@ -1,7 +1,7 @@
-"""Other weights and narrower types in a design, with the sums that follow from them.
+"""A design with other weights and narrower types, and with types of sums that follow from these.
 
-The types are those that the flow would choose for such widths (`fpgaprune.hls.precision`), as far as a design tells
-without its model and data: where the point stands in a weight follows from the weights, in a result it stays.
+The flow would choose the same types for such widths (`fpgaprune.hls.precision`), as far as that is known without model
+and data: the point of a weight follows from the weights; the point of a result stays.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOVES = ("Reshape", "Repack", "Flatten", "ZeroPadding", "Cropping", "Resize", "
 def retyped(design: Design, weights: Mapping[str, Weight], activation_bits: int | None = None) -> Design:
     """`design` with other raw `weights` by layer name, and with no activation wider than `activation_bits`.
 
-    Sums become as narrow as holds every partial sum, where that is narrower than what they are.
+    Sums get the narrowest type that holds every partial sum, if it is narrower than the type they have.
     """
     made: dict[str, LayerSpec] = {}
     multiplying = {layer.name for layer in products(design)}
@@ -59,7 +59,7 @@ def is_activation(layer: LayerSpec) -> bool:
 
 
 def trimmed(layer: LayerSpec) -> Weight:
-    """The weights of `layer` as they are, in the narrowest type with their point that holds them."""
+    """The weights of `layer`, in the narrowest type that holds them and has the same point."""
     kind, raw = layer.types["weight"], layer.weights["weight"]
     width = integer_bits(float(np.abs(raw).max(initial=0))) + 1
     return raw, replace(
@@ -75,10 +75,10 @@ def requantised(layer: LayerSpec, bits: int) -> Weight:
 
 
 def _exact_sum(layer: LayerSpec, raw: NDArray[np.int64], kind: FixedType, incoming: FixedType) -> FixedType | None:
-    """The narrowest type that holds every sum; None where no hardware type does."""
+    """The narrowest type that holds every sum; None if there is no such hardware type."""
     largest = max(abs(incoming.raw_min), abs(incoming.raw_max)) * incoming.lsb
     outputs = -2 if layer.kind.startswith("Depthwise") else -1
-    # Half a unit more for each weight: as much as rounding can have moved it.
+    # Rounding may have moved each weight by half a unit.
     magnitudes = np.where(raw == 0, 0.0, np.abs(raw) + 0.5) * kind.lsb
     per_output = np.moveaxis(magnitudes, outputs, -1).reshape(-1, raw.shape[outputs]).sum(axis=0)
     bias = layer.weights.get("bias")

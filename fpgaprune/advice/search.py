@@ -1,4 +1,4 @@
-"""`Search`: the knobs of one design, turned and priced."""
+"""`Search`: priced changes of one design."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from fpgaprune.estimate.price import price
 from fpgaprune.measure import COMMAND, FLOW, MODEL, Estimate, Prediction, Shortage, Suggestion
 from fpgaprune.target import Target
 
-# The share of what is short from which one layer is worth a knob of its own.
+# A layer that takes this share of a short resource gets a suggestion of its own.
 _DOMINANT = 0.4
-# What lowers the worst resource by less than this share brings nothing.
+# A change that lowers the worst resource by less than this share is no suggestion.
 _LEAST_GAIN = 0.01
-# Nobody waits so many times as long for what does not fit even so.
+# A change that does not fit is dropped if it makes the latency so many times longer.
 _LONGEST = 100
 
 
@@ -50,7 +50,7 @@ class Search:
     """The knobs of one design on one target.
 
     Attributes:
-        notes: what is to be said of knobs that bring nothing.
+        notes: sentences about knobs that bring nothing.
     """
 
     def __init__(self, design: Design, now: Estimate, trained: Design | None, calibrated: Calibration) -> None:
@@ -60,7 +60,7 @@ class Search:
         self._own: list[Priced] | None = None
 
     def knobs(self, worst: Shortage) -> Iterator[Suggestion]:
-        """A suggestion for each knob that brings anything; `worst` is what is shortest."""
+        """A suggestion for each knob that helps; `worst` is the worst shortage."""
         design = self.design
         other = other_io_type(design)
         alternatives: list[Iterable[Edit]] = [] if other is None else [[other], *self._layouts(other)]
@@ -82,13 +82,13 @@ class Search:
         yield from self._unpriced()
 
     def together(self) -> Iterator[Suggestion]:
-        """Several knobs at once: another layout with fewer bits, with more zeros, with both, each as mild as it can be.
+        """Several knobs at once: another layout with fewer bits, more zeros, or both, each as mild as possible.
 
-        Where none makes the design fit, the one that comes nearest.
+        If none makes the design fit, this is the nearest one.
         """
         nearest: list[Priced] = []
         for bases in self._bases():
-            # From mild to strong: where the strongest does not fit, the others need no price.
+            # They go from mild to strong: if the strongest does not fit, the others need no price.
             strongest = self._best_layout(bases[-1]) if bases else None
             if strongest is None:
                 continue
@@ -102,7 +102,7 @@ class Search:
             yield self._suggestion(min(nearest, key=lambda priced: (not priced.made.fits, priced.made.excess)))
 
     def _bases(self) -> Iterator[list[Edit]]:
-        """What costs accuracy, in groups, each from mild to strong: fewer bits, more zeros, both; in either io type."""
+        """Groups of changes that cost accuracy, from mild to strong: fewer bits, more zeros, both. In each io type."""
         other = other_io_type(self.design)
         for start in (None,) if other is None else (None, other):
             design = self.design if start is None else start.design
@@ -162,7 +162,7 @@ class Search:
         """The smallest parts that hold the design as it is, and in its smallest layout."""
         smallest = min(self._relaid(), key=lambda priced: priced.made.excess, default=None)
         same = Edit(("part",), {}, self.design)
-        # What fits its own part in another layout needs no other part for that.
+        # If another layout fits the own part, that layout needs no other part.
         relaid = (
             [] if smallest is None or smallest.made.fits else [Edit(("part",), {}, self.design).then(smallest.edit)]
         )
@@ -180,21 +180,21 @@ class Search:
             yield structs.replace(suggestion, cost=f"another device ({part.family}); {suggestion.cost}")
 
     def _unpriced(self) -> Iterator[Suggestion]:
-        """Knobs for which there is no model: they are named, without figures."""
+        """Suggestions without figures: no model prices these knobs."""
         used = {layer.strategy for layer in products(self.design)}
         name = "distributed_arithmetic"
         dsp = self.now.used.dsp
         if used and name in strategies(self.design) and used != {name} and dsp is not None and dsp.value:
             change = flow_text({"target": {"strategy": name, "reuse_factor": 1}})
-            cost = "no DSP, adders of LUTs instead; no reports of it are calibrated, so that nothing is predicted"
+            cost = "no DSP, adders of LUTs instead; there is no prediction, because no report of it was calibrated"
             yield Suggestion("strategy", change, FLOW, cost, True, None)
         counted = bit_serial(self.design)
         if counted is not None:
             change = f"fpgaprune measure RUN --interval {counted.interval}"
             cost = (
-                f"our own Verilog in place of hls4ml's project: with {counted.interval:,} clocks a sample every sum of "
-                f"the convolutions goes bit by bit, {counted.adders:,} adders in at most {counted.luts:,} LUTs of 4 "
-                "inputs; windows, queues and Dense layers come on top, and synthesis counts them"
+                f"our own Verilog instead of hls4ml's project: with {counted.interval:,} cycles for each sample it "
+                f"computes every sum of the convolutions bit by bit, with {counted.adders:,} adders in at most "
+                f"{counted.luts:,} LUTs of 4 inputs; windows, queues and Dense layers come on top"
             )
             yield Suggestion("interval", change, COMMAND, cost, True, None)
 
@@ -237,5 +237,5 @@ class Search:
 
 
 def _narrower(design: Design) -> list[Edit]:
-    """Fewer bits for all that has many."""
+    """Narrower weights and activations, or narrower weights alone."""
     return list(narrower_everything(design)) or list(narrower_weights(design))

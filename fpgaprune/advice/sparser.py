@@ -16,11 +16,11 @@ SPARSITIES = (0.5, 0.75, 0.9)
 
 
 def sparser(design: Design, trained: Design | None = None) -> Iterator[Edit]:
-    """The smallest kernels of every layer at zero, Dense weights too, from mild to strong.
+    """The design with the smallest kernels and Dense weights of every layer at zero, from mild to strong.
 
     Args:
-        design: as it is.
-        trained: the same network before pruning, of whose kernels the fractions are meant; `design` unless given.
+        design: the design now.
+        trained: the same network before pruning; the fractions count its kernels. `design` unless given.
     """
     counts = {layer.name: _count(layer.weights["weight"]) for layer in products(trained or design)}
     for sparsity in SPARSITIES:

@@ -1,4 +1,4 @@
-"""Other structures that compute the same: a stream in place of everything at once, a global average as such."""
+"""Other structures that compute the same: the other io type, and a global average pooling layer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fpgaprune.fixed import FixedType
 
 
 def other_io_type(design: Design) -> Edit | None:
-    """`design` in the other io type, where that may be smaller: images as a stream, vectors at once; else None."""
+    """`design` in the other io type, if that may be smaller: a stream for maps, parallel for vectors; else None."""
     images = any(math.prod(layer.output_shape[:-1]) > 1 for layer in design.layers)
     if images == (design.io_type == "io_stream"):
         return None
@@ -22,9 +22,9 @@ def other_io_type(design: Design) -> Edit | None:
 
 
 def streamed(design: Design) -> Design:
-    """`design` in io_stream, a pixel a transfer.
+    """`design` in io_stream, with one pixel in each transfer.
 
-    As hls4ml does, zeros are padded by layers of their own, and what two layers read is copied.
+    As in hls4ml, layers of their own pad zeros, and copy the data that two layers read.
     """
     if design.io_type == "io_stream":
         return design
@@ -47,7 +47,7 @@ def streamed(design: Design) -> Design:
 
 
 def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
-    """The zeros around the image of `source` that a convolution reads, as a layer; None where there are none."""
+    """The layer that pads the output of `source` with zeros for a convolution; None where it needs no zeros."""
     pads = {side: int(layer.attributes.get(f"pad_{side}") or 0) for side in ("top", "bottom", "left", "right")}
     if "Conv" not in layer.kind or not any(pads.values()):
         return None
@@ -59,12 +59,12 @@ def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
 
 
 def _handed_on(layer: LayerSpec) -> dict[str, FixedType]:
-    """The types of a layer that only hands on what `layer` gives."""
+    """The types of a layer that only passes on the output of `layer`."""
     return {role: kind for role, kind in layer.types.items() if role == "result"}
 
 
 def global_average(design: Design) -> tuple[Edit, str] | None:
-    """`design` with global average poolings for average poolings over the whole map, and what to write in the model.
+    """`design` with global average poolings for average poolings over the whole map, and the lines of the model.
 
     None where there is no such pooling.
     """

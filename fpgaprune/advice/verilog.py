@@ -1,4 +1,4 @@
-"""What our own Verilog would take where it has the clocks to compute every sum bit by bit, counted from the weights."""
+"""What our own Verilog takes if it has the cycles to compute every sum bit by bit, counted from the weights."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class BitSerial:
     """The convolutions of a design, bit by bit.
 
     Attributes:
-        interval: clocks that a sample must be given for it. adders: one for each signed digit but the first of a sum.
-        luts: of 4 inputs, of these sums, at most: two for an adder, one for each bit that is loaded. What else the
-            Verilog has (windows, queues, activations, Dense layers) is not in it.
+        interval: cycles that each sample must have.
+        adders: one for each signed digit of a sum but the first.
+        luts: look-up tables of 4 inputs for these sums, at most: two for an adder, one for each bit that is loaded.
+            Windows, queues, activations and Dense layers are not counted.
     """
 
     interval: int
@@ -29,13 +30,13 @@ class BitSerial:
 
 
 def bit_serial(design: Design) -> BitSerial | None:
-    """The convolutions of `design` in our own Verilog with the fewest clocks in which all go bit by bit.
+    """The convolutions of `design` in our own Verilog, with the fewest cycles in which all can be computed bit by bit.
 
-    None where there is no convolution, or where the order of additions counts, so that sums are made at once.
+    None where there is no convolution, or where the order of additions counts, because such sums are made at once.
 
     Source: the rules of `fpgaprune.rtl.in_time` and `fpgaprune.rtl.serial`, without adders that are shared.
     """
-    # What pads a convolution sends its zeros, too.
+    # A layer that pads a convolution sends the zeros, too.
     design = streamed(design)
     convolutions = [layer for layer in products(design) if math.prod(layer.output_shape[:-1]) > 1]
     if not convolutions:
@@ -49,7 +50,7 @@ def bit_serial(design: Design) -> BitSerial | None:
         if accum.fraction < layer.types["weight"].fraction + incoming.fraction:
             return None
         pixels, windows = (math.prod(shape[:-1]) for shape in (source.output_shape, layer.output_shape))
-        # A sum takes a clock for each of its bits and one more; the last window is there when the image has arrived.
+        # A sum takes a cycle for each of its bits and one more; the last window waits for the whole sample.
         interval = max(interval, windows * (accum.width + 1) + max(pixels - windows, 0))
         raw = layer.weights["weight"]
         per_output = -2 if layer.kind.startswith("Depthwise") else -1

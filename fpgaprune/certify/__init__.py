@@ -1,1 +1,1 @@
-"""Reading the weights of every link, without the library that wrote them, and comparing locked elements."""
+"""The weights of every link, read without the library that wrote them, and their locked elements compared with zero."""

@@ -1,8 +1,8 @@
-"""The weights in the adder trees that strategy `distributed_arithmetic` leaves of a layer.
+"""The weights in the adder trees into which strategy `distributed_arithmetic` turns a layer.
 
 da4ml writes a layer as straight-line C++ of additions and shifts, without a weight array. It is an affine function of
 the layer's inputs, so its coefficients are its weights: they are found by computing with coefficients in place of
-numbers. Doubles hold them exactly, for all are dyadic and far below 53 bits.
+numbers. Doubles hold them exactly, because all are dyadic and far below 53 bits.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from fpgaprune.firmware import (
 )
 from fpgaprune.fixed import FixedType
 
-# How hls4ml calls the array of a role, before the layer's number.
+# The name that hls4ml gives the array of a role, before the layer's number.
 _LETTERS = {"weight": "w", "bias": "b", "scale": "s", "recurrent_weight": "wr", "recurrent_bias": "br"}
 # The roles whose arrays are matrices of multipliers.
 _MATRICES = ("weight", "recurrent_weight")
@@ -83,7 +83,7 @@ def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], N
 
 
 def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
-    """What the weights of each layer of the project are, and its sizes, which are those of `design` in every file.
+    """The weights of each layer, counted; every file of the project has the layer in the sizes of `design`.
 
     Raises:
         CertificateError: as `read_firmware_weights`, or a layer has another size in the project's configuration.
@@ -123,7 +123,7 @@ def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
 def _require_sizes(
     layer: LayerSpec, role: str, shape: tuple[int, ...], stated: Mapping[str, int], firmware: Path
 ) -> None:
-    """What the project's configuration states of a layer is what its weights have."""
+    """The project's configuration states the sizes that the layer's weights have."""
     if role == "recurrent_weight":
         wanted = {"n_state": shape[0], "n_out": shape[0]}
     elif "recurrent_weight" in layer.weights:

@@ -1,1 +1,1 @@
-"""Groups of commands, thin: each reads its arguments, calls one function, and prints."""
+"""The commands. Each reads its arguments, calls one function, and prints."""

@@ -1,4 +1,4 @@
-"""What a command prints where a design does not fit."""
+"""The text that a command prints where a design does not fit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rich.console import Console
 if TYPE_CHECKING:
     from fpgaprune.measure import Advice
 
-# Suggestions that the terminal shows.
+# The terminal shows so many suggestions.
 SHOWN = 3
 
 
 def print_advice(advice: Advice, shown: int = SHOWN) -> None:
-    """What is short, and the changes that help most; nothing where nothing is short."""
+    """What is short and the changes that help most are printed; nothing, where nothing is short."""
     from fpgaprune.report.advice import changes, shortage_lines
 
     if not advice.needed:
@@ -29,14 +29,14 @@ def print_advice(advice: Advice, shown: int = SHOWN) -> None:
         lines.append(f"\n{len(suggested) - shown} more with --json, and in the report of a run")
     console = Console()
     for line in (*lines, *advice.notes):
-        # What is to be copied is not broken into lines.
+        # Text to copy is not folded.
         folded = line if line.startswith("    ") else _folded(line, console.width)
         console.print(folded, highlight=False, markup=False, soft_wrap=True)
 
 
 def _folded(text: str, width: int) -> str:
     """`text` in lines of `width` characters; a number and its % stay together."""
-    # textwrap breaks at ordinary spaces only.
+    # textwrap breaks lines at ordinary spaces only.
     together = text.replace(" %", "\N{NO-BREAK SPACE}%")
     lines = (textwrap.fill(line, width, break_on_hyphens=False) for line in together.split("\n"))
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")

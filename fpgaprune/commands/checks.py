@@ -1,4 +1,4 @@
-"""What a command does where a check of a report fails."""
+"""Failed checks of a report: the message and the exit status of a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that many commands have, and what their texts mean."""
+"""Options of several commands, and the parsing of their texts."""
 
 from __future__ import annotations
 

@@ -9,13 +9,13 @@ import typer
 
 
 def config(
-    markdown: Annotated[bool, typer.Option("--markdown", help="As the page docs/flow_file.md.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page docs/flow_file.md.")] = False,
 ) -> None:
     """Print every key of a flow file with its default and its meaning: 'fpgaprune config > flow.toml' is a start.
 
-    The output is a flow file itself: each key stands below a comment that says what it means and what is allowed. A
-    key without a default is a comment, and so are tables that are written only where they are wanted, such as the
-    schedules of fine-tuning other than the default and what a single layer has instead.
+    The output is a flow file itself: each key stands below a comment that says what it means and what is allowed. Keys
+    without a default are comments, and so are optional tables, such as other schedules of fine-tuning and settings of
+    single layers.
     """
     from fpgaprune.flow.reference import to_markdown, to_toml
 

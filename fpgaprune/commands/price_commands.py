@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +16,9 @@ from fpgaprune.commands.common_options import AsJson, ClockNs, Quiet
 from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import Cell, print_json, print_problem, show_table
 from fpgaprune.watcher import Watcher
+
+if TYPE_CHECKING:
+    from fpgaprune.measure import Estimate, LayerEstimate
 
 Folders = Annotated[
     list[Path], typer.Argument(metavar="RUN_DIR|PROJECT...", help="Folders with designs and vendor reports.")
@@ -31,7 +34,9 @@ def estimate(
         str | None, typer.Option(help="Part, order number, board or FILE.toml:PART; the design's own if left out.")
     ] = None,
     clock_ns: ClockNs = None,
-    designs: Annotated[Path | None, typer.Option(help="Price rows of counts, one JSON object a line.")] = None,
+    designs: Annotated[
+        Path | None, typer.Option(help="Price designs that are rows of counts: a file with one JSON object a line.")
+    ] = None,
     coefficients: Annotated[
         Path | None, typer.Option("--calibration", help="Coefficients that fpgaprune calibrate wrote.")
     ] = None,
@@ -53,17 +58,18 @@ def estimate(
     from fpgaprune.flow.pricing import load_designs, price, target_of
 
     require_design_source(Path(str(source)))
-    figures = price(Path(str(source)), part, calibrated, clock_ns)
+    priced = price(Path(str(source)), part, calibrated, clock_ns)
     designs_read = load_designs(Path(str(source)))
-    # Of a run, what the network is now: after pruning, once that is known.
+    # For a run this is the network after pruning, if that is known.
     side, design = list(designs_read.items())[-1]
     trained = designs_read.get("before") if side == "after" else None
     target = target_of(design, part, clock_ns)
     advice = advise(design, target, trained=trained, calibrated=calibrated)
     if as_json:
+        figures = {side: made.to_json() for side, made in priced.items()}
         print_json({**figures, "advice": advice.to_json()})
     else:
-        _print_estimate(figures)
+        _print_estimate(priced)
         print_advice(advice)
 
 
@@ -78,25 +84,26 @@ def measure(
     ] = None,
     board: Annotated[str | None, typer.Option(help="Write a bitstream: ulx3s, or a TOML file like hw/boards.")] = None,
     target_mhz: Annotated[
-        float | None, typer.Option(help="Clock that place and route aims at; the network's own if left out.")
+        float | None, typer.Option(help="Clock to aim at in place and route; the network's own if left out.")
     ] = None,
     interval: Annotated[
-        int, typer.Option(help="Clocks that an image may take: the more, the smaller; as its pixels do if left out.")
+        int, typer.Option(help="Cycles for each sample: more give a smaller design; its pixels if left out.")
     ] = 0,
-    simulate: Annotated[int, typer.Option(help="Held-out samples that the Verilog is simulated on; 0 for none.")] = 360,
-    timeout: Annotated[float, typer.Option(help="Most seconds for each run of a tool.")] = 3600.0,
+    simulate: Annotated[int, typer.Option(help="Number of held-out samples to simulate; 0 for none.")] = 360,
+    timeout: Annotated[float, typer.Option(help="Time limit for each run of a tool, in seconds.")] = 3600.0,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a run's network as Verilog with open tools: its bits, clocks and resources, and the clock of an ECP5.
+    """Measure a run's network as Verilog with open tools: bits, cycles and resources, and the clock on an ECP5.
 
-    A run whose flow takes its data from package.module:function runs that code: one from somebody else is a program.
-    The report in the run directory shows it too. What was measured before and is unchanged is not done again. Exit
-    status 1 where a check of the report fails, as that of the Verilog's bits against the emulation's.
+    The report in the run directory shows the result. Measurements that are unchanged are not repeated. Exit status 1
+    where a check of the report fails, for example if the Verilog gives other bits than the emulation. If the flow file
+    of the run names package.module:function, this command runs that code: trust the flow file before you use it.
     """
     from fpgaprune.flow.file_kinds import require_run
     from fpgaprune.flow.measured_run import measure_run, settings_of
     from fpgaprune.flow.measuring import measured_tables
+    from fpgaprune.measure import Measured
 
     require_run(run_dir)
     asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz, "interval": interval}
@@ -107,13 +114,13 @@ def measure(
     if as_json:
         print_json(found)
     elif not quiet:
-        for title, headers, rows in measured_tables(found):
+        measured = Measured.from_json(found)
+        for title, headers, rows in measured_tables(measured):
             show_table(headers, rows, title=title)
-        if "left_out" in found["simulation"]:
-            reason = found["simulation"]["left_out"]
+        if reason := measured.simulation.left_out:
             Console().print(f"simulation  left out: {reason}", highlight=False, markup=False, soft_wrap=True)
-        if found["bitstream"] is not None:
-            path = run_dir / found["bitstream"]["path"]
+        if measured.bitstream is not None:
+            path = run_dir / measured.bitstream["path"]
             Console().print(f"bitstream   {path}", highlight=False, markup=False, soft_wrap=True)
         Console().print(f"time        {watcher.where_the_time_went()}", highlight=False, soft_wrap=True)
     require_checks(json.loads(run.file("report.json").read_text()))
@@ -123,7 +130,7 @@ def compare(
     source: Folders,
     as_json: AsJson = False,
 ) -> None:
-    """Put estimates beside vendor reports, stage by stage, with ratios predicted to actual."""
+    """Compare estimates with vendor reports, stage by stage, with the ratios predicted / actual."""
     from fpgaprune.flow.comparing import compare_folders, comparison_tables
 
     found = compare_folders(source)
@@ -170,11 +177,12 @@ def parts(
 ) -> None:
     """List the known FPGA parts with their capacities, and the boards whose name stands for their part.
 
-    For parts and boards that are named, the source of the figures too.
+    With names of parts or boards, the source of the figures is printed too.
     """
     from dataclasses import asdict
 
-    from fpgaprune.target import find_part, list_boards, list_parts, named_board
+    from fpgaprune.measure import LABELS
+    from fpgaprune.target import CAPACITIES, find_part, list_boards, list_parts, named_board
 
     found = [find_part(name) for name in names] if names else list_parts()
     boards = [board for board in map(named_board, names) if board is not None] if names else list_boards()
@@ -183,8 +191,8 @@ def parts(
         print_json([{**asdict(p), "boards": [b for b, home in homes.items() if home == p.name]} for p in found])
         return
     show_table(
-        ("part", "family", "LUT", "FF", "DSP", "BRAM18", "URAM"),
-        [(part.name, part.family, part.lut, part.ff, part.dsp, part.bram18, part.uram) for part in found],
+        ("part", "family", *(LABELS[name] for name in CAPACITIES)),
+        [(part.name, part.family, *(getattr(part, name) for name in CAPACITIES)) for part in found],
     )
     console = Console()
     if boards and not names:
@@ -209,23 +217,20 @@ def _print_predictions(designs: Path, calibrated: Any) -> None:
         raise typer.Exit(1)
 
 
-def _print_estimate(figures: dict[str, Any]) -> None:
-    for side, figure in figures.items():
-        rows = [_estimate_row(layer["name"], layer) for layer in figure["layers"]]
-        total = {"synth": figure["total"]["synth"], "latency_cycles": figure["latency_cycles"]}
-        headers = ("layer", "mult", "LUT", "FF", "DSP", "BRAM18", "cycles")
-        show_table(headers, [*rows, _estimate_row("total", total)], title=side)
-        part = figure["target"]["part"]
+def _print_estimate(priced: dict[str, Estimate]) -> None:
+    from fpgaprune.measure import ANALYTIC_SYNTH, ESTIMATED, LABELS
+
+    def row(name: str, one: Estimate | LayerEstimate) -> tuple[Cell, ...]:
+        kinds = getattr(one, "multiplications", None)
+        counts = [one.at(ANALYTIC_SYNTH).figure(resource) for resource in ESTIMATED]
+        used = (None if count is None else count.value for count in counts)
+        return (name, None if kinds is None else kinds.nonzero, *used, one.latency_cycles)
+
+    headers = ("layer", "mult", *(LABELS[name] for name in ESTIMATED), "cycles")
+    for side, made in priced.items():
+        show_table(headers, [*(row(layer.name, layer) for layer in made.layers), row("total", made)], title=side)
+        part = made.target.part.name
         fits = {True: f"fits {part}", False: f"does not fit {part}", None: f"cannot be judged against {part}"}
-        upper = (
-            ", its upper end too" if figure["fits_upper"] else ", but its upper end does not" if figure["fits"] else ""
-        )
-        said = f"{fits[figure['fits']]}{upper}; figures: analytic estimate of logic synthesis"
+        upper = ", its upper end too" if made.fits_upper else ", but its upper end does not" if made.fits else ""
+        said = f"{fits[made.fits]}{upper}; figures: analytic estimate of {ANALYTIC_SYNTH.words}"
         Console().print(said, highlight=False)
-
-
-def _estimate_row(name: str, layer: dict[str, Any]) -> tuple[Cell, ...]:
-    kinds = layer.get("multiplications")
-    left = None if kinds is None else kinds["total"] - kinds["zero"]
-    resources = (layer["synth"][resource]["value"] for resource in ("lut", "ff", "dsp", "bram18"))
-    return (name, left, *resources, layer["latency_cycles"])

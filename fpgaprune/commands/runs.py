@@ -36,20 +36,18 @@ def run(
     ] = None,
     clock_ns: ClockNs = None,
     sparsity: Sparsity = None,
-    epochs: Annotated[
-        int | None, typer.Option(help="Passes over the data in fine-tuning. Key finetune.epochs.")
-    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Epochs of fine-tuning. Key finetune.epochs.")] = None,
     max_loss: Annotated[
-        float | None, typer.Option(help="Most accuracy that the run may lose, 0..1. Key verdict.max_loss.")
+        float | None, typer.Option(help="Largest loss of accuracy that is allowed, 0..1. Key verdict.max_loss.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the flow; the model's file name if left out.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a flow, stage after stage, from the training of the network to its report.
 
     Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
-    A flow file that names package.module:function runs that code: one from somebody else is a program.
+    If a flow file names package.module:function, this command runs that code: trust the file before you run it.
     `fpgaprune config` lists every key of a flow file.
     """
     from fpgaprune.flow.asked import asked_config
@@ -105,7 +103,7 @@ def verify(
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="A .keras file.")],
-    out: Annotated[Path | None, typer.Option(help="Folder for one heat map per convolution.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the heat maps, one for each convolution.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -127,7 +125,7 @@ def inspect(
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Say which tools were found, stage by stage, what they unlock, and what brings those that are missing."""
+    """List the tools that were found, by stage, what each is for, and how to install those that are missing."""
     from fpgaprune.flow.doctor import examine, missing_extras
 
     found = examine()

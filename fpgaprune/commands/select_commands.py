@@ -31,22 +31,23 @@ Cost = Annotated[
 ]
 Lock = Annotated[list[str] | None, typer.Option(help="A slice to lock, as 'conv2/kernel[:, :, 29, 13]'.")]
 Masks = Annotated[Path | None, typer.Option(help="A mask file whose locks are added.")]
-Zeros = Annotated[bool, typer.Option("--zeros", help="Lock what is zero already.")]
+Zeros = Annotated[bool, typer.Option("--zeros", help="Lock the weights that are zero already.")]
 Fixed = Annotated[
-    list[str] | None, typer.Option(help="Lock what a type rounds to zero: 'fixed<8,1>', or 'conv*/kernel=fixed<8,1>'.")
+    list[str] | None,
+    typer.Option(help="Lock weights that a type rounds to zero: 'fixed<8,1>', or 'conv*/kernel=fixed<8,1>'."),
 ]
 Paths = Annotated[
     list[str] | None,
-    typer.Option("--path", help="A glob of weights to choose from; those that do the multiplications if left out."),
+    typer.Option("--path", help="A glob of weights to choose from; if left out, those with most multiplications."),
 ]
-Protect = Annotated[list[str] | None, typer.Option(help="A glob of weights that stay as they are.")]
-MinFree = Annotated[int, typer.Option(help="Units of each weight that stay free at least.")]
-MinFreePerOutput = Annotated[int, typer.Option(help="Units of each output channel that stay free at least.")]
-MinFreeChannels = Annotated[float, typer.Option(help="Share of each layer's channels that stays alive at least.")]
-Samples = Annotated[int | None, typer.Option(help="How many training samples a criterion sees; all if left out.")]
+Protect = Annotated[list[str] | None, typer.Option(help="A glob of weights that are never locked.")]
+MinFree = Annotated[int, typer.Option(help="Fewest units of each weight that stay free.")]
+MinFreePerOutput = Annotated[int, typer.Option(help="Fewest units of each output channel that stay free.")]
+MinFreeChannels = Annotated[float, typer.Option(help="Smallest share of each layer's channels that stays alive.")]
+Samples = Annotated[int | None, typer.Option(help="Number of training samples for a criterion; all if left out.")]
 Batch = Annotated[int, typer.Option(help="Samples in a batch of a criterion.")]
-Seed = Annotated[int, typer.Option(help="For the criterion random.")]
-_SHOWN = 6  # warnings in the terminal: the first layers tell the cause
+Seed = Annotated[int, typer.Option(help="Seed of the criterion random.")]
+_SHOWN = 6  # The terminal shows so many warnings: the first layers tell the cause.
 
 
 def select(
@@ -69,10 +70,12 @@ def select(
     min_free: MinFree = 1,
     min_free_per_output: MinFreePerOutput = 0,
     min_free_channels: MinFreeChannels = 0.125,
-    uncoupled: Annotated[bool, typer.Option("--uncoupled", help="Decide filters that are added one by one.")] = False,
-    close: Annotated[bool, typer.Option("--close", help="Add the locks that follow from others.")] = False,
+    uncoupled: Annotated[
+        bool, typer.Option("--uncoupled", help="Decide each filter alone, even where outputs are added.")
+    ] = False,
+    close: Annotated[bool, typer.Option("--close", help="Add the locks that follow from other locks.")] = False,
     close_by: Annotated[
-        list[str] | None, typer.Option(help="The same by one rule only: bias, batch_norm or dead_inputs.")
+        list[str] | None, typer.Option(help="Add the locks that follow by one rule: bias, batch_norm or dead_inputs.")
     ] = None,
     data: Annotated[str | None, typer.Option(help=DATA_HELP)] = None,
     samples: Samples = None,
@@ -153,7 +156,7 @@ def sensitivity(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure accuracy against the sparsity of each weight alone, without training; goes on where it was stopped."""
+    """Measure accuracy at several sparsities of each weight alone, without training; continue an earlier run."""
     from fpgaprune.flow.file_kinds import require_model
     from fpgaprune.flow.selecting import measure_sensitivity
     from fpgaprune.select.sensitivity import SPARSITIES
@@ -201,12 +204,12 @@ def import_tfmot(
     out: Annotated[Path, typer.Option(help="The Keras 3 model to write.")] = Path("imported.keras"),
     masks: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("imported_masks.npz"),
     trust: Annotated[
-        bool, typer.Option("--trust", help="Read a SavedModel folder, whose program runs: of your own only.")
+        bool, typer.Option("--trust", help="Read a SavedModel folder; its program runs, so trust it first.")
     ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take over a model that TF-MOT pruned: the same predictions in Keras 3, and its masks."""
+    """Import a model that TF-MOT pruned: as a Keras 3 model with the same predictions, and its masks."""
     from fpgaprune.flow.file_kinds import require_model
     from fpgaprune.flow.models import import_pruned
 

@@ -16,7 +16,7 @@ from fpgaprune.target import hardware_path
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One number of the model: `value` in `unit`; `prior` is what it is drawn to where rows say little."""
+    """One number of the model: `value` in `unit`. Where rows say little, the fit draws the value to `prior`."""
 
     name: str
     value: float
@@ -30,8 +30,8 @@ class Calibration:
     """Everything that was fitted.
 
     Attributes:
-        coefficients: by name. values: the same, numbers only.
-        intervals: by figure, as `csynth.lut`: factors on the estimate between which 80 % of left-out truths fell.
+        coefficients: by name.
+        intervals: by figure, as `csynth.lut`: two factors on the estimate; 80 % of left-out truths lay between.
     """
 
     coefficients: Mapping[str, Coefficient]
@@ -44,7 +44,7 @@ class Calibration:
 
     @cached_property
     def rates(self) -> Rates:
-        """The same as LUTs and flip-flops per unit of hardware at each stage."""
+        """LUTs and flip-flops per unit of hardware at each stage."""
         return Rates.of(self.values)
 
     @cached_property
@@ -83,10 +83,10 @@ def calibration() -> Calibration:
 
 
 def read_own_calibration(path: Path) -> Calibration:
-    """The same for a file of a user's own, which has every coefficient of the model.
+    """The calibration in a user's own file, which must have every coefficient of the model.
 
     Raises:
-        EstimateError: the file is missing, not of that form, lacks a coefficient or has one that cannot be.
+        EstimateError: the file is missing or of another form, or a coefficient is missing, negative or infinite.
     """
     found = read_calibration(path)
     lacking = sorted(calibration().coefficients.keys() - found.coefficients.keys())
@@ -114,7 +114,7 @@ def write_calibration(path: Path, calibrated: Calibration, origin: str) -> Path:
     Args:
         path: the file.
         calibrated: what to write.
-        origin: a sentence on what the coefficients were fitted to, for the head of the file.
+        origin: a sentence for the head of the file: what the coefficients were fitted to.
     """
     lines = [f"{_HEAD}# {origin}\n"]
     for c in calibrated.coefficients.values():

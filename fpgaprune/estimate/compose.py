@@ -28,7 +28,7 @@ _MODELS: dict[str, Callable[[LayerFeatures, DesignFeatures], Hardware]] = {
     "resize": window.reordering,
     "transpose": window.reordering,
 }
-# Layers that leave nothing behind: no process, no FIFO.
+# Layers without hardware: they have no process and no FIFO.
 _WIRES = ("input", "reshape")
 
 
@@ -51,7 +51,7 @@ def build(design: DesignFeatures) -> Parts:
 
 
 def _registers(design: DesignFeatures, layers: Sequence[Hardware]) -> Hardware:
-    """Pipeline registers that carry each layer's result to the next, where the layer takes a cycle at all."""
+    """Pipeline registers that carry each layer's result to the next; a layer that takes no cycle has none."""
     made = Hardware()
     made.ff["boundary_bit"] = sum(
         layer.positions_out * layer.channels_out * layer.out.bits
@@ -106,9 +106,9 @@ def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, 
     products = [x for x, h in active if x.family == "dense"]
     interval = max([1.0, *(h.interval_cycles for _, h in active)])
     if any(x.family == "recurrent" for x, _ in active):
-        # Its steps cannot be one pipeline: the tool then lets the next inference in when the last one is out.
+        # The steps of a recurrent layer cannot be one pipeline: the tool starts a sample when the last one has ended.
         return round(sum(latencies) + len(products) + 1), round(sum(latencies) + len(products) + 1)
-    # A result enters a register on its way from layer to layer, unless a period has room for the next layer too.
+    # A register stands between two layers, unless both fit into one clock period.
     if design.tool == "vitis":
         handover = (len(active) - 1 + (len(products) if interval == 1 else 0)) * min(2 * window.pace(design), 1.0)
     else:

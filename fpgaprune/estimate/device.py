@@ -1,4 +1,4 @@
-"""How fast the arithmetic of a device family is, as far as the pipelining of a design depends on it."""
+"""Delays of arithmetic by device family; the pipelining of a design depends on them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ class Speed:
     """Delays that high-level synthesis schedules with, and the size of a DSP multiplier.
 
     Attributes:
-        add_ns: of a 16-bit addition. multiply_ns: of a multiplication in one DSP slice. multiply_wide_ns: where an
-            operand has more than nine bits.
-        dsp_wide, dsp_narrow: operand widths of one DSP slice, in bits.
+        add_ns: of a 16-bit addition.
+        multiply_ns: of a multiplication in one DSP slice.
+        multiply_wide_ns: of a multiplication with an operand of more than nine bits.
+        dsp_wide: width of the wider operand of one DSP slice, in bits.
+        dsp_narrow: width of the narrower operand of one DSP slice, in bits.
     """
 
     add_ns: float

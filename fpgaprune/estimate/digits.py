@@ -22,9 +22,12 @@ class Products:
 
     Attributes:
         total: all, zeros included.
-        zero: by zero. power_of_two: by plus or minus 2**k. few: two signed digits. many: three or more.
-        distinct_few: `few` after equal constants on the same input are shared.
-        distinct_many: `many` after the same.
+        zero: by zero.
+        power_of_two: by plus or minus 2**k.
+        few: by a constant of two signed digits.
+        many: by a constant of three signed digits or more.
+        distinct_few: `few`, where equal constants on the same input count once.
+        distinct_many: `many`, where equal constants on the same input count once.
         constant_bits: bits of the largest constant, sign included.
     """
 
@@ -74,13 +77,13 @@ def _count(content: bytes, shape: tuple[int, ...]) -> Products:
 
 
 def joined(one: Products, other: Products) -> Products:
-    """The multiplications of both, which share nothing."""
+    """The multiplications of `one` and of `other` together; the two share nothing."""
     sums = {f.name: getattr(one, f.name) + getattr(other, f.name) for f in fields(Products)}
     return Products(**{**sums, "constant_bits": max(one.constant_bits, other.constant_bits)})
 
 
 def expect_products(total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int) -> Products:
-    """The multiplications that counts alone describe; sharing on an input is its expectation for spread-out values."""
+    """The multiplications of a layer of which only counts are known; how many are shared is an expectation."""
     few = max(total - zero - power_of_two - many, 0)
     two, three = _values_of(few, many)
     return Products(
@@ -112,7 +115,7 @@ def _expected_distinct(count: float, inputs: int, values: float) -> float:
     if count <= 0 or inputs <= 0:
         return 0.0
     per_input = count / inputs
-    # A count below one per input has nothing to share.
+    # With less than one per input there is nothing to share.
     return float(min(count, inputs * values * -np.expm1(-per_input / values)) if per_input > 1 else count)
 
 

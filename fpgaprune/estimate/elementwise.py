@@ -1,4 +1,4 @@
-"""Layers that treat each number by itself, tables of functions, and softmax."""
+"""Layers that compute each number by itself, look-up tables of functions, and softmax."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fpgaprune.estimate.window import pace
 
 
 def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """The products; in a stream, the inputs are gathered first and the outputs leave together."""
+    """The products of a Dense layer. In a stream it collects its inputs first, and its outputs leave together."""
     made = product_hardware(layer, design)
     if design.io_type == "io_parallel":
         return made
@@ -135,7 +135,7 @@ def merge(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def passing(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Wires, or in a stream a process that copies or repacks what passes."""
+    """Wires; in a stream, a process that copies or repacks the data."""
     made = Hardware()
     if design.io_type == "io_stream" and layer.family == "clone":
         made.lut["process"] = made.ff["process"] = 1

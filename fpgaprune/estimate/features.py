@@ -1,4 +1,4 @@
-"""What the model needs to know of a layer, whether it came from a `Design` or from a row of counts."""
+"""What the model must know of a layer; it comes from a `Design` or from a row of counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ class Port:
     """One number of a layer's input, output or accumulator.
 
     Attributes:
-        bits: width. rounds: rounds when written. saturates: saturates when written.
+        bits: width.
+        rounds: whether a value is rounded when it is written.
+        saturates: whether a value is saturated when it is written.
         integer: bits left of the binary point, or None where unknown.
     """
 
@@ -27,23 +29,34 @@ class LayerFeatures:
     """One layer, as the hardware sees it.
 
     Attributes:
-        name: of the layer. kind: its class as the source names it. family: which hardware model prices it.
+        name: of the layer.
+        kind: its class as the source names it.
+        family: which hardware model prices it.
         operation: activation or pooling function in lower case, where there is one.
-        positions_in, positions_out: transfers a stream makes per inference (pixels); 1 for a vector.
-        channels_in, channels_out: numbers per transfer.
-        kernel: window (height, width). width_in: pixels of a row, padding included.
-        n_in, n_out: products per output and outputs per position of the multiplication.
-        reuse: times one multiplier is used per position. strategy: how multiplications are laid out, or None.
-        inp, out, accum: number formats. weight_bits: declared width of a weight. constant_bits: of those, the bits that
-            a weight below 2 in magnitude can use.
+        positions_in: transfers of the input stream for each sample (pixels); 1 for a vector.
+        positions_out: transfers of the output stream for each sample (pixels); 1 for a vector.
+        channels_in: numbers in one transfer of the input.
+        channels_out: numbers per transfer.
+        kernel: window (height, width).
+        width_in: pixels of a row, padding included.
+        n_in: products for each output.
+        n_out: outputs for each position.
+        reuse: how often one multiplier is used for each position.
+        strategy: how multiplications are laid out, or None.
+        inp: number format of the input.
+        out: number format of the output.
+        accum: number format of the sums.
+        weight_bits: declared width of a weight.
+        constant_bits: those of them that a weight below 2 in magnitude can use.
         products: multiplications by kind, None where the layer has none.
-        table_size: entries of a look-up table. table_bits: width of an entry.
+        table_size: entries of a look-up table.
+        table_bits: width of an entry.
         copies: streams that it writes.
         copies_in_parallel: positions that a parallel convolution computes at once; Vivado HLS: all of a pointwise.
         live_blocks: multipliers of the unrolled resource strategy that have a weight other than zero, else None.
-        encoded: the window is kept by the 'encoded' scheme instead of a line buffer.
-        fifo_depth: of the stream that leaves it, None for its number of positions.
-        state: of a recurrent layer, the product of its state; `products` is then that of its inputs.
+        encoded: whether the window is kept by the 'encoded' scheme instead of a line buffer.
+        fifo_depth: of the stream that leaves it; None means its number of positions.
+        state: the product of a recurrent layer's state; `products` then counts that of its inputs.
     """
 
     name: str
@@ -85,17 +98,20 @@ class LayerFeatures:
 
 @dataclass(frozen=True, slots=True)
 class DesignFeatures:
-    """A whole design and what the tool was told.
+    """A whole design and the settings of the tool.
 
     Attributes:
-        name: of the design. io_type: `io_parallel` or `io_stream`.
+        name: of the design.
+        io_type: `io_parallel` or `io_stream`.
         tool: `vivado` (Vivado HLS) or `vitis` (Vitis HLS).
-        clock_ns: period asked for. uncertainty_ns: part of it that the scheduler leaves unused.
+        clock_ns: period asked for.
+        uncertainty_ns: part of it that the scheduler leaves unused.
         part: order number, lower case; empty where unknown.
-        pipelined: the whole design is one pipeline (else its layers are processes of a dataflow region).
+        pipelined: whether the whole design is one pipeline; else its layers are processes of a dataflow region.
         multiplier: `dsp` or `fabric` where the project forces every multiplication there, else None.
-        left_out: what the figures lack or take otherwise than stated, a sentence each.
-        overlaps: where it is no pipeline, a layer takes the next inference while later layers work on the last.
+        left_out: sentences: what the figures lack, or count in another way than stated.
+        overlaps: whether a layer starts on the next sample while later layers work on the last; for a design that is
+            no pipeline.
     """
 
     name: str

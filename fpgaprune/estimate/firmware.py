@@ -55,7 +55,7 @@ def parse_structs(text: str) -> dict[str, Struct]:
 
 
 def parse_calls(text: str) -> tuple[list[Call], dict[str, str]]:
-    """Layer calls in order, and for every alias of a variable the variable that it means."""
+    """Layer calls in order, and alias to variable."""
     calls = []
     for function, types, arguments, name in _CALL.findall(text):
         if function.startswith("load_"):

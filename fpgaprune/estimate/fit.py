@@ -23,14 +23,15 @@ from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.from_row import can_be_priced, row_features
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.price import total_hardware
-from fpgaprune.estimate.stages import ff_share, lut_share
+from fpgaprune.estimate.stages import CALIBRATED, ff_share, lut_share
+from fpgaprune.measure import LABELS
 
 Row = Mapping[str, Any]
 Piece = tuple[str, Hardware, Mapping[str, Any]]
 
 # Weight of the priors against the equations; few designs show what logic synthesis leaves, so there it is high.
 PRIOR_WEIGHT = {"lut": 0.012, "ff": 0.012, "synth": 0.3}
-# Figures below this are compared absolutely: the report's own overhead.
+# Figures below this are compared by their difference: they are overhead of the report.
 _SMALL = {"lut": 60.0, "ff": 60.0, "synth": 100.0}
 _ROUNDS = 25
 
@@ -47,11 +48,11 @@ class Equation:
 
 def equations(rows: Iterable[Row]) -> dict[str, list[Equation]]:
     """The equations that `rows` give, by resource (`lut`, `ff`)."""
-    found: dict[str, list[Equation]] = {"lut": [], "ff": []}
+    found: dict[str, list[Equation]] = {name: [] for name in CALIBRATED}
     for row in rows:
         if not _trusted(row):
             continue
-        # A recurrent layer cannot be priced, but the dense layers after it are as good as any.
+        # A row with a recurrent layer cannot be priced as a whole; its other layers can.
         priced = [layer for layer in row["layers"] if can_be_priced(layer.get("class"))]
         whole = len(priced) == len(row["layers"])
         try:
@@ -60,17 +61,17 @@ def equations(rows: Iterable[Row]) -> dict[str, list[Equation]]:
             continue
         pieces = _pieces(row, design, build(design)) if whole else _layers(priced, design, build(design))
         for what, hardware, truth in pieces:
-            for resource, key in (("lut", "LUT"), ("ff", "FF")):
-                if truth.get(key) is not None:
+            for resource in CALIBRATED:
+                if (actual := truth.get(LABELS[resource])) is not None:
                     quantities = getattr(hardware, resource)
-                    found[resource].append(Equation(row["repo"], f"{row['id']}: {what}", quantities, truth[key]))
+                    found[resource].append(Equation(row["repo"], f"{row['id']}: {what}", quantities, actual))
     return found
 
 
 def fit_rows(rows: Sequence[Row], start: Mapping[str, Coefficient]) -> dict[str, Coefficient]:
     """The coefficients fitted to `rows`, by name; `start` gives names, priors, units and meanings."""
     found = equations(rows)
-    values = {**fit(found["lut"], start, "lut"), **fit(found["ff"], start, "ff")}
+    values = {name: value for resource in CALIBRATED for name, value in fit(found[resource], start, resource).items()}
     fitted = {name: replace(c, value=values.get(name, c.value)) for name, c in start.items()}
     shares = fit(_remains(rows, fitted), start, "synth")
     return {name: replace(c, value=shares.get(name, c.value)) for name, c in fitted.items()}
@@ -79,7 +80,7 @@ def fit_rows(rows: Sequence[Row], start: Mapping[str, Coefficient]) -> dict[str,
 def _remains(rows: Iterable[Row], fitted: Mapping[str, Coefficient]) -> list[Equation]:
     """What logic synthesis left of what the HLS report said: one equation for LUTs and one for flip-flops a design.
 
-    The report's own total is split in the proportions that the model gives, so that the model's error stays out.
+    The report's total is split in the proportions of the model: the error of the model's own total does not matter.
     """
     values = {name: c.value for name, c in fitted.items()}
     found = []
@@ -93,9 +94,10 @@ def _remains(rows: Iterable[Row], fitted: Mapping[str, Coefficient]) -> list[Equ
             whole = total_hardware(build(row_features(row)))
         except EstimateError:
             continue
-        for key in ("LUT", "FF"):
+        for resource in CALIBRATED:
+            key = LABELS[resource]
             what = f"{row['id']}: {key}"
-            found.append(left_of(row["repo"], what, whole, key.lower(), values, before[key], after[key]))
+            found.append(left_of(row["repo"], what, whole, resource, values, before[key], after[key]))
     return found
 
 
@@ -134,7 +136,7 @@ def _layers(layers: Sequence[Row], design: DesignFeatures, parts: Parts) -> list
 
 
 def _pieces(row: Row, design: DesignFeatures, parts: Parts) -> list[Piece]:
-    """The same, with what lies between the layers, and with dense layers whose modules carry no layer's name."""
+    """Name, hardware and report of every layer, of unnamed dense layers, and of what lies between the layers."""
     pieces = _layers(row["layers"], design, parts)
     missing = [i for i, layer in enumerate(row["layers"]) if layer["class"] == "Dense" and not layer.get("truth")]
     pieces += _unnamed_dense(row, design, parts, missing)
@@ -146,7 +148,7 @@ def _pieces(row: Row, design: DesignFeatures, parts: Parts) -> list[Piece]:
 
 
 def _unnamed_dense(row: Row, design: DesignFeatures, parts: Parts, missing: Sequence[int]) -> list[Piece]:
-    """Dense layers whose modules carry no layer's name, matched by size where the numbers of both agree."""
+    """Dense layers whose modules bear no layer's name; they match by size where there are as many modules as layers."""
     named = {layer["truth"]["module"] for layer in row["layers"] if layer.get("truth") and layer["truth"].get("module")}
     modules = [m for name, m in (row.get("modules") or {}).items() if name.startswith("dense_") and name not in named]
     if not missing or len(modules) != len(missing):
@@ -173,7 +175,7 @@ def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str
             matrix[r, column[name]] = amount
     actual = np.array([equation.actual for equation in found])
     repos = [equation.repo for equation in found]
-    # Each repository speaks with the square root of its equations, so that the largest does not decide alone.
+    # Each repository has the weight of the square root of its equations, so that the largest does not decide alone.
     share = np.array([1.0 / np.sqrt(repos.count(repo)) for repo in repos])
     # In units of its prior every coefficient is near one, which keeps the least squares well conditioned.
     matrix = matrix * priors
@@ -181,10 +183,10 @@ def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str
     strength = PRIOR_WEIGHT[prefix] * np.sqrt(np.sum(share))
     for _ in range(_ROUNDS):
         predicted = matrix @ ratio
-        # Against the larger of both, an error is 1 at most: neither direction, and no outlier, can dominate.
+        # Relative to the larger of the two, an error is 1 at most: no direction and no outlier can dominate.
         larger = np.maximum(np.maximum(actual, predicted), _SMALL[prefix])
         relative = np.abs(predicted - actual) / larger
-        # The slope falls with the square of a prediction that is too large, which would else outweigh one too small.
+        # A prediction that is too large gets less weight, by its square: it would outweigh one that is too small.
         slope = np.where(predicted > actual, np.maximum(actual, _SMALL[prefix]) / larger, 1.0)
         weight = share / larger * np.sqrt(slope / np.maximum(relative, 0.03))
         weighted = matrix * weight[:, None]

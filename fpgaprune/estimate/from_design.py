@@ -1,4 +1,4 @@
-"""Features of a `Design`: counts are taken from its integer weights."""
+"""Features of a `Design`, counted from its integer weights."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         alone = family in ("scale", "depthwise")
         n_out = channels if alone else weight.shape[-1]
         n_in = max(weight.size // n_out, 1)
-        # Constants share a multiplier only where they meet the same input: within a row.
+        # Constants share a multiplier only on the same input: within a row.
         meet = max(channels // source.channels_out, 1) if alone and source else n_out
         products = count_products(weight.reshape(-1, meet if weight.size % meet == 0 else 1))
     accum = _port(spec.types.get("accum"), out)

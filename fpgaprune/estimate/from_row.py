@@ -22,14 +22,14 @@ Row = Mapping[str, Any]
 # row has no counts; medians over the calibration rows that have them.
 _MANY_SHARE = ((4, 0.0), (6, 0.10), (8, 0.20), (12, 0.80), (16, 0.72), (64, 0.80))
 _CONVOLUTIONS = ("Conv1D", "Conv2D")
-# An uncertainty beyond this share of the clock leaves the scheduler no period: it puts every operation into its own.
+# With an uncertainty beyond this share of the clock, the scheduler puts every operation into a cycle of its own.
 _MOST_UNCERTAIN = 0.9
 # What hls4ml asks for, as a share of the period.
 _UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
 
 
 def can_be_priced(kind: object) -> bool:
-    """Whether a layer of class `kind` in a row can be priced; of a recurrent one a row mixes two products."""
+    """Whether a layer of class `kind` in a row can be priced; a recurrent one cannot: a row mixes its products."""
     return is_known(kind) and FAMILIES.get(str(kind)) != "recurrent"
 
 
@@ -82,14 +82,14 @@ def row_features(row: Row) -> DesignFeatures:
         part=fields.text("part", "").lower(),
         pipelined=_pipelined(fields, parsed, io_type),
         multiplier=fields.choice("mul_impl_forced", ("dsp", "fabric")),
-        # Without a pragma at its top Vitis HLS runs one layer after another, one inference at a time.
+        # Without a pragma at the top, Vitis HLS runs one layer after another, one sample at a time.
         left_out=tuple(notes),
         overlaps=tool == "vivado" or fields.data.get("top_pragma") is not None,
     )
 
 
 def _wire(fields: Fields, kind: str, previous: LayerFeatures | None, io_type: str) -> LayerFeatures:
-    """A layer that is left out: what the next one reads of it, and no hardware."""
+    """A layer that is left out: it has the shape that the next one reads, and no hardware."""
     shape = fields.sizes("out")
     size = fields.maybe_count("n_out", "n_filt")
     positions, channels = _stream(shape, size, previous, io_type)
@@ -120,7 +120,7 @@ def _tool(fields: Fields) -> str:
 
 
 def _io_type(fields: Fields, layers: list[Fields]) -> str:
-    """As stated; where a row leaves it open, images are streamed and vectors are not."""
+    """The io_type that the row states; without one, images are streamed and vectors are not."""
     stated = fields.text("io_type", "").rstrip("?")
     if stated not in ("", "io_parallel", "io_stream"):
         raise EstimateError(f"{fields.where} has io_type {stated!r}; wanted io_parallel or io_stream")
@@ -138,7 +138,7 @@ def _pipelined(fields: Fields, layers: list[Fields], io_type: str) -> bool:
 
 
 def _written_as_read(features: list[LayerFeatures]) -> list[LayerFeatures]:
-    """Activations write what the next layer reads: a narrower number there means rounding and saturation here."""
+    """The layers, where an activation rounds and saturates if the next layer reads a narrower number."""
     found = list(features)
     for index, (layer, reader) in enumerate(pairwise(features)):
         narrows = reader.inp.bits < layer.out.bits and layer.family == "activation"
@@ -163,7 +163,7 @@ def _layer(
     size = fields.maybe_count("n_in", "n_elem")
     positions_in, channels_in = _stream(shape_in, size, previous, io_type)
     if previous is None and not shape_in and size and depths and size % depths[-1] == 0:
-        # Of a stream's first layer only the FIFO behind it tells pixels from channels.
+        # For the first layer of a stream, only the FIFO behind it tells pixels from channels.
         positions_in, channels_in = depths[-1], size // depths[-1]
     kernel = fields.sizes("kernel")
     n_in, n_out = _products_per_position(fields, family, kernel, channels_in, shape_out)
@@ -225,7 +225,7 @@ def _products_per_position(
 
 
 def _reuse(fields: Fields, n_in: int, n_out: int, strategy: str | None, notes: list[str]) -> int:
-    """The reuse factor, which in the resource strategy must divide the products; any other is moved, as hls4ml does."""
+    """The reuse factor; in the resource strategy the nearest one that divides the products, as in hls4ml."""
     reuse = fields.maybe_count("mult_reuse_factor", "reuse_factor") or 1
     if strategy != "resource" or reuse == 1:
         return reuse

@@ -10,9 +10,13 @@ class Hardware:
     """Contents of one layer.
 
     Attributes:
-        lut, ff: quantity by coefficient name, as `{"add_bit": 1024}`; the coefficient has the unit.
-        dsp: slices. bram18: blocks that high-level synthesis reports. bram18_placed: those that logic synthesis leaves.
-        latency_cycles: from the first input to the last output. interval_cycles: between two inferences.
+        lut: quantity by coefficient name, as `{"add_bit": 1024}`; the coefficient has the unit.
+        ff: quantity by coefficient name, as `{"add_bit": 1024}`; the coefficient has the unit.
+        dsp: slices.
+        bram18: blocks that high-level synthesis reports.
+        bram18_placed: those that logic synthesis leaves.
+        latency_cycles: from the first input to the last output.
+        interval_cycles: between two inferences.
     """
 
     lut: dict[str, float] = field(default_factory=dict)

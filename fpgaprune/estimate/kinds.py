@@ -50,7 +50,7 @@ FAMILIES: dict[str, str] = {
     "Transpose": "transpose",
 }
 
-# HGQ's quantiser has no class of its own in a generated project: a function that is named as its layer.
+# HGQ's quantiser has no class of its own in a generated project; it is a function that bears its layer's name.
 _QUANTIZER = re.compile(r"h_quantize(_\d+)?|\w+_quantizer|FixedPointQuantizer")
 
 

@@ -1,4 +1,4 @@
-"""How the model does on repositories that it was not fitted to, and the intervals that follow from that."""
+"""The model's errors on repositories that it was not fitted to, and the intervals that follow from them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FIGURES = {
     "synth": _RESOURCES,
 }
 _TRUTH = {"csynth": "csynth", "synth": "vsynth"}
-# Repositories that hold the same designs count as one: leaving one out alone would leave its twin in.
+# Repositories with the same designs count as one: if only one were left out, its twin would stay in the fit.
 _TWINS = {"fastmachinelearning/hls4ml-tutorial": "Hector-Plata/hls4ml-tutorial"}
 # The middle share of truths that an interval is to hold.
 COVERAGE = 0.8
 # Below this many truths an interval is made symmetric.
 _FEW = 20
-# A count is whole and its interval rounded outwards: on a ratio a thousandth stands for that.
+# Ends of an interval are rounded outwards to whole counts; this much of a ratio stands for that.
 _WHOLE = 1e-3
 
 
@@ -87,7 +87,7 @@ def _quantiles(pairs: Sequence[tuple[str, float]]) -> tuple[float, float]:
     bounds = np.exp(np.interp([outside, 1 - outside], position, np.log(values[order])))
     below, above = float(min(bounds[0], 1.0)), float(max(bounds[1], 1.0))
     if len(values) < _FEW:
-        # So few truths do not tell one side from the other: both get the wider.
+        # So few truths do not tell which side is wider: both sides get the wider one.
         above = max(above, 1 / below)
         below = 1 / above
     return below, above

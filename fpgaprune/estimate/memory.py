@@ -17,7 +17,7 @@ VITIS_FIFO_REGISTER_BITS = 1024
 
 
 def rom_blocks(width_bits: int, depth: int) -> int:
-    """18 Kb blocks of a read-only memory: whole 2048- and 1024-deep slices, the rest as wide and shallow as it goes."""
+    """18 Kb blocks of a read-only memory: first slices 2048 or 1024 deep, the rest in the widest shape that fits."""
     full, rest = divmod(depth, 2048)
     blocks = full * width_bits / 9
     if rest >= 512:

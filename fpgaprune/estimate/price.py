@@ -21,7 +21,7 @@ from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.target import Target
 
 _ZERO = Figure(0, 0, 0)
-# Where a calibration has no interval for a figure, nobody has checked it.
+# The factors of a figure for which the calibration has no interval: nobody has checked it.
 _UNKNOWN = (0.5, 2.0)
 
 
@@ -49,7 +49,7 @@ def estimate(design: Design, target: Target | None = None, *, calibrated: Calibr
     except FpgaPruneError:
         raise
     except PARSER_ERRORS as error:
-        # A file may hold a design whose sizes fit nothing: no converter makes such a one.
+        # A file may hold a design whose sizes contradict one another; no converter makes such a design.
         raise EstimateError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
 
 
@@ -96,7 +96,7 @@ def total_hardware(parts: Parts) -> Hardware:
 
 
 def _doubt(layers: Sequence[LayerFeatures]) -> float:
-    """By what factor the ends of an interval lie further out than the calibration says."""
+    """The factor by which the ends of an interval lie further out than the calibration says."""
     return RECURRENT_DOUBT if any(layer.family == "recurrent" for layer in layers) else 1.0
 
 
@@ -122,7 +122,7 @@ def _figure(value: float, factors: tuple[float, float]) -> Figure:
     if not value:
         return _ZERO
     middle = round(value)
-    # Outwards to whole numbers: a count of 2 with a factor of 1.1 may be 3.
+    # The ends are rounded outwards: a count of 2 with a factor of 1.1 may be 3.
     return Figure(middle, min(math.floor(value * factors[0]), middle), max(math.ceil(value * factors[1]), middle))
 
 

@@ -13,7 +13,7 @@ from fpgaprune.estimate.trees import pipeline_registers, pipeline_stages, sum_bi
 
 # A product whose operand widths multiply to no more than this is cheaper in look-up tables (in bits squared).
 _FABRIC_BITS2 = {"vivado": 90, "vitis": 110}
-# A multiplier that the project forces into look-up tables is built without the tool's own shortcuts.
+# The tool takes no shortcuts for a multiplier that the project forces into look-up tables.
 _FORCED = 1.5
 
 
@@ -21,7 +21,7 @@ def uses_dsp(layer: LayerFeatures, design: DesignFeatures) -> bool:
     """Whether a product of this layer that needs a multiplier goes to a DSP slice."""
     if design.multiplier is not None:
         return design.multiplier == "dsp"
-    # By the declared type, not the largest constant: else pruning could move a layer to look-up tables, at more cost.
+    # The declared type decides, not the largest constant: pruning must not move a layer to dearer look-up tables.
     folded = layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1
     bits = layer.weight_bits if folded else layer.constant_bits
     return layer.inp.bits * bits > _FABRIC_BITS2[design.tool]
@@ -35,7 +35,7 @@ def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Every constant has its own shift, adder or multiplier, shared by equals on one input; zeros leave nothing.
+    """Every constant has its own shift, adder or multiplier; equal ones on one input share it, and a zero has none.
 
     With a reuse factor the tool is told to share multipliers (`ALLOCATION ... limit`), which only binds where more
     multipliers are left than the limit.
@@ -55,7 +55,7 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     if design.tool == "vivado":
         made.lut["add"] = adds
     made.lut["shift_add_bit"] = products.distinct_few * (layer.inp.bits + bits / 2)
-    # Counted without the zeros, so that pruning never adds to it.
+    # Zeros do not count, so that pruning never adds to it.
     shared = max(wants - math.ceil(products.total / layer.reuse), 0) if layer.reuse > 1 else 0
     made.lut["share"] = shared
     if layer.accum.saturates or layer.accum.rounds:
@@ -71,13 +71,13 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.interval_cycles = min(layer.reuse, made.latency_cycles + 1)
     made.ff.update(pipeline_registers(layer, design, dsp))
     made.ff["input_bit"] = layer.n_in * layer.inp.bits * min(cycles, 4)
-    # Results of different turns wait for each other, unless the registers of the sum hold them anyway.
+    # Results of an early turn wait in registers, unless the registers of the sum hold them anyway.
     made.ff["turn_bit"] = max(shared * layer.accum.bits - made.ff.get("tree_bit", 0.0) / 2, 0.0)
     return made
 
 
 def _kept(products: Products, reuse: int) -> float:
-    """Multipliers that `reuse` leaves of an unrolled layer: hls4ml's limit falls with the zeros."""
+    """Multipliers of an unrolled layer under `reuse`; hls4ml's limit falls with the zeros."""
     if reuse == 1:
         return products.distinct_many
     limit = math.ceil(products.total / reuse) - products.zero // reuse
@@ -117,13 +117,13 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         made.lut["folded"] = multipliers
     # Each turn picks one of `reuse` inputs per lane, and one output per product where turns outlast the inputs.
     made.lut["input_select_bit"] = min(layer.reuse, layer.n_in) * math.ceil(layer.n_in / layer.reuse) * layer.inp.bits
-    # Vivado HLS shares that choice between outputs, except at these sizes (so say its reports; the cause is its own).
+    # By its reports, Vivado HLS shares that choice between outputs, except at these sizes; we do not know why.
     if layer.n_in % 16 == 0 and layer.n_in <= 256 and 8 <= layer.reuse < layer.n_in and design.tool == "vivado":
         made.lut["lane_select"] = multipliers
     if layer.reuse > layer.n_in:
         made.lut["output_select_bit"] = multipliers * layer.reuse / layer.n_in * layer.accum.bits
     made.lut["output_bit"] = layer.n_out * layer.out.bits
-    # The slower the device against the clock, the more registers a multiplier and its adder are cut by.
+    # A device that is slow against the clock has more registers in a multiplier and its adder.
     period = max(design.clock_ns - design.uncertainty_ns, 0.1)
     made.ff["multiplier_bit"] = multipliers * layer.accum.bits * (0.6 + speed.add_ns / period)
     made.ff["input_hold_bit"] = layer.n_in * layer.inp.bits

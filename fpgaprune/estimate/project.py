@@ -52,9 +52,9 @@ _TYPE = re.compile(r"(?:ap_|ac_)?(u?)(fixed|int)<(\d+)(?:,(-?\d+))?")
 def read_project(path: str | os.PathLike[str]) -> Design:
     """The network that the hls4ml project in folder `path` holds, weights quantised as the project declares.
 
-    Read are `firmware/defines.h`, `firmware/parameters.h`, the top function and `firmware/weights`; part, clock and
-    backend come from `project.tcl`, `build_prj.tcl` or `hls4ml_config.yml`. Meant for estimates: an accumulator wider
-    than 64 bits counts as 64, and activations are known by name, not by table.
+    It reads `firmware/defines.h`, `firmware/parameters.h`, the top function and `firmware/weights`; part, clock and
+    backend come from `project.tcl`, `build_prj.tcl` or `hls4ml_config.yml`. The design is for estimates only: an
+    accumulator wider than 64 bits counts as 64, and an activation has its name, but not its table.
 
     Raises:
         EstimateError: a file is missing or not of hls4ml's form, or a layer is of a kind that no model prices.
@@ -129,7 +129,7 @@ class _Reader:
             strategy=_strategy(mult or config) if kind in ("Dense",) or "Conv" in kind else None,
         )
         self.layers.append(spec)
-        # Between input and output some calls have weights, a slope or a threshold.
+        # Some calls have weights, a slope or a threshold between input and output.
         for variable in variables[1:] if kind == "Clone" else [v for v in variables if _is_data(v)][-1:]:
             self.makers[variable] = name
 
@@ -186,7 +186,7 @@ class _Reader:
             try:
                 numbers[field] = firmware.evaluate(text, names)
             except EstimateError:
-                # Fields such as the index arithmetic of single templates are not needed; those that are, are checked.
+                # Some fields, such as index arithmetic, are not needed; the needed ones are checked.
                 continue
         return numbers
 

@@ -11,12 +11,10 @@ from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.features import DesignFeatures
 from fpgaprune.estimate.fit import Equation, fit, left_of
 from fpgaprune.estimate.price import total_hardware
-from fpgaprune.estimate.stages import stage_figures
+from fpgaprune.estimate.stages import CALIBRATED, stage_figures
 
 Figures = Mapping[str, float]
-# The resources whose coefficients are drawn to reports.
-CALIBRATED = ("lut", "ff")
-# A coefficient that the shipped fit set to 0 starts at this share of its textbook value, or it could never move.
+# A coefficient of 0 could never move: it starts at this share of its textbook value.
 _AWAKE = 0.05
 
 
@@ -27,8 +25,8 @@ class Measured:
     Attributes:
         design: its features.
         csynth: `lut` and `ff` of the whole design in the HLS report; empty where there is none.
-        synth: the same after logic synthesis.
-        layers: the same in the HLS report by layer name, for layers whose row is certain.
+        synth: `lut` and `ff` of the whole design after logic synthesis; empty where there is no such report.
+        layers: `lut` and `ff` in the HLS report by layer name, for layers whose row is certain.
     """
 
     design: DesignFeatures
@@ -40,8 +38,8 @@ class Measured:
 def recalibrate(measured: Sequence[Measured], start: Calibration) -> Calibration:
     """`start` with its LUT and flip-flop coefficients drawn to what `measured` says; its intervals stay.
 
-    Each layer with a row of its own is an equation; a design without such rows is one as a whole. What no report
-    shows stays as it was.
+    Each layer with a row of its own is an equation; a design without such rows is one equation. A coefficient that no
+    report shows keeps its value.
 
     Raises:
         EstimateError: no design has a figure.
@@ -76,7 +74,7 @@ def errors(measured: Sequence[Measured], calibrated: Calibration) -> dict[str, d
 
 
 def errors_left_out(measured: Sequence[Measured], start: Calibration) -> dict[str, dict[str, float]]:
-    """The same for each design by a calibration that the other designs alone give; empty for fewer than two."""
+    """Relative errors of each design by a calibration with the other designs alone; empty for fewer than two."""
     found: dict[str, dict[str, float]] = {}
     for at, one in enumerate(measured):
         others = [*measured[:at], *measured[at + 1 :]]

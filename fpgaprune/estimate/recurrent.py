@@ -1,9 +1,9 @@
-"""GRU and LSTM: one step in hardware, through which the steps of a sample go one after another.
+"""GRU and LSTM: the hardware computes one step, and the steps of a sample go through it one after another.
 
 The two products of a step follow the laws of any matrix product. Beside them stand one table for every two numbers of
-each gate, and three multiplications of two variables for every unit. What a step takes beyond its products was read
-off eleven published reports of hls4ml's recurrent layers (Vivado HLS 2019.1 and 2019.2), from which it lies up to an
-eighth away; for Vitis HLS there was none.
+each gate, and three multiplications of two variables for every unit. What a step takes beyond its products comes
+from eleven published reports of hls4ml's recurrent layers (Vivado HLS 2019.1 and 2019.2), and differs from
+them by up to an eighth; there was no report of Vitis HLS.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fpgaprune.estimate.memory import table_blocks
 from fpgaprune.estimate.products import product_hardware
 from fpgaprune.estimate.window import pace
 
-# Cycles of a step beyond the turns of its products: to hand over, and for as many additions as a clock period delays.
+# Cycles of a step beyond the turns of its products: for the hand-over, and for additions that wait a clock period.
 _HANDOVER = 4
 _DELAYS = 30
 # No coefficient was fitted to recurrent layers: of the eleven reports at hand, the LUTs of one lay 3.4 times above the
@@ -48,7 +48,7 @@ def recurrent(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     # The two products are added gate by gate, and a new state is a sum of two.
     _put(made.lut, "add_bit", (gates + 2) * units * bits)
     _put(made.ff, "hold_bit", 2 * layer.n_out * bits + 2 * units * layer.out.bits)
-    # Each step reads its inputs from among those of all steps.
+    # Each step selects its inputs from those of all steps.
     _put(made.lut, "input_select_bit", layer.positions_in * layer.n_in * layer.inp.bits)
     if design.io_type == "io_stream":
         made.lut["process"] = made.ff["process"] = 1

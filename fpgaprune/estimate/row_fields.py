@@ -1,4 +1,4 @@
-"""Checked reading of a row: every field has the type and range that it should, or the row is refused."""
+"""Checked reading of a row: a field of a wrong type or range is refused."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fpgaprune.estimate.features import Port
 
 # Of an `ap_fixed`, as Vivado and Vitis HLS have it by default (AP_INT_MAX_W).
 MAX_WIDTH = 1024
-# No layer of an FPGA design has more of anything.
+# No count of an FPGA design is larger.
 _MOST = 1 << 40
 
 
 class Fields:
-    """One JSON object of a row; `where` says in messages which. None counts as absent."""
+    """One JSON object of a row; `where` names it in messages. None counts as absent."""
 
     __slots__ = ("data", "where")
 

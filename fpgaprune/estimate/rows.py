@@ -29,7 +29,7 @@ class Refusal:
 def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -> dict[str, Any]:
     """The prediction for one row, as `{"id", "csynth": {"LUT", ...}, "synth": {...}}`; its `truth` is never read.
 
-    Where a layer could not be priced, the rest is, and `"left_out"` says in a sentence each what the figures lack.
+    A layer that cannot be priced is left out; `"left_out"` then holds sentences that say what the figures lack.
 
     Raises:
         EstimateError: the row lacks a field, or has one that makes no sense.
@@ -79,7 +79,7 @@ def estimate_rows(
 def estimate_designs_file(
     path: Path, calibrated: Calibration | None = None
 ) -> tuple[list[dict[str, Any]], list[Refusal]]:
-    """The same for the lines of a file.
+    """The predictions and refusals for the lines of a file, as `estimate_rows` gives them.
 
     Raises:
         EstimateError: the file cannot be read.

@@ -21,7 +21,7 @@ from fpgaprune.target import Target
 if TYPE_CHECKING:
     from fpgaprune.design import LayerSpec
 
-# How many multipliers the advice on further kernels aims at, and how many kernels it names.
+# The advice on further kernels aims at so many multipliers, and names so many kernels.
 _AIM = 3
 _NAMED = 4
 
@@ -53,7 +53,7 @@ def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec:
 
 
 def _folded_state_note(layer: LayerFeatures, zeros: str) -> str:
-    """The same as `_folded_note` for the two products of a recurrent layer."""
+    """The note of `_folded_note` for the two products of a recurrent layer."""
     parts = [part for part in (layer, layer.state) if part is not None]
     total = sum(math.ceil(part.n_in * part.n_out / part.reuse) for part in parts)
     if layer.strategy == "resource":
@@ -66,7 +66,7 @@ def _folded_state_note(layer: LayerFeatures, zeros: str) -> str:
 
 
 def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
-    """The layer as it was before pruning, its zeros taken to have been like its other weights."""
+    """The layer before pruning: we assume that its zeros were like its other weights."""
     products = layer.products
     if products is None or not products.nonzero:
         return layer
@@ -84,7 +84,7 @@ def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
 
 
 def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec: LayerSpec | None) -> str:
-    """Folded, a multiplier goes only when all the weights that it serves are zero, and only if the code is unrolled."""
+    """What zeros save in a folded layer: a multiplier goes if all its weights are zero and the code is unrolled."""
     total = layer.products.total if layer.products else 0
     multipliers = math.ceil(total / layer.reuse)
     kind = "DSP" if uses_dsp(layer, design) else "multipliers in LUTs"
@@ -115,7 +115,7 @@ def _blocks(spec: LayerSpec, reuse: int) -> NDArray[np.int64] | None:
 
 
 def _further_kernels(spec: LayerSpec, blocks: NDArray[np.int64]) -> tuple[list[str], int]:
-    """The kernels whose loss would free the cheapest few multipliers, and how many it would free."""
+    """The kernels that must go to free the cheapest few multipliers, and how many multipliers that frees."""
     weight = spec.weights["weight"]
     outputs = weight.shape[-1]
     inputs = weight.shape[-2]
@@ -163,7 +163,7 @@ def design_notes(
 
 
 def _clock_note(design: DesignFeatures) -> str:
-    """What can be said of the clock without placing the design."""
+    """What is known of the clock before the design is placed."""
     usable = design.clock_ns - design.uncertainty_ns
     speed = speed_of(design.part)
     slowest = max(speed.add_ns, speed.multiply_ns)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from fpgaprune.estimate.hardware import Hardware
 
-# Which share of its csynth LUTs logic synthesis leaves, by what they do. What is not named here is choice and control.
+# The resources whose figures follow from coefficients.
+CALIBRATED = ("lut", "ff")
+# Logic synthesis leaves a share of the csynth LUTs, by what they do. Quantities without a name here select and control.
 _ARITHMETIC = {"add_bit", "add", "shift_add_bit", "multiply_bit2", "softmax_bit"}
 _LANES = {"lane_select", "input_select_bit", "output_select_bit"}
 _MEMORY = {"line_shift", "window_fifo", "fifo_block", "fifo_block_bit", "fifo_shift", "fifo_shift_bit"}
@@ -25,7 +27,7 @@ def lut_share(name: str) -> str:
 
 
 def ff_share(name: str) -> str:
-    """The same for flip-flops."""
+    """The coefficient that says how much of a flip-flop quantity logic synthesis leaves."""
     return "synth.ff_memory" if name in _MEMORY else "synth.ff_arithmetic"
 
 
@@ -38,7 +40,7 @@ class Rates:
 
     @classmethod
     def of(cls, values: Mapping[str, float]) -> Rates:
-        """The rates that coefficients, by full name as `lut.add_bit`, amount to."""
+        """The rates of coefficients, which have full names such as `lut.add_bit`."""
 
         def by(prefix: str, share: Mapping[str, str]) -> dict[str, tuple[float, float]]:
             return {

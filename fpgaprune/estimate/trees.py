@@ -1,4 +1,4 @@
-"""Adder trees and chains: how wide, how deep, into how many clock periods they are cut, and what the cuts hold."""
+"""Adder trees and chains: their width and depth, their pipeline stages, and the registers between these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NARROW = 9
 
 
 def sum_bits(layer: LayerFeatures) -> float:
-    """Mean width of the additions of one output: a product and half of what the sum grows by, or the accumulator."""
+    """Mean width of the additions of one output: a product plus half of the sum's growth, at most the accumulator."""
     constant = layer.weight_bits
     if layer.products and layer.strategy != "resource":
         constant = min(constant, layer.products.constant_bits)
@@ -28,11 +28,11 @@ def _levels(layer: LayerFeatures) -> float:
 
 
 def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> dict[str, float]:
-    """Bits that the pipeline of multipliers and sums holds: what is alive where it is cut into clock periods.
+    """Bits that the registers in the pipeline of multipliers and sums hold.
 
-    A cut after l levels of an adder tree holds one number for every 2**l products. Where a multiplier and one addition
-    do not fit a period together, the products of multipliers are held too; where a multiplier takes several, so are the
-    products that need none.
+    A cut after l levels of an adder tree holds one number for every 2**l products. If a multiplier and one addition do
+    not fit into one period, registers hold the products too. If a multiplier takes several periods, they also hold the
+    products that need no multiplier.
     """
     products = layer.products
     if products is None or not products.nonzero:
@@ -49,7 +49,7 @@ def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, dsp: bool) 
         alive += products.nonzero * 2.0**-cut
         cut += per_period
     if products.total > _BALANCED_ADDITIONS:
-        # A pruned layer that has become a tree holds no more than the chain that it was.
+        # A pruned layer that turned from a chain into a tree holds no more than the chain held.
         alive = min(alive, products.nonzero * _chain_depth(layer, design))
     if _is_chain(layer, design):
         alive = products.nonzero * _chain_depth(layer, design)
@@ -74,7 +74,7 @@ def _chain_depth(layer: LayerFeatures, design: DesignFeatures) -> float:
 
 
 def _adds_per_period(speed: Speed, period: float) -> float:
-    """Levels of additions between two registers; below two only whole ones count."""
+    """Levels of additions between two registers; a number below two is rounded down."""
     ratio = period / speed.add_ns
     return ratio if ratio >= 2 else 1.0
 
@@ -86,12 +86,12 @@ def _multiply_ns(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> flo
     speed = speed_of(design.part)
     if not dsp:
         return 1.3 * speed.add_ns
-    # By the declared widths, so that pruning never speeds one up.
+    # The declared widths count, so that pruning never makes a multiplier faster.
     return speed.multiply_ns if max(layer.inp.bits, layer.constant_bits) <= _NARROW else speed.multiply_wide_ns
 
 
 def _is_chain(layer: LayerFeatures, design: DesignFeatures) -> bool:
-    """Whether the sums of an output are made one after another: saturation forbids a tree, and so does sheer size."""
+    """Whether an output is summed one addition after another: because sums saturate, or because there are too many."""
     nonzero = layer.products.nonzero if layer.products else 0
     return layer.accum.saturates or (nonzero > _BALANCED_ADDITIONS and design.tool == "vitis")
 

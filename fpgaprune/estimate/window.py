@@ -1,4 +1,4 @@
-"""Layers that slide a window over an image: buffers, pooling, padding, and the convolution around its products."""
+"""Layers that slide a window over a map: buffers, pooling, padding, convolutions."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ _SHIFT_DEPTH = 32
 
 
 def pace(design: DesignFeatures) -> float:
-    """A 16-bit addition as a share of the usable clock period: how many stages arithmetic is cut into."""
+    """The delay of a 16-bit addition as a share of the usable clock period."""
     period = max(design.clock_ns - design.uncertainty_ns, 0.1)
     return speed_of(design.part).add_ns / period
 
 
 def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Window, line buffers and products; one position after another in a stream, `reuse` turns each."""
+    """Window, line buffers and products; a stream computes one position after another, in `reuse` turns each."""
     made = Hardware()
     core = product_hardware(layer, design)
     made.add(core)
     if design.io_type == "io_parallel":
-        # hls4ml runs all positions of a small parallel convolution through one set of products, partitions in turn.
+        # hls4ml computes the partitions of a small parallel convolution in turn, with one set of products.
         made.repeat(layer.copies_in_parallel)
         parts = math.ceil(layer.positions_out / layer.copies_in_parallel)
         window = layer.n_in * layer.inp.bits * layer.copies_in_parallel
         made.latency_cycles = parts * max(core.interval_cycles, 1) + core.latency_cycles
         made.interval_cycles = parts * max(core.interval_cycles, 1)
         made.ff["window_bit"] = window
-        # Every number of the window is chosen among those that its place holds in turn.
+        # Multiplexers choose each number of the window for the current position.
         made.lut["input_select_bit"] = made.lut.get("input_select_bit", 0.0) + (window * parts if parts > 1 else 0)
         return made
     made.add(_buffers(layer))
     made.lut["window_process"] = made.ff["window_process"] = 1
     made.lut["stream_bit"] = layer.channels_out * layer.out.bits
     if layer.strategy != "resource":
-        # The window travels down the pipeline with the products that it feeds.
+        # The registers of the pipeline hold the window beside its products.
         made.ff["window_copy_bit"] = math.prod(layer.kernel) * layer.channels_in * layer.inp.bits
     made.latency_cycles = _stream_cycles(layer, design)
     made.interval_cycles = made.latency_cycles
@@ -48,9 +48,9 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
-    """Cycles from the first pixel to the last; what a pixel takes follows the tool and the strategy."""
+    """Cycles from the first pixel to the last; the tool and the strategy say what a pixel takes."""
     pixels, reuse, cycles = layer.positions_in, layer.reuse, sum_cycles(layer, design)
-    # The unrolled form takes the same turns; it leaves out the multipliers whose weights are all zero.
+    # The unrolled strategy takes as many turns; it leaves out multipliers whose weights are all zero.
     folded = layer.strategy == "resource" or (layer.strategy == "resource_unrolled" and reuse > 1)
     if folded and (reuse > 1 or design.tool == "vivado"):
         sums = math.log2(max(layer.n_in / reuse, 1.0))
@@ -59,16 +59,16 @@ def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
             overhead += 5 if reuse > 1 else 2
         return pixels * round(reuse + overhead)
     if design.tool == "vitis" and math.prod(layer.kernel) > 1:
-        # The tool calls the function of one output afresh for every pixel (reports of hls4ml 0.8 to 1.2).
+        # The tool calls the function of one output anew for every pixel (reports of hls4ml 0.8 to 1.2).
         return pixels * max(cycles + 2, reuse) + 2
     if reuse > 1 and multiplier_turns(layer) + cycles + 2 < reuse:
-        # The pixels follow one another, each as soon as the turns of the last one are done.
+        # A pixel starts as soon as the turns of the pixel before are done.
         return pixels * (multiplier_turns(layer) + cycles + 2) + 2
     return pixels * reuse + cycles + 3
 
 
 def depthwise(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """A convolution whose every channel has its own window of products."""
+    """A depthwise convolution: every channel has its own products."""
     return convolution(layer, design)
 
 
@@ -104,10 +104,10 @@ def pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.add(_buffers(layer))
     made.lut["pool_step"] = made.ff["pool_step"] = steps / layer.inp.bits
     made.lut["pool_bit"] = steps
-    # One comparison follows another: at every clock period that they take, half of the window still waits.
+    # Comparisons follow one another: in every cycle of them, half of the window waits in registers.
     made.ff["pool_bit"] = steps * height * width * pace(design) / 2 * min(layer.inp.bits / 16, 1.0)
     made.lut["window_process"] = made.ff["window_process"] = 1
-    # Where counting the pixel takes more than half a period, the next one waits for it.
+    # If it takes more than half a period to count a pixel, the next pixel waits.
     made.latency_cycles = layer.positions_in * (2 if pace(design) > 0.5 else 1) + 3
     made.interval_cycles = made.latency_cycles
     return made
@@ -129,7 +129,7 @@ def global_pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def reordering(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Padding, cropping, resizing, transposing: pixels pass, are repeated or dropped; no arithmetic."""
+    """Padding, cropping, resizing, transposing: pixels pass, repeat or drop out; there is no arithmetic."""
     made = Hardware()
     if design.io_type == "io_parallel":
         return made

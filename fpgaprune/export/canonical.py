@@ -11,7 +11,7 @@ import numpy as np
 from fpgaprune.export.node_order import settle_order, tensors_read
 from fpgaprune.onnx_graph import bodies
 
-# tf2onnx numbers names through its whole life, and some twice; TensorFlow does so with the functions of loops.
+# tf2onnx counts names on from one export to the next, and numbers some twice; TensorFlow numbers loops' functions so.
 _NUMBER = re.compile(r"__\d+|(?<=_cond)_\d+|(?<=_body)_\d+")
 
 
@@ -29,9 +29,9 @@ def plain_zeros(graph: Any) -> None:
 def settle(exported: Any, kept: Collection[str]) -> None:
     """Order and names in the model `exported` follow from its graph alone; the names in `kept`, those of weights, stay.
 
-    Constants are `constant_1`, ... in the order in which they are read, equal ones are one, outputs are `output` or
-    `output_1`, ...; other tensors and nodes keep what is not a number that somebody counted. What is in a loop is
-    called after the loop.
+    Constants are called `constant_1`, ... in the order in which they are read, and equal ones become one. Outputs are
+    called `output` or `output_1`, .... Other tensors and nodes lose the numbers that a library counted and keep the
+    rest of their names. What is in a loop is called after the loop.
     """
     settle_order(exported.graph)
     _settle_names(exported.graph, kept)
@@ -89,7 +89,7 @@ def _settle_names(graph: Any, kept: Collection[str]) -> None:
 
 
 def _settle_body(body: Any, outer: Mapping[str, str], taken: set[str], loop: str) -> None:
-    """The graph inside node `loop` has names that follow from it; `outer` are the new names of what stands around."""
+    """The graph inside node `loop` has names that follow from it; `outer` are the new names around it."""
     renamed = dict(outer)
     for number, value in enumerate(body.input, start=1):
         renamed[value.name] = value.name = _free(taken, f"{loop}/input_{number}")
@@ -116,7 +116,7 @@ def _settle_body(body: Any, outer: Mapping[str, str], taken: set[str], loop: str
         for axis in value.type.tensor_type.shape.dim:
             if axis.dim_param:
                 axis.Clear()
-    # Shapes of what is inside can be found again; some have names that were counted.
+    # The shapes of tensors inside can be inferred again; some stand under names with a counted number.
     del body.value_info[:]
     body.name, body.doc_string = f"{loop}/body", ""
 

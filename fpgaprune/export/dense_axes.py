@@ -6,7 +6,7 @@ from fpgaprune.onnx_graph import Graph
 
 
 def multiply_last_axis(graph: Graph) -> bool:
-    """`Reshape`, `MatMul`, `Reshape` that merge the leading axes and part them again are the `MatMul` alone.
+    """`Reshape`, `MatMul`, `Reshape` become the `MatMul` alone where they merge the leading axes and part them again.
 
     ONNX multiplies the last axis whatever stands before it (operator MatMul, as numpy.matmul).
     """

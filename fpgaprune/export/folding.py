@@ -1,4 +1,4 @@
-"""A model without the BatchNorms that the layer before them takes in, as the hardware has it too."""
+"""A model whose BatchNorms are folded into the layer before them, as in hardware."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fpgaprune.network import find_folds, folded_weights
 
 
 def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
-    """The model as it computes at inference with fewer layers, and what each kernel that changed took in.
+    """The same function at inference with fewer layers, and which BatchNorm each changed kernel took in.
 
     Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it in float64 and rounded once,
-    the way `to_hls` does, so that the file and the hardware hold the same bits. `model` is unchanged. Models that hold
-    layers of others than Keras, or models, are returned as they are: these cannot be copied without their help.
+    as `to_hls` does it, so that file and hardware hold the same bits. `model` is unchanged. A model that holds
+    other models, or layers that are not Keras's own, is returned as it is: it cannot be copied layer by layer.
 
     Returns:
         The model, and the name of the BatchNorm by the name of the layer that took it in.

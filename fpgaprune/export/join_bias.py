@@ -6,7 +6,7 @@ from fpgaprune.onnx_graph import Graph
 
 
 def join_bias(graph: Graph) -> bool:
-    """A `Conv` without bias whose only reader adds a constant for each channel has it as its bias; exact."""
+    """A `Conv` without bias takes in the constant that its only reader adds to each channel; exact."""
     for node in graph.proto.node:
         if node.op_type != "Conv" or len(node.input) != 2:
             continue
@@ -21,7 +21,7 @@ def join_bias(graph: Graph) -> bool:
         if constant.shape not in ((kernel[0], *[1] * (len(shape) - 2)), (1, kernel[0], *[1] * (len(shape) - 2))):
             continue
         node.input.append(graph.add_constant(f"{other}_bias", constant.reshape(-1)))
-        # The addition hands its sum on under its own name.
+        # The addition hands its input on unchanged now, so it can go.
         reader.input[:] = [node.output[0]]
         graph.drop(reader)
         return True

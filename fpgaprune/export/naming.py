@@ -25,17 +25,17 @@ def name_initialisers(
 
     Args:
         graph: the ONNX graph, with tags in the place of weights.
-        constants: these, and what was computed from weights.
-        model: the model that was to be exported; what was has weights of the same paths.
+        constants: the tags, and what was computed from weights.
+        model: the model that the user gave; the one that was exported has weights of the same paths.
         folds: name of the BatchNorm that a layer took in, by layer name.
 
     Returns:
-        By weight path the initialiser, the weight's shape, the order of its axes that the initialiser has, and whether
-        each output is scaled by a BatchNorm; and the names of all initialisers that bear a weight's. A bias that took
-        something in is one of these only.
+        By weight path: the initialiser, the weight's shape, the order of its axes in the initialiser, and whether a
+        BatchNorm scales each output. And the names of all initialisers that are called after a weight; only there
+        stands a bias that took something in.
 
     Raises:
-        ExportError: what multiplies is not to be found in the file.
+        ExportError: a kernel is missing from the file.
     """
     from onnx import numpy_helper
 
@@ -46,7 +46,7 @@ def name_initialisers(
     for name, place in places.items():
         if place is None or place.name in constants.sources:
             continue
-        # A layer that is used twice may bring its kernel twice: once is enough where the axes have one order.
+        # A layer that is used twice may bring its kernel twice; one copy is enough where the axes have one order.
         if stands.setdefault(place.name, (place, False))[0] == place:
             names[name] = place.name
     for name, place in places.items():
@@ -66,8 +66,8 @@ def name_initialisers(
         # BatchNorm's vectors, and biases before one, are merged by the exporter; what multiplies must be there.
         if len(variable.shape) > 1 and path not in stands:
             raise ExportError(
-                f"weight {path!r} of shape {tuple(variable.shape)} is not to be found in the ONNX file: no initialiser "
-                "holds its elements, so that something is computed from it, or nothing; use another layer"
+                f"weight {path!r} of shape {tuple(variable.shape)} is missing from the ONNX file: no initialiser holds "
+                "its elements, because the exporter computed something from it or dropped it; use another layer"
             )
     layout = {
         path: {
@@ -83,7 +83,7 @@ def name_initialisers(
 
 
 def _scaled_weight(place: Place, constants: Constants) -> str | None:
-    """The weight that the constant at `place` is a multiple of, by a number for each output; None if there is none."""
+    """The weight that makes the constant at `place` by one factor for each output; None if there is none."""
     paths = constants.sources.get(place.name, frozenset())
     if len(paths) != 1:
         return None

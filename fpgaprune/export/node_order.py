@@ -9,10 +9,10 @@ from fpgaprune.onnx_graph import bodies
 
 
 def settle_order(graph: Any) -> None:
-    """Each node stands where the outputs, taken one after another, first come to need it; attributes stand by name.
+    """Nodes stand in the order in which the outputs, one after another, need them; attributes are sorted by name.
 
-    tf2onnx keeps who reads a tensor in sets of text, whose order differs from process to process, so that branches
-    come in another order each time. Nodes that no output needs are gone.
+    tf2onnx keeps the readers of a tensor in sets of text. Their order differs from process to process, and with it the
+    order of branches. Nodes that no output needs are gone.
     """
     for node in graph.node:
         for body in bodies(node):
@@ -26,7 +26,7 @@ def settle_order(graph: Any) -> None:
 
 
 def tensors_read(node: Any) -> Iterator[str]:
-    """What `node` reads, and what the graphs inside it read, in their order; their own tensors are among these."""
+    """What `node` and the graphs inside it read, in order; tensors of those graphs are among these."""
     yield from (name for name in node.input if name)
     for body in bodies(node):
         for inner in body.node:
@@ -51,7 +51,7 @@ def _need(graph: Any, makers: dict[str, int], tensor: str, order: dict[int, None
 
 
 def _copied(field: Any, entries: list[Any]) -> None:
-    """The repeated `field` holds `entries`, which may be its own in another order."""
+    """The repeated `field` holds `entries`; these may be its own entries in another order."""
     kept = [type(entry).FromString(entry.SerializeToString()) for entry in entries]
     del field[:]
     field.extend(kept)

@@ -1,4 +1,4 @@
-"""One-dimensional layers are written as such, not as images of height one."""
+"""One-dimensional layers stay one-dimensional; tf2onnx writes them as images of height one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fpgaprune.onnx_graph import Graph, attributes, set_attribute
 _ELEMENTWISE = frozenset({"Clip", "Neg", "Abs"} | {function.onnx for function in FUNCTIONS.values() if function.onnx})
 _ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div", "Max", "Min"})
 _WINDOWS = frozenset({"Conv", "MaxPool", "AveragePool"})
-# Of these attributes a window has one number for each axis; of its padding two.
+# A window has one number for each axis in these attributes, and two in its padding.
 _PER_AXIS = ("kernel_shape", "strides", "dilations")
 
 
@@ -69,7 +69,7 @@ def _ends(graph: Graph, node: Any, place: int) -> bool:
 
 
 def _passes(graph: Graph, node: Any, tensor: str, place: int) -> int | None:
-    """Where the axis stands after `node`; None where `node` does more with it than to hand it on."""
+    """Where the axis stands after `node`; None where `node` does anything but hand it on."""
     others = [name for name in node.input if name != tensor]
     if node.op_type in _ELEMENTWISE:
         return place

@@ -29,11 +29,11 @@ def export_onnx(
 ) -> Path:
     """`path` is a checked ONNX file of `model` with the weights' own names; the same bytes for the same model.
 
-    It says the shape of every tensor: with a free batch axis (`batch` None), or that of one batch size. An initialiser
-    that holds a weight carries the weight's path as its name; which one that is follows from the graph, not from the
-    weight's values. The metadata `fpgaprune.layout` gives the weight's shape and the permutation of its axes, and says
-    where a BatchNorm was folded in, which scales each output; elsewhere the bits are the weight's. What is folded is
-    what `to_hls` folds, to the same bits. No initialiser holds -0.0.
+    Every tensor has a shape, with a free batch axis (`batch` None) or one batch size. An initialiser that holds a
+    weight has the weight's path as its name; the graph tells which one it is, not the weight's values. The metadata
+    `fpgaprune.layout` gives the weight's shape and the permutation of its axes, and says where a folded BatchNorm
+    scales each output; elsewhere the bits are the weight's. The file folds what `to_hls` folds, to the same bits. No
+    initialiser holds -0.0.
 
     Args:
         model: a Keras model, Sequential or functional, with models inside it or not.
@@ -92,7 +92,7 @@ def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[An
     fixed = session.get_inputs()[0].shape[0]
     count = len(arrays[0])
     step = fixed if isinstance(fixed, int) else max(count, 1)
-    # The last ones are filled up with samples that are not asked for.
+    # The last batch is filled up with samples whose outputs are dropped.
     padded = [np.concatenate([array, np.repeat(array[:1], -count % step, axis=0)]) for array in arrays]
     parts = [
         session.run(None, {name: array[start : start + step] for name, array in zip(names, padded, strict=True)})

@@ -1,7 +1,8 @@
-"""tf2onnx with sets that keep an order, so that it decides the same in every process.
+"""tf2onnx with sets that keep an order, so that it decides alike in every process.
 
-Which of two equal nodes stays, or which output of a loop gets a node of its own, tf2onnx decides by the order of a set
-of names or of nodes. Python draws that order anew for each process (`PYTHONHASHSEED`, addresses in memory).
+tf2onnx goes through sets of names and of nodes when it decides which of two equal nodes stays, or which output of a
+loop gets a node of its own. Python draws the order of a set anew for each process (`PYTHONHASHSEED`, addresses in
+memory).
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ class OrderedSet(MutableSet[Any]):
         return len(self._elements)
 
     def __and__(self, other: Iterable[Any]) -> OrderedSet:
-        # In this order, whatever the other one's.
+        # In the order of this set, not of the other.
         return self.intersection(other)
 
     __rand__ = __and__
 
     def add(self, value: Any) -> None:
-        """`value` is in the set; at its end, where it was not."""
+        """`value` is in the set; a new one stands at its end."""
         self._elements[value] = None
 
     def discard(self, value: Any) -> None:
@@ -51,18 +52,18 @@ class OrderedSet(MutableSet[Any]):
         return OrderedSet(self)
 
     def union(self, *others: Iterable[Any]) -> OrderedSet:
-        """What is here or in one of `others`."""
+        """The elements of this set and of all `others`."""
         found = self.copy()
         found.update(*others)
         return found
 
     def intersection(self, *others: Iterable[Any]) -> OrderedSet:
-        """What is here and in each of `others`."""
+        """The elements of this set that each of `others` has."""
         every = [frozenset(other) for other in others]
         return OrderedSet(element for element in self if all(element in other for other in every))
 
     def difference(self, *others: Iterable[Any]) -> OrderedSet:
-        """What is here and in none of `others`."""
+        """The elements of this set that none of `others` has."""
         gone = frozenset(element for other in others for element in other)
         return OrderedSet(element for element in self if element not in gone)
 
@@ -77,7 +78,7 @@ class OrderedSet(MutableSet[Any]):
 
 @contextmanager
 def ordered_sets() -> Iterator[None]:
-    """Meanwhile what tf2onnx calls `set` is an `OrderedSet`."""
+    """Inside the block tf2onnx's `set` is an `OrderedSet`."""
     modules = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == "tf2onnx"]
     modules = [module for module in modules if module is not None and "set" not in vars(module)]
     for module in modules:

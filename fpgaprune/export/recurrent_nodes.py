@@ -1,9 +1,9 @@
 """A GRU or LSTM is one node of an ONNX file, which reads its weights as Keras has them.
 
-tf2onnx makes a loop of a GRU, and of an LSTM a loop or a node, by the size of the batch. So it is given a stand-in, one
-product with a marked matrix, in whose place the node is put afterwards. ONNX has the weights of a node transposed, and
-the gates of an LSTM in another order; locks are stated in Keras's order, so that is what an initialiser holds, and
-nodes that every runtime computes once turn it.
+tf2onnx makes a loop of a GRU, and of an LSTM a loop or a node, depending on the size of the batch. So it gets a
+stand-in, one product with a marked matrix, and the node takes the stand-in's place afterwards. ONNX transposes the
+weights of a node and has the gates of an LSTM in another order. Locks are stated in Keras's order, so the initialisers
+keep that order, and nodes that every runtime computes once turn them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import ExportError
 
 _ACTIVATIONS = {function.name: function.onnx for function in FUNCTIONS.values() if function.recurrent}
-# Which of Keras's blocks stands at each of ONNX's places: z, r, h of a GRU; i, o, f, c of an LSTM.
+# For each of ONNX's gates (z, r, h of a GRU; i, o, f, c of an LSTM) the place of Keras's block.
 _GATES = {"GRU": (0, 1, 2), "LSTM": (0, 3, 1, 2)}
 
 
@@ -46,7 +46,7 @@ class _StandIn(keras.layers.Layer):
 def with_stand_ins(functional: Any) -> tuple[Any, dict[float, Any]]:
     """`functional` with a stand-in for each GRU and LSTM that ONNX has a node for; mark to layer.
 
-    Itself where there is none. Other recurrent layers stay, and become loops.
+    `functional` itself where there is no such layer. Other recurrent layers stay, and become loops.
 
     Args:
         functional: a functional Keras model. It is not changed.
@@ -61,14 +61,14 @@ def with_stand_ins(functional: Any) -> tuple[Any, dict[float, Any]]:
     def clone(layer: Any) -> Any:
         if layer.name in names:
             return _StandIn(layer.units, layer.return_sequences, names[layer.name], name=layer.name)
-        # The weights of all others are the model's own.
+        # All other layers keep the model's own weights.
         return layer
 
     return keras.models.clone_model(functional, clone_function=clone), marks
 
 
 def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], NDArray[Any]]) -> None:
-    """In `graph` each stand-in is the node of its layer.
+    """In `graph` the node of its layer stands in place of each stand-in.
 
     Args:
         graph: what tf2onnx made of the model that `with_stand_ins` returned.
@@ -76,7 +76,7 @@ def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], ND
         values: what an initialiser holds for a weight of such a layer.
 
     Raises:
-        ExportError: a stand-in is not to be found.
+        ExportError: a stand-in is missing.
     """
     from onnx import numpy_helper
 
@@ -94,7 +94,7 @@ def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], ND
     for mark, layer in marks.items():
         if mark not in placed:
             raise ExportError(
-                f"layer {layer.name!r} ({type(layer).__name__}) is not to be found in what tf2onnx wrote: install the "
+                f"layer {layer.name!r} ({type(layer).__name__}) is missing from what tf2onnx wrote: install the "
                 "tf2onnx that this fpgaprune names"
             )
     kept = [type(t).FromString(t.SerializeToString()) for t in graph.initializer if t.name not in stood]
@@ -167,7 +167,7 @@ class _Nodes:
         return self.add("Unsqueeze", [turned, self.constant(f"{name}_axis", np.array([0]))], f"{name}_placed")
 
     def bias(self, bias: Any, gates: tuple[int, ...]) -> str:
-        """(1, 2 x gates x units) of a bias; one that has no part of the state gets zeros for it."""
+        """(1, 2 x gates x units) of a bias; zeros stand for the state's part where it has none."""
         stored = self._in_order("bias", self.constant("bias", bias), bias.shape[-1], gates, axis=bias.ndim - 1)
         if bias.ndim == 1:
             stored = self.add("Concat", [stored, self.constant("none", np.zeros_like(bias))], "bias_joined", axis=0)

@@ -1,4 +1,4 @@
-"""The rules that make of tf2onnx's graph the one that was meant; each keeps every number.
+"""Rules that turn tf2onnx's graph into the plain one that the model describes; each keeps every number.
 
 A rule changes one place and says whether it found one; the rules run until none finds anything.
 """

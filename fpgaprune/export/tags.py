@@ -43,9 +43,9 @@ class Tags:
     _count: int = 0
 
     def add(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
-        """Tags for `values`, of the same shape and dtype; none stands for anything else.
+        """Tags for `values`, of the same shape and dtype; no tag stands for two elements.
 
-        An array that has tags keeps them, as the kernel of a layer that is used twice.
+        An array that has tags already keeps them, such as the kernel of a layer that is used twice.
 
         Raises:
             ExportError: there are more elements than tags, or another array has this name.
@@ -69,10 +69,10 @@ class Tags:
         return numbers is not None and bool(((numbers >= 0) & (numbers < self._count)).all())
 
     def values(self, tagged: NDArray[Any]) -> NDArray[Any]:
-        """`tagged` with the element in place of each tag; what is no tag stays.
+        """`tagged` with its element in place of each tag; other numbers stay.
 
         Raises:
-            ExportError: a number is none that was given, so that something was computed from tags.
+            ExportError: a number is a tag that was never given, so something was computed from tags.
         """
         numbers = self._numbers(tagged)
         if numbers is None:
@@ -99,7 +99,7 @@ class Tags:
             return None
         array, start = self.arrays[named[0]], self._starts[named[0]]
         own = np.arange(start, start + array.size).reshape(array.shape)
-        # Of several orders, as where axes have one element, the one that gives the initialiser's shape comes first.
+        # Several orders fit where axes have one element; the one that gives the initialiser's shape comes first.
         orders = sorted(
             itertools.permutations(range(array.ndim)),
             key=lambda order: tuple(array.shape[axis] for axis in order) != tagged.shape,
@@ -117,7 +117,7 @@ class Tags:
         return [names[place] for place in np.unique(np.searchsorted(starts, numbers, side="right") - 1)]
 
     def _numbers(self, tagged: NDArray[Any]) -> NDArray[np.int64] | None:
-        """Which tag each element is, counted from 0; another number where it is none."""
+        """The number of each element's tag, from 0; a number outside the tags where the element is none."""
         if tagged.dtype not in _FLOATS:
             return None
         with np.errstate(over="ignore", invalid="ignore"):

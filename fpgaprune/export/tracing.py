@@ -16,12 +16,12 @@ from fpgaprune.export.tags import can_be_tagged
 from fpgaprune.export.weight_inputs import Constants, find_constants
 from fpgaprune.weights import named_weights
 
-# tf2onnx writes no later one, and before the first axes were attributes, which the rewriting does not know.
+# tf2onnx writes no later opset. Before the first one axes were attributes, which the rewriting does not know.
 OPSETS = range(13, 19)
 # A prime that no layer's shape holds: with a free batch axis tf2onnx leaves chains of Shape, Gather and Slice, and
 # which ones differs from run to run; a fixed one is folded into constants, where it is known again.
 _TRACED_BATCH = 7919
-# What the inputs that are weights are called, before a number.
+# The name, before a number, of an input that is a weight.
 _WEIGHT = "weight_"
 
 
@@ -46,7 +46,7 @@ def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constant
 
 
 def _traced(functional: Any, batch: int | None, opset: int) -> tuple[Any, Constants]:
-    # With all that it loads, before its sets are exchanged.
+    # tf2onnx is loaded whole before its sets are exchanged.
     import tf2onnx.tfonnx  # noqa: F401
     from tf2onnx.optimizer import optimize_graph
 
@@ -54,7 +54,7 @@ def _traced(functional: Any, batch: int | None, opset: int) -> tuple[Any, Consta
     own = {id(variable) for variable in traced.variables}
     paths = {id(variable): path for path, variable in named_weights(functional).items()}
     given = [v for v in named_weights(functional).values() if id(v) in own and can_be_tagged(v.numpy())]
-    # It reports what it cannot translate; here that is an error below.
+    # tf2onnx reports what it cannot translate; the error is raised below.
     log = logging.getLogger("tf2onnx")
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -163,7 +163,7 @@ def _is_static(value: Any) -> bool:
 
 
 def _free_batch(graph: Any) -> bool:
-    """Whether the traced batch size stood in shapes only, where it is now free."""
+    """Whether the traced batch size stood only in shapes, which are free now."""
     from onnx import TensorProto, numpy_helper
 
     shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
@@ -178,7 +178,7 @@ def _free_batch(graph: Any) -> bool:
             continue
         if tensor.name not in shapes or holds.sum() != 1 or (values == -1).any():
             return False
-        # The one axis that the others leave open: the batch, or the batch times axes that are merged with it.
+        # The one axis that the others do not settle: the batch, or the batch times axes that are merged with it.
         tensor.CopyFrom(numpy_helper.from_array(np.where(holds, -1, values), tensor.name))
     for value in (*graph.input, *graph.output, *graph.value_info):
         for axis in value.type.tensor_type.shape.dim:

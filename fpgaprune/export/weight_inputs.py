@@ -1,6 +1,6 @@
 """What a graph computes from weights that come into it as inputs.
 
-While weights are inputs no exporter can look at them: a kernel of zeros is treated as any other.
+No exporter can look at weights that are inputs, so it treats a kernel of zeros like any other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fpgaprune.export.tags import Tags, can_be_tagged
 from fpgaprune.onnx_graph import IR_VERSION, bodies
 
-# No weight's path begins so.
+# No weight path begins with this.
 _COMPUTED = "computed: "
 
 
@@ -23,8 +23,8 @@ class Constants:
     """What a graph computes from its weights alone.
 
     Attributes:
-        tags: of the weights, by path, and of what was computed from them.
-        arrays: tensor that something else reads, to its tags.
+        tags: tags of the weights, by path, and of arrays that were computed from them.
+        arrays: name of each tensor that the rest of the graph reads, to its tags.
         sources: name of a computed array among the tags to the paths of the weights that it was computed from.
     """
 
@@ -72,7 +72,7 @@ def find_constants(exported: Any, weights: Mapping[str, tuple[str, NDArray[Any]]
         arrays[name] = true[name]
         if not can_be_tagged(true[name]):
             continue
-        # A small number added to a tag is lost in it, so that it must give the true values too.
+        # A tag swallows a small number that is added to it, so the true values must agree too.
         if tags.knows(moved[name]) and tags.values(moved[name]).tobytes() == true[name].tobytes():
             arrays[name] = moved[name]
         else:
@@ -110,7 +110,7 @@ def _computed(
 
 
 def _read_by(nodes: Iterable[Any]) -> set[str]:
-    """What `nodes` read, and the graphs inside them."""
+    """What `nodes`, and the graphs inside them, read."""
     read: set[str] = set()
     for node in nodes:
         read |= set(node.input)

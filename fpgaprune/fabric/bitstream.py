@@ -29,9 +29,13 @@ class Bitstream:
     """A design on a board.
 
     Attributes:
-        path: the `.bit` file. board, device: that it is for. baud: bits a second of the serial line.
-        clock_mhz: of the board. fmax_mhz: that the design with its serial port reaches; above `clock_mhz`.
-        in_bytes: of one sample. out_bytes: of one result.
+        path: the `.bit` file.
+        board, device: that it is for.
+        baud: bits a second of the serial line.
+        clock_mhz: of the board.
+        fmax_mhz: that the design with its serial port reaches; above `clock_mhz`.
+        in_bytes: of one sample.
+        out_bytes: of one result.
     """
 
     path: Path

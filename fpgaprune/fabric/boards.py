@@ -34,10 +34,14 @@ class Board:
     """A board with an FPGA, a clock and a serial line.
 
     Attributes:
-        name: of the board. device, package, speed: of its FPGA; `device` where nothing else is said.
-        clock_mhz: of the oscillator at pin `clk`. io_type: electrical standard of the pins.
-        pins: `clk`, `serial_in`, `serial_out` to their sites. high: pins that must be held high, to their sites.
-        source: of the pins. date: when the file was written.
+        name: of the board.
+        device, package, speed: of its FPGA; `device` where nothing else is said.
+        clock_mhz: of the oscillator at pin `clk`.
+        io_type: electrical standard of the pins.
+        pins: `clk`, `serial_in`, `serial_out` to their sites.
+        high: pins that must be held high, to their sites.
+        source: of the pins.
+        date: when the file was written.
     """
 
     name: str

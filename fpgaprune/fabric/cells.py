@@ -1,58 +1,18 @@
-"""`Family` and `Cells`: what the cells of a synthesised netlist take on a device, by the lists in `hw/synth`."""
+"""`Family`: what the cells of a synthesised netlist take on a device, by the lists in `hw/synth`."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from fpgaprune.errors import RtlError, TargetError
+from fpgaprune.measure import RESOURCES, Cells
 from fpgaprune.target import Part, hardware_path
 
-FIGURES = ("lut", "ff", "carry", "dsp", "bram18", "uram")
 _TEXTS = ("family", "name", "source", "date", "note")
-_NOTHING: Mapping[str, int] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """What a netlist takes, counted from its cells; a resource that has no meaning in the family is None.
-
-    Attributes:
-        lut: look-up tables, those that hold shift registers or distributed RAM among them. ff: flip-flops.
-        carry: carry cells, under the netlist's own cell. dsp: DSP blocks or multipliers.
-        bram18: block RAMs of 18 Kb (one of 36 Kb is two). uram: 288 Kb UltraRAMs.
-        own: blocks without a common unit, by cell type, as iCE40's 4 Kb memories.
-        types: every cell of the netlist, by type.
-    """
-
-    lut: int | None
-    ff: int | None
-    carry: int | None
-    dsp: int | None
-    bram18: int | None
-    uram: int | None
-    own: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
-    types: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
-
-    @classmethod
-    def sum(cls, parts: Iterable[Cells]) -> Cells:
-        """All `parts` together; what is unknown of one is unknown of the sum."""
-        listed = list(parts)
-        figures = {name: _sum(getattr(part, name) for part in listed) for name in FIGURES}
-        return cls(**figures, own=_merge(p.own for p in listed), types=_merge(p.types for p in listed))
-
-    def to_json(self) -> dict[str, Any]:
-        """The counts as JSON data."""
-        return {**{name: getattr(self, name) for name in FIGURES}, "own": dict(self.own), "types": dict(self.types)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Cells:
-        """The counts that `to_json` gave."""
-        return cls(**data)
 
 
 @dataclass(frozen=True)
@@ -60,11 +20,16 @@ class Family:
     """A device family that yosys synthesises for.
 
     Attributes:
-        family: as `xc7`. name: as its vendor says it. parts: families of `hw/parts` that it stands for.
-        synthesis: yosys's commands; `{top}` is the module. unnamed: those that leave the cells without readable names.
+        family: as `xc7`.
+        name: as its vendor says it.
+        parts: families of `hw/parts` that it stands for.
+        synthesis: yosys's commands; `{top}` is the module.
+        unnamed: those that leave the cells without readable names.
         takes: figure -> cell type -> how much of it one cell takes.
-        own: cell types that count under their own name. free: cell types that take none of these.
-        source, date: of the counts. note: what a figure counts.
+        own: cell types that count under their own name.
+        free: cell types that take none of these.
+        source, date: of the counts.
+        note: what a figure counts.
         place: what `fpgaprune.fabric.devices` reads; None where no open tool places and routes the family.
     """
 
@@ -85,7 +50,7 @@ class Family:
         """What a netlist of `types` (cell type to number) takes.
 
         Raises:
-            RtlError: a cell type is in none of the family's lists, so that nothing can be said of it.
+            RtlError: a cell type is in none of the family's lists, so that its resources are unknown.
         """
         # yosys marks where a flattened module stood; nothing of the device is used for it.
         real = {cell: number for cell, number in types.items() if cell != "$scopeinfo"}
@@ -100,7 +65,7 @@ class Family:
             name: sum(self.takes[name].get(cell, 0) * number for cell, number in real.items())
             if name in self.takes
             else None
-            for name in FIGURES
+            for name in RESOURCES
         }
         own = {cell: number for cell, number in sorted(real.items()) if cell in self.own}
         return Cells(**figures, own=own, types=dict(sorted(real.items())))
@@ -138,20 +103,3 @@ def find_family(family: str) -> Family:
 def family_of(part: Part) -> str | None:
     """The family of open synthesis that `part` belongs to; None where there is none."""
     return next((name for name in list_families() if part.family in find_family(name).parts), None)
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    total = 0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
-
-
-def _merge(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for one in counts:
-        for key, number in one.items():
-            total[key] = total.get(key, 0) + number
-    return dict(sorted(total.items()))

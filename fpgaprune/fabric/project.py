@@ -7,9 +7,10 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.fabric.bitstream import Bitstream, make_bitstream
-from fpgaprune.fabric.place import PlaceAndRoute, place_and_route
+from fpgaprune.fabric.place import place_and_route
 from fpgaprune.fabric.simulation import Simulation, simulate
-from fpgaprune.fabric.synthesis import Synthesis, synthesize
+from fpgaprune.fabric.synthesis import synthesize
+from fpgaprune.measure import PlaceAndRoute, Synthesis
 from fpgaprune.rtl import Options, VerilogProject, generate
 
 
@@ -25,7 +26,7 @@ class RtlProject(VerilogProject):
         return synthesize(self, family, **options)
 
     def place_and_route(self, family: str = "ecp5", device: str | None = None, **options: Any) -> PlaceAndRoute:
-        """The project on a device, and its clock there; see `fpgaprune.fabric.place_and_route`."""
+        """The project on a device, and the clock frequency that it reaches; see `fpgaprune.fabric.place_and_route`."""
         return place_and_route(self, family, device, **options)
 
     def make_bitstream(self, board: str, output: str | os.PathLike[str], **options: Any) -> Bitstream:

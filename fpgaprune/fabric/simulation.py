@@ -1,4 +1,4 @@
-"""`simulate`: the Verilog of a project, run clock by clock in Verilator."""
+"""`simulate`: the Verilog of a project, run cycle by cycle in Verilator."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.emulate.exact import raw_of_real
-from fpgaprune.errors import DataError, RtlError, ToolError
+from fpgaprune.errors import DataError, RtlError, ToolExitError
 from fpgaprune.fabric.verilator import build
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.real_array import real_array
 from fpgaprune.rtl.project import RtlPort, VerilogProject
 
+# What the simulator's exit codes mean (`hw/sim/harness.cpp`).
 _COMPLAINTS = {
-    5: "no beat moved for {timeout} clocks: the design is stuck",
+    5: "no beat moved for {patience} cycles: the design is stuck",
     6: "an output gave more beats than its samples have",
     7: "an output's tlast was not at the end of a sample",
 }
@@ -35,8 +36,8 @@ class Simulation:
     Attributes:
         outputs: real values (N, ...), one array for each output of the design.
         raw: the same as raw integers.
-        first_in: for each input, the clock at which each sample's first beat went in.
-        first_out, last_out: for each output, the clocks at which each sample's first and last beat came out.
+        first_in: for each input, the cycle in which each sample's first beat went in.
+        first_out, last_out: for each output, the cycles in which each sample's first and last beat came out.
     """
 
     outputs: tuple[NDArray[np.float64], ...]
@@ -54,12 +55,12 @@ class Simulation:
 
     @property
     def latency_cycles(self) -> int:
-        """Clock edges from the first sample's first beat in to its last beat out, over all ports."""
+        """Cycles from the first sample's first beat in to its last beat out, over all ports."""
         return int(max(row[0] for row in self.last_out) - min(row[0] for row in self.first_in))
 
     @property
     def interval_cycles(self) -> int | None:
-        """Clock edges between the last beats out of neighbouring samples, the median; None of one sample."""
+        """Cycles between the last beats out of neighbouring samples, the median; None of one sample."""
         steps = [np.diff(row) for row in self.last_out if len(row) > 1]
         return int(max(np.median(step) for step in steps)) if steps else None
 
@@ -82,11 +83,11 @@ def simulate(
     Args:
         project: as `to_verilog` gave it.
         x: samples (N, ...), real, or one such array for each input; they are assigned to the inputs' types.
-        stalls: in which share of the clocks the inputs offer and the outputs take nothing, 0 to below 1; one or both.
+        stalls: in which share of the cycles the inputs offer and the outputs take nothing, 0 to below 1; one or both.
         seed: of the stalls.
         reset_after: after so many input beats the design is reset once, and all samples are sent from the beginning.
-        processes: simulators that share the samples, each from its own reset; the clocks of one go on where those of
-            the one before ended.
+        processes: simulators that share the samples, each from its own reset; the cycles of one are counted on from
+            the last of the one before.
         timeout_s: most wall-clock seconds for building and for running, each.
         folder: in which the simulator is built.
 
@@ -98,7 +99,7 @@ def simulate(
     samples = _checked(project, x)
     shares = (stalls, stalls) if isinstance(stalls, float | int) else stalls
     if not all(0 <= share < 1 for share in shares):
-        raise DataError(f"stalls are {stalls}; wanted shares of the clocks from 0 to below 1")
+        raise DataError(f"stalls are {stalls}; wanted shares of the cycles from 0 to below 1")
     if processes < 1:
         raise DataError(f"processes is {processes}; wanted 1 or more")
     place = Path(folder) if folder is not None else project.path / "sim"
@@ -127,17 +128,16 @@ def _run(
     sent = b"".join(_packed(port, array) for port, array in zip(project.inputs, samples, strict=True))
     run = f"run_{hashlib.sha256(sent + repr(options).encode()).hexdigest()[:16]}"
     write_bytes(place / f"{run}.in", sent)
-    # Enough for any design that moves at all: an image takes fewer clocks, were each of its sums made bit by bit.
+    # Enough for any design that moves at all: a sample takes fewer cycles, even with each of its sums made bit by bit.
     patience = 10_000 + 256 * sum(port.beats for port in project.inputs)
     arguments = [f"{run}.in", f"{run}.out", str(count), *options, str(patience)]
     try:
         run_tool([str(program.resolve()), *arguments], place, timeout_s, log_name=f"{run}.log")
         received = (place / f"{run}.out").read_bytes()
-    except ToolError as error:
-        for code, complaint in _COMPLAINTS.items():
-            if f"ended with code {code} " in str(error):
-                raise RtlError(f"{project.top}: {complaint.format(timeout=patience)}") from error
-        raise
+    except ToolExitError as error:
+        if error.code not in _COMPLAINTS:
+            raise
+        raise RtlError(f"{project.top}: {_COMPLAINTS[error.code].format(patience=patience)}") from error
     finally:
         for ending in ("in", "out", "log"):
             (place / f"{run}.{ending}").unlink(missing_ok=True)
@@ -145,21 +145,21 @@ def _run(
 
 
 def _joined(parts: list[Simulation]) -> Simulation:
-    """The samples of all `parts`, one part's clocks after another's."""
+    """The samples of all `parts`, one part's cycles after another's."""
     if len(parts) == 1:
         return parts[0]
     ends = np.cumsum([0, *(max(int(row[-1]) for row in part.last_out) for part in parts[:-1])])
 
-    def clocks(name: str) -> tuple[NDArray[np.int64], ...]:
+    def cycles(name: str) -> tuple[NDArray[np.int64], ...]:
         shifted = [[row + end for row in getattr(part, name)] for part, end in zip(parts, ends, strict=True)]
         return tuple(np.concatenate(rows) for rows in zip(*shifted, strict=True))
 
     return Simulation(
         tuple(np.concatenate(rows) for rows in zip(*(part.outputs for part in parts), strict=True)),
         tuple(np.concatenate(rows) for rows in zip(*(part.raw for part in parts), strict=True)),
-        clocks("first_in"),
-        clocks("first_out"),
-        clocks("last_out"),
+        cycles("first_in"),
+        cycles("first_out"),
+        cycles("last_out"),
     )
 
 
@@ -208,8 +208,8 @@ def _unpacked(project: VerilogProject, count: int, received: bytes) -> Simulatio
         raw = raw.reshape(count, *port.shape)
         raws.append(raw)
         reals.append(port.type.to_float(raw))
-    clocks = np.frombuffer(received, "<i8", offset=start).reshape(-1, count)
+    cycles = np.frombuffer(received, "<i8", offset=start).reshape(-1, count)
     inputs = len(project.inputs)
     return Simulation(
-        tuple(reals), tuple(raws), tuple(clocks[:inputs]), tuple(clocks[inputs::2]), tuple(clocks[inputs + 1 :: 2])
+        tuple(reals), tuple(raws), tuple(cycles[:inputs]), tuple(cycles[inputs::2]), tuple(cycles[inputs + 1 :: 2])
     )

@@ -4,93 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+
+from msgspec import structs
 
 from fpgaprune.errors import RtlError, ToolTimeoutError
-from fpgaprune.fabric.cells import Cells, Family, find_family
+from fpgaprune.fabric.cells import Family, find_family
 from fpgaprune.fabric.open_tools import YOSYS, Found, find_open_tool
 from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
 from fpgaprune.fabric.yosys import make_netlist
-from fpgaprune.measure import OPEN_SYNTH
+from fpgaprune.measure import ModuleSynthesis, Synthesis
 from fpgaprune.rtl.project import VerilogProject
-
-FLATTENED, SUM = "whole design, flattened", "sum of its layers"
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleSynthesis:
-    """One module of a project, synthesised by itself and flattened.
-
-    Attributes:
-        layer: of the design; None for the whole of it. module: in Verilog.
-        cells: what it takes; None where synthesis did not end in time, and `left_out` then says so.
-        kept, dropped: multiplications, as `RtlLayer` has them.
-        seconds: that synthesis took, when it ran. reused: whether its result was there already.
-    """
-
-    layer: str | None
-    module: str
-    cells: Cells | None
-    kept: int | None = None
-    dropped: int | None = None
-    seconds: float | None = None
-    reused: bool = False
-    left_out: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The module as JSON data."""
-        plain = ("layer", "module", "kept", "dropped", "seconds", "left_out")
-        cells = None if self.cells is None else self.cells.to_json()
-        return {**{name: getattr(self, name) for name in plain}, "cells": cells}
-
-
-@dataclass(frozen=True, slots=True)
-class Synthesis:
-    """A project after open synthesis for one device family; its stage is `synth(open)`.
-
-    Attributes:
-        family: of devices. tool: that did it, with its version. note: what the figures count.
-        layers: in order of execution. whole: the whole design, flattened.
-        total: what the design takes. total_of: `FLATTENED`, or `SUM` where that did not end in time, which leaves out
-            what lies between the layers; None with the total, where a layer is unknown too.
-    """
-
-    family: str
-    tool: str
-    note: str
-    layers: tuple[ModuleSynthesis, ...]
-    whole: ModuleSynthesis
-
-    @property
-    def total(self) -> Cells | None:
-        """The whole design's cells, else the sum of the layers', else None."""
-        if self.whole.cells is not None:
-            return self.whole.cells
-        known = [layer.cells for layer in self.layers if layer.cells is not None]
-        return Cells.sum(known) if known and len(known) == len(self.layers) else None
-
-    @property
-    def total_of(self) -> str | None:
-        """What `total` is the count of."""
-        if self.total is None:
-            return None
-        return FLATTENED if self.whole.cells is not None else SUM
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data."""
-        return {
-            "stage": OPEN_SYNTH,
-            "family": self.family,
-            "tool": self.tool,
-            "note": self.note,
-            "layers": [layer.to_json() for layer in self.layers],
-            "whole": self.whole.to_json(),
-            "total": None if self.total is None else self.total.to_json(),
-            "total_of": self.total_of,
-        }
 
 
 def synthesize(
@@ -136,7 +61,7 @@ def synthesize(
         for blank, files in jobs
     ]
     found_in_order = run_side_by_side(tasks, workers, on_step, _tell)
-    first = found_in_order.pop(0) if whole else replace(top, left_out="synthesis was not asked for")
+    first = found_in_order.pop(0) if whole else structs.replace(top, left_out="synthesis was not asked for")
     return Synthesis(family, yosys.version, kind.note, tuple(found_in_order), first)
 
 
@@ -165,13 +90,13 @@ def _synthesize(
     stop: Stop,
 ) -> ModuleSynthesis:
     try:
-        # Of all these, place and route goes on with the whole design only.
+        # Place and route takes the netlist of the whole design only.
         named = blank.layer is None
         netlist = make_netlist(sources, blank.module, family, cache, yosys, timeout_s, stop, named=named)
     except ToolTimeoutError:
-        return replace(blank, left_out=f"synthesis did not end within {timeout_s:g} s")
+        return structs.replace(blank, left_out=f"synthesis did not end within {timeout_s:g} s")
     cells = family.count(netlist.types)
-    return replace(blank, cells=cells, seconds=netlist.seconds, reused=netlist.reused)
+    return structs.replace(blank, cells=cells, seconds=netlist.seconds)
 
 
 def _tell(found: ModuleSynthesis) -> str:

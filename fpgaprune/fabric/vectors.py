@@ -22,7 +22,8 @@ class Vectors:
     """Words on the streams of a project, in order, sample by sample.
 
     Attributes:
-        samples: how many. words: stream prefix to its words, each the bits of one beat as an unsigned integer.
+        samples: how many.
+        words: stream prefix to its words, each the bits of one beat as an unsigned integer.
     """
 
     samples: int

@@ -1,4 +1,4 @@
-"""Verilator: the Verilog of a project checked, and compiled into a program that runs it clock by clock."""
+"""Verilator: the Verilog of a project checked, and compiled into a program that runs it cycle by cycle."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import os
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
-from fpgaprune.errors import ToolError
+from fpgaprune.errors import ToolError, ToolExitError
 from fpgaprune.files import digest_file, make_folder, write_bytes
 from fpgaprune.processes import find_tool, run_tool
 from fpgaprune.rtl.project import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
 
 _PIP = "pip install 'fpgaprune[rtl]'"
-# Generated C++ in files that a compiler takes seconds for: statements in one, and bytes compiled together.
+# Sizes of generated C++ that a compiler takes seconds for: statements in a file, and bytes compiled together.
 _SPLIT = "4000"
 _UNIT_BYTES = 400_000
 _FLAGS = ("-std=c++20", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0")
@@ -27,7 +28,7 @@ _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 
 
 def simulator_version() -> str:
-    """Which Verilator simulates here.
+    """The Verilator that simulates here, with its version.
 
     Raises:
         ToolError: Verilator or a C++ compiler is missing.
@@ -82,18 +83,10 @@ def lint(project: VerilogProject, timeout_s: float = 600.0) -> list[str]:
     files = [str((project.path / name).resolve()) for name in project.files]
     said: list[str] = []
     command = [verilator, "--lint-only", "-Wall", "--language", "1364-2001", "--top-module", project.top, *files]
-    try:
-        run_tool(
-            command,
-            project.path,
-            timeout_s,
-            said.append,
-            log_name="lint.log",
-            environment={"VERILATOR_ROOT": str(root)},
-        )
-    except ToolError as error:
-        if "ended with code" not in str(error):
-            raise
+    environment = {"VERILATOR_ROOT": str(root)}
+    # Verilator ends with code 1 where it warns.
+    with suppress(ToolExitError):
+        run_tool(command, project.path, timeout_s, said.append, log_name="lint.log", environment=environment)
     (project.path / "lint.log").unlink(missing_ok=True)
     return [line for line in said if line.startswith("%")]
 
@@ -137,7 +130,7 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
     def compile_one(job: tuple[Path, str, Path]) -> None:
         place, source, target = job
         level = "-O0" if source.startswith("slow") else "-O1"
-        # A name of its own until it is whole, for another process may compile the same.
+        # A name of its own until it is whole, because another process may compile the same.
         partial = target.with_name(f".{target.name}.{os.getpid()}")
         command = [*compiler, level, *_FLAGS, *includes, "-w", "-c", source, "-o", str(partial.resolve())]
         run_tool(command, place, timeout_s, log_name=f".{target.stem}.{os.getpid()}.log", product="C++")
@@ -152,7 +145,7 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
 
 
 def _units(model: Path) -> list[str]:
-    """Files that include the generated ones, for most of a small file's compilation is its headers.
+    """Files that include the generated ones, because compiling a small file is mostly compiling its headers.
 
     What Verilator calls slow runs once, and is compiled as it stands.
     """

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from fpgaprune.documents import read_json
 from fpgaprune.errors import FpgaPruneError, RtlError, shown
-from fpgaprune.fabric.cells import Cells, Family, find_family
+from fpgaprune.fabric.cells import Family, find_family
 from fpgaprune.fabric.harness import stub_of
 from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
 from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.yosys import NETLIST, SCRIPT, make_netlist, read_statistics, run_yosys
 from fpgaprune.files import write_bytes
+from fpgaprune.measure import Cells
 from fpgaprune.rtl.project import VerilogProject
 from fpgaprune.target import Part
 

@@ -1,4 +1,4 @@
-"""One module through yosys: a folder named after everything that the result depends on, made once."""
+"""One module through yosys: its result is kept in a folder named after everything that it depends on."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ class Netlist:
 
     Attributes:
         folder: with the Verilog, the script, the log and `NETLIST`; yosys run there on `SCRIPT` makes it again.
-        types: cell type to number. seconds: that synthesis took. reused: whether it was there already.
+        types: cell type to number. seconds: that synthesis took.
     """
 
     folder: Path
     types: Mapping[str, int]
     seconds: float
-    reused: bool
 
 
 def make_netlist(
@@ -76,18 +75,18 @@ def make_netlist(
     write_bytes(folder / SCRIPT, script.encode())
     seconds = run_yosys(folder, yosys, timeout_s, stop)
     types = read_statistics(folder / _STATISTICS)
-    family.count(types)  # A cell that nobody can count ends here, not in a table.
+    family.count(types)  # A cell that the family does not list is refused here, before the result is kept.
     # Written last: while it is missing, the folder is not yet a result.
     report = {"family": family.family, "top": top, "tool": yosys.version, "seconds": seconds, "types": types}
     write_bytes(result, (json.dumps(report, indent=1, sort_keys=True) + "\n").encode())
-    return Netlist(folder, types, seconds, reused=False)
+    return Netlist(folder, types, seconds)
 
 
 def _kept(folder: Path, result: Path) -> Netlist:
     found = read_json(result, RtlError, "a netlist's record", f"delete {folder}")
     try:
         types = {str(cell): int(number) for cell, number in found["types"].items()}
-        return Netlist(folder, types, float(found["seconds"]), reused=True)
+        return Netlist(folder, types, float(found["seconds"]))
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise RtlError(f"{result} is not a netlist's record: {shown(error)}; delete {folder}") from error
 
@@ -125,7 +124,7 @@ def read_statistics(path: Path) -> dict[str, int]:
 
 
 def _script(sources: Mapping[str, bytes], top: str, commands: Iterable[str]) -> str:
-    # Deferred: a module is elaborated with the parameters it is used with, and one that is not used not at all.
+    # Deferred: a module is elaborated only where it is used, with the parameters that it has there.
     reads = [f'read_verilog -defer "{name}"' for name in sources if name.endswith(".v")]
     steps = [
         *reads,

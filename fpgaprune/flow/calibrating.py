@@ -11,7 +11,8 @@ from typing import Any
 from fpgaprune.errors import RunError
 from fpgaprune.estimate.coefficients import Calibration, calibration, write_calibration
 from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.recalibrate import CALIBRATED, Measured, changes, errors, errors_left_out, recalibrate
+from fpgaprune.estimate.recalibrate import Measured, changes, errors, errors_left_out, recalibrate
+from fpgaprune.estimate.stages import CALIBRATED
 from fpgaprune.flow.comparing import compare_folders, label_designs
 from fpgaprune.flow.pricing import target_of
 from fpgaprune.measure import CSYNTH, SYNTH, Stage

@@ -9,11 +9,11 @@ from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.documents import read_json
-from fpgaprune.errors import EstimateError, RunError, shown
+from fpgaprune.errors import EstimateError, ReportError, RunError
 from fpgaprune.estimate import estimate
 from fpgaprune.flow.measuring import open_reports
 from fpgaprune.flow.pricing import load_designs, target_of
-from fpgaprune.measure import Stage
+from fpgaprune.measure import Measured, Stage
 from fpgaprune.vendor import VendorReport, find_reports
 from fpgaprune.vendor.compare import RATIOS, CompareRow, Comparison, compare
 
@@ -138,7 +138,7 @@ def _reports(folder: Path, label: str) -> tuple[list[VendorReport], list[str]]:
     if measured.is_file():
         content = read_json(measured, RunError, "what a run measured", "measure the run again")
         try:
-            reports += [] if content is None else open_reports(content, label)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise RunError(f"{measured} is not what a run measured: {shown(error)}; measure the run again") from error
+            reports += [] if content is None else open_reports(Measured.from_json(content), label)
+        except ReportError as error:
+            raise RunError(f"{measured}: {error}; measure the run again") from error
     return reports, reasons

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ConfigError, ToolError
-from fpgaprune.fabric.cells import family_of
+from fpgaprune.fabric import family_of
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.run_directory import RunDirectory

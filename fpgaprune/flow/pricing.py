@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import RunError
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.coefficients import Calibration
 from fpgaprune.estimate.project import read_project
+from fpgaprune.measure import Estimate
 from fpgaprune.target import Target
 
 _SIDES = {"before": "design_trained.json", "after": "design.json"}
@@ -18,8 +18,8 @@ _SIDES = {"before": "design_trained.json", "after": "design.json"}
 
 def price(
     source: Path, part: str | None = None, calibrated: Calibration | None = None, clock_ns: float | None = None
-) -> dict[str, Any]:
-    """Side (`before`, `after`, or the design's name) to its estimate as JSON data.
+) -> dict[str, Estimate]:
+    """Side (`before`, `after`, or the design's name) to its estimate.
 
     Args:
         source: as in `load_designs`.
@@ -33,7 +33,7 @@ def price(
         TargetError: the part is unknown, or the clock period is not above 0.
     """
     return {
-        side: estimate(design, target_of(design, part, clock_ns), calibrated=calibrated).to_json()
+        side: estimate(design, target_of(design, part, clock_ns), calibrated=calibrated)
         for side, design in load_designs(source).items()
     }
 

@@ -6,7 +6,7 @@ import shutil
 from importlib.metadata import PackageNotFoundError, version
 
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.open_tools import OpenTool, find_open_tool
+from fpgaprune.fabric import OpenTool, find_open_tool
 
 # `stage`, `tool`, `found` (version or path, None where missing), `unlocks`, and `install`: what brings it.
 Row = dict[str, str | None]

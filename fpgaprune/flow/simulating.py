@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric import simulate
-from fpgaprune.fabric.verilator import simulator_version
+from fpgaprune.fabric import simulate, simulator_version
 from fpgaprune.flow.samples import arrays_of
+from fpgaprune.measure import Measured, Simulated
 from fpgaprune.report import Check
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.rtl import VerilogProject
 
 OTHER_BITS = "outputs with other bits"
 
@@ -23,8 +23,8 @@ def simulate_verilog(
     x: Any,
     timeout_s: float,
     on_step: Callable[[int, int, str], None],
-) -> dict[str, Any]:
-    """What Verilator makes of `project`, as JSON data.
+) -> Simulated:
+    """What Verilator makes of `project`; left out where there is no simulator, or no sample.
 
     Args:
         project: the Verilog of `design`.
@@ -33,41 +33,35 @@ def simulate_verilog(
         timeout_s: most wall-clock seconds for building and for running, each.
         on_step: told of the beginning and of the end.
 
-    Returns:
-        `tool`, `samples`, `outputs_unlike_emulation`, and in clocks `latency_cycles` (from first beat in to
-        last beat out) and `interval_cycles` (None of one sample); `left_out` instead where there is no simulator, or
-        no sample.
-
     Raises:
         RtlError: the Verilog is stuck or breaks its protocol.
     """
     samples = len(x[0] if isinstance(x, list) else x)
     if samples == 0:
-        return {"left_out": "no sample was to be simulated"}
+        return Simulated(left_out="no sample was to be simulated")
     on_step(0, 1, "simulation")
     try:
         found = simulate(project, x, timeout_s=timeout_s)
     except ToolError as error:
-        return {"left_out": str(error)}
+        return Simulated(left_out=str(error))
     on_step(1, 1, "simulation")
-    return {
-        "tool": simulator_version(),
-        "samples": samples,
-        "outputs_unlike_emulation": sum(
+    return Simulated(
+        tool=simulator_version(),
+        samples=samples,
+        outputs_unlike_emulation=sum(
             int((a != b).sum()) for a, b in zip(found.outputs, arrays_of(emulate(design, x)), strict=True)
         ),
-        "latency_cycles": found.latency_cycles,
-        "interval_cycles": found.interval_cycles,
-    }
+        latency_cycles=found.latency_cycles,
+        interval_cycles=found.interval_cycles,
+    )
 
 
-def verilog_checks(measured: Mapping[str, Any] | None) -> list[Check]:
-    """The checks of the simulation in `measure.json`; none where nothing was measured."""
+def verilog_checks(measured: Measured | None) -> list[Check]:
+    """The checks of the simulation; none where nothing was measured."""
     if measured is None:
         return []
-    found = measured["simulation"]
+    found = measured.simulation
     against = "Verilog simulation against"
-    if "left_out" in found:
-        return [Check(f"{against} emulation", OTHER_BITS, left_out=found["left_out"])]
-    samples = found["samples"]
-    return [Check(f"{against} emulation", OTHER_BITS, found["outputs_unlike_emulation"], 0, samples=samples)]
+    if found.left_out is not None:
+        return [Check(f"{against} emulation", OTHER_BITS, left_out=found.left_out)]
+    return [Check(f"{against} emulation", OTHER_BITS, found.outputs_unlike_emulation, 0, samples=found.samples)]

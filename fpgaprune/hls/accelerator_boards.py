@@ -13,14 +13,14 @@ from fpgaprune.errors import HlsError
 from fpgaprune.target import Target
 
 BACKEND = "VivadoAccelerator"
-# What hls4ml takes where no board is named.
+# The board that hls4ml takes where none is named.
 _USUAL = "pynq-z2"
 
 
 def board_problems(target: Target, options: Mapping[str, Any]) -> list[str]:
-    """Why hls4ml cannot build for the board in `options`, or would build for another part than `target` has.
+    """One line for each reason why hls4ml cannot build for the board in `options` and the part of `target`.
 
-    Each is a whole line that says what to do; empty for the other backends.
+    Each line says what to do. There are none for the other backends.
 
     Args:
         target: backend and part.
@@ -40,7 +40,7 @@ def board_problems(target: Target, options: Mapping[str, Any]) -> list[str]:
     part = str(boards[board]["part"])
     problems = []
     asked, whole = target.order_number.lower(), part.lower()
-    # A device's name alone says nothing of package and speed: these are the board's.
+    # A device's name alone says nothing of package and speed; the board has these.
     if asked != whole and not (asked == target.part.name.lower() and target.part.is_meant_by(part)):
         others = [name for name, entry in sorted(boards.items()) if entry["part"].lower() == asked]
         other = f", name board {' or '.join(map(repr, others))}" if others else ""

@@ -1,7 +1,7 @@
-"""The vendor tool of a written project: which commands build it, and how they are run.
+"""The commands with which a vendor's tool builds a written project, and how they are run.
 
 The commands are those of hls4ml 1.3.0's own `build` methods, which print, change the process's folder and go through a
-shell; here they are lists of arguments, run with a log, a limit of time, and an end that leaves no process behind.
+shell. Here they are lists of arguments that run with a log and a limit of time and leave no process behind.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fpgaprune.files import write_bytes
 from fpgaprune.processes import ToolRun, find_tool, run_tool, tool_variable
 
 STEPS = ("csim", "synth", "cosim", "validation", "export", "vsynth", "bitfile")
-# What each backend's scripts can do, in the order in which they do it.
+# The steps that each backend's scripts can do, in the order in which they do them.
 _STEPS_OF: Mapping[str, tuple[str, ...]] = {
     "Vitis": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
     "Vivado": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
@@ -35,10 +35,11 @@ class Command:
     """One command of a build.
 
     Attributes:
-        tool: must be there, whether the command names it first or calls it.
+        tool: the program that must be there; the command names it first or calls it.
         arguments: the command.
-        product, advice: what the tool belongs to, and how it is made visible.
-        older: the same with an older tool, where that is found and `tool` is not.
+        product: what the tool belongs to.
+        advice: how the tool is made visible.
+        older: the same command with an older tool; it runs where that tool is found and `tool` is not.
     """
 
     tool: str
@@ -53,7 +54,8 @@ class Build:
     """A build that ran to its end.
 
     Attributes:
-        folder: the project's. runs: one for each command, with log and seconds.
+        folder: the project's folder.
+        runs: one for each command, with log and seconds.
     """
 
     folder: Path
@@ -61,10 +63,10 @@ class Build:
 
 
 def build_commands(design: Design, steps: Sequence[str] = ("synth",)) -> tuple[Command, ...]:
-    """The commands that do `steps` in the project of `design`, to be run in its folder.
+    """The commands that do `steps` in the project of `design`; they run in its folder.
 
     Args:
-        design: its backend and name decide.
+        design: its backend and name decide on the commands.
         steps: some of `csim` (C simulation by the tool), `synth` (high-level synthesis), `cosim`, `validation` (of the
             co-simulation), `export` (an IP core), `vsynth` (logic synthesis; for Quartus, oneAPI and Libero with place
             and route), `bitfile`.
@@ -82,7 +84,7 @@ def build_commands(design: Design, steps: Sequence[str] = ("synth",)) -> tuple[C
 
 
 def steps_of(design: Design) -> tuple[str, ...]:
-    """What the scripts of the design's backend can do, in that order."""
+    """The steps that the scripts of the design's backend can do, in order."""
     return _STEPS_OF[design.backend]
 
 
@@ -102,7 +104,7 @@ def run_build(
         write_bytes(folder / "build_opt.tcl", _vitis_options(steps).encode())
     runs = []
     for place, command in enumerate(commands, start=1):
-        # A tool that was pointed to calls its siblings, and make and cmake call it, by name.
+        # A tool that the user pointed to calls its siblings by name, as make and cmake call it.
         search = os.pathsep.join((str((find_tool(command.tool) or Path()).parent), os.environ.get("PATH", "")))
         runs.append(
             run_tool(
@@ -120,7 +122,7 @@ def run_build(
 
 
 def shown(command: Command) -> str:
-    """The command as one types it."""
+    """The command as a user types it."""
     return shlex.join(command.arguments)
 
 

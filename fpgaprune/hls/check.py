@@ -1,4 +1,4 @@
-"""What would stop a model on its way to hls4ml, all of it at once, before anything is trained or converted."""
+"""Everything that would stop a model on its way to hls4ml, before anything is trained or converted."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class ModelCheck:
     """What `to_hls` would say of a model.
 
     Attributes:
-        problems: what would stop it, each a whole line that says what to do; empty where nothing would.
-        notes: what it would do otherwise than asked, as a reuse factor that is moved to the nearest possible one.
+        problems: one line for each thing that would stop it, with what to do; empty where nothing would.
+        notes: one line for each thing that it would do otherwise than asked, such as a moved reuse factor.
     """
 
     problems: tuple[str, ...]
@@ -39,7 +39,7 @@ class ModelCheck:
         """The check itself, where there are no problems.
 
         Raises:
-            HlsError: there are; the message holds all of them.
+            HlsError: there are problems; the message holds all of them.
         """
         if self.problems:
             raise HlsError("; ".join(self.problems))
@@ -57,8 +57,8 @@ def check_model(
 ) -> ModelCheck:
     """Everything that would stop `model` at `to_hls` and follows from the model and the settings alone.
 
-    Nothing is converted, so that it takes a second or two for a network of 80 layers. What hangs on trained weights and
-    on data (accumulators, types that overflow) is not known yet.
+    Nothing is converted, so a network of 80 layers takes a second or two. Problems that depend on trained weights or
+    on data (accumulators, types that overflow) are not found yet.
 
     Args:
         model: a Keras model with inputs of known shape, trained or not.
@@ -125,7 +125,7 @@ def _open_shapes(functional: Any) -> list[str]:
 
 
 def _added_names(functional: Any) -> list[str]:
-    """What `fold` would call the layers that it adds, of a model that it cannot fold."""
+    """The names that `fold` would give the layers that it adds, for a model that it cannot fold."""
     activations = [
         f"{layer.name}_{layer.activation.__name__}"
         for layer in functional.layers

@@ -1,10 +1,10 @@
-"""Which classes of Keras layers go to hls4ml, and what to use in place of the others; known without Keras."""
+"""The classes of Keras layers that go to hls4ml, and what to use in place of others; known without Keras."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# hls4ml 1.3.0 converts these from Keras 3, and the types of each are settled here.
+# hls4ml 1.3.0 converts these from Keras 3, and this package chooses their types.
 SUPPORTED = frozenset(
     {
         *("InputLayer", "Dense", "Conv1D", "Conv2D", "DepthwiseConv1D", "DepthwiseConv2D", "BatchNormalization"),
@@ -38,7 +38,7 @@ _INSTEAD: Mapping[str, str] = {
     "SimpleRNN": "GRU",
     "Bidirectional": "GRU or LSTM, which read the steps in one direction",
 }
-# hls4ml 1.3.0 converts these from Keras 3; what they compute with is not settled here.
+# hls4ml 1.3.0 converts these from Keras 3, but this package does not choose their types.
 HLS4ML_ONLY = frozenset(
     {
         *("Bidirectional", "SimpleRNN", "TimeDistributed", "LayerNormalization", "Embedding", "EinsumDense", "Dot"),
@@ -49,7 +49,7 @@ HLS4ML_ONLY = frozenset(
 
 
 def class_problem(name: str, kind: str, module: str, *, nested: bool = False) -> str | None:
-    """Why layer `name` cannot be converted, whatever its settings, and what to do; None where its class can be.
+    """Why no setting lets layer `name` be converted, and what to do; None where its class can be converted.
 
     Args:
         name: of the layer.

@@ -1,4 +1,4 @@
-"""From a folded, quantised Keras model to hls4ml's graph, and from that to a `Design`."""
+"""A folded, quantised Keras model becomes hls4ml's graph, and the graph becomes a `Design`."""
 
 from __future__ import annotations
 
@@ -89,20 +89,20 @@ def convert(
 
 
 def _tables(folded: Any, name: str, types: Types) -> dict[str, Any]:
-    """What the configuration of layer `name` says of its tables, where they are not those of hls4ml."""
+    """The configuration of layer `name`'s tables, where they differ from hls4ml's own."""
     layer = next((layer for layer in folded.layers if layer.name == name), None)
     if layer is None or name not in types:
         return {}
     if is_softmax(layer):
         return softmax_entries(types[name])
-    # hls4ml reads this type of recurrent layers only; of others it takes its own unless the setting is given.
+    # hls4ml reads this type for recurrent layers only. For others it takes its own type unless the setting is given.
     table = types[name].get("table", TABLE)
     return {} if table == TABLE or isinstance(layer, RECURRENT) else {"TableT": hls_type(table)}
 
 
 @contextlib.contextmanager
 def _as_problem(what: str) -> Iterator[None]:
-    """What hls4ml raises is one line that begins with `what`."""
+    """Inside the block an error of hls4ml becomes one line that begins with `what`."""
     try:
         yield
     except FpgaPruneError:
@@ -115,7 +115,7 @@ def _as_problem(what: str) -> Iterator[None]:
 
 
 def in_words(error: BaseException) -> str:
-    """What `error` says, on one line, with its kind where it says little."""
+    """The message of `error` on one line, with the error's class where it says little."""
     said = " ".join(str(error).split())
     if not said:
         return f"{type(error).__name__}, with no message"
@@ -149,7 +149,7 @@ def option_problems(target: Target, given: Mapping[str, Any]) -> list[str]:
 
 def needed_options(backend: str) -> dict[str, Any]:
     """The options without which `backend` makes no project."""
-    # Without it hls4ml looks for SmartHLS on PATH, and refuses to write a project where there is none.
+    # Without this option hls4ml looks for SmartHLS on PATH and writes no project where there is none.
     return {"smarthls_path": "${SHLS_ROOT_DIR}"} if backend == "Libero" else {}
 
 
@@ -218,7 +218,7 @@ def extract_layers(
 
 
 def _names_back(nodes: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
-    """What the design calls each of hls4ml's `nodes`: as the model does, and what hls4ml added as hls4ml does."""
+    """The design's name of each of hls4ml's `nodes`: the model's, or hls4ml's where hls4ml added the node."""
     own = {project: layer for layer, project in names.items()}
     return {node: own[node] if node in own else free_name(node, names) for node in nodes}
 
@@ -232,7 +232,7 @@ def _layer(
     # A flattened tensor or a copied stream keeps the type of its source, whatever the layer's own slot says.
     types["result"] = _type(node.get_output_variable().type)
     if node.class_name == "Softmax" and node.attributes["inv_inp_t"].name == "model_default_t":
-        # Its template puts the exponentials' type in that place.
+        # The template of softmax puts the exponentials' type in that place.
         types["inv_inp"] = types["exp_table"]
     weights: dict[str, NDArray[np.int64]] = {}
     for role in _WEIGHT_ROLES:
@@ -265,7 +265,7 @@ def _layer(
 
 
 def _written(variable: Any, wanted: NDArray[np.int64] | None) -> NDArray[np.float64]:
-    """The values of `variable` as the project's text files give them."""
+    """The values of `variable` as they stand in the project's text files."""
     data = np.asarray(variable.data, dtype=np.float64)
     if wanted is not None:
         # Multiples of 2**-f have f decimal places at most, which is how many are written.
@@ -274,7 +274,7 @@ def _written(variable: Any, wanted: NDArray[np.int64] | None) -> NDArray[np.floa
 
 
 def _as_keras(found: NDArray[np.int64], wanted: NDArray[np.int64] | None, node: Any, role: str) -> NDArray[np.int64]:
-    """`found` in Keras's axis order; the resource strategy stores kernels with the outputs first."""
+    """`found` in Keras's axis order; strategy `resource` stores kernels with the outputs first."""
     if wanted is None:
         turned = role == "weight" and node.get_attr("_weights_transposed", False)
         return np.ascontiguousarray(np.moveaxis(found, 0, -1)) if turned else found
@@ -326,7 +326,7 @@ def _plain(value: Any) -> Any:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing that hls4ml prints or warns of is seen."""
+    """Inside the block the user sees nothing that hls4ml prints or warns of."""
     # hls4ml and its helpers print what they did; a library must not.
     level = logging.getLogger().level
     said = io.StringIO()

@@ -1,4 +1,4 @@
-"""Which Keras layers can go to hls4ml, and what to use in place of the others."""
+"""The Keras layers that can go to hls4ml, and what to use in place of others."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _NO_TEMPLATE = "hls4ml has no templates for it"
 
 
 def check_layers(functional: Any) -> None:
-    """Every layer of `functional` is one that hls4ml converts with the meaning that it has in Keras.
+    """hls4ml converts every layer of `functional` with the meaning that it has in Keras.
 
     Raises:
-        UnsupportedLayerError: the first that is not; the message names the alternative.
+        UnsupportedLayerError: it does not convert a layer; the message names the first and its alternative.
     """
     for problem in layer_problems(functional):
         raise UnsupportedLayerError(problem)
@@ -163,7 +163,7 @@ def _windows_overlap(layer: Any, kind: str) -> bool:
 
 
 def _reads_flattened(layer: Any, kind: str) -> bool:
-    """`layer`, which computes nothing but its activation, reads several axes that were made one."""
+    """`layer` computes only its activation, and it reads several axes that were made one."""
     if kind not in ("Softmax", "Activation") or isinstance(layer.input, list):
         return False
     before = producer(layer.input)
@@ -228,7 +228,7 @@ def _reason(layer: Any, kind: str) -> str | None:
 
 
 def _tiles(shapes: list[tuple[int, ...]]) -> bool:
-    """Whether Keras spreads each of `shapes` over the largest by repeating it as a whole, as hls4ml does."""
+    """Whether Keras repeats each of `shapes` as a whole to fill the largest, as hls4ml does."""
     largest = max(shapes, key=math.prod)
     for shape in shapes:
         inner = list(shape)

@@ -1,4 +1,4 @@
-"""What two designs of one network say differently of the hardware; what layers are called does not count."""
+"""The differences between two designs of one network that the hardware shows; names of layers do not count."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _WHOLE_IMAGE = _WINDOW | {
     *("stride_height", "stride_width", "pad_top", "pad_bottom", "pad_left", "pad_right"),
 }
 _DILATION = frozenset({"dilation_height", "dilation_width", "dilations"})
-# Entries that one of hls4ml's front ends leaves out; they follow from the shapes and the kind, which are compared.
+# One of hls4ml's front ends leaves these entries out. They follow from the shapes and the kind, which are compared.
 _MAY_LACK: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("Pooling1D", "Pooling2D"), _WINDOW),
     **dict.fromkeys(("GlobalPooling1D", "GlobalPooling2D"), _WHOLE_IMAGE),
     **dict.fromkeys(("Merge", "Concatenate"), frozenset({"output_shape"})),
 }
 _ANY_MAY_LACK = frozenset({"data_format", "dilation_height", "dilation_width", "target_shape"})
-# Whether a bias is one of zeros, or none, is seen in its integers.
+# The integers show whether a bias of zeros stands for no bias.
 _IGNORED = frozenset({"use_bias", PROJECT_NAME, MODEL_SHAPE})
 
 
@@ -36,8 +36,9 @@ class DesignDifference:
         layer: name in the first design; in the second for a layer that the first lacks.
         what: `kind`, `inputs`, `output_shape`, `strategy`, `reuse_factor`, `outputs`, `types.ROLE`, `weights.ROLE`, or
             the name of an attribute.
-        one: what the first says; other: what the second says.
-        count: of integers that differ; None where it is something else.
+        one: what the first design says.
+        other: what the second design says.
+        count: how many integers differ; None where something else differs.
     """
 
     layer: str
@@ -52,7 +53,7 @@ class DesignDifference:
 
 
 def design_differences(one: Design, other: Design) -> tuple[DesignDifference, ...]:
-    """Every difference that hardware would show; empty where both are one network in one layout.
+    """Every difference that hardware would show; empty where both designs are one network in one layout.
 
     Layers are paired by kind and by what they read. A `Reshape` that changes no shape counts as none.
     """
@@ -94,7 +95,7 @@ def _layer_differences(one: LayerSpec, other: LayerSpec, pairs: Mapping[str, str
     may_lack = _ANY_MAY_LACK | _MAY_LACK.get(one.kind, frozenset())
     for key in sorted((one.attributes.keys() | other.attributes.keys()) - _IGNORED):
         if key.endswith("_cpp"):
-            # Generated text, which names layers.
+            # This text is generated and names layers.
             continue
         a, b = (_plain(layer, key) for layer in (one, other))
         lacking = a is None or b is None

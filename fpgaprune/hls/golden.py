@@ -1,8 +1,8 @@
 """Golden samples in a project: inputs, the outputs that emulation gives for them, and a test bench that compares.
 
 hls4ml's test bench runs the inputs of `tb_data`, in C and, by co-simulation, in the synthesised hardware, and writes
-what comes out to a log with six digits. Here it writes every digit, reads the log again at its end, and returns 1 where
-one number is not the golden one: the vendor's tool then says that the simulation failed.
+the outputs to a log with six digits. Here it writes every digit, reads the log again at its end, and returns 1 where a
+number is not the golden one. The vendor's tool then says that the simulation failed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fpgaprune.real_array import real_array
 
 INPUTS = "tb_data/tb_input_features.dat"
 OUTPUTS = "tb_data/tb_output_predictions.dat"
-# How many of the samples that show the ranges are taken where none are given.
+# Where no golden samples are given, so many of those that show the ranges are taken.
 GOLDEN = 32
 
 _AXI = re.compile(r"nnet::print_result<output_axi_t, (\d+)>\(outputs, fout\);")
@@ -60,7 +60,7 @@ static int golden_differences(const char *golden, const std::string &given) {
 
 
 def golden_samples(design: Design, samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
-    """Inputs and outputs of `samples`, a row of numbers for each; None where the design is not emulated.
+    """Inputs and outputs of `samples`, one row of numbers a sample; None where the design cannot be emulated.
 
     Args:
         design: what the project computes.
@@ -85,7 +85,7 @@ def golden_samples(design: Design, samples: Samples) -> tuple[NDArray[np.float32
 def write_golden(folder: Path, design: Design, samples: Samples | None) -> int:
     """The project in `folder` holds golden samples, and its test bench compares with them; how many there are.
 
-    There are none where the design is not emulated, for lack of outputs.
+    A design that cannot be emulated has no outputs to compare with, so its project holds none.
 
     Args:
         folder: as hls4ml wrote it.

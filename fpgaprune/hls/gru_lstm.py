@@ -1,4 +1,4 @@
-"""GRU and LSTM as hls4ml's templates for Vivado and Vitis compute them: which they are, and what their states hold.
+"""GRU and LSTM as hls4ml's templates for Vivado and Vitis compute them: which layers fit, and what their states hold.
 
 A step of the templates is two products, of the inputs and of the state, their sum, tables of the gates, and the new
 state. The products, their sum and the gates share one type, `accum`; the state has the type `result`, which an LSTM's
@@ -18,7 +18,7 @@ from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.network import producer
 
 RECURRENT = (keras.layers.GRU, keras.layers.LSTM)
-# Those that hls4ml has as functions of a recurrent layer, and of these the ones that keep a gate between -1 and 1.
+# The functions that hls4ml has for a recurrent layer, and those of them that keep a gate between -1 and 1.
 _ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.recurrent)
 _GATES = tuple(function.name for function in FUNCTIONS.values() if function.gate)
 
@@ -45,12 +45,12 @@ def recurrent_reason(layer: Any) -> str | None:
 
 
 def gates_of(layer: Any) -> int:
-    """How many times `units` numbers a product of a GRU or LSTM has."""
+    """The number of gates of a GRU or LSTM: a product has so many times `units` numbers."""
     return 3 if isinstance(layer, keras.layers.GRU) else 4
 
 
 def observed_states(layer: Any, x: NDArray[Any]) -> NDArray[np.float64]:
-    """What the state of `layer` is after every step for inputs `x` (N, T, C): (N, T, units), an LSTM's (N, T, 2 units).
+    """The state of `layer` after every step for inputs `x` (N, T, C): (N, T, units), of an LSTM (N, T, 2 units).
 
     An LSTM's cell state stands behind its output. Computed in float64 with Keras's order of gates.
     """

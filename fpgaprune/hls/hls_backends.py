@@ -1,4 +1,4 @@
-"""What each backend of hls4ml 1.3 can make, as data that is checked before anything is done."""
+"""The abilities of each backend of hls4ml 1.3, as data that is checked before anything is done."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Backend:
 
     Attributes:
         name: as hls4ml spells it.
-        strategies: those that it has templates for.
-        io_types: those that it has templates for.
+        strategies: the strategies that it has templates for.
+        io_types: the io types that it has templates for.
         compiles: whether g++ alone compiles its C simulation.
-        kinds: the kinds of layers that it has templates for; None where nearly all.
-        wrong: kinds of layers that it converts without a word to something else, with what goes wrong.
+        kinds: the kinds of layers that it has templates for; None where it has nearly all.
+        wrong: kinds of layers that it silently converts to something else, each with what goes wrong.
         unstreamed: kinds of layers whose templates for io_stream do not compile.
-        unsettled: kinds of layers that it has templates for, whose types are not chosen here.
+        unsettled: kinds of layers that it has templates for, but whose types this package does not choose.
     """
 
     name: str

@@ -43,11 +43,11 @@ class HlsProject:
         path: the project's folder.
         design: what it computes.
         advice: what the zeros save, and the strategy in which they save most; None for a project that was opened.
-        free_locks: for each kernel with such elements a mask that is False where a weight that is not zero in Keras has
-            become zero in hardware: locking these costs nothing more. None for a project that was opened.
+        free_locks: a mask for each kernel in which weights that are not zero in Keras have become zero in hardware. It
+            is False at these weights: locking them costs nothing more. None for a project that was opened.
         search: what the search of precision `auto` found; None where there was none.
-        notes: sentences that say where the project is another than was asked for, as where a layer has the nearest
-            reuse factor that it can have; none for a project that was opened.
+        notes: one sentence for each way in which the project differs from what was asked for, such as a layer with the
+            nearest legal reuse factor; none for a project that was opened.
     """
 
     path: Path
@@ -62,7 +62,7 @@ class HlsProject:
         """The project that `to_hls` wrote in folder `path`, here or on another machine.
 
         Raises:
-            HlsError: there is none.
+            HlsError: there is no project.
         """
         folder = Path(path)
         try:
@@ -80,7 +80,7 @@ class HlsProject:
         return CSimulation.build(self.path, self.design, timeout_s)
 
     def predict(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
-        """What the hardware gives for `x`, (N, ...) in the model's input shape; compiled on first use."""
+        """The outputs of the hardware for `x`, (N, ...) in the model's input shape; compiled on first use."""
         return CSimulation.open_or_build(self.path, self.design).predict(x)
 
     def build(
@@ -164,7 +164,7 @@ def to_hls(
 
     Warns:
         StrategyWarning: in the chosen strategy the zeros of some layers save nothing; with figures.
-        ReuseWarning: a layer cannot have the target's reuse factor and has the nearest possible; in `notes` too.
+        ReuseWarning: a layer cannot have the target's reuse factor and has the nearest legal one; `notes` says so too.
 
     Raises:
         UnsupportedLayerError: hls4ml, or this backend, cannot convert a layer; the message names an alternative.
@@ -190,9 +190,9 @@ def to_hls(
             raise
         except Exception as error:
             if isinstance(error, OSError) and is_storage_error(error):
-                # Not the name of a draft, nor that of a template.
+                # The message names neither a draft nor a template.
                 raise storage_error(OSError(error.errno, error.strerror), folder) from error
-            # hls4ml's writers raise whatever comes, as KeyError for a template that a board does not have.
+            # hls4ml's writers raise any error, such as KeyError for a template that a board does not have.
             raise HlsError(f"hls4ml cannot write the project of {made.design.name!r}: {in_words(error)}") from error
         with storage(folder):
             _put_in_place(inner, folder, draft / "replaced")
@@ -204,7 +204,7 @@ def to_hls(
 
 
 def _put_in_place(made: Path, folder: Path, replaced: Path) -> None:
-    """`folder` is what `made` was; where that fails, what stood there before."""
+    """`folder` is what `made` was; where the move fails, `folder` is as before."""
     before = folder.exists()
     if before:
         folder.rename(replaced)

@@ -1,6 +1,6 @@
 """Operations of Keras that stand in a model without a layer, as `x * 2.0 + 1.0`, become the layers that they are.
 
-hls4ml's converter knows layers only, and goes past an operation without a word. A scale or a shift by constants is a
+hls4ml's converter knows layers only and silently skips an operation. A scale or a shift by constants is a
 `BatchNormalization` with these constants, and so is a `Rescaling`; operations in a row are one. Activations, merges,
 averages and reshapings are the layers of these names. Any other operation is refused by its name.
 """
@@ -55,7 +55,7 @@ _Layer = Callable[..., Any]
 
 
 def operation_problems(functional: Any) -> list[str]:
-    """One line for each operation of `functional` that is no layer and cannot become one: its name, what to do.
+    """One line for each operation of `functional` that cannot become a layer: its name, and what to do.
 
     Args:
         functional: as `keras.Model(model.inputs, model.outputs)` makes it.
@@ -80,7 +80,7 @@ def with_layers(functional: Any) -> Any:
         return functional
     for problem in operation_problems(functional):
         raise UnsupportedLayerError(problem)
-    # Tensor that a scale and shift made: what it was made of, and both numbers.
+    # Tensor made by a scale and a shift, to the tensor it was made of and both numbers.
     lines: dict[int, tuple[Any, NDArray[np.float64], NDArray[np.float64]]] = {}
 
     def call(operation: Any, *args: Any, **kwargs: Any) -> Any:
@@ -112,7 +112,7 @@ def _cloned(operation: Any) -> Any:
 
 
 def _stays(operation: Any) -> bool:
-    """It is a layer, and not one that hls4ml lacks and that is a scale and a shift."""
+    """Whether it is a layer that hls4ml knows; a `Rescaling` is not, because it is written as a scale and a shift."""
     return isinstance(operation, keras.layers.Layer) and not isinstance(operation, keras.layers.Rescaling)
 
 
@@ -134,7 +134,7 @@ def _problem(operation: Any) -> str:
 
 
 def _made(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Layer | None:
-    """What makes the output of `operation` by a layer; None where no layer computes the same."""
+    """A function that makes the output of `operation` by a layer; None where no layer computes the same."""
     kind, name = type(operation).__name__, operation.name
     line = _line(operation, args, kwargs)
     if line is not None:
@@ -185,7 +185,7 @@ def _unary(operation: Any, kind: str, x: Any) -> _Layer | None:
 
 
 def _output_shape(operation: Any, x: Any) -> tuple[int | None, ...]:
-    """Without the batch axis; None stands for what a sample cannot have, as an axis that holds several samples."""
+    """The shape of one sample's output; (None,) where an axis of it would hold several samples."""
     shape = tuple(operation.compute_output_spec(x).shape)
     return shape[1:] if len(shape) > 1 and shape[0] == x.shape[0] else (None,)
 

@@ -1,4 +1,4 @@
-"""`KnownLosses`: what a search of widths has measured, on disk, so that one that was killed measures nothing twice."""
+"""`KnownLosses`: the measurements of a search of widths, on disk, so that a killed search measures nothing twice."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from fpgaprune.files import write_bytes
 
 _FORMAT = 1
 _ADVICE = "delete it or name another file"
-# Of a loss and of its standard error.
+# A measurement is a loss and its standard error.
 _FIGURES = 2
 
 
 class KnownLosses:
-    """Losses by the widths that were tried, of one search and of no other; held in a JSON file where one is named."""
+    """The losses of one search by the widths that it tried; a JSON file holds them where one is named."""
 
     def __init__(self, path: str | os.PathLike[str] | None, question: str) -> None:
-        """The losses in the file at `path`, if it answers the same `question`; else none are known.
+        """The losses in the file at `path`; none are known where the file answers another `question`.
 
         Raises:
             HlsError: the file holds something else than the losses of a search.
@@ -43,7 +43,7 @@ class KnownLosses:
         return None if found is None else (found[0], found[1])
 
     def add(self, widths: Mapping[tuple[str, str], int], loss: float, error: float) -> None:
-        """`widths`, by role and layer, have this loss; the file says so too."""
+        """`widths`, by role and layer, have this loss, in memory and in the file."""
         self._losses[_name(widths)] = [loss, error]
         if self._path is not None:
             content = {"format": _FORMAT, "question": self._question, "losses": self._losses}

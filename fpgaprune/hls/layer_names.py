@@ -1,7 +1,7 @@
-"""Names of layers: what a C++ project can call them, and what the layers that are added here are called.
+"""Names of layers in a C++ project, and the names of layers that this package adds.
 
 A model may call a layer `conv-1`, `1st` or `for`; in the project it is then `conv_1`, `layer_1st` or `for_layer`. The
-design, the certificate and the report keep the model's name, and `LayerSpec.project_name` is the other.
+design, the certificate and the report keep the model's name; `LayerSpec.project_name` is the project's.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import keras
 from fpgaprune.hls.reserved import PROJECT_WORDS, RESERVED
 from fpgaprune.network import producer
 
-# Long enough to be told apart, short enough for the file names of every tool.
+# Names of this length can be told apart and fit into the file names of every tool.
 _LONGEST = 64
-# hls4ml calls what it adds by the name of the layer with one of these in front.
+# hls4ml puts one of these in front of a layer's name and so names what it adds.
 _ADDED = ("zp1d_", "zp2d_", "clone_", "repack_", "bn_", "transpose_", "broadcast_")
-# hls4ml keeps 'input' for itself, and by a slip each of its letters.
+# hls4ml keeps 'input' for itself and, by mistake, each of its letters.
 _KEPT = frozenset({"input", *"input"})
-# What the project calls its arrays, types and configurations, and the copies of an input.
+# The project gives its arrays, types, configurations and copies of an input such names.
 _NUMBERED = re.compile(r"(layer|config|[a-z]{1,2})\d+.*|.*_(t|ap|float|double|stream|vec|it)")
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """`name`, or with the first number behind it that makes it none of `taken`."""
+    """`name`, or `name` with the first number behind it that makes it free of `taken`."""
     number, found = 1, name
     while found in taken:
         number += 1
@@ -36,19 +36,19 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 
 def project_names(names: Iterable[str], inputs: Collection[str] = (), project: str = "") -> dict[str, str]:
-    """Layer name to the name that the project has for it: its own where C++ and hls4ml allow it; all are distinct.
+    """Layer name to its name in the project: the same where C++ and hls4ml allow it; all are distinct.
 
     Args:
-        names: of all layers.
-        inputs: those of them that are inputs, and so variables of the top function.
-        project: what the top function is called.
+        names: the names of all layers.
+        inputs: the names of the inputs, which become variables of the top function.
+        project: the name of the top function.
     """
     names = list(names)
     wanted = {name: _allowed(name, name in inputs, project) for name in names}
     shadowed = {f"{prefix}{name}" for name in names for prefix in _ADDED}
     found: dict[str, str] = {}
     taken: set[str] = set()
-    # Names that can stay have the first choice, so that what changes is only what must.
+    # Names that can stay are settled first, so that only those change that must.
     for name in sorted(names, key=lambda name: wanted[name] != name):
         plain = f"layer_{wanted[name]}" if wanted[name] in shadowed else wanted[name]
         number, candidate = 1, plain

@@ -1,4 +1,4 @@
-"""What a user says of single layers."""
+"""Options of single layers, as a user states them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _PLAIN = ("strategy", "reuse_factor", "weight_bits", "activation_bits")
 
 @dataclass(frozen=True)
 class LayerOptions:
-    """What a user says of one layer; what is None follows from the target and the precision.
+    """The options of one layer; an option that is None follows from the target and the precision.
 
     Attributes:
         strategy: one of `design.STRATEGIES`.
         reuse_factor: times one multiplier is used per output position.
         weight_bits, activation_bits: widths.
         types: by role.
-        exact_reuse: whether the user asked for just this reuse factor, by the layer's own name and not by a glob.
+        exact_reuse: whether the user gave the reuse factor under the layer's own name, not by a glob.
     """
 
     strategy: str | None = None
@@ -94,7 +94,7 @@ def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, Any]])
 def gather_options(
     names: Sequence[str], options: Mapping[str, Mapping[str, Any]]
 ) -> tuple[dict[str, LayerOptions], list[FpgaPruneError]]:
-    """As `read_options`, with all that is wrong instead of the first."""
+    """As `read_options`, but with every error instead of the first."""
     merged: dict[str, dict[str, Any]] = {}
     exact: dict[str, bool] = {}
     problems: list[FpgaPruneError] = []

@@ -30,8 +30,8 @@ class Layouts:
 
     Attributes:
         layers: name to layout, for every layer that multiplies.
-        problems: what cannot be made, each a whole line that says what to do.
-        notes: where a reuse factor is another than was asked for, each a whole line.
+        problems: one line for each thing that cannot be made, with what to do.
+        notes: one line for each reuse factor that differs from the one asked for.
     """
 
     layers: dict[str, Layout]
@@ -45,7 +45,7 @@ def settle_layouts(
     """Layer name to its layout, for every layer of `folded` that multiplies; and a note for each reuse factor moved.
 
     A depthwise layer has no template for `resource_unrolled` and `distributed_arithmetic`, a recurrent one none for
-    `distributed_arithmetic`: where the whole network is to have one of these, it has `latency` with reuse factor 1.
+    `distributed_arithmetic`. Where the target asks for these, such a layer has `latency` with reuse factor 1.
 
     Raises:
         HlsError: the backend cannot make what is asked for, or a layer cannot have the reuse factor that was asked for
@@ -92,7 +92,7 @@ def find_layouts(layers: Iterable[Any], target: Target, options: Mapping[str, La
 
 
 def _sizes(layer: Any) -> list[tuple[int, int]]:
-    """Inputs and outputs of each product of `layer`; hls4ml's two of a recurrent layer have one reuse factor."""
+    """Inputs and outputs of each product of `layer`; the two products of a recurrent layer share a reuse factor."""
     if isinstance(layer, RECURRENT):
         return [product_size(tuple(w.shape), False) for w in (layer.cell.kernel, layer.cell.recurrent_kernel)]
     return [product_size(tuple(layer.kernel.shape), isinstance(layer, DEPTHWISE))]

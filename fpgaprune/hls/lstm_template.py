@@ -1,8 +1,8 @@
-"""hls4ml's LSTM template for Vivado and Vitis, so that it compiles whatever types the layer has.
+"""hls4ml's LSTM template for Vivado and Vitis, mended so that it compiles with any types.
 
-hls4ml 1.3.0 instantiates a variant of the layer that is never run, in which both products are declared with the types
-of the data: where inputs, state and accumulator are not of one type, no C++ compiler takes it. The variant that runs
-declares them as here.
+hls4ml 1.3.0 instantiates a variant of the layer that never runs. It declares both products with the types of the data,
+so no C++ compiler takes it where inputs, state and accumulator differ in type. The variant that runs declares them as
+here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a Keras model to hls4ml's graph and its `Design`: every step before something is written."""
+"""A Keras model becomes hls4ml's graph and its `Design`: every step before a file is written."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ROLES = {
 
 @dataclass(frozen=True)
 class Made:
-    """What `to_hls` writes, and what it hands back."""
+    """The parts of a project that `to_hls` writes and hands back."""
 
     graph: Any
     folded: Any
@@ -112,7 +112,7 @@ def make(
 
 
 def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:
-    """How long the tables of each softmax are."""
+    """The size of the tables of each softmax."""
     return {
         layer.name: {
             "TableSize": quartus_table_size(layer.name, types[layer.name], types[producer(layer.input).name]["result"])
@@ -123,7 +123,7 @@ def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:
 
 
 def _in_shape(design: Design, folded: Any) -> Design:
-    """`design`, which knows in what shapes `folded` gives its outputs."""
+    """`design` with the shapes in which `folded` gives its outputs."""
     shapes = {
         name: tuple(tensor.shape[1:])
         for name, tensor in zip(design.outputs, folded.outputs, strict=True)
@@ -158,7 +158,7 @@ def _search(
         labels = _classes(labels, folded, len(arrays[0]))
     some = [array[: auto.samples] for array in arrays]
     x: Any = some if len(some) > 1 else some[0]
-    # Strategy and reuse change no bit while accumulators are exact; what is not emulated is near to Vitis.
+    # Strategy and reuse change no bit while accumulators are exact; Vitis is near to a backend that is not emulated.
     backend = target.backend if target.backend in AP_BACKENDS else "Vitis"
     plain = replace(target, backend=backend, strategy="latency", reuse_factor=1)
     copy = fold(model)
@@ -172,7 +172,7 @@ def _search(
 
 
 def _classes(labels: Any, folded: Any, samples: int) -> NDArray[Any]:
-    """`labels` as class numbers of the outputs of `folded`; as they are where these are no classes."""
+    """`labels` as class numbers of the outputs of `folded`; unchanged where the outputs are no classes."""
     array = real_array(labels, "labels")
     outputs = [tuple(tensor.shape[1:]) for tensor in folded.outputs]
     if len(outputs) > 1 or outputs[0][-1] == 1:
@@ -241,7 +241,7 @@ def _free_locks(
 
 
 def _require_sound(design: Design) -> None:
-    """hls4ml's templates compute what `design` says, as far as that is known for its backend."""
+    """hls4ml's templates compute what `design` says; for some backends this is known only in part."""
     if design.backend == "Quartus":
         check_softmax(design)
     if design.backend not in EMULATED:
@@ -250,7 +250,7 @@ def _require_sound(design: Design) -> None:
     try:
         emulate(design, entries if len(entries) > 1 else entries[0])
     except UnsupportedLayerError:
-        # Not covered is not wrong.
+        # A layer that the emulation does not cover may still be right.
         return
     except DesignError as error:
         raise HlsError(f"the project would not compute what is asked for: {error}") from error

@@ -1,7 +1,7 @@
 """An ONNX file in the form that hls4ml's ONNX front end reads: one sample, channels last, by qonnx's clean-up.
 
-Only what qonnx 1.0.0 leaves undone is done besides, by what ONNX itself states of its operators: padding in numbers,
-defaults written out, and channels last for what qonnx passes over.
+This module does only what qonnx 1.0.0 leaves undone, as ONNX defines its operators: it writes padding as numbers,
+writes defaults out, and puts channels last where qonnx does not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fpgaprune.errors import HlsError, ToolError, UnsupportedLayerError
 from fpgaprune.hls.onnx_layout import keep_channels_last
 from fpgaprune.onnx_graph import IR_VERSION, Graph, attributes, read_onnx, set_attribute
 
-# What hls4ml 1.3.0 reads from ONNX with the meaning that it has there, after the rules below.
+# hls4ml 1.3.0 reads these from ONNX with their meaning there, after the rules below.
 OPERATIONS = frozenset(
     {
         *("Conv", "Gemm", "MatMul", "Add", "Sub", "Mul", "Concat", "Transpose", "Reshape", "Flatten", "Squeeze", "Pad"),
@@ -91,7 +91,7 @@ _RECURRENT = ("GRU", "LSTM", "Loop")
 
 def _require_operations(graph: Any, path: Path) -> None:
     view = Graph(graph)
-    # A recurrent layer is named rather than what turns its weights.
+    # The message names the recurrent layer, not the node that turns its weights.
     for node in sorted(graph.node, key=lambda node: node.op_type not in _RECURRENT):
         where = f"node {node.name or node.output[0]!r} of {path.name} is a {node.op_type}"
         if node.op_type not in OPERATIONS:
@@ -127,7 +127,7 @@ def _say_global_averages(graph: Any) -> None:
 
 
 def _say_paddings(graph: Any) -> None:
-    """Every window says its padding in numbers."""
+    """Every window states its padding in numbers."""
     view = Graph(graph)
     for node in graph.node:
         if node.op_type not in _WINDOWS:
@@ -149,7 +149,7 @@ def _say_paddings(graph: Any) -> None:
 
 
 def _say_defaults(graph: Any) -> None:
-    """Every activation says its slope; hls4ml takes 0.01 for all that do not, and ONNX 1 for `Elu`."""
+    """Every activation states its slope; without it hls4ml takes 0.01, and ONNX 1 for `Elu`."""
     for node in graph.node:
         if node.op_type == "Elu" and "alpha" not in attributes(node):
             set_attribute(node, "alpha", 1.0)
@@ -176,7 +176,7 @@ def _turn_single_channels(graph: Any) -> None:
 
 @contextlib.contextmanager
 def _readable_nodes() -> Iterator[None]:
-    """Models that are made in here have a format that onnxruntime reads."""
+    """Inside the block new ONNX models have a format that onnxruntime reads."""
     # qonnx runs single nodes to fold constants, in onnx's newest format.
     import onnx
 

@@ -1,8 +1,8 @@
-"""Channels last from the first node to the last, where qonnx leaves them first.
+"""Channels last from the first node to the last, also where qonnx leaves them first.
 
 Measured on qonnx 1.0.0: it turns convolutions and max pooling, and moves the `Transpose` around them past a few kinds
-of node; around all others, and at the end of the network, it stays. Here each tensor is carried in the order in which
-it was made, with the permutation that ONNX asks for beside it, and turned only where something reads it in that order.
+of node. Around all other kinds, and at the end of the network, the `Transpose` stays. Here each tensor keeps the order
+in which it was made, beside the permutation that ONNX asks for. It is turned only where a node reads it in that order.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def to_first(rank: int) -> tuple[int, ...]:
 
 
 def keep_channels_last(clean: Any) -> None:
-    """No `Transpose` of qonnx's model `clean` is left but where axes are really exchanged."""
+    """In qonnx's model `clean` a `Transpose` is left only where axes are really exchanged."""
     _Layout(clean).run()
 
 
 class _Layout:
-    """The nodes so far, and for each tensor the one that carries it and the permutation that makes it of that."""
+    """The nodes so far; for each tensor, the tensor that carries it and the permutation between the two."""
 
     def __init__(self, clean: Any) -> None:
         self.clean, self.nodes = clean, list(clean.graph.node)
@@ -78,12 +78,12 @@ class _Layout:
             self.done.append(node)
 
     def _reshape(self, node: Any, carrier: str, perm: tuple[int, ...]) -> None:
-        """A `Squeeze` is a `Reshape` too; where only axes of size 1 are exchanged, every number stays in its place."""
+        """A `Squeeze` counts as a `Reshape`; where only axes of size 1 change places, all numbers stay."""
         shape = self._shape(node.output[0])
         if self._keeps_order(carrier, perm):
             maker = next((done for done in self.done if carrier in done.output), None)
             if maker is not None and maker.op_type in GLOBAL_POOLS and len(shape) == 2:
-                # hls4ml gives what these make without the axes of size 1.
+                # hls4ml drops the axes of size 1 from the outputs of these.
                 self.clean.set_tensor_shape(carrier, list(shape))
                 self.carried[node.output[0]] = (carrier, (0, 1))
                 return
@@ -111,7 +111,7 @@ class _Layout:
         return self.carried.get(name, (name, tuple(range(len(self._shape(name))))))
 
     def _share(self, names: Sequence[str]) -> bool:
-        """Whether all of these are computed, and carried in one order."""
+        """Whether all of these tensors are computed, and carried in one order."""
         computed = all(self.clean.get_initializer(name) is None for name in names)
         return computed and len({self._carrier(name)[1] for name in names}) == 1
 

@@ -1,4 +1,4 @@
-"""A second opinion on a design: what hls4ml's other front end makes of the same network's ONNX file."""
+"""A second opinion on a design: hls4ml's other front end reads the same network from its ONNX file."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fpgaprune.hls.onnx_route import design_from_onnx
 
 @dataclass(frozen=True)
 class SecondOpinion:
-    """What two routes to one design have in common.
+    """How far two routes to one design agree.
 
     Attributes:
-        design: what the ONNX route made.
-        differences: what the two say differently; empty where they are the same hardware.
-        samples: random inputs on which both were emulated; 0 where the backend or a layer is not emulated.
-        unlike: of these, how many gave other bits.
+        design: the design that the ONNX route made.
+        differences: every difference between the two; empty where they are the same hardware.
+        samples: random samples on which both were emulated; 0 where the backend or a layer is not emulated.
+        unlike: how many of these samples gave other bits.
     """
 
     design: Design
@@ -41,7 +41,7 @@ class SecondOpinion:
         """The opinion itself, where it agrees.
 
         Raises:
-            HlsError: it does not; the message names the first differences.
+            HlsError: it does not agree; the message names the first differences.
         """
         if not self.agrees:
             told = "; ".join(str(difference) for difference in self.differences[:3]) or "no layer differs"
@@ -55,7 +55,7 @@ class SecondOpinion:
 def second_opinion(
     path: str | os.PathLike[str], project: HlsProject | Design, samples: int = 32, seed: int = 0
 ) -> SecondOpinion:
-    """The ONNX file has gone to hls4ml on its own way, and what came of it is compared with `project`.
+    """The design that hls4ml makes of the ONNX file is compared with `project`.
 
     The two ways share hls4ml's optimiser and this package's rounding of weights to types; from the Keras model to
     hls4ml's graph they share nothing. Structure, types, every integer and every attribute are compared, and the outputs
@@ -64,11 +64,11 @@ def second_opinion(
     Args:
         path: an ONNX file of `export_onnx`, with a free batch axis or a batch of 1.
         project: a project, or the design, that the same model went into.
-        samples: random inputs to emulate.
-        seed: of these.
+        samples: number of random samples to emulate.
+        seed: seed of these samples.
 
     Raises:
-        UnsupportedLayerError, ToolError, HlsError: the file does not go this way; as for `design_from_onnx`.
+        UnsupportedLayerError, ToolError, HlsError: the file cannot take this route; as for `design_from_onnx`.
     """
     first = project if isinstance(project, Design) else project.design
     second = design_from_onnx(path, first)

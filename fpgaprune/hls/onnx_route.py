@@ -1,7 +1,7 @@
-"""The second route to a `Design`: from an ONNX file, past everything that reads Keras.
+"""The second route to a `Design`: from an ONNX file, without any code that reads Keras.
 
-ONNX holds no fixed-point types, strategies or reuse factors; these are those of another design. Everything else comes
-from the file: which layers there are, in which order, their sizes and windows, and every weight.
+ONNX holds no fixed-point types, strategies or reuse factors; another design gives these. Everything else comes from the
+file: the layers and their order, their sizes and windows, and every weight.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from fpgaprune.hls.paired_layers import pair_layers, without_idle
 from fpgaprune.hls.precision import hls_precision
 from fpgaprune.hls.softmax_types import table_types
 
-# Kinds that hls4ml adds of its own; their types follow from those of the layers around them.
+# hls4ml adds these kinds by itself; their types follow from the layers around them.
 _ADDED = frozenset({"ZeroPadding1D", "ZeroPadding2D", "Clone", "Repack"})
 # A type in a design has 64 bits at most.
 _WIDEST = "fixed<64,32>"
-# Settings that are no types, in the words of hls4ml's configuration and of the design's attributes.
+# Settings that are no types: the name in hls4ml's configuration, and in the design's attributes.
 _SETTINGS = {"TableSize": "table_size", "Implementation": "implementation", "Skip": "skip"}
 # Settings that hls4ml's configuration does not list.
 _TABLES = {"ExpTableSize": "exp_table_size", "InvTableSize": "inv_table_size"}
@@ -43,14 +43,14 @@ def design_from_onnx(path: str | os.PathLike[str], like: Design) -> Design:
 
     Args:
         path: an ONNX file of `export_onnx`, with a free batch axis or a batch of 1.
-        like: the design of the same network, as of `to_hls`; read for types, strategies, reuse factors, table sizes,
+        like: a design of the same network, as from `to_hls`; it gives types, strategies, reuse factors, table sizes,
             backend, io type, part and clock.
 
     Raises:
-        UnsupportedLayerError: an operation does not go this way; the message names it.
+        UnsupportedLayerError: an operation cannot take this route; the message names it.
         ToolError: qonnx is not installed.
-        HlsError: the file cannot be read, qonnx cannot clean or hls4ml cannot convert it, or a layer of it has no
-            counterpart in `like`, from which it could have its types.
+        HlsError: the file cannot be read, qonnx cannot clean it, hls4ml cannot convert it, or `like` has no counterpart
+            of a layer and so no types for it.
     """
     file = Path(path)
     with quiet():
@@ -78,12 +78,12 @@ def design_from_onnx(path: str | os.PathLike[str], like: Design) -> Design:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a node of the ONNX graph is found again.
+    """The layer that a node of the ONNX graph becomes.
 
     Attributes:
         name: the layer that hls4ml makes of it.
         like: that layer's counterpart.
-        bias: the node that adds its bias, where that is another one.
+        bias: the node that adds the layer's bias, where a node of its own does.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _converted(clean: Any, file: Path, like: Design, places: Mapping[str, _Place
     with quiet(), sizes_channels_last(), tempfile.TemporaryDirectory() as folder:
         try:
             config = hls4ml.utils.config_from_onnx_model(clean, granularity="name", backend=like.backend)
-            # Where no type is given, it may not infer one wider than a type can be here.
+            # Without a type hls4ml infers one; it must not be wider than a type can be here.
             config["Model"]["Precision"]["maximum"] = _WIDEST
             config["Model"]["ReuseFactor"] = like.layers[0].reuse_factor
             for node, place in places.items():
@@ -141,7 +141,7 @@ def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:
 
 
 def _places(clean: Any, skeleton: Design, likes: Mapping[str, LayerSpec]) -> dict[str, _Place]:
-    """Node of the ONNX graph, or its input, to where it is found again."""
+    """Node or input of the ONNX graph, to the layer that it becomes."""
     made: dict[str, _Place] = {}
     names = {layer.name: layer.kind for layer in skeleton.layers}
     for entry in clean.graph.input:
@@ -172,7 +172,7 @@ def _require_known_order(file: Path, places: Mapping[str, _Place]) -> None:
 
 
 def _name_outputs(clean: Any, makers: Mapping[str, str]) -> None:
-    """The first output of each node in `makers` is called as given there.
+    """The first output of each node in `makers` has the name that is given there.
 
     hls4ml looks for tensors under the names of its layers where it adds a `Repack` or lays out adders.
     """
@@ -209,13 +209,13 @@ def _quantise(clean: Any, places: Mapping[str, _Place]) -> dict[str, dict[str, N
 
 
 def _settle_types(graph: Any, places: Mapping[str, _Place]) -> None:
-    """What was left open for hls4ml's passes, or changed by them, is of its type."""
+    """Every layer has its type where hls4ml's passes needed it open or changed it."""
     for place in places.values():
         node = graph.graph[place.name]
         if place.bias is not None:
             node.get_output_variable().type.precision = _precision(graph, place.like.types["result"])
         if "Pooling" in place.like.kind:
-            # Catapult has widened what it was given, as it widened what the counterpart was given.
+            # The backend Catapult widened this type as it widened the counterpart's.
             node.get_attr("accum_t").precision = _precision(graph, place.like.types["accum"])
 
 
@@ -230,7 +230,7 @@ def _extracted(graph: Any, like: Design, raws: Mapping[str, Any], types: dict[st
 
 def _renamed(design: Design, names: Mapping[str, str], like: Design) -> Design:
     def shaped(layer: LayerSpec) -> dict[str, Any]:
-        """Its attributes, and the shape in which the model gives it, which ONNX does not keep."""
+        """The counterpart's attributes, and the shape in which the model gives it; ONNX does not keep that shape."""
         shape = like[names[layer.name]].attributes.get(MODEL_SHAPE)
         return {**layer.attributes, **({} if shape is None else {MODEL_SHAPE: shape})}
 

@@ -12,13 +12,13 @@ from fpgaprune.errors import HlsError
 _FOLDER = Path("firmware", "nnet_utils")
 _HEADERS = {"io_parallel": _FOLDER / "nnet_activation.h", "io_stream": _FOLDER / "nnet_activation_stream.h"}
 _END = "} // namespace nnet"
-# What a backend calls its streams; for those that are not here no template is written.
+# The class of a backend's streams; backends that are not here get no template.
 STREAMS = {
     **dict.fromkeys(("Vivado", "Vitis", "VivadoAccelerator"), "hls::stream"),
     "Quartus": "stream",
     "Catapult": "ac_channel",
 }
-# What stands before and within both loops, as in the templates beside it.
+# The pragmas before and within both loops, as hls4ml's own templates have them.
 _PRAGMAS = {
     "hls::stream": {
         "pipeline": "\n        #pragma HLS PIPELINE",
@@ -79,14 +79,14 @@ else
 
 
 def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
-    """Whether a project of `backend` for `io_type` has a template of `function`, hls4ml's or one that is added."""
+    """Whether a project of `backend` for `io_type` has a template of `function`, hls4ml's or ours."""
     if function.own_template:
         return backend in AP_BACKENDS
     return function.name != "relu6" or io_type != "io_stream" or backend in STREAMS
 
 
 def add_templates(folder: Path, design: Design) -> None:
-    """The project in `folder` has a template for each function of `design` that hls4ml has none for.
+    """The project in `folder` has a template of ours for each function of `design` that hls4ml lacks.
 
     Raises:
         HlsError: a header is not that of hls4ml 1.3.0, or two layers need tables of one function in different sizes.

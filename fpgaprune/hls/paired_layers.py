@@ -1,4 +1,4 @@
-"""Which layer of one design is which of another that computes the same, whatever they are called."""
+"""Pairs of layers of two designs that compute the same, whatever their names are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
 
-# The order of what they read does not matter: a + b = b + a, in fixed point too.
+# The order of their inputs does not matter: a + b = b + a, in fixed point too.
 _COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "average"})
 
 
@@ -32,8 +32,8 @@ def without_idle(design: Design) -> Design:
 def pair_layers(design: Design, like: Design) -> dict[str, str]:
     """Name in `design` to name in `like`, for every layer that has a counterpart.
 
-    A counterpart is of the same kind and reads the counterparts of what the layer reads. Of several the one with the
-    same output shape and the nearest weights, of its own or below it, is taken, then the first.
+    A counterpart is of the same kind and reads the counterparts of the layer's inputs. Where several fit, the same
+    output shape decides, then the nearest weights (of the layer or of one below it), then the order.
 
     Args:
         design: a design without idle layers.
@@ -56,12 +56,12 @@ def pair_layers(design: Design, like: Design) -> dict[str, str]:
 
 
 def operation(layer: LayerSpec) -> str:
-    """What a merge does, in one case of letters; empty for other layers."""
+    """The operation of a merge in lower case; empty for other layers."""
     return str(layer.attributes.get("op", "")).lower()
 
 
 def reads_the_same(layer: LayerSpec, sources: list[str | None]) -> bool:
-    """Whether `layer` reads `sources`, in their order where that matters."""
+    """Whether `layer` reads `sources`, in this order where the order matters."""
     if operation(layer) in _COMMUTATIVE:
         return sorted(layer.inputs) == sorted(str(name) for name in sources)
     return list(layer.inputs) == sources

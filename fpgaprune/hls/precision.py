@@ -33,7 +33,7 @@ _LARGEST = (
     *(keras.layers.MaxPooling1D, keras.layers.MaxPooling2D),
     *(keras.layers.GlobalMaxPooling1D, keras.layers.GlobalMaxPooling2D),
 )
-# Layers that only choose among the values that come in, or put zeros beside them.
+# Layers that only choose among their inputs' values, or put zeros beside them.
 MOVES = (
     *_LARGEST,
     *(keras.layers.Flatten, keras.layers.Reshape, keras.layers.Permute),
@@ -48,19 +48,19 @@ _ACTIVATIONS = (
     keras.layers.PReLU,
 )
 TABLE = FixedType(18, 8, True, "RND", "SAT")
-# Of slopes and thresholds up to 2.
+# The type of slopes and thresholds up to 2.
 _PARAMETER = FixedType(16, 2, True, "RND", "SAT")
 _NO_OPTIONS = LayerOptions()
 
 
 @dataclass(frozen=True)
 class Precision:
-    """How many bits each kind of number has; where the point stands follows from its range.
+    """The number of bits of each kind of number; the place of the point follows from its range.
 
     Attributes:
         weight_bits: width of every weight.
-        activation_bits: width of inputs and of what an activation layer gives.
-        sum_bits: width of what a convolution or Dense layer hands on.
+        activation_bits: width of the network's inputs and of the outputs of activation layers.
+        sum_bits: width of the outputs of convolutions and Dense layers.
     """
 
     weight_bits: int = 8
@@ -85,10 +85,10 @@ def choose_types(
 
     Args:
         folded: what `prepare.fold` returned.
-        ranges: of what every layer gives for some data; not read where `precision` is a type.
+        ranges: range of every layer's output for some data; not read where `precision` is a type.
         precision: bits to spend, or one type for every weight and every result.
-        options: what a layer has instead, by layer name.
-        backend: whose templates compute with them.
+        options: options of single layers, by layer name.
+        backend: the backend whose templates compute with the types.
 
     Raises:
         HlsError: an accumulator would need more than 64 bits.
@@ -102,7 +102,7 @@ def choose_types(
 
 
 def _padded_sources(folded: Any) -> set[str]:
-    """Layers whose values a padded max pooling reads: it pads with the smallest number of signed types only."""
+    """Layers that a padded max pooling reads; it pads with the smallest number, which only signed types hold."""
     found = set()
     for layer in folded.layers:
         if isinstance(layer, _LARGEST[:2]) and layer.padding == "same":
@@ -117,7 +117,7 @@ def _padded_sources(folded: Any) -> set[str]:
 
 
 def _softmax_sources(folded: Any) -> dict[str, int]:
-    """Layers whose values a softmax reads, and the softmax layers themselves, to the most classes of any of them.
+    """Softmax layers and the layers that they read, to the largest number of classes of any softmax.
 
     A Quartus project has one pair of tables for all its softmax layers.
     """
@@ -133,7 +133,7 @@ def _softmax_sources(folded: Any) -> dict[str, int]:
 
 
 def is_softmax(layer: Any) -> bool:
-    """`layer` of a folded model is a softmax."""
+    """Whether `layer` of a folded model is a softmax."""
     return isinstance(layer, keras.layers.Softmax) or getattr(layer, "activation", None) is keras.activations.softmax
 
 
@@ -171,7 +171,7 @@ class _Chooser:
         self.types[layer.name] = chosen | given
 
     def incoming(self, layer: Any) -> FixedType:
-        """The type of what `layer` reads first."""
+        """The type of the first input of `layer`."""
         source = layer.input[0] if isinstance(layer.input, list) else layer.input
         return self.types[producer(source).name]["result"]
 
@@ -195,12 +195,12 @@ class _Chooser:
                 result = self._within(result, incoming)
             return {"result": result, "table": TABLE, "param": _parameter(layer)}
         if isinstance(layer, AVERAGES):
-            # As many bits more as the sum of all positions can need.
+            # So many more bits the sum over all positions can need.
             growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))
             accum = FixedType(incoming.width + growth, incoming.integer + growth, incoming.signed)
             return {"result": self._activation(layer.name, own), "accum": accum}
         if isinstance(layer, _LARGEST):
-            # Templates begin with a one in the highest bit, which is the smallest number of signed types only.
+            # Templates start from a one in the highest bit, which is the smallest number only of a signed type.
             begin = incoming if incoming.signed else FixedType(incoming.width + 1, incoming.integer + 1)
             return {"result": incoming, "accum": begin}
         if isinstance(layer, MOVES):
@@ -212,7 +212,7 @@ class _Chooser:
         return {"result": result, "accum": result}
 
     def _joined(self, layer: Any, own: LayerOptions) -> FixedType:
-        """The narrowest type that holds every value of all that `layer` reads, unless a width or a type is given."""
+        """The narrowest type that holds every value of all inputs of `layer`, unless a width or a type is given."""
         if self.uniform or own.activation_bits is not None:
             return self._activation(layer.name, own)
         kinds = [self.types[producer(source).name]["result"] for source in layer.input]
@@ -224,7 +224,7 @@ class _Chooser:
         return FixedType(width, integer, signed) if width <= MAX_WIDTH else self._sum(layer.name)
 
     def _within(self, result: FixedType, incoming: FixedType) -> FixedType:
-        """`result` without integer bits that nothing of type `incoming` can fill."""
+        """`result` without the integer bits that no value of type `incoming` can fill."""
         spare = result.integer - int(result.signed) - (incoming.integer - int(incoming.signed))
         if self.uniform or spare <= 0:
             return result
@@ -245,7 +245,7 @@ class _Chooser:
         bias_type = self.uniform or FixedType(accum.width, accum.integer, True, "RND", "SAT")
         if self.uniform:
             return {"result": self.uniform, "accum": accum, "weight": weight, "bias": bias_type}
-        # A guard bit over what the data showed; saturation would cost logic in every channel.
+        # One guard bit more than the data showed; saturation would cost logic in every channel.
         spread = fitting(self.ranges[layer.name].doubled(), self.precision.sum_bits, signed=True)
         result = accum if accum.width <= self.precision.sum_bits else FixedType(spread.width, spread.integer)
         if result.integer > accum.integer:
@@ -273,7 +273,7 @@ class _Chooser:
         }
 
     def _state(self, layer: Any, own: LayerOptions) -> FixedType:
-        """The type of what a recurrent layer hands on, and carries from step to step."""
+        """The type of a recurrent layer's output and of its state."""
         if self.uniform or own.activation_bits:
             return self._activation(layer.name, own)
         return self._sum(layer.name, signed=True)
@@ -295,7 +295,7 @@ def recurrent_accumulator(
     table: FixedType,
     biases: Mapping[str, FixedType | None],
 ) -> FixedType:
-    """The narrowest type that holds, at any input and state, both products of `layer`, their sum, biases and gates.
+    """The narrowest type that holds both products of `layer`, their sum, biases and gates, at any input and state.
 
     Args:
         layer: a GRU or LSTM.
@@ -303,7 +303,7 @@ def recurrent_accumulator(
         incoming: type of the inputs.
         result: type of the state.
         table: type of the entries of its tables.
-        biases: types of `bias` and `recurrent_bias`, None where they are to be as exact as the accumulator.
+        biases: types of `bias` and `recurrent_bias`; None where they have the accumulator's last place.
 
     Raises:
         HlsError: it has more than 64 bits.
@@ -318,7 +318,7 @@ def recurrent_accumulator(
     worst = np.zeros(weights["weight"].shape[-1])
     for role, bias in (("weight", "bias"), ("recurrent_weight", "recurrent_bias")):
         worst = worst + _largest_sums(weights[role], kinds[role], read[role], weights.get(bias), fraction)
-    # A gate is 1 at most; a function without an upper end hands on what the cell state holds.
+    # A gate is 1 at most; a function without an upper end hands the cell state on as it is.
     largest = max(1.0, float(worst.max()), _largest(result) if layer.activation is keras.activations.relu else 0.0)
     return _holding(layer.name, largest, fraction)
 
@@ -345,8 +345,8 @@ def exact_accumulator(
 def _largest_sums(
     kernel: NDArray[Any], weight: FixedType, incoming: FixedType, bias: NDArray[Any] | None, fraction: int
 ) -> NDArray[np.float64]:
-    """For each output, the last axis of `kernel`: what no partial sum of it, in any order, exceeds in magnitude."""
-    # Quantisation moves each weight by so much at most. Zeros stay zeros.
+    """For each output (the last axis of `kernel`) a bound on the magnitude of its partial sums, in any order."""
+    # Quantisation moves each weight by at most this much. Zeros stay zeros.
     moved = weight.lsb / 2 if weight.rounding.startswith("RND") else weight.lsb
     magnitudes = np.where(kernel == 0, 0.0, np.abs(kernel.astype(np.float64)) + moved)
     constant = 0.0 if bias is None else np.abs(bias) + 2.0 ** -(fraction + 1)
@@ -358,14 +358,14 @@ def _largest(kind: FixedType) -> float:
 
 
 def _holding(layer: str, magnitude: float, fraction: int) -> FixedType:
-    """The narrowest accumulator that holds numbers that large with `fraction` bits right of the point."""
+    """The narrowest accumulator that holds numbers of this size with `fraction` bits right of the point."""
     integer = integer_bits(magnitude) + 1
     if integer + fraction > MAX_WIDTH:
         raise HlsError(
             f"layer {layer!r} needs an accumulator of {integer + fraction} bits; hardware types end at "
             f"{MAX_WIDTH}: use fewer weight or activation bits"
         )
-    # ac_fixed of some backends has two bits at least.
+    # In some backends ac_fixed has at least two bits.
     return FixedType(max(integer + fraction, 2), integer)
 
 

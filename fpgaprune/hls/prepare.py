@@ -1,4 +1,4 @@
-"""A Keras model as hls4ml converts it exactly: BatchNorm folded, no-ops gone, weights on their grid.
+"""A Keras model in the form that hls4ml converts exactly: BatchNorm folded, no-ops gone, weights on their grid.
 
 Measured on hls4ml 1.3.0: a `ReLU` layer becomes a `ThresholdedReLU`; `n_zeros` and the multiplier
 limit are counted on the weights before quantisation; and BatchNorm is folded only while the type of
@@ -30,7 +30,7 @@ _GLOBAL = {
     keras.layers.AveragePooling1D: keras.layers.GlobalAveragePooling1D,
     keras.layers.AveragePooling2D: keras.layers.GlobalAveragePooling2D,
 }
-# hls4ml has Dense layers for tensors of up to so many axes, the batch's among them.
+# hls4ml's Dense layers take tensors of at most this many axes, the batch axis included.
 _MOST_AXES = 4
 # Layers that multiply by weights of several axes.
 PRODUCTS = (*FOLDABLE, *RECURRENT)
@@ -42,18 +42,18 @@ def fold(model: Any) -> Any:
     Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it (float64, then cast);
     Dropout is gone; `ReLU()` is `Activation("relu")`; the activation of a convolution or Dense layer is a layer of
     its own, `NAME_relu`, so that both get a type. A separable convolution is two layers. An average pooling over the
-    whole map is a global one: hls4ml builds the first with all its inputs at once. Operations are the layers that they
-    are. Layer names stay, and layers compute in float32.
+    whole map becomes a global one, because hls4ml would build it with all its inputs at once. Operations become layers
+    that compute the same. Layer names stay, and layers compute in float32.
 
     Raises:
         HlsError: a weight is NaN or infinite.
-        UnsupportedLayerError: hls4ml cannot convert a layer, or one that is used twice; the message names it.
+        UnsupportedLayerError: hls4ml cannot convert a layer, or a layer is used twice; the message names it.
     """
     for variable in model.variables:
         if np.issubdtype(np.dtype(variable.dtype), np.floating) and not np.isfinite(variable.numpy()).all():
             raise HlsError(f"weight {variable.path!r} holds NaN or infinity; hls4ml would write it as it is: retrain")
     model = unrounded(model) if is_rounded(model) else model
-    # Sequential takes no call_function, and the layers to skip must leave the graph.
+    # A Sequential takes no call_function, and skipped layers must leave the graph.
     functional = with_layers(keras.Model(model.inputs, model.outputs, name=model.name))
     check_layers(functional)
     functional = split_separable(functional)
@@ -65,7 +65,7 @@ def fold(model: Any) -> Any:
         for name, layer in originals.items()
         if isinstance(layer, FOLDABLE) and layer.activation is not keras.activations.linear
     }
-    # Where something else than Flatten reads it, its shape is made again.
+    # Where a layer other than Flatten reads it, its shape is restored.
     mapped = {
         layer.name: layer.output.shape[1:]
         for layer in functional.layers
@@ -88,7 +88,7 @@ def fold(model: Any) -> Any:
         if type(layer) is keras.layers.Activation:
             return activation_layer(layer.activation, layer.name, len(layer.output.shape))
         if isinstance(layer, keras.layers.Softmax):
-            # Its axis, the last one, may stand in a list, which hls4ml does not read.
+            # The axis is the last one, but it may stand in a list, which hls4ml does not read.
             config["axis"] = -1
         if averages_all(layer):
             return _GLOBAL[type(layer)](name=config["name"])
@@ -124,25 +124,25 @@ def fold(model: Any) -> Any:
 
 
 def activation_layer(activation: Any, name: str, axes: int) -> Any:
-    """The layer of `activation` on tensors of so many axes, the batch's among them."""
+    """The layer of `activation` for tensors of `axes` axes, the batch axis included."""
     if activation is keras.activations.softmax and axes > 2:
-        # As an activation of several axes hls4ml would take it over all of them.
+        # hls4ml would apply an `Activation` of softmax over all axes at once.
         return keras.layers.Softmax(name=name, dtype="float32")
     return keras.layers.Activation(activation, name=name, dtype="float32")
 
 
 def _loses_axes(layer: Any) -> bool:
-    """What stands for `layer` gives fewer axes."""
+    """The layer that replaces `layer` gives fewer axes."""
     rows = isinstance(layer, keras.layers.Dense) and len(layer.output.shape) > _MOST_AXES
     return rows or averages_all(layer) or bool(getattr(layer, "keepdims", False))
 
 
 def averages_all(layer: Any) -> bool:
-    """`layer` is an average pooling whose one window holds every position of what it reads."""
+    """`layer` is an average pooling with one window that holds every position of its input."""
     if type(layer) not in _GLOBAL or layer.data_format != "channels_last":
         return False
     sizes, positions = layer.input.shape[1:-1], layer.output.shape[1:-1]
-    # Zeros of the padding are not counted in an average.
+    # An average does not count the zeros of the padding.
     return all(size is not None and size <= pool for size, pool in zip(sizes, layer.pool_size, strict=True)) and all(
         position == 1 for position in positions
     )
@@ -178,7 +178,7 @@ def quantise_weights(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) 
 def role_weights(layer: Any) -> dict[str, NDArray[Any]]:
     """Role to weight of a layer of `PRODUCTS`, in the order in which Keras holds them.
 
-    A GRU's bias (2, 3 units) is two: what is added to the product of the inputs, and to that of the state.
+    A GRU's bias (2, 3 units) is two biases: one for the product of the inputs, one for the product of the state.
     """
     weights = layer.get_weights()
     if not isinstance(layer, RECURRENT):

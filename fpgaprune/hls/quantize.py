@@ -1,4 +1,4 @@
-"""`quantize`: a network that rounds in Keras as its hardware will, so that training makes up for the rounding."""
+"""`quantize`: a network that rounds in Keras as its hardware does, so that training can make up for the rounding."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from fpgaprune.quantise.plain import is_rounded, rounded_types, unrounded
 from fpgaprune.target import Target
 from fpgaprune.weights import weight_arrays
 
-# Bits of a whole number that float32 holds.
+# float32 holds whole numbers of at most this many bits.
 _FLOAT32_BITS = 24
 _WINDOWED = (keras.layers.AveragePooling1D, keras.layers.AveragePooling2D)
 _ROLES = ("weight", "bias", "result")
-# Layers that hold weights, or add up, in a way for which there is no rounded layer here.
+# Layers that hold weights or add numbers up, and that no rounded layer here can replace.
 _UNKNOWN = (
     *(keras.layers.BatchNormalization, keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
     *(keras.layers.LeakyReLU, keras.layers.Average, keras.layers.Dot, keras.layers.Embedding),
 )
-# Activations that are exact, and those that the hardware reads from tables.
+# Activations that hardware computes exactly, and those that it reads from tables.
 _ACTIVATIONS = ("softmax", *(function.name for function in FUNCTIONS.values() if function.converts and function.values))
 
 
@@ -171,7 +171,7 @@ def _kind(layer: Any, activation: str) -> str:
 
 
 def _source(layer: Any) -> str:
-    """The name of the layer that `layer` reads first."""
+    """The name of the layer that is the first input of `layer`."""
     first = layer.input[0] if isinstance(layer.input, list) else layer.input
     return str(producer(first).name)
 
@@ -191,7 +191,7 @@ def _largest(kind: FixedType) -> float:
 
 
 def _count(layer: Any) -> int:
-    """The values of which `layer` gives the average."""
+    """The number of values that `layer` averages."""
     if not isinstance(layer, _WINDOWED):
         return int(math.prod(layer.input.shape[1:-1]))
     if layer.padding == "same" and any(

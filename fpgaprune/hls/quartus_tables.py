@@ -1,8 +1,8 @@
 """The tables of a Quartus project's softmax, made for the types that the layer has.
 
-hls4ml 1.3.0 looks for a layer whose name is `softmax`, letter by letter, and makes the tables for its own defaults
-where there is none: the project then computes something else. Its entries have eight bits right of the point whatever
-the types of the layer; here they have those types. All softmax layers of a project share one file.
+hls4ml 1.3.0 looks for a layer with exactly the name `softmax`. Without one it makes the tables for its own defaults, so
+the project computes something else. Its entries have eight bits right of the point whatever types the layer has; here
+they have the layer's types. All softmax layers of a project share one file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def check_softmax(design: Design) -> None:
     """One pair of tables serves every softmax of `design`.
 
     Raises:
-        HlsError: two need different ones, or one reads numbers for which the writer makes no table.
+        HlsError: two need different tables, or one reads numbers for which the writer makes no table.
     """
     wanted = {layer.name: _keys(design, layer) for layer in _softmax_layers(design)}
     for name, (source, exp_type, _) in wanted.items():

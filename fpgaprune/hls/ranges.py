@@ -1,4 +1,4 @@
-"""What every layer of a model gives for some data, and whether given types hold it."""
+"""The outputs of every layer of a model for some data, and whether given types hold them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BATCH = 256
 
 @dataclass(frozen=True)
 class Range:
-    """The smallest and the largest of some numbers."""
+    """The smallest and the largest of some values."""
 
     low: float
     high: float
@@ -40,7 +40,7 @@ class Range:
         return max(abs(self.low), abs(self.high))
 
     def doubled(self) -> Range:
-        """Twice as wide, and around zero."""
+        """The range with both ends twice as far from zero, and zero in it."""
         return Range(min(2 * self.low, 0.0), max(2 * self.high, 0.0))
 
 
@@ -48,7 +48,7 @@ def as_inputs(folded: Any, data: Samples) -> list[NDArray[Any]]:
     """`data` as one array (N, ...) for each input of `folded`.
 
     Raises:
-        DataError: they do not fit the model, hold NaN or infinity, or are none.
+        DataError: they do not fit the model, hold NaN or infinity, or there is no sample.
     """
     arrays = [real_array(array, "samples") for array in (data if isinstance(data, list | tuple) else [data])]
     wanted = [tuple(tensor.shape[1:]) for tensor in folded.inputs]
@@ -63,7 +63,7 @@ def as_inputs(folded: Any, data: Samples) -> list[NDArray[Any]]:
 
 
 def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
-    """Layer name to what it gives for `data`, (N, ...), inputs included.
+    """Layer name to the layer's output for `data`, (N, ...); inputs are included.
 
     Args:
         folded: what `prepare.fold` returned.
@@ -79,7 +79,7 @@ def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
         raise HlsError(f"model {folded.name!r} has no layer that computes anything: there is nothing to build")
     own = names_of(folded)
     computing = renamed(folded, own)
-    # Called as it is: `predict` would first compile a function for this one time.
+    # The model is called directly, because `predict` would first compile a function for this one call.
     network = keras.Model(computing.inputs, [computing.get_layer(own[layer.name]).output for layer in layers])
     parts = []
     for start in range(0, len(arrays[0]), _BATCH):
@@ -97,7 +97,7 @@ def require_ranges(
     given: Mapping[str, Mapping[str, FixedType]],
     observed: Mapping[str, NDArray[Any]],
 ) -> None:
-    """No type that a user gave lets a weight or an observed value wrap around; one that saturates is his choice.
+    """No type that the user gave lets a weight or an observed value wrap around; a saturating type is allowed.
 
     Args:
         folded: what `prepare.fold` returned, before its weights are quantised.
@@ -107,7 +107,7 @@ def require_ranges(
             are not checked.
 
     Raises:
-        HlsError: one does; the message says which layer, how often, on what data, and what would hold the values.
+        HlsError: a type does; the message says which layer, how often, on what data, and what would hold the values.
     """
     for name, roles in given.items():
         layer = folded.get_layer(name)

@@ -14,7 +14,7 @@ short signed sizeof static static_assert static_cast struct switch template this
 typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
 main std nnet hls ac printf exit abs exp log sin cos tanh time signal
 """
-# What hls4ml's templates of the top function, the test bench and the bridge name; macros of the headers that they read.
+# Names in hls4ml's templates of the top function, the test bench and the bridge, and macros of their headers.
 _PROJECT_WORDS = """
 INPUT_NUMBERS OUTPUT_NUMBERS CHECKPOINT RESULTS_LOG RTL_SIM NUM_TEST_SAMPLES NULL EOF DEBUG INFINITY NAN HUGE_VAL
 RAND_MAX BUFSIZ M_E M_PI I errno stdin stdout stderr assert linux unix major minor
@@ -28,5 +28,5 @@ PROJECT_NAMES = "wanted letters, digits and '_', a letter first, and no word of 
 
 
 def is_project_name(name: str) -> bool:
-    """`name` can be the name of a C++ function, and so of a project."""
+    """Whether `name` can be the name of a C++ function, and so of a project."""
     return re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None and name not in RESERVED

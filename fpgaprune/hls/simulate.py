@@ -24,18 +24,20 @@ from fpgaprune.hls.simulator import Simulator, ports, program_of
 from fpgaprune.processes import run_tool
 from fpgaprune.real_array import real_array
 
-# A process reads all weights before its first sample; fewer samples are not worth another one.
+# A process reads all weights before its first sample, so fewer samples do not pay for another process.
 _SAMPLES_EACH = 4
 _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a C simulation gave for the first samples of those that it was asked for.
+    """The outputs of a C simulation for the first of the samples that were asked for.
 
     Attributes:
         outputs: float32 (samples, ...); a tuple of them where the design has several outputs.
-        samples: how many ran. asked: how many there were. seconds: of wall-clock time.
+        samples: how many samples ran.
+        asked: how many samples were asked for.
+        seconds: wall-clock time of the run.
     """
 
     outputs: Any
@@ -46,7 +48,7 @@ class Simulated:
 
 @dataclass(frozen=True)
 class CSimulation:
-    """A compiled project; `predict` gives what the hardware gives, bit for bit.
+    """A compiled project; `predict` gives the outputs of the hardware, bit for bit.
 
     Attributes:
         program: the compiled simulation.
@@ -87,7 +89,7 @@ class CSimulation:
 
     @classmethod
     def open_or_build(cls, folder: Path, design: Design) -> CSimulation:
-        """The project's C simulation, compiled only where that has not been done."""
+        """The project's C simulation; it is compiled unless it was compiled before."""
         program = program_of(folder)
         return cls(program, design) if program.exists() else cls.build(folder, design)
 
@@ -117,8 +119,8 @@ class CSimulation:
 
         Args:
             x: as for `predict`.
-            seconds: of wall-clock time; None for all samples.
-            at_least: so many run however long they take.
+            seconds: wall-clock time for the run; None for all samples.
+            at_least: number of samples that run however long they take.
             on_progress: gets the number of samples done, several times a second.
             sample_timeout_s: most seconds for one sample.
 
@@ -170,7 +172,7 @@ class CSimulation:
 
 
 class _Queue:
-    """Which sample is next, for several threads: in order, so that what has run are the first ones."""
+    """The number of the next sample, for several threads: in order, so that the first samples have run."""
 
     def __init__(self, count: int, at_least: int, until: float | None) -> None:
         self.done = 0
@@ -189,7 +191,7 @@ class _Queue:
         results: Sequence[NDArray[np.float32]],
         timeout_s: float,
     ) -> None:
-        """`simulator` runs samples into `results` until there is none, no time, or an error."""
+        """`simulator` runs samples into `results` until no sample or no time is left, or an error comes."""
         while (place := self._take()) is not None:
             started = time.monotonic()
             try:

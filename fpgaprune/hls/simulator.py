@@ -84,12 +84,13 @@ _VOLATILE = re.compile(r"  INLINE void clearUnusedBits\(void\) volatile\n.*?\n  
 
 
 def write_simulator(folder: Path, design: Design) -> None:
-    """The project in `folder` has the program's source, a script that compiles it soon, and headers that run fast.
+    """The project in `folder` has the program's source, a script that compiles it quickly, and fast headers.
 
-    hls4ml's script compiles one file after the other with -O3. -O1 takes two thirds of the time, and what it makes is
-    as fast once `ap_private`, of which every number is made, keeps its value in a register: hls4ml's copy of that
-    header writes it to memory and reads it back after each operation, since the function that cuts off spare bits
-    exists for `volatile` objects only. A second one for all others changes no result. Synthesis reads neither.
+    hls4ml's script compiles one file after the other with -O3. -O1 takes two thirds of the time, and its program is as
+    fast once `ap_private`, the class of every number, keeps its value in a register. hls4ml's copy of that header
+    writes the value to memory and reads it back after each operation, because the function that cuts off spare bits
+    exists for `volatile` objects only. A second function for all other objects changes no result. Synthesis reads
+    neither.
 
     Args:
         folder: as hls4ml wrote it.
@@ -100,7 +101,7 @@ def write_simulator(folder: Path, design: Design) -> None:
     head, _, tail = script.read_text().partition("${CC} ${CFLAGS} ${INCFLAGS}")
     options = tail.partition("-c firmware/")[0].strip()
     if design.backend == "Catapult":
-        # Its bridge looks for the weights where the project was written, not where the folder stands now.
+        # hls4ml's bridge looks for the weights where the project was written, not where the folder stands now.
         _find_weights_beside_the_script(folder, design.name)
         head += 'WEIGHTS_DIR="\\"$(cd "$(dirname "$0")" && pwd)/firmware/weights\\""\n\n'
         options = '-D SIMULATED_WEIGHTS_DIR="${WEIGHTS_DIR}"'
@@ -158,7 +159,7 @@ class Simulator:
         size = 4 * sum(math.prod(shape) for shape in self._outputs)
         answer, until = b"", time.monotonic() + timeout_s
         left = memoryview(b"".join(array.tobytes() for array in sample))
-        # Where nobody reads any more, the end of the answers says so below.
+        # Where the program reads no more, its answers end, which is noticed below.
         with suppress(BrokenPipeError):
             while left:
                 left = left[os.write(inlet.fileno(), left) :]
@@ -178,7 +179,7 @@ class Simulator:
         return [part.reshape(shape) for part, shape in zip(parts, self._outputs, strict=True)]
 
     def end(self) -> None:
-        """The process is gone."""
+        """The process has ended."""
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError):
@@ -211,7 +212,7 @@ def _source(design: Design) -> str:
 
 
 def _both(match: re.Match[str]) -> str:
-    """The function for `volatile` objects, and the same for all others."""
+    """The function for `volatile` objects, and the same function for all other objects."""
     return (
         match[0]
         + "  // Added by fpgaprune: as above, and the value may stay in a register.\n"

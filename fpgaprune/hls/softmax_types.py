@@ -1,18 +1,18 @@
 """The types and sizes of a softmax layer's tables, such that every probability is within a stated bound.
 
-hls4ml's stable softmax looks the exponential of each input's distance from the largest up in one table, adds them, and
-looks one over the sum up in another. Its defaults address the second with the top ten bits of `fixed<18,8>`: the sum is
-known to a quarter only, so that the probabilities of a sample may add up to 1.25; and a distance has the input's
-integer bits less one, so that the largest distances wrap around.
+hls4ml's stable softmax takes the exponential of each input's distance from the largest from one table, adds these, and
+takes the inverse of the sum from another. Its defaults address the second table with the top ten bits of
+`fixed<18,8>`: they know the sum to a quarter only, so the probabilities of a sample may add up to 1.25. And a distance
+has one integer bit less than the input, so the largest distances wrap around.
 
 Here a probability differs from the softmax of the layer's own inputs by less than `BOUND`, plus what its result type
-rounds or cuts off, for up to 127 classes. For Vitis and Vivado it adds up so, each term at its worst:
+rounds or cuts off, for up to 127 classes. For Vitis and Vivado the error is the sum of these terms, each at its worst:
 
 - a distance is rounded to 1/64, which moves an exponential by 1/128 of itself, and a probability by a third of that;
 - a sum, which is 1 at least and the number of classes at most, is rounded to 1/128: 1/256 of a probability;
 - N exponentials and an inverse are rounded to 16 bits right of the point: N / 2**17 and less.
 
-Quartus's templates cut off what those of Vitis round, in tables that are addressed one bit finer: the same bound.
+Quartus's templates cut off where those of Vitis round, but their tables are addressed one bit finer: the same bound.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BOUND = 1 / 128
 
 # A distance of 16 and more has an exponential below the last place of the table.
 _DISTANCE = FixedType(10, 4, False, "RND", "SAT")
-# With a sign it has the 18 bits that a multiplier of AMD's takes.
+# With a sign it has the 18 bits that AMD's multipliers take.
 _ENTRY = FixedType(17, 1, False, "RND", "SAT")
 _SUM_FRACTION = 7
 _LARGEST_TABLE_BITS = 14
@@ -37,9 +37,9 @@ _ROLES = ("inp_norm", "exp_table", "accum", "inv_inp", "inv_table")
 
 
 def softmax_types(classes: int, backend: str) -> dict[str, FixedType]:
-    """Role to type of the tables of a softmax of so many classes, and of the sum, whatever the input's type.
+    """Role to type of the tables and of the sum of a softmax of `classes` classes, for any input type.
 
-    Nothing for a backend with another softmax, which has the types of hls4ml.
+    Empty for a backend whose softmax is another one and keeps the types of hls4ml.
     """
     integer = integer_bits(classes)
     if backend == "Quartus":
@@ -59,7 +59,7 @@ def softmax_types(classes: int, backend: str) -> dict[str, FixedType]:
 
 
 def logits_type(kind: FixedType, classes: int) -> FixedType:
-    """`kind` with the sign and the bits without which Quartus's softmax is not within `BOUND`; the same values fit."""
+    """`kind` with a sign and as many bits as Quartus's softmax needs for `BOUND`; it holds all values of `kind`."""
     if not kind.signed:
         kind = replace(kind, width=kind.width + 1, integer=kind.integer + 1, signed=True)
     # A distance saturates where the integer bits end; a power of -16 is below the last place of the table.
@@ -74,12 +74,12 @@ def logits_type(kind: FixedType, classes: int) -> FixedType:
 
 
 def _address_bits(integer: int, fraction: int, sum_integer: int) -> int:
-    """Of Quartus's one size of both tables: distances to 1/128, or what the input has, and sums to 1/256."""
+    """The one size of both tables on Quartus: distances to 1/128, or to the input's last place, and sums to 1/256."""
     return max(integer - 1 + min(max(fraction, 0), _SUM_FRACTION), sum_integer + _SUM_FRACTION + 1)
 
 
 def softmax_entries(types: Mapping[str, FixedType]) -> dict[str, Any]:
-    """What hls4ml's configuration says of the tables of a softmax with `types`, by role."""
+    """The entries of hls4ml's configuration for the tables of a softmax with `types`, by role."""
     entries: dict[str, Any] = dict(table_types(types))
     if "inp_norm" in types:
         entries["ExpTableSize"] = 1 << min(types["inp_norm"].width, _LARGEST_TABLE_BITS)
@@ -88,12 +88,12 @@ def softmax_entries(types: Mapping[str, FixedType]) -> dict[str, Any]:
 
 
 def quartus_table_size(name: str, types: Mapping[str, FixedType], source: FixedType) -> int:
-    """Entries that both tables of softmax `name` need on Quartus, to be within `BOUND`.
+    """The number of entries that both tables of softmax `name` need on Quartus for `BOUND`.
 
     Args:
-        name: of the layer.
-        types: of the layer, by role.
-        source: the type of what it reads.
+        name: name of the layer.
+        types: types of the layer, by role.
+        source: type of its input.
 
     Raises:
         HlsError: no size is enough for inputs of type `source`; the message says which type is.

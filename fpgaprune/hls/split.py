@@ -1,7 +1,7 @@
-"""A separable convolution as the two layers that it is: a depthwise convolution, then one of 1 x 1.
+"""A separable convolution as two layers: a depthwise convolution, then one of 1 x 1.
 
-hls4ml converts Keras's separable layers, but gives both halves one type and knows them on two backends only; as
-two layers each half has its own types, strategy and certificate, on every backend that has depthwise layers.
+hls4ml converts Keras's separable layers, but it gives both halves one type and does so on two backends only. As two
+layers each half has its own types, strategy and certificate, on every backend with depthwise layers.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _POINTWISE = ("filters", "data_format", "activation", "use_bias", "dtype")
 
 
 def is_separable(layer: Any) -> bool:
-    """`layer` is one that `split_separable` splits."""
+    """Whether `split_separable` splits `layer`."""
     return type(layer) in _HALVES
 
 
 def depthwise_names(functional: Any) -> dict[str, str]:
-    """Name of each separable layer to that of its depthwise half; the other half keeps the name."""
+    """Name of each separable layer to the name of its depthwise half; the other half keeps the layer's name."""
     taken = {layer.name for layer in functional.layers}
     found: dict[str, str] = {}
     for layer in functional.layers:

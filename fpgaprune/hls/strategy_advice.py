@@ -1,9 +1,9 @@
-"""Where the zeros of a network save multipliers, and where they do not: figures from the weights, and a recommendation.
+"""The layers in which zeros save multipliers, and those in which they do not, with a recommendation.
 
-What each strategy makes of a zero weight, from the code that hls4ml 1.3.0 generates: `latency` writes one product for
-each weight, and a product with the constant 0 vanishes; `distributed_arithmetic` writes adders for what is not zero;
-`resource` with a reuse factor above 1 reads weights from a memory and multiplies zeros as well; `resource_unrolled`
-leaves out a multiplier when all the weights that it serves in turn are zero.
+In the code that hls4ml 1.3.0 generates, `latency` writes one product for each weight, and a product with the constant 0
+vanishes. `distributed_arithmetic` writes adders for weights that are not zero. `resource` with a reuse factor above 1
+reads weights from a memory and multiplies zeros as well. `resource_unrolled` leaves out a multiplier when all the
+weights that it serves in turn are zero.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fpgaprune.target import Target
 
 
 class StrategyWarning(UserWarning):
-    """The chosen strategy makes little of the zeros of a network."""
+    """The chosen strategy saves little where the network has zeros."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,13 @@ class LayerSavings:
     """What the zeros of one layer save.
 
     Attributes:
-        layer: its name. strategy, reuse_factor: its layout.
-        weights: how many it has. zeros: how many of them are zero after quantisation.
-        multipliers: that the layout has without regard to zeros.
-        saved: multipliers that it leaves out because of zeros.
+        layer: name of the layer.
+        strategy: its strategy.
+        reuse_factor: its reuse factor.
+        weights: number of weights.
+        zeros: number of weights that are zero after quantisation.
+        multipliers: multipliers of the layout without regard to zeros.
+        saved: multipliers that the layout leaves out because of zeros.
         unrolled_saved: multipliers that `resource_unrolled` would leave out at this reuse factor; 0 where it is 1.
     """
 
@@ -47,12 +50,12 @@ class LayerSavings:
 
 @dataclass(frozen=True)
 class StrategyAdvice:
-    """What the zeros of a design save as it is, and what to choose instead.
+    """What the zeros of a design save now, and which strategy would save more.
 
     Attributes:
         layers: one entry for each layer that multiplies.
         recommended: the strategy in which the zeros save most.
-        text: why, with figures; empty where nothing is to be gained.
+        text: the reason, with figures; empty where no other strategy saves more.
     """
 
     layers: tuple[LayerSavings, ...]
@@ -61,12 +64,12 @@ class StrategyAdvice:
 
     @property
     def zeros(self) -> int:
-        """Zero weights in all."""
+        """The number of zero weights in all layers."""
         return sum(layer.zeros for layer in self.layers)
 
     @property
     def saved(self) -> int:
-        """Multipliers that the zeros save in all."""
+        """The number of multipliers that zeros save in all layers."""
         return sum(layer.saved for layer in self.layers)
 
 
@@ -75,12 +78,12 @@ def advise_strategy(design: Design, target: Target) -> StrategyAdvice:
 
     Args:
         design: as `to_hls` or `make_design` gives it.
-        target: for which it was made.
+        target: the target that it was made for.
     """
     layers = tuple(_savings(layer) for layer in design.layers if "weight" in layer.weights and layer.strategy)
     zeros, saved = sum(layer.zeros for layer in layers), sum(layer.saved for layer in layers)
     recommended = _recommended(layers, target)
-    # Where the layout has fewer multipliers than weights, zeros can save no more than there are.
+    # Zeros save no more multipliers than the layout has, which may be fewer than its weights.
     idle = [layer for layer in layers if layer.zeros and not layer.saved]
     if not idle:
         return StrategyAdvice(layers, recommended, "")
@@ -115,7 +118,7 @@ def _savings(layer: LayerSpec) -> LayerSavings:
 
 
 def _counts(weight: NDArray[np.int64], strategy: str, reuse: int) -> tuple[int, int, int, int, int]:
-    """Of one product: weights, zeros, multipliers, how many are saved, and how many `resource_unrolled` would save."""
+    """Weights, zeros and multipliers of one product, those that are saved, and those `resource_unrolled` would save."""
     zeros = int(weight.size - np.count_nonzero(weight))
     unrolled = _idle_blocks(weight, reuse) if reuse > 1 else 0
     if strategy not in ("resource", "resource_unrolled") or reuse == 1:
@@ -127,7 +130,7 @@ def _counts(weight: NDArray[np.int64], strategy: str, reuse: int) -> tuple[int, 
 
 
 def _idle_blocks(weight: NDArray[np.int64], reuse: int) -> int:
-    """Multipliers all of whose weights are zero, weights in the order of the resource templates: outputs first."""
+    """The number of multipliers whose weights are all zero; weights are in the templates' order, outputs first."""
     if weight.size % reuse:
         return 0
     blocks = np.moveaxis(weight, -1, 0).reshape(-1, reuse)

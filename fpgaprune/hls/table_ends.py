@@ -1,4 +1,4 @@
-"""Where the tables of activations end, and what that costs beyond."""
+"""The ends of the tables of activations, and the error beyond them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from fpgaprune.design.functions import CENTRED, FUNCTIONS
 from fpgaprune.errors import HlsError
 from fpgaprune.network import producer
 
-# One step of a table: what it is off within its ends, too.
+# One step of a table, by which it is off within its ends, too.
 _STEP = 1 / 64
 
 
 def require_within_tables(folded: Any, observed: Mapping[str, NDArray[Any]]) -> None:
-    """No activation reads values for which the end of its table stands in place of its function.
+    """No activation reads values beyond its table, where the last entry would replace its function.
 
     Args:
         folded: what `prepare.fold` returned.
-        observed: layer name to what it gave for some data; layers that are not in it are passed over.
+        observed: layer name to the layer's output for some data; layers that are not in it are skipped.
 
     Raises:
-        HlsError: one does; the message says how far it is off and what to do.
+        HlsError: an activation does; the message says how far it is off and what to do.
     """
     for layer in folded.layers:
         name = getattr(getattr(layer, "activation", None), "__name__", "")
@@ -35,7 +35,7 @@ def require_within_tables(folded: Any, observed: Mapping[str, NDArray[Any]]) -> 
         if values is None or not values.size:
             continue
         reach = float(function.table.reach)
-        # Above the other tables stands the function itself.
+        # Above the end of other tables the template computes the function itself.
         ends = (-reach, reach if function.table.form == CENTRED else np.inf)
         seen = np.array([values.min(), values.max()], np.float64)
         off = np.abs(function.values(seen) - function.values(np.clip(seen, *ends)))

@@ -1,10 +1,10 @@
 """The search of precision `auto`: the widths of weights and activations that cost least within a stated loss.
 
-Cost is what the bits of a multiplier's operands stand for in hardware: over all layers, multiplications that are not by
-zero x bits of a weight x bits of an input. The loss of a choice is measured by emulating the hardware on samples.
-The search descends: first all widths together, as far as the loss allows, then one width at a time, always the one
-that saves most; a width that cannot be lowered is not tried again. So it ends after about as many emulations as bits
-are saved, at a choice of which no single width can be lowered further; a cheaper one elsewhere may exist.
+The cost is the sum over all layers of multiplications that are not by zero x bits of a weight x bits of an input. The
+loss of a choice is measured by emulating the hardware on samples. The search descends: first all widths together, as
+far as the loss allows, then one width at a time, always the one that saves most. A width that cannot be lowered is not
+tried again. So the search takes about as many emulations as it saves bits. At its end no single width can be lowered
+further, but a cheaper choice may exist elsewhere.
 """
 
 from __future__ import annotations
@@ -31,24 +31,26 @@ from fpgaprune.hls.prepare import PRODUCTS, role_weights
 from fpgaprune.hls.ranges import Range, Samples
 from fpgaprune.network import producer
 
-# Where the search begins; most networks lose little with as many.
+# The search begins with this width; most networks lose little with it.
 _USUAL_BITS = 8
 _ROLES = ("weight", "activation")
-# Class numbers (N,), or what gives the loss of Keras's outputs and the hardware's, and its standard error.
+# Class numbers (N,), or a function of Keras's outputs and the hardware's that gives a loss and its standard error.
 Labels = NDArray[Any] | Callable[[Any, Any], tuple[float, float]]
 Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
 class AutoPrecision:
-    """What precision `auto` may lose, and between which widths it searches.
+    """The loss that precision `auto` allows, and the widths between which it searches.
 
     Attributes:
         max_loss: accuracy that may be lost against Keras in floating point, as a fraction (0.005 is half a point).
-        samples: of the data, the first so many measure the loss.
-        spare: standard errors of the loss that must still be within `max_loss`, so that other data lose no more either.
-        narrowest, widest: bits of a weight or an activation.
-        sum_bits: width of what a convolution or Dense layer hands on.
+        samples: number of samples, the first of the data, that measure the loss.
+        spare: number of standard errors that, added to the loss, must stay within `max_loss`, so that other data lose
+            no more either.
+        narrowest: fewest bits of a weight or an activation.
+        widest: most bits of a weight or an activation.
+        sum_bits: width of the outputs of convolutions and Dense layers.
     """
 
     max_loss: float = 0.005
@@ -71,17 +73,19 @@ class AutoPrecision:
 
 @dataclass(frozen=True)
 class FoundWidths:
-    """What the search found.
+    """The widths that the search found.
 
     Attributes:
-        measure: what the loss is, in words.
-        loss: of the widths found, on `samples` samples.
-        error: standard error of that loss; 0 where it is no share of samples.
-        samples: that measured it.
-        evaluations: emulations that it took.
-        cost, uniform_cost: multiplications x bits x bits of the widths found, and of the best single width for all.
+        measure: meaning of the loss, in words.
+        loss: loss of the widths found.
+        error: standard error of that loss; 0 where the loss is no share of samples.
+        samples: number of samples that measured the loss.
+        evaluations: number of emulations that the search took.
+        cost: multiplications x bits x bits of the widths found.
+        uniform_cost: the same of the best single width for all layers.
         uniform_bits: that single width.
-        weight_bits, activation_bits: layer name to width.
+        weight_bits: layer name to width of its weights.
+        activation_bits: layer name to width of its output.
     """
 
     measure: str
@@ -104,12 +108,12 @@ class WidthSearch:
         ranges: layer name to the range of its output.
         skeleton: a design of `folded` with any types, for a backend that is emulated.
         data: samples (N, ...).
-        wanted: what `folded` gives for them in floating point.
+        wanted: outputs of `folded` for them in floating point.
         labels: class numbers (N,), or a function of `wanted` and the hardware's outputs that gives a loss and its
             standard error. Or None: then the loss counts samples whose class is not that of Keras.
-        options: widths and types that are given; these are not searched.
+        options: widths and types that the user gave; these are not searched.
         results: a JSON file that holds each loss as it is measured; a search that was killed goes on from it.
-        progress: told `(done, total, note)` after each emulation; the total is how many there are at least.
+        progress: told `(done, total, note)` after each emulation; the total is the least number of emulations.
     """
 
     def __init__(
@@ -154,7 +158,7 @@ class WidthSearch:
                 refused.add(best)
                 continue
             widths, cost, loss = tries[best], costs[best], tried
-            # What was refused beside a wider neighbour may do beside this one.
+            # A width that was refused beside a wider neighbour may be allowed beside this one.
             open_places |= {place for place in {best, *refused} if widths[place] > auto.narrowest}
             refused.clear()
         bits = {role: {name: w for (r, name), w in sorted(widths.items()) if r == role} for role in _ROLES}
@@ -172,7 +176,7 @@ class WidthSearch:
         )
 
     def _uniform(self, places: list[tuple[str, str]], auto: AutoPrecision) -> tuple[int, _Loss]:
-        """The narrowest width that all may have together, and its loss."""
+        """The narrowest width that all layers may have together, and its loss."""
         start = min(max(_USUAL_BITS, auto.narrowest), auto.widest)
         found: tuple[int, _Loss] | None = None
         for bits in (*range(start, auto.narrowest - 1, -1), *range(start + 1, auto.widest + 1)):
@@ -194,7 +198,7 @@ class WidthSearch:
         return found
 
     def _places(self) -> list[tuple[str, str]]:
-        """Role and layer of every width that is to be found."""
+        """Role and layer of every width that is searched."""
         places = []
         for layer in self.folded.layers:
             own = self.options.get(layer.name, LayerOptions())
@@ -214,7 +218,7 @@ class WidthSearch:
         return choose_types(self.folded, self.ranges, precision, options, self.skeleton.backend or "Vitis")
 
     def _loss_of(self, widths: Mapping[tuple[str, str], int], auto: AutoPrecision, still_open: int) -> _Loss:
-        """The loss with these widths, of which `still_open` may be lowered further."""
+        """The loss with these widths; `still_open` of them may be lowered further."""
         self.evaluations += 1
         known = self._known.get(widths)
         loss = _Loss(*known) if known else self._measured(self._types(widths, auto))
@@ -229,11 +233,11 @@ class WidthSearch:
         return self._loss(emulate(retyped(self.skeleton, types, self.weights), self.data))
 
     def _question(self, wanted: Any, labels: Labels | None) -> str:
-        """A digest of all that a loss depends on besides the widths."""
+        """A digest of everything but the widths that a loss depends on."""
         data, outputs = (list(given) if isinstance(given, list | tuple) else [given] for given in (self.data, wanted))
         truth: list[Any] = [] if labels is None or callable(labels) else [np.asarray(labels)]
         if callable(labels):
-            # A function has no digest; what it says of wrong outputs tells it from others, and its labels too.
+            # A function has no digest; its losses of wrong outputs tell it, and its labels, from others.
             shifted = [np.roll(array, 1, axis=0) for array in outputs]
             truth = [np.asarray(labels(wanted, tuple(shifted) if len(shifted) > 1 else shifted[0]), np.float64)]
         weights = [array for _, roles in sorted(self.weights.items()) for _, array in sorted(roles.items())]
@@ -265,10 +269,10 @@ _ROUNDED = (
 def retyped(design: Design, types: Types, weights: Mapping[str, Mapping[str, NDArray[Any]]]) -> Design:
     """`design` with other types, and its weights quantised anew from floats.
 
-    Layers that hls4ml put in between (copies, paddings) have the type of what they read.
+    Layers that hls4ml put in between (copies, paddings) have the type of their input.
 
     Args:
-        design: of the same network.
+        design: a design of the same network.
         types: layer name to role to type.
         weights: layer name to role to the float weights, for layers whose weight type changes.
     """
@@ -296,12 +300,12 @@ class _Loss:
     error: float = 0.0
 
     def within(self, auto: AutoPrecision) -> bool:
-        """Whether it is allowed, with what is to spare."""
+        """Whether the loss, with its standard errors to spare, is allowed."""
         return self.value + auto.spare * self.error <= auto.max_loss
 
 
 def _loss(wanted: Any, labels: Labels | None) -> tuple[str, Callable[[Any], _Loss]]:
-    """What the loss is, in words, and the function that gives it for what the hardware gives."""
+    """The meaning of the loss, in words, and the function that gives it for the hardware's outputs."""
     if callable(labels):
         judge = labels
         return "loss of the metric against Keras", lambda outputs: _Loss(*judge(wanted, outputs))

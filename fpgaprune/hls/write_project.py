@@ -1,4 +1,4 @@
-"""A project on disk: what hls4ml writes, without stamps, dates and paths, and with what makes it self-contained."""
+"""A project on disk: hls4ml's files without stamps, dates and paths, and all that a self-contained folder needs."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden:
     """`folder` is the project of hls4ml's `graph`; the same bytes for the same design, wherever it stands.
 
     Args:
-        folder: where `graph` was made for; does not exist yet.
+        folder: the folder that `graph` was made for; it does not exist yet.
         graph: what `convert` returned.
-        folded: the model that it was made of.
+        folded: the model that the graph was made of.
         design: what `extract` returned for it.
-        golden: samples that go into the project with the outputs that they must give; None for none.
+        golden: golden samples of the project, with their outputs; None for none.
     """
     write_sources(folder, graph, design)
     stamp, settled = str(graph.config.get_config_value("Stamp")), _digest(design)
@@ -39,7 +39,7 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden:
         text = path.read_text()
         text = text.replace(stamp, settled[: len(stamp)]).replace(str(folder.resolve()), ".").replace(str(folder), ".")
         if path.name == "hls4ml_config.yml":
-            # One in forty stamps has no letter, and YAML puts these in quotes.
+            # One stamp in forty has no letter, and YAML puts such a stamp in quotes.
             text = re.sub(r"^Stamp: .*$", f"Stamp: {settled[: len(stamp)]}", text, flags=re.MULTILINE)
             text = re.sub(r"^OutputDir: .*$", "OutputDir: .", text, flags=re.MULTILINE)
             text = re.sub(r"^KerasModel: .*$", "KerasModel: !keras_model 'keras_model.keras'", text, flags=re.MULTILINE)
@@ -51,10 +51,10 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden:
 
 
 def write_sources(folder: Path, graph: Any, design: Design) -> None:
-    """`folder` holds what hls4ml writes of `graph`, mended, and the program of its C simulation; stamps and paths stay.
+    """`folder` holds hls4ml's files of `graph`, mended, and the program of its C simulation; stamps and paths stay.
 
     Args:
-        folder: where `graph` was made for; does not exist yet.
+        folder: the folder that `graph` was made for; it does not exist yet.
         graph: what `convert` returned.
         design: what `extract` returned for it.
     """

@@ -12,6 +12,18 @@ from fpgaprune.measure.advice import (
 )
 from fpgaprune.measure.estimate import PRICED, Binding, Estimate, LayerEstimate, Multiplications
 from fpgaprune.measure.measurement import Cycles, Measurement
+from fpgaprune.measure.open_tools import (
+    FLATTENED,
+    SUM,
+    Cells,
+    Kernels,
+    Measured,
+    ModuleSynthesis,
+    PlaceAndRoute,
+    Routed,
+    Simulated,
+    Synthesis,
+)
 from fpgaprune.measure.plain import from_plain, to_plain
 from fpgaprune.measure.resources import ESTIMATED, LABELS, RESOURCES, Figure, Resources, add, capacity_of
 from fpgaprune.measure.stage import (
@@ -34,6 +46,7 @@ __all__ = [
     "COSIM",
     "CSYNTH",
     "ESTIMATED",
+    "FLATTENED",
     "FLOW",
     "LABELS",
     "MODEL",
@@ -43,21 +56,30 @@ __all__ = [
     "ROUTE",
     "ROUTE_ECP5",
     "STAGES",
+    "SUM",
     "SYNTH",
     "Advice",
     "Binding",
+    "Cells",
     "Cycles",
     "Estimate",
     "Figure",
+    "Kernels",
     "LayerEstimate",
     "LayerShare",
+    "Measured",
     "Measurement",
+    "ModuleSynthesis",
     "Multiplications",
+    "PlaceAndRoute",
     "Prediction",
     "Resources",
+    "Routed",
     "Shortage",
+    "Simulated",
     "Stage",
     "Suggestion",
+    "Synthesis",
     "add",
     "capacity_of",
     "from_plain",

@@ -35,6 +35,11 @@ class Multiplications(Struct, frozen=True):
     few_digits: int
     many_digits: int
 
+    @property
+    def nonzero(self) -> int:
+        """Multiplications that leave hardware behind."""
+        return self.total - self.zero
+
 
 class LayerEstimate(Struct, frozen=True):
     """One layer of an `Estimate`.

@@ -74,12 +74,6 @@ class Resources(Struct, Generic[Count], frozen=True, kw_only=True, omit_defaults
             }
         )
 
-    @classmethod
-    def sum(cls, parts: Iterable[Resources[int]]) -> Resources[int]:
-        """The counts of all `parts` together; unknown where one part's count is unknown."""
-        listed = list(parts)
-        return Resources(**{name: add(part[name] for part in listed) for name in RESOURCES})
-
 
 def add(counts: Iterable[int | None]) -> int | None:
     """The sum of `counts`; None where one of them is None."""

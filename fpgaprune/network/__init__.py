@@ -31,7 +31,7 @@ from fpgaprune.network.role import CHANNELWISE, KERNEL, MAKERS, Role
 from fpgaprune.network.slots import Ids, Slots
 from fpgaprune.network.trace import Affine, Count, Listed, Trace
 from fpgaprune.network.walk import trace_channels
-from fpgaprune.network.weight_axes import PLAIN, ChannelAxes, channel_axes, kind_of, per_output, weight_owners
+from fpgaprune.network.weight_axes import PLAIN, ChannelAxes, Weight, per_output, weights_of
 from fpgaprune.network.windows import channel_axis, positions, spatial
 from fpgaprune.network.zeros import Zeros, none_of
 
@@ -39,5 +39,5 @@ __all__ = ["Alive", "Groups", "alive_channels", "find_folds", "folded_weights", 
 __all__ += ["Call", "Flags", "Network", "Step", "calls_of", "coupled_outputs", "groups_of", "network_of", "role_of"]
 __all__ += ["count_uses", "graph_of", "is_model", "producer", "readers_of", "structures", "unconnected", "value_of"]
 __all__ += ["CHANNELWISE", "KERNEL", "MAKERS", "Ids", "Linear", "Liveness", "Role", "Slots", "Taps", "pick_carrier"]
-__all__ += ["PLAIN", "Affine", "ChannelAxes", "Count", "Listed", "Trace", "channel_axes", "kind_of", "trace_channels"]
-__all__ += ["Zeros", "channel_axis", "none_of", "per_output", "positions", "spatial", "weight_owners"]
+__all__ += ["PLAIN", "Affine", "ChannelAxes", "Count", "Listed", "Trace", "Weight", "trace_channels"]
+__all__ += ["Zeros", "channel_axis", "none_of", "per_output", "positions", "spatial", "weights_of"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from fpgaprune.network.flat import Flags, Network, Step, network_of
 from fpgaprune.network.role import MAKERS, Role
-from fpgaprune.network.weight_axes import channel_axes, kind_of, weight_owners
+from fpgaprune.network.weight_axes import Weight, weights_of
 
 # Layer path to which of its channels are alive.
 Alive = dict[str, Flags]
@@ -33,10 +33,9 @@ def alive_channels(model: Any, masks: Mapping[str, Flags]) -> Alive | None:
     if network is None:
         return None
     by_layer: dict[int, dict[str, Flags]] = {}
-    for path, layer in weight_owners(model).items():
-        mask = masks.get(path)
-        if mask is not None and kind_of(path, layer, mask.ndim) != "other":
-            by_layer.setdefault(id(layer), {})[path.rsplit("/", maxsplit=1)[-1]] = mask
+    for path, weight in weights_of(model).items():
+        if path in masks and weight.kind != "other":
+            by_layer.setdefault(id(weight.layer), {})[weight.name] = masks[path]
     return _Walk(network, by_layer).alive()
 
 
@@ -67,7 +66,7 @@ class _Walk:
         if _has_rule(step):
             made = self._reached(step, self._depends[step.inputs[0]] @ self._joined(step), forward=True)
         else:
-            carried = self._network.carried(step, self._depends, np.logical_or)
+            carried = self._network.carried(step, self._depends, np.logical_or, False)
             made = self._all(output) if carried is None else carried
         self._depends[output] = made | made.any() if step.mixes_channels else made
         return made
@@ -103,7 +102,7 @@ class _Walk:
             return np.ones((n_in, n_out), dtype=bool)
         if step.role is Role.RECURRENT:
             return _by_unit(mask, n_out)
-        axes = channel_axes("", step.layer)
+        axes = Weight("", step.layer, mask.ndim).axes
         free = np.moveaxis(mask, (axes.inputs[0], axes.outputs[0]), (-2, -1))
         return np.asarray(free.reshape(-1, n_in, n_out).any(axis=0))
 

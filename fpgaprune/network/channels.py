@@ -28,6 +28,9 @@ class Line:
     known: NDArray[np.bool_]
     value: NDArray[np.float64]
 
+    def __post_init__(self) -> None:
+        _settle(self)
+
     def over(self, shape: Shape, axis: int) -> Channels:
         """These channels on `axis` of a tensor of `shape` (without the batch axis), the same at every position."""
         flat = tuple(-1 if k == axis else 1 for k in range(len(shape)))
@@ -35,8 +38,11 @@ class Line:
 
     def meet(self, other: Line) -> Line:
         """Known only where both are, with one value; the ids are these."""
-        known = self.known & other.known & (self.value == other.value)
-        return Line(self.ids, known, np.where(known, self.value, 0.0))
+        return replace(self, known=self.known & other.known & (self.value == other.value))
+
+    def zeros_only(self) -> Line:
+        """Known only where the constant is 0."""
+        return Line(self.ids, self.known & (self.value == 0), np.zeros(self.value.shape))
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,9 @@ class Channels:
     ids: Ids
     known: NDArray[np.bool_]
     value: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        _settle(self)
 
     @property
     def varying(self) -> tuple[int, ...]:
@@ -73,7 +82,7 @@ class Channels:
 
     def unknown(self) -> Channels:
         """The same slots, with no constant known."""
-        return replace(self, known=np.zeros_like(self.known), value=np.zeros_like(self.value))
+        return replace(self, known=np.zeros_like(self.known))
 
     def resized(self, shape: Shape) -> Channels:
         """The same channels in a tensor of another shape and the same rank; no varying axis may change."""
@@ -101,6 +110,13 @@ class Channels:
             np.broadcast_to(self.known, full).reshape(wanted),
             np.broadcast_to(self.value, full).reshape(wanted),
         )
+
+
+def _settle(facts: Line | Channels) -> None:
+    """Only finite constants are known, and the value is 0 where none is."""
+    known = np.logical_and(facts.known, np.isfinite(facts.value))
+    object.__setattr__(facts, "known", known)
+    object.__setattr__(facts, "value", np.where(known, facts.value, 0.0))
 
 
 def squeezed(shape: Shape, ids: Ids, known: NDArray[np.bool_], value: NDArray[np.float64]) -> Channels:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fpgaprune.network.flat import Network, Step, network_of
+from fpgaprune.network.flat import Network, network_of
 from fpgaprune.network.role import MAKERS, Role
 from fpgaprune.network.slots import Ids, Slots
 
@@ -38,11 +38,17 @@ def groups_of(network: Network) -> Groups:
     channels of its own.
     """
     slots = Slots()
+
+    def tied(ids: Ids, others: Ids) -> Ids:
+        both = (ids >= 0) & (others >= 0)
+        slots.unite(ids[both], others[both])
+        return np.where(ids >= 0, ids, others)
+
     made: dict[str, Ids] = {}
     tensors = {tensor: slots.fresh(network.width(tensor)) for tensor in network.inputs}
     for step in network.steps:
         first, *others = step.outputs
-        ids = None if step.role in MAKERS else _carried(network, step, tensors, slots)
+        ids = None if step.role in MAKERS else network.carried(step, tensors, tied, -1)
         tensors[first] = slots.fresh(network.width(first)) if ids is None else ids
         tensors |= {tensor: slots.fresh(network.width(tensor)) for tensor in others}
         if step.role in MAKERS:
@@ -68,18 +74,3 @@ def coupled_outputs(model: Any, paths: Iterable[str]) -> dict[str, Ids]:
     made = groups_of(network).made
     layers = {path: path[: path.rfind("/")] for path in paths if path.split("/")[-1] in _KERNEL_NAMES}
     return {path: made[layer] for path, layer in layers.items() if layer in made}
-
-
-def _carried(network: Network, step: Step, tensors: Mapping[int, Ids], slots: Slots) -> Ids | None:
-    """The channels that `step` makes of those that it reads, which it ties together; None where it is not known."""
-    found = None
-    for tensor, route in zip(step.inputs, network.routes(step), strict=True):
-        if route is None:
-            return None
-        here = np.where(route >= 0, tensors[tensor][route], -1)
-        if found is not None:
-            both = (found >= 0) & (here >= 0)
-            slots.unite(found[both], here[both])
-            here = np.where(found >= 0, found, here)
-        found = here
-    return found

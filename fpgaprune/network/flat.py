@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -85,6 +85,14 @@ class Network:
         """`value` for each channel of `tensor`."""
         return np.full(self.width(tensor), value)
 
+    @cached_property
+    def by_layer(self) -> dict[int, list[Step]]:
+        """The steps of each layer, in order, by `id(layer)`."""
+        found: dict[int, list[Step]] = {}
+        for step in self.steps:
+            found.setdefault(id(step.layer), []).append(step)
+        return found
+
     def consumers(self, tensor: int) -> list[Step]:
         """The steps that read `tensor`."""
         return [step for step in self.steps if tensor in step.inputs]
@@ -106,13 +114,22 @@ class Network:
             return [np.arange(width) % channels]
         return [None for _ in step.inputs]
 
-    def carried(self, step: Step, flags: Mapping[int, Flags], join: np.ufunc) -> Flags | None:
-        """The flags of the output channels of `step`, those of several inputs joined; None where a route is open."""
-        found = None
+    def carried(
+        self, step: Step, facts: Mapping[int, NDArray[Any]], join: Callable[[Any, Any], Any], none: bool | int
+    ) -> NDArray[Any] | None:
+        """The facts of the output channels of `step`, from those of its inputs; None where a route is open.
+
+        Args:
+            step: one of these.
+            facts: tensor to one fact for each channel.
+            join: makes one fact of those of two inputs.
+            none: stands for a channel that an input has not.
+        """
+        found: NDArray[Any] | None = None
         for tensor, route in zip(step.inputs, self.routes(step), strict=True):
             if route is None:
                 return None
-            here = np.where(route >= 0, flags[tensor][route], join.identity)
+            here = np.where(route >= 0, facts[tensor][route], none)
             found = here if found is None else join(found, here)
         return found
 

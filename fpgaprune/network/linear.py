@@ -122,5 +122,4 @@ class Linear:
         """The channels that one call makes of `line`: known where nothing but constants is read."""
         free = line.known if absorbs else line.known & (line.value == 0)
         value = bias + self.taps.constant_part(line, free)
-        known = np.logical_and(~self.taps.nonzero[~free].any(axis=0), np.isfinite(value))
-        return Line(self.out_ids, known, np.where(known, value, 0.0))
+        return Line(self.out_ids, np.asarray(~self.taps.nonzero[~free].any(axis=0)), value)

@@ -42,52 +42,74 @@ HEADS_OUT = ChannelAxes(inputs=(-3,), outputs=(-2, -1))
 HEADS_IN = ChannelAxes(inputs=(-3, -2), outputs=(-1,))
 
 
-def weight_owners(model: Any) -> dict[str, Any]:
-    """Weight path to the layer that holds the weight; a model's own variables are not in it."""
-    by_identity = {id(variable): layer for layer in _layers(model) for variable in layer.variables}
-    return {
-        path: by_identity[id(variable)]
-        for path, variable in named_weights(model).items()
-        if id(variable) in by_identity
-    }
+@dataclass(frozen=True)
+class Weight:
+    """What a weight is, as its layer's class and its own path tell.
 
-
-def kind_of(path: str, layer: Any, ndim: int) -> str:
-    """What weight `path` is: `convolution`, `depthwise`, `dense`, `recurrent`, `attention`, or `other`.
-
-    Args:
+    Attributes:
         path: of the weight.
-        layer: that holds it, or None. A class that is not known goes by the shape of its `kernel`: that of a Dense
-            layer has two axes, that of a convolution more.
+        layer: that holds it; None where it is unknown, or where the model itself holds it.
         ndim: axes of the weight.
     """
-    kind = type(layer).__name__
-    name = path.rsplit("/", maxsplit=1)[-1]
-    if name == "depthwise_kernel" or (name == "kernel" and kind.startswith("Depthwise")):
-        return "depthwise"
-    if role_of(layer) is Role.RECURRENT:
-        return "recurrent" if name in ("kernel", "recurrent_kernel") else "other"
-    if name not in ("kernel", "pointwise_kernel"):
-        return "other"
-    if kind in _ATTENTION:
-        return "attention"
-    if ndim == 2:
-        return "dense"
-    return "convolution" if ndim > 2 else "other"
+
+    path: str
+    layer: Any
+    ndim: int
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def layer_path(self) -> str:
+        """Its path without the last part."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def kind(self) -> str:
+        """`convolution`, `depthwise`, `dense`, `recurrent`, `attention`, or `other`.
+
+        A class that is not known goes by the shape of its `kernel`: that of a Dense layer has two axes, that of a
+        convolution more.
+        """
+        kind = type(self.layer).__name__
+        if self.name == "depthwise_kernel" or (self.name == "kernel" and kind.startswith("Depthwise")):
+            return "depthwise"
+        if role_of(self.layer) is Role.RECURRENT:
+            return "recurrent" if self.name in ("kernel", "recurrent_kernel") else "other"
+        if self.name not in ("kernel", "pointwise_kernel"):
+            return "other"
+        if kind in _ATTENTION:
+            return "attention"
+        if self.ndim == 2:
+            return "dense"
+        return "convolution" if self.ndim > 2 else "other"
+
+    @property
+    def axes(self) -> ChannelAxes:
+        """Its channel axes; `PLAIN` where the layer is unknown, and for a vector."""
+        kind = type(self.layer).__name__
+        if self.ndim < 2:
+            return PLAIN
+        if kind.startswith("Depthwise") or self.path.endswith("/depthwise_kernel"):
+            return DEPTHWISE
+        if kind.startswith("Conv") and kind.endswith("Transpose"):
+            return TRANSPOSED
+        if kind == "EinsumDense":
+            return _einsum_axes(self.layer.equation)
+        if kind in _ATTENTION:
+            return HEADS_IN if "/attention_output/" in self.path else HEADS_OUT
+        return PLAIN
 
 
-def channel_axes(path: str, layer: Any) -> ChannelAxes:
-    """The channel axes of weight `path` of `layer`; `PLAIN` where the layer is unknown."""
-    kind = type(layer).__name__
-    if kind.startswith("Depthwise") or path.endswith("/depthwise_kernel"):
-        return DEPTHWISE
-    if kind.startswith("Conv") and kind.endswith("Transpose"):
-        return TRANSPOSED
-    if kind == "EinsumDense":
-        return _einsum_axes(layer.equation)
-    if kind in _ATTENTION:
-        return HEADS_IN if "/attention_output/" in path else HEADS_OUT
-    return PLAIN
+def weights_of(model: Any) -> dict[str, Weight]:
+    """What every weight of `model` is, by weight path, in the model's order."""
+    layers = {id(variable): layer for layer in _layers(model) for variable in layer.variables}
+    return {
+        path: Weight(path, layers.get(id(variable)), len(variable.shape))
+        for path, variable in named_weights(model).items()
+    }
 
 
 def per_output(values: NDArray[Any], axes: ChannelAxes, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -74,7 +74,7 @@ class Zeros:
         with_number = step.role is Role.MERGE and len(step.inputs) < 2
         if with_number or (step.role in PLACEWISE and not step.keeps_zero):
             return None
-        return self._network.carried(step, self.zero, np.logical_and)
+        return self._network.carried(step, self.zero, np.logical_and, True)
 
     def _unfed(self, step: Step) -> Flags | None:
         """The output channels that no free kernel feeds; None where nothing is known."""
@@ -82,7 +82,7 @@ class Zeros:
             return None
         if step.role in KERNEL and step.is_ungrouped:
             return none_of(self._masks[f"{step.path}/kernel"], -1)
-        return self._network.carried(step, self.unfed, np.logical_and) if step.role in PLACEWISE else None
+        return self._network.carried(step, self.unfed, np.logical_and, True) if step.role in PLACEWISE else None
 
     def _unread_inputs(self, step: Step) -> list[Flags]:
         """For each tensor that `step` reads, the channels that it does not read."""

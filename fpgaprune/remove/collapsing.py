@@ -1,4 +1,4 @@
-"""What a plan says of merges with constant branches."""
+"""The part of a plan that replaces merges with constant branches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fpgaprune.remove.plan import Collapse, Delta
 
 
 def collapses(trace: Trace, alive: Liveness, dropped: Iterable[str]) -> dict[str, Collapse]:
-    """What stands in the place of each merge that stays, by call key."""
+    """The replacement of each merge that stays and has constant branches, by call key."""
     gone = set(dropped)
     return {
         key: Collapse(affine.operand, *_layer(key, affine, alive))
@@ -23,7 +23,7 @@ def collapses(trace: Trace, alive: Liveness, dropped: Iterable[str]) -> dict[str
 
 
 def collapsible(trace: Trace, alive: Liveness) -> dict[str, NDArray[np.bool_]]:
-    """Merges that would collapse if not for channels that leave, and those channels, by call key."""
+    """Merges that only leaving channels keep from collapsing, and which channels these are, by call key."""
     found = {}
     for key, operands in trace.merges.items():
         leaving = np.logical_not(np.logical_or.reduce([alive.needed(ids) for ids, _ in operands]))
@@ -36,7 +36,7 @@ def collapsible(trace: Trace, alive: Liveness) -> dict[str, NDArray[np.bool_]]:
 def made_weights(
     trace: Trace, alive: Liveness, found: dict[str, Collapse]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, Delta]]:
-    """Shapes and values of the weights of those layers, by path."""
+    """Shapes and values of the weights that the replacements hold, by path."""
     shapes: dict[str, tuple[int, ...]] = {}
     deltas: dict[str, Delta] = {}
     for key, collapse in found.items():
@@ -54,7 +54,7 @@ def made_weights(
 
 
 def made_multiplications(trace: Trace, alive: Liveness, found: dict[str, Collapse]) -> int:
-    """Multiplications of those layers for one input."""
+    """Multiplications that the replacements do for one sample."""
     affines = [trace.affine[key] for key, collapse in found.items() if collapse.kind is not None]
     return sum(
         math.prod(size or 1 for size in affine.shape[:-1]) * int(alive.needed(affine.ids).sum()) for affine in affines

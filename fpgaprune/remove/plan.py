@@ -67,7 +67,7 @@ class LayerChannels:
 
 @dataclass(frozen=True)
 class Delta:
-    """What is added to some elements of a weight after slicing.
+    """Numbers that are added to some elements of a weight after slicing.
 
     Attributes:
         at: flat indices into the small weight.
@@ -80,7 +80,7 @@ class Delta:
 
 @dataclass(frozen=True)
 class Collapse:
-    """What stands in the place of a merge whose other operands are constants.
+    """The replacement of a merge of which all operands but one are constants.
 
     Attributes:
         operand: which of the merge's tensors stays.

@@ -1,4 +1,4 @@
-"""`plan_removal`: from a model to the plan of what leaves it, changing nothing."""
+"""`plan_removal` finds which channels may leave a model, and changes nothing."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def plan_removal(
 
 
 def _analyse(model: Any, paths: dict[int, str], tolerance: float, multiple_of: int) -> tuple[Trace, Liveness]:
-    """The facts of `model` and what is needed, again and again while that lets another merge collapse."""
+    """The trace of `model` and its needed channels; both are found anew while that lets another merge collapse."""
     leaving: dict[str, NDArray[np.bool_]] = {}
     best: tuple[Trace, Liveness] | None = None
     while True:
@@ -147,7 +147,7 @@ def _deltas(trace: Trace, alive: Liveness, kept: dict[str, Indices]) -> dict[str
 
 
 def _merged(linear: Linear, folded: NDArray[np.intp], carriers: NDArray[np.intp], kept: Indices) -> NDArray[np.float64]:
-    """What the kernels of the carriers gain, in the shape of the small kernel."""
+    """What is added to the kernels of the carriers, in the shape of the small kernel."""
     gain = np.zeros([len(axis) for axis in kept])
     view = np.moveaxis(gain, (linear.in_axis, linear.out_axis), (-2, -1))
     inputs, outputs = kept[linear.in_axis], kept[linear.out_axis]

@@ -49,12 +49,12 @@ def equivalence(
 
 
 class Reference:
-    """A model and what it gives, computed once, for others to be compared with."""
+    """A model and its outputs, computed once, to compare other models with."""
 
     def __init__(
         self, model: Any, inputs: Any = None, *, dtype: str | None = "float64", bare: bool = True, seed: int = 0
     ) -> None:
-        """`model` has run on `inputs`; arguments and errors as for `equivalence`."""
+        """Runs `model` on `inputs`; arguments and errors are those of `equivalence`."""
         arrays = [
             np.asarray(x) for x in keras.tree.flatten(edge_inputs(model, seed=seed) if inputs is None else inputs)
         ]
@@ -70,7 +70,7 @@ class Reference:
         self._outputs = self._run(model)
 
     def compare(self, second: Any, *, tolerance: float = 1e-9) -> Equivalence:
-        """How far the outputs of `second` lie from those of this model; arguments and errors as for `equivalence`."""
+        """The distance of `second`'s outputs from this model's; arguments and errors are those of `equivalence`."""
         finding = _Finding(np.dtype(self._dtype or "float32"))
         for mine, other in zip(self._outputs, self._run(second), strict=True):
             finding.add(mine, other)
@@ -93,7 +93,7 @@ class Reference:
         )
 
     def _run(self, model: Any) -> list[list[NDArray[Any]]]:
-        """What `model` gives for each batch, flat."""
+        """The outputs of `model` for each batch, flat."""
         copy = rebuild(model, dtype=self._dtype, bare=self._bare) if self._dtype else model
         call = _call(copy, self._dtype, self._arrays)
         return [call(batch) for batch in self._batches]
@@ -152,7 +152,7 @@ class _Finding:
         return errors, np.maximum(scales, np.median(scales, axis=1, keepdims=True))
 
     def variation(self, scales: NDArray[np.float64]) -> float:
-        """Over the outputs, the least of how far an element moves from sample to sample, over the median scale."""
+        """The least variation of an output: the widest range of its elements over samples, over its median scale."""
         moves = [float((b - a).max(initial=0.0)) for a, b in zip(self._low, self._high, strict=True)]
         middle = np.median(scales, axis=1)
         return float(np.min(np.array(moves) / np.where(middle > 0, middle, 1.0)))
@@ -171,7 +171,7 @@ class _Finding:
 def _call(
     model: Any, dtype: str | None, arrays: Sequence[NDArray[Any]]
 ) -> Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]]:
-    """What gives the outputs of `model`, flat, for batches of `arrays`; traced once where there are many batches."""
+    """A function that gives the flat outputs of `model` for a batch; traced once where there are many batches."""
     graph = graph_of(model) if dtype else None
     kinds = [x.dtype.name for x in arrays] if graph is None else [tensor.dtype for tensor in graph.inputs]
 

@@ -1,4 +1,4 @@
-"""A model built anew from its graph: in another precision, smaller by a plan, or just a copy."""
+"""`rebuild` makes a model anew from its graph: in another precision, smaller by a plan, or as a copy."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def rebuild(
 
 
 def small_value(source: Any, shape: tuple[int, ...], path: str, plan: RemovalPlan | None) -> NDArray[Any]:
-    """What the weight at `path` becomes under `plan`; sums in float64.
+    """The value of the weight at `path` in the small model of `plan`; sums are computed in float64.
 
     Raises:
         RemovalError: the plan does not give the shape that the small layer has.

@@ -78,7 +78,7 @@ class SelectChannels(keras.layers.Layer):
         return keras.ops.take(inputs, self.indices, axis=self.axis)
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs."""
+        """The entries that `from_config` needs."""
         return {**super().get_config(), "indices": self.indices, "axis": self.axis}
 
 

@@ -1,6 +1,6 @@
-"""What would make a design fit: what is short, and each change with what it would bring, as texts and a table.
+"""Texts and a table that say what is short, and what each change would bring.
 
-The page, the Markdown report and the terminal print the same ones.
+The page, the Markdown report and the terminal print the same texts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fpgaprune.report.table import LABELS, Column, Table
 
 _PLACES = {"flow file": "In the flow file:", "model": "In the model:", "command": "On the command line:"}
 
-# In a table: whether the upper end of the estimate fits, whether its middle does.
+# What a table says, by whether the upper end of the estimate fits and whether its middle does.
 _FITS = {(True, True): "yes", (False, True): "its middle", (False, False): "no", (False, None): DASH}
 
 
@@ -24,9 +24,14 @@ class Change:
     """One suggestion in words.
 
     Attributes:
-        number: from 1 on, the best first. knob: what is turned. place: where the change is made, as a heading.
-        change: what to write. verdict: whether it would fit. tone: good, open or bad.
-        figures: what it would take of the part, with the range. cost: in words.
+        number: from 1 on; the best change has 1.
+        knob: the setting that changes.
+        place: where the change is made, as a heading.
+        change: what to write.
+        verdict: whether it would fit.
+        tone: good, open or bad.
+        figures: the share of the part that the design would take, with its range.
+        cost: in words.
     """
 
     number: int
@@ -110,7 +115,7 @@ def _verdict(after: Prediction | None) -> tuple[str, str]:
 
 
 def _shares(after: Prediction | None) -> str:
-    """Each resource as a share of the part, with the shares that its range ends at."""
+    """Each resource as a share of the part, with the range of that share."""
     if after is None:
         return ""
     said = []

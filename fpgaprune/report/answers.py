@@ -26,16 +26,12 @@ class Answer:
 
 
 def give_answers(report: RunReport) -> tuple[Answer, ...]:
-    """The four answers, in the order in which an engineer asks.
-
-    Raises:
-        ReportError: an estimate is malformed.
-    """
+    """The four answers, in the order in which an engineer asks."""
     return (_fit(report), _cost(report), _saved(report), _proven(report))
 
 
 def left_out(report: RunReport) -> tuple[tuple[str, str], ...]:
-    """Everything that was not done, with the reason."""
+    """What was not done, with the reason."""
     return (*report.left_out.items(), *_unchecked(report))
 
 
@@ -110,7 +106,7 @@ def _saved(report: RunReport) -> Answer:
         return Answer(
             question, lines[0] if report.layers else "No layer was reported", tuple(lines[1:]) if report.layers else ()
         )
-    # The last stage is nearest to the chip; figures of another one would not compare.
+    # The last stage is nearest to the chip. Figures of another stage cannot be compared with it.
     sides = (report.before, report.after)
     changes = []
     for key, label in RESOURCES:

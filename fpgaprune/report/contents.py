@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.errors import ReportError
-from fpgaprune.measure import Advice, Estimate
+from fpgaprune.measure import Advice, Estimate, Measured
 from fpgaprune.target import Target
 
 FORMAT = 1
@@ -20,16 +20,18 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Metric:
-    """How good the network is on samples that it was not trained on, and how much of that was lost.
+    """The metric of a network on samples that it was not trained on, and the loss on its way to the hardware.
 
     Attributes:
         name: of the metric, as `accuracy`.
-        before: of the trained network. after: of the removed one, in floating point.
-        hardware: of the removed one as its fixed-point hardware computes it.
-        errors: standard errors of these, under the same names.
-        samples: held-out samples. data: the data's name.
+        before: value for the trained network.
+        after: value for the removed network, in floating point.
+        hardware: value for the removed network as its fixed-point hardware computes it.
+        errors: standard errors of these values, under the same names.
+        samples: held-out samples.
+        data: the data's name.
         higher_is_better: False for an error.
-        is_fraction: whether the metric reads well as per cent.
+        is_fraction: whether the metric is printed in per cent.
         lost: from before to the hardware (to after, where the hardware was not emulated): a difference of the metric,
             or the growth of an error as a share of it.
         lost_error: standard error of `lost`.
@@ -59,10 +61,10 @@ class Metric:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the loss is at most what was allowed, one standard error aside; None where either is unknown."""
+        """Whether the loss, less one standard error, is at most the allowed loss; None where either is unknown."""
         if self.lost is None or self.max_loss is None:
             return None
-        # Not a number is no loss that was allowed.
+        # A loss that is not a number is refused.
         return self.lost - (self.lost_error or 0.0) <= self.max_loss
 
 
@@ -71,12 +73,17 @@ class LayerReport:
     """What became of one layer that carries weights.
 
     Attributes:
-        name: of the layer. kind: its class, as `Conv2D`.
-        kernels_kept, kernels_locked: 2-D kernels of a convolution, weights of a Dense; their sum is the total.
-        channels_before, channels_after: (inputs, outputs); None where the layer left the network.
-        parameters_before, parameters_after: numbers in the layer's weights.
+        name: of the layer.
+        kind: its class, as `Conv2D`.
+        kernels_kept: free kernels; a kernel of a Dense layer is one weight.
+        kernels_locked: locked kernels.
+        channels_before: (inputs, outputs) before removal.
+        channels_after: (inputs, outputs) after removal; None where the layer left the network.
+        parameters_before: numbers in the layer's weights before removal.
+        parameters_after: numbers in the layer's weights after removal.
         mask: convolutions only: bool (C_in, C_out) before removal, True = the kernel is kept.
-        removed_inputs, removed_outputs: indices into `channels_before`.
+        removed_inputs: indices of the removed input channels.
+        removed_outputs: indices of the removed output channels.
     """
 
     name: str
@@ -138,7 +145,9 @@ class LinkSummary:
 
     Attributes:
         link: where, as `keras file`, `onnx`, `hls`.
-        weights: weights checked. locked: elements compared. violations: elements that differ.
+        weights: weights checked.
+        locked: elements compared.
+        violations: elements that differ.
         left_out: why the link was not checked; the counts are then None.
     """
 
@@ -170,12 +179,12 @@ class Check:
         name: what was compared, as `ONNX against Keras`.
         quantity: what was measured, as `largest difference`.
         measured: the figure; a fraction where `at_least`.
-        limit: what it must not exceed, or reach where `at_least`; None where nothing was asked.
-        at_least: the figure must reach the limit (an agreement) instead of staying below it (an error).
+        limit: the most that passes, or with `at_least` the least; None where nothing was asked.
+        at_least: whether the figure must reach the limit (an agreement) instead of staying below it (an error).
         samples: inputs compared.
         left_out: why it was not done; `measured` is then None.
-        advice: what to do where it does not hold, with the key to turn.
-        about: `bits` for what zeros, bits and rounding are, `metric` for how good the network is.
+        advice: what to do where it does not hold, with the key of the flow file.
+        about: `bits` for a check of zeros, bits or rounding; `metric` for a check of how good the network is.
     """
 
     name: str
@@ -217,17 +226,22 @@ class RunReport:
     """A run from its network to its price, as the pages show it.
 
     Attributes:
-        name: of the run. target: the part and how it is used. seed: of the run. versions: package to version.
-        metric: on held-out data.
-        layers: those that carry weights, in the network's order.
-        before, after: analytic estimates, or None (then see `left_out`).
+        name: of the run.
+        target: the part and how it is used.
+        seed: of random numbers.
+        versions: version by package.
+        metric: of the network, on held-out data.
+        layers: the layers that carry weights, in the network's order.
+        before: analytic estimate of the trained network; None where `left_out` has a reason.
+        after: analytic estimate of the removed network; None where `left_out` has a reason.
         advice: what is short for `after` and what would help, or None.
-        measured: of the removed network, in the JSON form of the flow's stage `measure`, or None.
-        certificate: one entry per link. checks: the other comparisons.
-        stages: of the flow, in order, with the time of each; equal runs differ in nothing else.
+        measured: what open tools measured of the removed network, or None.
+        certificate: one entry for each link.
+        checks: all other comparisons.
+        stages: of the flow, in order, with the time of each. Equal runs differ only in these times.
         warnings: what may be wrong with the run, each a sentence that says what to do.
-        left_out: what the run did not do, to the reason, as `{"estimate": "not asked for"}`.
-        created: when, as text; None keeps equal runs equal to the byte.
+        left_out: why the run did not do something, as `{"estimate": "not asked for"}`.
+        created: date, as text; without it equal runs give equal bytes.
     """
 
     name: str
@@ -237,7 +251,7 @@ class RunReport:
     before: Estimate | None = None
     after: Estimate | None = None
     advice: Advice | None = None
-    measured: Mapping[str, Any] | None = None
+    measured: Measured | None = None
     certificate: Sequence[LinkSummary] = ()
     checks: Sequence[Check] = ()
     stages: Sequence[StageTime] = ()
@@ -249,7 +263,7 @@ class RunReport:
 
     @property
     def kernel_layers(self) -> tuple[LayerReport, ...]:
-        """The layers whose kernels add up: the convolutions, or every layer where there is none."""
+        """The convolutions; every layer where there is no convolution. Kernels of the two kinds do not add up."""
         convolutions = tuple(layer for layer in self.layers if layer.is_convolution)
         return convolutions or tuple(self.layers)
 
@@ -264,7 +278,7 @@ class RunReport:
             "before": None if self.before is None else self.before.to_json(),
             "after": None if self.after is None else self.after.to_json(),
             "advice": None if self.advice is None else self.advice.to_json(),
-            "measured": self.measured,
+            "measured": None if self.measured is None else self.measured.to_json(),
             "certificate": [{**asdict(link), "holds": link.holds} for link in self.certificate],
             "checks": [{**asdict(check), "holds": check.holds} for check in self.checks],
             "stages": [asdict(stage) for stage in self.stages],

@@ -8,7 +8,7 @@ from typing import Any
 from fpgaprune.measure import PRICED, Figure, LayerEstimate, Measurement, Stage, capacity_of
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimates import RESOURCES, LayerPair, pair_layers
-from fpgaprune.report.numbers import DASH, change_text, count_text, percent_text, range_text, rate_text, time_text
+from fpgaprune.report.numbers import change_text, count_text, percent_text, range_text, rate_text, time_text
 from fpgaprune.report.table import Column, Table
 
 MULTIPLICATIONS = (
@@ -22,22 +22,25 @@ MULTIPLICATIONS = (
 
 def totals_table(report: RunReport, stage: Stage) -> Table:
     """What the whole design takes at `stage`, against the part's capacity."""
-    sides = [None if side is None else side.at(stage) for side in (report.before, report.after)]
-    figures = [[figure_of(side, key) for key, _ in RESOURCES] for side in sides]
+    names = [key for key, _ in RESOURCES]
+    sides = {"before": report.before, "after": report.after}
+    whole = {when: None if side is None else side.at(stage) for when, side in sides.items()}
+    figures = ([figure_of(side, name) for name in names] for side in whole.values())
     before, after = ([None if figure is None else figure.value for figure in side] for side in figures)
-    capacities = [capacity_of(report.target.part)[key] for key, _ in RESOURCES]
-    ranges = [[DASH if f is None else range_text(f.low, f.high) for f in side] for side in figures]
+    capacities = [capacity_of(report.target.part)[name] for name in names]
+
+    def spread(figure: Figure) -> str:
+        return range_text(figure.low, figure.high)
+
     return Table(
         _caption(stage),
         (
             Column("resource", tuple(label for _, label in RESOURCES), numeric=False),
-            Column("before", tuple(map(count_text, before)), stage=stage),
-            Column("after", tuple(map(count_text, after)), stage=stage),
+            *(Column.of(when, names, [side] * len(names)) for when, side in whole.items()),
             Column("change", tuple(map(change_text, before, after))),
             Column("capacity", tuple(map(count_text, capacities))),
             Column("used after", tuple(percent_text(share(a, c)) for a, c in zip(after, capacities, strict=True))),
-            Column("before", tuple(ranges[0]), group="range", stage=stage),
-            Column("after", tuple(ranges[1]), group="range", stage=stage),
+            *(Column.of(when, names, [side] * len(names), group="range", show=spread) for when, side in whole.items()),
         ),
     ).shown_columns()
 
@@ -94,7 +97,7 @@ def layer_speed_table(report: RunReport) -> Table:
 
 
 def multiplications_table(report: RunReport) -> Table | None:
-    """How many multiplications quantisation leaves, by how dear they are; None where no layer has any."""
+    """Multiplications of each layer after quantisation, by what they cost; None where no layer has any."""
     pairs = [
         pair
         for pair in pair_layers(report.before, report.after)
@@ -123,7 +126,7 @@ def estimate_stages(report: RunReport) -> tuple[Stage, ...]:
 
 
 def estimate_notes(report: RunReport) -> tuple[str, ...]:
-    """What the estimates say of themselves; a sentence that only one of them says tells which."""
+    """The notes of both estimates; a note of one estimate alone begins with `After` or `Before`."""
     after, before = ([] if side is None else list(side.notes) for side in (report.after, report.before))
     if report.after is None or report.before is None:
         return tuple(dict.fromkeys(after + before))

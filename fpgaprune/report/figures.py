@@ -1,4 +1,4 @@
-"""Figures as inline SVG: they take the page's colours, scale with it and name nothing outside it."""
+"""Drawings as inline SVG, in the page's colours; they load nothing from outside the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fpgaprune.report.png import Colour, encode_png
 
 LOCKED, KEPT, REMOVED = 0, 1, 2
 STATES = ((KEPT, "kept"), (LOCKED, "locked"), (REMOVED, "removed"))
-# Seen on white and on near-black alike, and told apart in grey; the page's legend uses the same ones.
+# These colours are visible on white and on near-black, and differ in grey; the page's legend uses them too.
 PALETTE: tuple[Colour, ...] = ((125, 138, 150, 51), (47, 116, 168, 255), (214, 150, 62, 115))
 
 _LARGEST_SIDE = 512.0
@@ -26,7 +26,7 @@ _MOST_CELLS_DRAWN = 64 * 64
 
 @dataclass(frozen=True)
 class Bar:
-    """A figure with the range it is expected in; None is unknown."""
+    """The length of a bar, with the range that is expected; None is unknown."""
 
     value: float | None
     low: float | None = None
@@ -46,8 +46,8 @@ def kernel_states(layer: LayerReport) -> NDArray[np.uint8] | None:
 def mask_figure(states: NDArray[np.uint8], name: str) -> Markup:
     """The kernels of one convolution as cells, input channels down and output channels across.
 
-    Up to 64 x 64 cells each state is one path; more are one picture of a pixel a cell, so that the
-    page stays small.
+    Up to 64 x 64 cells, each state is one path. More cells are one picture with a pixel for each cell, so that the page
+    stays small.
     """
     rows, columns = states.shape
     across, down = (float(np.clip(_LARGEST_SIDE / count, *_CELL_SIDES)) for count in (columns, rows))
@@ -71,7 +71,7 @@ def mask_figure(states: NDArray[np.uint8], name: str) -> Markup:
 
 
 def axis_end(bars: Sequence[Bar], least: float = 1.0) -> float:
-    """Where an axis ends that shows all `bars`, and `least`, with a little room."""
+    """The end of an axis that shows all `bars` and `least`, with a little room."""
     ends = [end for bar in bars for end in (bar.value, bar.high) if end is not None]
     return max([least, *ends]) * 1.02
 

@@ -1,4 +1,4 @@
-"""`layer_reports`: what became of each layer, read off its weights before and after."""
+"""`layer_reports`: kernels, channels and parameters of each layer, from its weights before and after removal."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def layer_reports(
     """One report for each layer with a kernel, in the order of `before`.
 
     Args:
-        before: weight path to array of the whole network.
-        after: the same of the network after removal.
+        before: array by weight path, of the whole network.
+        after: array by weight path, of the network after removal.
         masks: the locks, True = free.
-        kept: weight path to the kept indices of each axis; a path that is missing was kept whole, or left.
+        kept: the kept indices of each axis by weight path. A weight without an entry is whole, or left the network.
     """
     masks = MaskSet(by_weight_path(masks, before))
     return tuple(_layer(path, before, after, masks, kept) for path in before if path.endswith("/kernel"))

@@ -96,7 +96,7 @@ def render_markdown(report: RunReport) -> str:
 
 
 def escape_text(text: str) -> str:
-    """`text` without meaning in Markdown or HTML, on one line."""
+    """`text` on one line, with every character of Markdown or HTML escaped."""
     line = " ".join(text.replace(NO_BREAK, "\0").split()).replace("\0", NO_BREAK)
     for character, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\\", "\\\\"), ("|", "\\|")):
         line = line.replace(character, written)
@@ -120,7 +120,7 @@ def _advice(report: RunReport) -> list[str]:
 
 
 def _table(table: Table) -> list[str]:
-    """The table as one or more of at most 80 columns, each with the first column again; caption and note around."""
+    """The table, cut into tables of at most 80 characters; each repeats the first column."""
     written = []
     for column in table.columns:
         texts = [escape_text(text) for text in (f"{column.group} {column.heading}".strip(), *column.cells)]

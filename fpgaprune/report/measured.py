@@ -1,46 +1,48 @@
-"""What open tools measured: tables of one stage each, and each layer's LUTs against the kernels it kept."""
+"""Tables of what open tools measured, one stage each, and drawings of LUTs against kept kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from fpgaprune.measure import OPEN_SYNTH, ROUTE_ECP5, Measurement, Resources, from_plain
+from fpgaprune.measure import RESOURCES, Measured, PlaceAndRoute, Simulated, Synthesis
 from fpgaprune.report.contents import RunReport
-from fpgaprune.report.numbers import DASH, count_text, percent_text
-from fpgaprune.report.table import Column, Table
+from fpgaprune.report.estimate_tables import share
+from fpgaprune.report.numbers import count_text, percent_text
+from fpgaprune.report.table import LABELS, Column, Table
 
-_RESOURCES = (("lut", "LUT"), ("ff", "FF"), ("carry", "carry"), ("dsp", "DSP"), ("bram18", "BRAM 18 Kb"))
-_SITES = _RESOURCES[:2] + _RESOURCES[3:]
+# The page leaves UltraRAM out.
+_COUNTED = [name for name in RESOURCES if name != "uram"]
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 520.0, 260.0, 62.0, 40.0, 12.0
 
 
 def measured_tables(report: RunReport) -> list[Table]:
-    """Of the simulation, of each family that was synthesised, of place and route; none where nothing was measured."""
-    found = report.measured or {}
-    # Runs that were measured before the Verilog was simulated have none.
-    simulation = found.get("simulation", {"left_out": ""})
-    tables = [] if "left_out" in simulation else [_simulation_table(simulation)]
-    tables += [_synthesis_table(synthesis, found) for synthesis in found.get(OPEN_SYNTH, {}).values()]
-    route = found.get(ROUTE_ECP5)
-    return [*tables, _route_table(route, simulation.get("interval_cycles"))] if route else tables
+    """Tables of the simulation, of each family that was synthesised, and of place and route, as far as they ran."""
+    found = report.measured
+    if found is None:
+        return []
+    tables = [_simulation_table(found.simulation)] if found.simulation.left_out is None else []
+    tables += [_synthesis_table(synthesis, found) for synthesis in found.synthesis.values()]
+    return tables if found.route is None else [*tables, _route_table(found.route, found.simulation.interval_cycles)]
 
 
 def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
     """For each family, the figure of LUTs against kernels kept; none where fewer than two convolutions are known."""
-    found = report.measured or {}
-    kernels = {row["layer"]: row for row in found.get("kernels", ())}
+    found = report.measured
+    if found is None:
+        return []
+    kept = {row.layer: row.kept for row in found.kernels}
     plots = []
-    for family, synthesis in found.get(OPEN_SYNTH, {}).items():
+    for family, synthesis in found.synthesis.items():
         points = [
-            (kernels[layer["layer"]]["kept"], layer["cells"]["lut"], layer["layer"])
-            for layer in synthesis["layers"]
-            if layer["layer"] in kernels and layer["cells"] is not None
+            (kept[layer], count, layer)
+            for layer, count in ((one.layer, one.resources.lut) for one in synthesis.measurements)
+            if layer in kept and count is not None
         ]
         if len(points) > 1:
-            label = f"LUT of each convolution against its kernels that are not zero ({OPEN_SYNTH}, {family})"
+            label = f"LUT of each convolution against its kernels that are not zero ({synthesis.stage}, {family})"
             plots.append({"title": label, "figure": points_figure(points, "kernels kept", "LUT", label)})
     return plots
 
@@ -48,7 +50,7 @@ def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
 def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: str, label: str) -> Markup:
     """Named `points` (x, y, name) on axes from 0, with a line from the origin through their centre.
 
-    Layers on the line pay in proportion to what they kept.
+    A layer on the line has LUTs in proportion to its kept kernels.
     """
     xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
     x_end, y_end = 1.08 * max(1.0, *xs), 1.08 * max(1.0, *ys)
@@ -69,7 +71,7 @@ def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: s
         _text(right, floor + 16, count_text(x_end / 1.08), "end"),
     ]
     if total_x > 0:
-        # To where the line leaves the frame, on whichever side.
+        # The line ends at the frame.
         reach = min(x_end, y_end * total_x / total_y) if total_y > 0 else x_end
         x, y = place(reach, reach * total_y / total_x)
         parts.append(Markup('<path class="even" d="M{:.5g},{:.5g}L{:.5g},{:.5g}"/>').format(_LEFT, floor, x, y))
@@ -86,77 +88,60 @@ def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: s
     ).format(label, _WIDTH, _HEIGHT, Markup("").join(parts))
 
 
-def _simulation_table(simulation: Mapping[str, Any]) -> Table:
+def _simulation_table(simulation: Simulated) -> Table:
     figures = {
-        "samples, one right after another": simulation["samples"],
-        "outputs with other bits than the emulation": simulation["outputs_unlike_emulation"],
-        "latency in clocks, first value in to last value out": simulation["latency_cycles"],
-        "interval in clocks, between two samples": simulation["interval_cycles"],
+        "samples, one right after another": simulation.samples,
+        "outputs with other bits than the emulation": simulation.outputs_unlike_emulation,
+        "latency in cycles, from the first value in to the last value out": simulation.latency_cycles,
+        "interval in cycles, between two samples": simulation.interval_cycles,
     }
     return Table(
-        f"Simulated clock by clock by {simulation['tool']}",
+        f"Simulated cycle by cycle by {simulation.tool}",
         (Column("figure", tuple(figures), numeric=False), Column("measured", tuple(map(count_text, figures.values())))),
     )
 
 
-def _synthesis_table(synthesis: Mapping[str, Any], found: Mapping[str, Any]) -> Table:
-    kernels = {row["layer"]: row for row in found.get("kernels", ())}
-    layers, total = synthesis["layers"], synthesis["total"]
-    names = [layer["layer"] for layer in layers]
-    kept = [kernels.get(name, {}).get("kept") for name in names]
-    notes = [f"{synthesis['note']}.", f"Each layer by itself; total: {synthesis['total_of'] or 'unknown'}."]
-    if total is not None and synthesis["whole"]["left_out"]:
-        notes.append(f"Of the whole design, {synthesis['whole']['left_out']}; what joins the layers is not counted.")
-    notes += [f"{layer['layer']}: {layer['left_out']}." for layer in layers if layer["left_out"]]
-    # Runs that were measured before layers said so have none.
-    notes += [f"{name}: {how}." for name, how in found.get("built", {}).items()]
+def _synthesis_table(synthesis: Synthesis, found: Measured) -> Table:
+    kept = {row.layer: row.kept for row in found.kernels}
+    layers = synthesis.layers
+    notes = [f"{synthesis.note}.", f"Each layer by itself; total: {synthesis.total_of or 'unknown'}."]
+    if synthesis.total is not None and synthesis.whole.left_out:
+        notes.append(f"Of the whole design, {synthesis.whole.left_out}; what joins the layers is not counted.")
+    notes += [f"{layer.layer}: {layer.left_out}." for layer in layers if layer.left_out]
+    notes += [f"{name}: {how}." for name, how in found.built.items()]
     columns = [
-        Column("layer", (*names, "total"), numeric=False),
-        Column("kernels kept", (*map(count_text, kept), "")),
-        Column("products", (*(count_text(layer["kept"]) for layer in layers), "")),
+        Column("layer", (*(str(layer.layer) for layer in layers), "total"), numeric=False),
+        Column("kernels kept", (*(count_text(kept.get(str(layer.layer))) for layer in layers), "")),
+        Column("products", (*(count_text(layer.kept) for layer in layers), "")),
+        *(Column.of(LABELS[name], name, synthesis.measurements) for name in _COUNTED),
     ]
-    for key, label in _RESOURCES:
-        columns.append(Column.of(label, key, [_measured(cells) for cells in (*_cells(layers), total)]))
-    caption = f"Synthesised for {synthesis['family']} by {synthesis['tool']} ({OPEN_SYNTH})"
+    caption = f"Synthesised for {synthesis.family} by {synthesis.tool} ({synthesis.stage})"
     return Table(caption, tuple(columns), " ".join(notes), totals=True).shown_columns()
 
 
-def _route_table(route: Mapping[str, Any], interval: int | None) -> Table:
-    used, capacity = route["used"] or {}, route["capacity"]
-    limits = route["fmax_range_mhz"]
-    ended = [run for run in route["runs"] if run["fmax_mhz"] is not None]
-    names = [label for _, label in _SITES]
-    shares = [
-        percent_text(used[key] / capacity[key]) if used.get(key) is not None and capacity.get(key) else DASH
-        for key, _ in _SITES
-    ]
+def _route_table(route: PlaceAndRoute, interval: int | None) -> Table:
+    limits = route.fmax_range_mhz
+    names = [name for name in RESOURCES if route.capacity[name] is not None]
+    used, capacity = ([counts[name] for name in names] for counts in (route.whole.resources, route.capacity))
     speed = "No seed ended in time."
     if limits is not None:
         speed = (
-            f"Clock: {route['fmax_mhz']:.1f} MHz, median of {len(ended)} seeds ({limits[0]:.1f} to {limits[1]:.1f}); "
-            f"speed grade {route['speed']}. It says nothing about another family."
+            f"Clock: {route.fmax_mhz:.1f} MHz, median of {len(route.reached_mhz)} seeds ({limits[0]:.1f} to "
+            f"{limits[1]:.1f}); speed grade {route.speed}. It says nothing about another family."
         )
-        if interval:
-            rate = count_text(1e6 * route["fmax_mhz"] / interval)
-            speed += f" With a sample every {count_text(interval)} clocks that is {rate} a second."
+        if interval and route.fmax_mhz:
+            rate = count_text(1e6 * route.fmax_mhz / interval)
+            speed += f" With a sample every {count_text(interval)} cycles that is {rate} a second."
     return Table(
-        f"Placed and routed on {route['device']} by {route['tool']} ({ROUTE_ECP5})",
+        f"Placed and routed on {route.device} by {route.tool} ({route.stage})",
         (
-            Column("resource", tuple(names), numeric=False),
-            Column("used", tuple(count_text(used.get(key)) for key, _ in _SITES), stage=ROUTE_ECP5),
-            Column("capacity", tuple(count_text(capacity.get(key)) for key, _ in _SITES)),
-            Column("share", tuple(shares)),
+            Column("resource", tuple(LABELS[name] for name in names), numeric=False),
+            Column.of("used", names, [route.whole] * len(names)),
+            Column("capacity", tuple(map(count_text, capacity))),
+            Column("share", tuple(percent_text(share(u, c)) for u, c in zip(used, capacity, strict=True))),
         ),
         speed,
     )
-
-
-def _measured(cells: Mapping[str, Any] | None) -> Measurement[int]:
-    return Measurement(OPEN_SYNTH, None, from_plain(cells or {}, Resources[int], "what open tools counted"))
-
-
-def _cells(layers: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
-    return [layer["cells"] for layer in layers]
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> Markup:

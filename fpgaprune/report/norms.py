@@ -17,7 +17,7 @@ _INCHES_PER_CELL = 0.17
 _PLOT_INCHES = (0.34, 8.7)
 _MARGINS = (0.8, 1.0, 0.75, 0.6)  # left, right, top, bottom, in inches
 _LEAST_WIDTH, _LEAST_HEIGHT = 2.8, 1.1  # room for the title and for the scale
-# From visible to dark: white stays free for kernels that are exactly zero.
+# The scale starts at a visible colour: white means a kernel that is exactly zero.
 _COLOURS = ("#cfe0ee", "#6ba3cc", "#2f74a8", "#0b2c47")
 
 
@@ -38,7 +38,7 @@ def kernel_norm_png(norms: ArrayLike, title: str, path: str | os.PathLike[str]) 
 
 
 def _draw(values: np.ndarray[Any, np.dtype[np.float64]], title: str) -> bytes:
-    # Loaded here: it takes a second, and most commands draw nothing. No pyplot: no global state, no display.
+    # Matplotlib is imported here, because it takes a second and most commands draw nothing. pyplot has global state.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
@@ -55,10 +55,10 @@ def _draw(values: np.ndarray[Any, np.dtype[np.float64]], title: str) -> bytes:
         return x / whole[0], 1 - (below_top + high) / whole[1], wide / whole[0], high / whole[1]
 
     axes = figure.add_axes(box(left, top, width, height))
-    # One kernel far above the others would leave them all pale.
+    # The scale ends below the largest norms: one large kernel would make all others pale.
     strongest, largest = float(values.max()) or 1.0, float(np.quantile(values, 0.995)) or 1.0
     largest = strongest if strongest <= 1.5 * largest else largest
-    # Without smoothing: a pixel is a kernel, or the nearest one where there are more kernels than pixels.
+    # Nothing is smoothed: a pixel shows one kernel.
     picture = axes.imshow(
         np.ma.masked_equal(values, 0.0),
         cmap=LinearSegmentedColormap.from_list("norms", _COLOURS),
@@ -86,6 +86,6 @@ def _draw(values: np.ndarray[Any, np.dtype[np.float64]], title: str) -> bytes:
     scale = figure.colorbar(picture, cax=scale, extend="max" if strongest > largest else "neither").ax
     scale.tick_params(labelsize=8, length=2)
     buffer = io.BytesIO()
-    # Matplotlib would write its version into the file.
+    # Without this, Matplotlib writes its version into the file.
     canvas.print_png(buffer, metadata={"Software": None})
     return buffer.getvalue()

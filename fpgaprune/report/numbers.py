@@ -1,4 +1,4 @@
-"""Figures as text: an unknown one is a dash, never a zero."""
+"""Numbers as text; an unknown number is a dash, never a zero."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def count_text(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return DASH
     if 0 < value < 0.5:
-        return "<1"  # a small figure is not none
+        return "<1"  # a small number is not 0
     return f"{round(value):,}".replace("-", MINUS)
 
 
 def percent_text(fraction: float | None, digits: int = 1) -> str:
-    """A fraction as per cent; never rounded to 0 or 100 unless it is that."""
+    """A fraction as per cent; only 0 reads 0 and only 1 reads 100."""
     if fraction is None or not math.isfinite(fraction):
         return DASH
     percent = 100 * fraction

@@ -111,7 +111,7 @@ def _cell_class(cell: str) -> str:
 
 
 def _advice(report: RunReport) -> dict[str, Any] | None:
-    """What would make the network fit; None where nothing is short."""
+    """The texts on what would make the network fit; None where nothing is short."""
     if report.advice is None or not report.advice.needed:
         return None
     return {
@@ -123,7 +123,7 @@ def _advice(report: RunReport) -> dict[str, Any] | None:
 
 
 def _stages(report: RunReport) -> list[dict[str, Any]]:
-    """Each stage's bars and tables; one axis for all of them, so that their bars compare by eye."""
+    """Bars and tables of each stage; all bars have one axis, so that they can be compared."""
     capacity = capacity_of(report.target.part)
     stages = estimate_stages(report)
     sides = (report.before, report.after)
@@ -159,7 +159,7 @@ def _capacity_row(label: str, before: Bar, after: Bar, end: float) -> dict[str, 
 
 
 def _layer_bars(report: RunReport) -> dict[str, Any] | None:
-    """Where the resource that binds first goes, layer by layer; None without estimates."""
+    """What each layer takes of the resource that runs out first; None without estimates."""
     stages = estimate_stages(report)
     if not stages:
         return None
@@ -212,7 +212,7 @@ def _multiplication_bars(report: RunReport) -> list[dict[str, Any]]:
         sides = []
         for when, counts in zip(("before", "after"), counted, strict=True):
             parts = [(key, getattr(counts, key)) for key, _ in reversed(MULTIPLICATIONS[1:])] if counts else []
-            left = counts.total - counts.zero if counts else None
+            left = counts.nonzero if counts else None
             figure = shares_figure(parts, whole, f"{pair.name}, {when}: {count_text(left)} multiplications left")
             sides.append({"when": when, "figure": figure, "left": count_text(left)})
         rows.append({"name": pair.name, "sides": sides})

@@ -49,7 +49,7 @@ def kernels_table(report: RunReport) -> Table:
 
 
 def certificate_table(report: RunReport) -> Table:
-    """Where the locked elements were compared bit for bit."""
+    """The links of the certificate: places where locked elements were compared bit for bit."""
     links = report.certificate
     return Table(
         "Locked elements compared bit for bit",
@@ -85,7 +85,7 @@ def checks_table(report: RunReport) -> Table:
 
 
 def facts(report: RunReport) -> tuple[str, ...]:
-    """What was aimed at, in the fewest words."""
+    """The target and the data, in a few words each."""
     target = report.target
     return (
         target.part.name if target.order_number == target.part.name else target.order_number,
@@ -99,7 +99,7 @@ def facts(report: RunReport) -> tuple[str, ...]:
 
 
 def provenance(report: RunReport) -> tuple[tuple[str, str], ...]:
-    """What someone needs to make the run again."""
+    """What is needed to repeat the run."""
     part = report.target.part
     head = [
         ("part", f"{part.name}, {part.vendor} {part.family}; capacities from {part.source}, checked {part.date}"),

@@ -20,9 +20,10 @@ class Column:
     """One column of a table, as text.
 
     Attributes:
-        heading: short. cells: one per row.
+        heading: of this column.
+        cells: texts, one for each row.
         group: heading over several columns, or "".
-        numeric: right-aligned with figures of equal width.
+        numeric: whether the cells are right-aligned.
         stage: of every figure in it; None where it holds no estimates.
     """
 
@@ -36,13 +37,15 @@ class Column:
     def of(
         cls,
         heading: str,
-        name: str,
+        names: str | Sequence[str],
         measured: Sequence[Measurement[Any] | str | None],
         *,
         group: str = "",
         show: Callable[[Figure], str] = lambda figure: count_text(figure.value),
     ) -> Column:
-        """The column of the resource `name` of what is `measured`; a text stands for itself, the unknown is a dash.
+        """The column with a resource of each measurement; a text stays as it is, an unknown count is a dash.
+
+        `names` is the resource of every row, or one resource for each row.
 
         Raises:
             ReportError: the measurements are of several stages.
@@ -54,13 +57,14 @@ class Column:
                 "figures of different stages never share a column"
             )
 
-        def cell(each: Measurement[Any] | str | None) -> str:
+        def cell(each: Measurement[Any] | str | None, name: str) -> str:
             if isinstance(each, str):
                 return each
             figure = None if each is None else each.figure(name)
             return DASH if figure is None else show(figure)
 
-        return cls(heading, tuple(map(cell, measured)), group=group, stage=stages[0] if stages else None)
+        rows = [names] * len(measured) if isinstance(names, str) else names
+        return cls(heading, tuple(map(cell, measured, rows)), group=group, stage=stages[0] if stages else None)
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,10 @@ class Table:
     """Columns of equal length under a caption; the first one names the rows.
 
     Attributes:
-        caption: what the figures are. columns: the first one is the key. note: a sentence below, or "".
-        totals: the last row sums up the others.
+        caption: what the figures are.
+        columns: the first one names the rows.
+        note: a sentence below, or "".
+        totals: whether the last row is the sum of the others.
     """
 
     caption: str

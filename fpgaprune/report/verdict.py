@@ -39,7 +39,7 @@ def value_text(metric: Metric, when: str) -> str:
 
 
 def loss_text(metric: Metric) -> str:
-    """How much was lost, in points, in the metric's own unit, or as growth of an error."""
+    """The loss in points, in the metric's own unit, or as growth of an error."""
     if metric.lost is None:
         return DASH
     if metric.lost == 0:

@@ -1,8 +1,8 @@
-"""Streaming Verilog of a `Design`: generated, simulated, certified, and handed to open and vendor tools."""
+"""Streaming Verilog of a `Design`, as text and plain data: generated, listed, and read back for the certificate."""
 
 from fpgaprune.rtl.generate import to_verilog
 from fpgaprune.rtl.options import Options
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
-from fpgaprune.rtl.read_back import check_verilog
+from fpgaprune.rtl.read_back import VERILOG_LINK, check_verilog
 
-__all__ = ["Options", "RtlLayer", "RtlPort", "VerilogProject", "check_verilog", "to_verilog"]
+__all__ = ["VERILOG_LINK", "Options", "RtlLayer", "RtlPort", "VerilogProject", "check_verilog", "to_verilog"]

@@ -1,7 +1,7 @@
 """Products of a vector with constants as adders: canonical signed digits, whose common pairs are shared.
 
-Source: Hartley, "Subexpression Sharing in Filters Using Canonic Signed Digit Multipliers" (1996): of all pairs of
-digits the one that occurs most often becomes an adder of its own, again and again.
+Source: Hartley, "Subexpression Sharing in Filters Using Canonic Signed Digit Multipliers" (1996): the pair of
+digits that occurs most often becomes an adder, and the search begins anew.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class AdderGraph:
         size = self.inputs
         rows = np.zeros((size + len(self.sums) + 1, size), np.int64)
         rows[:size] = np.eye(size, dtype=np.int64)
-        # The last row stays zero, and is what a negative place finds.
+        # The last row stays zero: a negative place, which means 0, indexes it.
         for place, item in enumerate(self.sums, start=size):
             right = rows[item.b] << item.q
             rows[place] = (rows[item.a] << item.p) + (-right if item.subtract else right)
@@ -105,7 +105,7 @@ def share(weights: NDArray[np.int64], search: bool = True) -> AdderGraph:
 
 
 def _blocks(weights: NDArray[np.int64]) -> Iterable[range]:
-    """Runs of inputs such that no output has many more than `_BLOCK_DIGITS` digits in one."""
+    """Runs of inputs; in each run, no output has many more than `_BLOCK_DIGITS` digits."""
     counts = count_digits(weights)
     start, total = 0, np.zeros(weights.shape[1], np.int64)
     for place, row in enumerate(counts):
@@ -145,7 +145,7 @@ class _Builder:
         while len(heap) > 1:
             one, two = heapq.heappop(heap), heapq.heappop(heap)
             _, low, _, _ = min(one, two, key=lambda row: row[1])
-            # The first operand is a positive one where there is one.
+            # The first operand is positive if any operand is.
             if one[3] < two[3]:
                 one, two = two, one
             node = self.add(Sum(one[2], one[1] - low, two[2], two[1] - low, one[3] != two[3]))
@@ -180,7 +180,7 @@ class _Search:
             if now < 2:
                 continue
             if now != count:
-                # The count has changed since: it takes its new place.
+                # The count has changed since the pair was queued: queue it again by the new count.
                 if now < count:
                     heapq.heappush(self.heap, self._entry(pair, now))
                 continue

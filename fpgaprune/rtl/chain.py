@@ -13,7 +13,7 @@ from fpgaprune.rtl.links import Computation, Link, Module, Need, Stream
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.serial import SerialSums
 
-# A window of more bits has readers all over the device, and gets a register that is near neither them nor the taps.
+# A window of more bits has readers all over the device. It gets a register of its own between the taps and them.
 _NEAR_BITS = 512
 
 
@@ -84,7 +84,7 @@ class Chain:
         self._module("fp_repeat", after, (("BEATS", count),), np.repeat(self.need, count), 0)
 
     def image(self) -> tuple[int, int]:
-        """Rows and columns of the image, whose pixels the beats are from now on."""
+        """Rows and columns of the image; from now on each beat is one pixel of it."""
         *positions, channels = self.stream.shape
         self.relaid(channels)
         rows, columns = [1] * (2 - len(positions)) + positions
@@ -121,7 +121,7 @@ class Chain:
         """Every pixel is repeated by (vertical, horizontal) `factors`."""
         rows, columns = self.image()
         after = self._reshaped(rows * factors[0], columns * factors[1], self.stream.lanes)
-        # A row's repetitions come from its end, so only the first one waits for pixels.
+        # The first copy of a row waits pixel by pixel; the others begin when the whole row has come.
         pixels = self.need.reshape(rows, columns)
         first = np.repeat(pixels, factors[1], axis=1)
         again = np.repeat(pixels[:, -1:], columns * factors[1], axis=1)
@@ -148,7 +148,7 @@ class Chain:
         self._module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 3)
 
     def accumulate(self) -> None:
-        """One beat is left of each sample: the sum of all, lane by lane; exact."""
+        """Each sample becomes one beat: the exact sum of its beats, lane by lane."""
         s = self.stream
         low, high = s.low * s.beats, s.high * s.beats
         width = max(max(-low - 1, high).bit_length() + 1, s.width + 1)
@@ -157,7 +157,7 @@ class Chain:
         self._module("fp_accumulate", after, parameters, self.need[-1:], 1, width=s.width)
 
     def largest(self) -> None:
-        """One beat is left of each sample: the largest of all, lane by lane."""
+        """Each sample becomes one beat: the largest of its beats, lane by lane."""
         s = self.stream
         parameters = (("LANES", s.lanes), ("BEATS", s.beats))
         self._module("fp_largest", replace(s, beats=1), parameters, self.need[-1:], 1, width=s.width)
@@ -172,11 +172,11 @@ class Chain:
         circuit = Circuit()
         self._computed(role, circuit, function(self._inputs(circuit, self.stream.lanes)), 1, kind)
 
-    def pace(self, size: tuple[int, int], stride: tuple[int, int], clocks: int) -> None:
-        """Pixels that complete a window are `clocks` clocks apart, or more."""
+    def pace(self, size: tuple[int, int], stride: tuple[int, int], cycles: int) -> None:
+        """Pixels that complete a window are `cycles` cycles apart, or more."""
         rows, columns = self.image()
         names = ("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "CLOCKS")
-        parameters = tuple(zip(names, (rows, columns, *size, *stride, clocks), strict=True))
+        parameters = tuple(zip(names, (rows, columns, *size, *stride, cycles), strict=True))
         self._module("fp_pace", self.stream, parameters, self.need, 0)
 
     def compute_serial(
@@ -191,7 +191,7 @@ class Chain:
         circuit = Circuit()
         words = {}
         for stream in sums.words:
-            # Where not all bits are read, a word is any number of so many bits.
+            # Where only the lowest bits are read, a word can be any number of so many bits.
             bounds = sums.bounds[stream] if width_of(*sums.bounds[stream]) <= sums.bits else (low, high)
             words[stream] = Number(circuit, circuit.input(sums.bits, True, *bounds), s.fraction)
         zero = Number.constant(circuit, 0, s.fraction)

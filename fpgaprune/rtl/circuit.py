@@ -1,7 +1,7 @@
 """`Circuit`: integer arithmetic as a graph in which every value knows the bounds between which it lies.
 
 Widths in the Verilog follow from the bounds, so no bit is ever lost by accident. The graph can be computed in
-Python as well, which is how its Verilog is told apart from its meaning in the tests.
+Python as well: tests compare that with its Verilog.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Adder levels that each operation takes; what is missing here is wiring.
+# Adder levels that each operation takes; an operation that is not listed is wiring.
 COSTS = {
     "add": 1,
     "sub": 1,
@@ -136,7 +136,7 @@ class Circuit:
         x = self.nodes[a]
         if shift == 0:
             return a
-        # Beyond its own width a value is all sign.
+        # Bits beyond a value's own width all equal its sign.
         shift = min(shift, x.width - 1)
         low, high = x.low >> shift, x.high >> shift
         if low == high:

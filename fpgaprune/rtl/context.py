@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fpgaprune.emulate.step import Step
+from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.options import Options
-from fpgaprune.rtl.solve import AdderSolver
+from fpgaprune.rtl.solve import solve
 
 
 @dataclass(frozen=True)
@@ -18,14 +22,25 @@ class Context:
     Attributes:
         step: the layer as the emulator sees it.
         options: as the caller gave them.
-        solve: makes adders.
-        beats: clocks for a sample; a layer that takes no more slows nothing down.
+        beats: cycles for a sample; a layer that takes no more slows nothing down.
+        notes: of the adders that were made for the layer, each once.
     """
 
     step: Step
     options: Options
-    solve: AdderSolver
     beats: int
+    notes: list[str] = field(default_factory=list)
+
+    def solve(self, matrix: NDArray[np.int64], low: int, high: int) -> AdderGraph:
+        """Adders that multiply integers from `low` to `high` by `matrix` (inputs, outputs).
+
+        Raises:
+            RtlError, ToolError: as for `fpgaprune.rtl.solve.solve`.
+        """
+        solved = solve(matrix, low, high, self.options)
+        if solved.note and solved.note not in self.notes:
+            self.notes.append(solved.note)
+        return solved.graph
 
 
 Rule = Callable[[Context, Chain], None]

@@ -1,7 +1,7 @@
 """The solver of da4ml, in a process of its own that can be stopped.
 
-Source: da4ml 0.5, `da4ml.cmvm`: two matrices in a row, each a list of additions. Its first use on a machine
-compiles for minutes.
+Source: da4ml 0.5, `da4ml.cmvm`: the answer is two matrices in a row, each a list of additions. da4ml compiles for
+minutes when it is first used on a machine.
 """
 
 from __future__ import annotations

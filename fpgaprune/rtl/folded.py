@@ -1,4 +1,4 @@
-"""A Dense layer in many clocks: a few inputs each clock, times weights from one memory, are added up."""
+"""A Dense layer in many cycles: in each cycle a few inputs are multiplied by weights from one memory, and added up."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.sums import Weights, balanced
 
-# Beats that wait before a folded layer, for a pooled image comes row by row in bursts.
+# Beats that wait before a folded layer, because a pooled image comes in bursts, a row at a time.
 _QUEUE = 32
-# Products for each multiplier from which on folding is smaller: a product with a constant takes two adders or less,
-# a multiplier with its share of memory and sum as much as a dozen of them where it is no DSP block.
+# Folding is smaller from this many products for each multiplier. A product with a constant takes two adders or less; a
+# multiplier outside a DSP block takes as much as a dozen of them, its share of memory and sum included.
 _WORTH = 8
 
 
 def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
-    """Inputs that the layer takes each clock; None where all its products are made at once.
+    """Inputs that the layer takes each cycle; None where all its products are made at once.
 
-    A layer is folded as the options or its strategy say; where they say nothing, if that costs no time, for the image
-    takes as many clocks to arrive, and is smaller.
+    A layer is folded as the options or its strategy say. Where they say nothing, it is folded if that is smaller and
+    costs no time, because a sample takes as many cycles to arrive.
 
     Raises:
-        RtlError: the options want it in less than one clock, or in more clocks than it has inputs.
+        RtlError: the options want it in less than one cycle, or in more cycles than it has inputs.
     """
     layer = context.step.layer
     inputs, outputs = weights.matrix.shape
@@ -41,7 +41,7 @@ def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
         elif weights.kept < _WORTH * _lanes(chain, inputs, wanted) * outputs:
             wanted = 1
     if not 1 <= wanted <= inputs:
-        raise RtlError(f"layer {layer.name!r} is folded {wanted} times; wanted 1 to its {inputs} inputs")
+        raise RtlError(f"folded {wanted} times; wanted 1 to its {inputs} inputs")
     if wanted == 1:
         return None
     if not weights.any_order(chain.stream.low, chain.stream.high, chain.stream.fraction).all():
@@ -51,7 +51,7 @@ def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
 
 
 def fold(context: Context, chain: Chain, weights: Weights, lanes: int) -> None:
-    """Each clock `lanes` inputs are multiplied by the weights that the memory holds for them."""
+    """In each cycle `lanes` inputs are multiplied by the weights that the memory holds for them."""
     outputs = weights.matrix.shape[1]
     chain.queue(min(chain.stream.beats, _QUEUE))
     chain.scatter(chain.stream.lanes // lanes)
@@ -93,7 +93,8 @@ class Memory:
     """Weights as words, one for each beat.
 
     Attributes:
-        words: unsigned integers. places: for each (lane, output) that has a weight other than zero, the lowest bit and
+        words: unsigned integers.
+        places: for each (lane, output) that has a weight other than zero, the lowest bit and
             the number of bits of its weights in every word, in two's complement.
     """
 
@@ -113,7 +114,7 @@ class Memory:
         return cls(words, places)
 
 
-def _lanes(chain: Chain, inputs: int, clocks: int) -> int:
-    """The fewest inputs at a time that divide a beat evenly and take at most `clocks` clocks for a sample."""
+def _lanes(chain: Chain, inputs: int, cycles: int) -> int:
+    """The fewest inputs at a time that divide a beat evenly and take at most `cycles` cycles for a sample."""
     beat = chain.stream.lanes
-    return next(n for n in range(1, beat + 1) if beat % n == 0 and (inputs // n <= clocks or n == beat))
+    return next(n for n in range(1, beat + 1) if beat % n == 0 and (inputs // n <= cycles or n == beat))

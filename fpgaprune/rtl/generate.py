@@ -26,7 +26,6 @@ from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.options import Options
 from fpgaprune.rtl.pairing import Pair, pair
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
-from fpgaprune.rtl.solve import AdderSolver
 from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
 
@@ -54,7 +53,7 @@ def to_verilog(
     except (FpgaPruneError, OSError):
         raise
     except PARSER_ERRORS as error:
-        # A file may hold a design whose sizes fit nothing: no converter makes such a one.
+        # A file may hold a design whose sizes contradict each other; no converter makes one.
         raise RtlError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
 
 
@@ -64,7 +63,7 @@ def _check(design: Design) -> None:
             raise UnsupportedLayerError(
                 f"layer {layer.name!r} is a {layer.kind}, which has no Verilog; those that have: {', '.join(RULES)}"
             )
-    # What the emulator refuses has no meaning that the Verilog could keep.
+    # The Verilog must compute what the emulator computes: what it refuses is refused here.
     shapes = [layer.output_shape for layer in design.layers if layer.kind == "Input"]
     empty = [np.zeros((0, *shape), np.float32) for shape in shapes]
     emulate(design, empty if len(empty) != 1 else empty[0])
@@ -75,7 +74,8 @@ class _Edge:
     """The stream that a layer hands on.
 
     Attributes:
-        wire: its name in the top module. stream: what flows.
+        wire: its name in the top module.
+        stream: what flows.
         needs: for each input of the network, how many of its beats each beat waits for.
         held: beats on the way here.
     """
@@ -87,12 +87,11 @@ class _Edge:
 
 
 class _Network:
-    """The layers of a design on their way into Verilog."""
+    """The Verilog of a design as it grows, layer by layer."""
 
     def __init__(self, design: Design, options: Options) -> None:
         self.design = design
         self.options = options
-        self.solver = AdderSolver(options)
         self.top = verilog_names([design.name])[design.name]
         self.names = verilog_names([layer.name for layer in design.layers], taken=[self.top])
         self.edges: dict[str, _Edge] = {}
@@ -109,9 +108,7 @@ class _Network:
 
     def write(self, folder: Path) -> VerilogProject:
         beats = max(self.options.interval, *(_beats(self.design, layer) for layer in self.design.layers))
-        self.contexts = {
-            step.layer.name: Context(step, self.options, self.solver, beats) for step in steps_of(self.design)
-        }
+        self.contexts = {step.layer.name: Context(step, self.options, beats) for step in steps_of(self.design)}
         inputs: list[RtlPort] = []
         outputs: list[RtlPort] = []
         for layer in self.design.layers:
@@ -172,7 +169,6 @@ class _Network:
     def _layer(self, layer: LayerSpec) -> None:
         context = self.contexts[layer.name]
         sources = [self._take(name) for name in layer.inputs]
-        self.solver.notes.clear()
         met: Pair | None = None
         needs = sources[0].needs
         try:
@@ -185,15 +181,13 @@ class _Network:
                 chain = Chain.begin(sources[0].stream)
             RULES[layer.kind](context, chain)
         except (DesignError, RtlError, UnsupportedLayerError) as error:
-            message = str(error)
-            head = f"layer {layer.name!r} ({layer.kind}): "
-            raise type(error)(message if message.startswith("layer ") else head + message) from error
+            raise type(error)(f"layer {layer.name!r} ({layer.kind}): {error}") from error
         chain.renamed(layer.output_shape)
         names = [layer.name]
         while (follower := self._follower(names[-1], chain)) is not None:
             names.append(follower[0])
             chain = follower[1]
-        chain.notes += self.solver.notes
+        chain.notes += dict.fromkeys(note for name in names for note in self.contexts[name].notes)
         edge = self._handed_on(
             layer, names[-1], sources, met, chain, {name: need[chain.need - 1] for name, need in needs.items()}
         )
@@ -215,7 +209,7 @@ class _Network:
     def _with_room(
         self, layer: LayerSpec, sources: list[_Edge], met: Pair, together: Mapping[str, Need]
     ) -> list[_Edge]:
-        """Streams that wait for each other in queues: as long as they must be, and as the delays between them."""
+        """Queues before a layer with two inputs, deep enough for what waits and for the difference of the delays."""
         held = [edge.held + before.held for edge, before in zip(sources, met.befores, strict=True)]
         roomy = []
         for place, edge in enumerate(sources):

@@ -10,7 +10,7 @@ from fpgaprune.rtl.chain import Chain
 
 
 def of_design(design: Design) -> str:
-    """At the top of the module of a whole design."""
+    """The comment at the top of the module of a whole design."""
     return _folded(
         [
             f"Design {design.name}, {len(design.layers)} layers, as AXI4-Stream. Each beat holds one pixel of all "
@@ -22,7 +22,7 @@ def of_design(design: Design) -> str:
 
 
 def of_layer(design: Design, layer: LayerSpec, shapes: str, types: Mapping[str, str], chain: Chain) -> str:
-    """At the top of every file of a layer."""
+    """The comment at the top of every file of a layer."""
     lines = [
         f"Layer {layer.name} ({layer.kind}) of design {design.name}.",
         f"Shapes: {shapes}.",

@@ -1,4 +1,4 @@
-"""Which sums are computed bit by bit: those that have clocks enough, where that takes fewer LUTs."""
+"""`serial_sums`: sums are computed bit by bit where a sample has cycles enough and fewer LUTs are needed."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.sums import Weights
 
-# Pixels that wait before such a layer, for a pooled image comes row by row in bursts.
+# Pixels that wait before such a layer, because a pooled image comes in bursts, a row at a time.
 QUEUE = 16
-# LUTs of that queue for each four bits of a pixel (a 16 x 4 RAM of an ECP5), and of what counts windows and clocks.
+# LUTs of that queue for each four bits of a pixel (a RAM of 16 x 4 bits in slices of two LUTs), and of what counts
+# windows and cycles.
 _RAM, _CONTROL = 6, 40
 
 
 def serial_sums(
     context: Context, chain: Chain, weights: Weights, size: tuple[int, int], stride: tuple[int, int]
 ) -> SerialSums | None:
-    """The sums of every window of `size` as bits one after another; None where they are better computed at once.
+    """The sums of every window of `size`, to be computed bit by bit; None where they are computed at once.
 
-    That is so where a sample has no time for it, where the accumulator rounds or saturates, so that the order of the
-    additions counts, and where it would take no fewer LUTs.
+    They are computed at once where a sample has too few cycles, where the accumulator rounds or saturates (the order of
+    the additions counts then), and where bit by bit takes no fewer LUTs.
     """
     if not context.options.serial or not weights.kept:
         return None
@@ -30,7 +31,7 @@ def serial_sums(
     def in_time(period: int) -> bool:
         return windows * period + s.beats - windows <= context.beats
 
-    # Before the adders are searched for: no sum has fewer bits than one of its inputs.
+    # A cheap test before adders are searched for: a sum has at least as many bits as one of its inputs.
     if not in_time(s.width) or not weights.any_order(s.low, s.high, s.fraction).all():
         return None
     graph = context.solve(weights.matrix, s.low, s.high)

@@ -41,7 +41,7 @@ RULES: Mapping[str, Rule] = {
     "ZeroPadding2D": moves.zero_padding,
 }
 
-# Kinds whose work on each value can be done in the pipeline of the products before it, which then needs one queue.
+# Kinds that compute each value by itself: the pipeline of the products before them does that, and one queue is enough.
 FOLLOWING = frozenset(
     {"Activation", "ELU", "HardActivation", "LeakyReLU", "ParametrizedActivation", "PReLU", "ThresholdedReLU"}
 )

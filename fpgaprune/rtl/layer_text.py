@@ -13,12 +13,12 @@ from fpgaprune.rtl.schedule import Schedule, schedule
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
 
-# A pipeline that has more than so many registers for each bit that leaves it runs freely into a queue, so that no
-# enable must reach them all. Below, the queue would take more than the enable does.
+# A pipeline with more registers than this for each output bit never stops and ends in a queue, so that no enable has to
+# reach all of them. With fewer registers, the queue would take more than the enable.
 _FREE_RUNNING = 8
 _WINDOW = "fp_window"
 # Registers between a pixel that comes into a window and the window that leaves, at most.
-_WINDOW_CLOCKS = 3
+_WINDOW_CYCLES = 3
 # Beats that wait while padding puts its values between them, so that the pixels behind keep coming.
 _PAUSE = 8
 # Modules of hw/rtl that others of them need.
@@ -143,7 +143,7 @@ class _Writer:
         )
 
     def _runs_freely(self, link: Link) -> bool:
-        """Whether `link` never waits, and so nothing behind it either, as far as no module comes."""
+        """Whether `link` never waits; then nothing behind it waits either, up to the next module."""
         if isinstance(link, Module):
             return link.name == _WINDOW
         if isinstance(link, SerialSums):
@@ -187,7 +187,7 @@ class _Writer:
         )
 
     def _named(self, role: str) -> tuple[str, str]:
-        """The name of a module of this layer, and what is not the layer's name in it."""
+        """The name of a module of this layer, and its part behind the layer's name."""
         name = f"{self.module}_{role}"
         while name in self._names:
             name += "_again"
@@ -195,7 +195,7 @@ class _Writer:
         return name, name[len(self.module) + 1 :]
 
     def _serial(self, sums: SerialSums, arriving: str, load: str, leaving: str) -> None:
-        """Sums bit by bit of what is on one bus while `load` is 1, on another bus."""
+        """Sums, bit by bit, of the values that are on one bus while `load` is 1; they leave on another bus."""
         name, label = self._named("sums")
         self.library.update(LIBRARY)
         self.files.update(serial_datapath(name, sums, self.head))
@@ -217,12 +217,12 @@ class _Writer:
         self._computed(link, plan, f"{after}_ce", f"{before}_data", f"{after}_data")
 
     def _freely(self, run: Sequence[Link], before: str, after: str) -> None:
-        """A window and computations, or computations alone, that never wait, and the queue in which beats do."""
+        """Computations that never wait, the window before them if there is one, and the queue in which beats wait."""
         window = run[0] if isinstance(run[0], Module) else None
         sums = [link for link in run if not isinstance(link, Module)]
-        depth = sum(link.clocks if isinstance(link, SerialSums) else self._plan(link).depth for link in sums)
+        depth = sum(link.cycles if isinstance(link, SerialSums) else self._plan(link).depth for link in sums)
         apart = max((link.period for link in sums if isinstance(link, SerialSums)), default=1)
-        through = depth + (_WINDOW_CLOCKS if window else 0)
+        through = depth + (_WINDOW_CYCLES if window else 0)
         waiting = queue_depth(through, window, self.slack, apart)
         self.depth += through + 2
         self.clocked = True
@@ -251,7 +251,7 @@ class _Writer:
         )
 
     def _credit(self, room: int, before: str, after: str) -> None:
-        """Beats of `before` come in while there are places for them in what leads to `after`."""
+        """A beat of `before` comes in only while there is a place for it on the way to `after`."""
         self.library.add("fp_credit")
         self.body += (
             f"    wire {after}_enters;\n    wire {after}_skipped;\n    wire unused_{after}_taken;\n"
@@ -262,7 +262,7 @@ class _Writer:
         )
 
     def _window(self, window: Module, data: str, valid: str, after: str) -> tuple[str, str]:
-        """The windows of what comes in; the names of their data and of the wire that says when."""
+        """The windows of the incoming stream; returns the names of their data and of the wire that is 1 with each."""
         self.library.update((window.name, *_NEEDED[window.name]))
         self.body += (
             f"    wire [{window.after - 1}:0] {after}_window;\n    wire {after}_whole;\n"
@@ -273,7 +273,7 @@ class _Writer:
         return f"{after}_window", f"{after}_whole"
 
     def _later(self, depth: int, valid: str, after: str) -> str:
-        """The wire that says `depth` clocks later what `valid` says."""
+        """The wire that repeats `valid`, `depth` cycles later."""
         self.library.add("fp_delay")
         self.body += (
             f"    wire {after}_leaves;\n"

@@ -13,8 +13,10 @@ class Line:
     """What one node becomes.
 
     Attributes:
-        wires: text outside the clocked block. registers: inside it.
-        defines: width of each name that others may read. uses: names that it reads.
+        wires: text outside the clocked block.
+        registers: inside it.
+        defines: width of each name that others may read.
+        uses: names that it reads.
         instance: whether `wires` has a module with a clock.
     """
 
@@ -149,7 +151,7 @@ def _shifted(text: str, shift: int) -> str:
 def _sliced_input(circuit: Circuit, number: int, width: int) -> str:
     start = sum(bits for bits, _ in circuit.inputs[:number])
     bits, signed = circuit.inputs[number]
-    # Bounds below the type's own need fewer bits; the sign is then a bit that is 0.
+    # Bounds narrower than the type need fewer bits; the sign is then a bit that is 0.
     if not signed or width > bits:
         taken = min(bits, width - 1)
         return f"{{1'b0, in_data[{start + taken - 1}:{start}]}}" if taken else "1'b0"

@@ -1,4 +1,4 @@
-"""`Stream`, `Module`, `Computation`: what flows between the modules of a layer, and what they are."""
+"""`Stream`, `Module`, `Computation`: the modules of a layer, and the streams between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.serial import SerialSums
 
-# What the input beats are that each output beat waits for: entry j is how many must have come before beat j leaves.
+# Entry j is the number of input beats that must have come before output beat j leaves.
 Need = NDArray[np.int64]
 
 
@@ -22,7 +22,8 @@ class Stream:
 
     Attributes:
         shape: of one sample, channels last.
-        beats: per sample, position by position. lanes: values in one beat, value 0 in the lowest bits.
+        beats: per sample, position by position.
+        lanes: values in one beat, value 0 in the lowest bits.
         width, signed, fraction: of each value.
         low, high: bounds of each raw value.
     """
@@ -48,7 +49,7 @@ class Stream:
         return self.lanes * self.width
 
     def kind(self) -> FixedType:
-        """The type of each value; modes of rounding and overflow are those of nobody."""
+        """The type of each value. A stream has no mode of rounding or overflow: the type's modes mean nothing."""
         return FixedType(self.width, self.width - self.fraction, self.signed)
 
 
@@ -57,7 +58,8 @@ class Module:
     """A module of `hw/rtl` in a chain.
 
     Attributes:
-        name: of the module. parameters: by name.
+        name: of the module.
+        parameters: by name.
         before, after: bits of data in and out.
     """
 

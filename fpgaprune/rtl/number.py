@@ -112,7 +112,7 @@ class Number:
             return self
         shift = divisor.bit_length() - 1
         if divisor == 1 << shift:
-            # Towards zero: a negative number moves up by all the bits that go.
+            # Cut towards zero: a negative number is first raised by all bits that are cut.
             lift = c.select(self.negative(), c.const(divisor - 1), c.const(0))
             return self.on(c.shr(c.add(self.place, lift), shift))
         sign = self.negative()
@@ -130,7 +130,7 @@ class Number:
         drop = self.fraction - kind.fraction
         if drop <= 0:
             return self.at_fraction(kind.fraction)
-        # Numbers smaller than a quarter of the last place all round alike, however much smaller.
+        # All numbers below a quarter of the last place round alike.
         drop = min(drop, max(-self.low, self.high).bit_length() + 2)
         c, half = self.circuit, 1 << (drop - 1)
         place = self.place

@@ -18,13 +18,13 @@ class Options:
     Attributes:
         adders: how products with constants become adders: `shared` (common pairs of digits are added once), `plain`
             (a tree for each output), `da4ml` (its solver; needs the package and minutes on its first use).
-        levels: adder levels between two registers. One gives the highest clock, and on an ECP5 the fewest LUTs; more
-            give fewer registers and a shorter latency.
-        fold: for a Dense layer by name, in how many clocks its products are made, weights in memory; 1 is at once.
+        levels: adder levels between two registers. One gives the highest clock frequency; more give fewer registers
+            and a shorter latency. Where a slice has as many registers as LUTs, one takes the fewest LUTs as well.
+        fold: for a Dense layer by name, in how many cycles its products are made, weights in memory; 1 is at once.
         parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded.
-        serial: sums of a layer that has clocks enough for each of them are computed bit by bit, which takes fewer LUTs
+        serial: sums of a layer that has cycles enough for each of them are computed bit by bit, which takes fewer LUTs
             and more latency; never if False.
-        interval: clocks that a sample may take, where that is more than its pixels take to arrive. The more there are,
+        interval: cycles that a sample may take, where that is more than its pixels take to arrive. The more there are,
             the more layers are folded or computed bit by bit.
         cache: folder in which solved adders are kept by content; none unless given.
         solver_seconds: wall-clock limit of one run of da4ml; `shared` stands in beyond it.
@@ -45,4 +45,4 @@ class Options:
         if self.levels < 1:
             raise RtlError(f"adder levels between two registers are {self.levels}; wanted at least 1")
         if self.interval < 0:
-            raise RtlError(f"the interval is {self.interval} clocks; wanted 0 (as a sample's pixels take) or more")
+            raise RtlError(f"the interval is {self.interval} cycles; wanted 0 (as a sample's pixels take) or more")

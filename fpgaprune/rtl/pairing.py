@@ -23,7 +23,7 @@ class Pair:
         befores: what is done to each stream before.
         module: `fp_join`, or `fp_append` with its parameters.
         chain: begins where they have met.
-        places: for each stream, which beats behind the meeting are its own, by its own beats.
+        places: for each stream, the number of each of its beats among the beats behind the meeting.
     """
 
     befores: tuple[Chain, Chain]
@@ -48,7 +48,7 @@ class Pair:
         most = 0
         for name, need in own.items():
             come = np.searchsorted(need, together[name], side="right")
-            # What has been taken is counted in the beats that come in, of which several may make one.
+            # Beats are counted where they come in; several of them may make one beat of the chain.
             gone = np.concatenate([[0], before.need])[taken]
             most = max(most, int((come - gone).max(initial=0)))
         return most
@@ -108,7 +108,7 @@ def _appended(step: Step, befores: tuple[Chain, Chain], axis: int) -> Pair:
 
 
 def _same_beats(befores: tuple[Chain, Chain]) -> None:
-    """As many beats of as many values; a value for each channel is repeated for every pixel."""
+    """Both streams have equal beats; a stream of one value a channel is repeated for every pixel."""
     one, two = befores
     sizes = [math.prod(chain.stream.shape) for chain in befores]
     if sizes[0] == sizes[1]:
@@ -125,7 +125,7 @@ def _same_beats(befores: tuple[Chain, Chain]) -> None:
 
 
 def _same_values(befores: tuple[Chain, Chain]) -> None:
-    """Values of one width with one point."""
+    """The values of both streams have one width and one fraction."""
     kinds = [chain.stream.kind() for chain in befores]
     if kinds[0] == kinds[1]:
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fpgaprune.rtl.lines import Line
 
-# A file stays below 200 kB; ports and headers take their share.
+# A file stays below 200 kB, ports and header included.
 _PART_CHARACTERS = 120_000
 _WAIVERS = """\
 // Signed sums extend their operands, and rounding cuts bits off: both are meant.
@@ -26,7 +26,8 @@ class Body:
         control: the port beside the clock; empty where the module has neither.
         gate: the condition under which registers move, as text.
         bits_in, bits_out: of its data.
-        leaving: names that `ending` reads. ending: drives the output.
+        leaving: names that `ending` reads.
+        ending: drives the output.
     """
 
     lines: Sequence[Line]
@@ -83,7 +84,9 @@ class _Part:
     """A run of lines as a module of its own; what leaves it lies side by side on one bus.
 
     Attributes:
-        name: of the module. body: that it is a part of. lines: what it computes.
+        name: of the module.
+        body: that it is a part of.
+        lines: what it computes.
         buses: width of each bus that it reads: `in_data`, or the bus of an earlier part.
         reads: for each name that it reads, its bus, lowest bit and width.
         leaves: for each name that others read, its lowest bit and width.
@@ -136,7 +139,7 @@ def _parts(module: str, body: Body) -> list[_Part]:
     groups: list[list[Line]] = [[]]
     size = 0
     for line in body.runs:
-        # What another part makes is taken from its bus first.
+        # Values of other parts are taken from their buses first.
         length = len(line.wires) + sum(len(row) + 9 for row in line.registers) + 50 * len(line.uses)
         if size + length > _PART_CHARACTERS and groups[-1]:
             groups.append([])

@@ -15,7 +15,7 @@ from fpgaprune.rtl.sums import Weights, weighted
 
 
 def dense(context: Context, chain: Chain) -> None:
-    """Every input times every weight: at once, or a few inputs a clock with the weights in memory."""
+    """Every input times every weight: at once, or a few inputs a cycle with the weights in memory."""
     step = context.step
     weights = _weights(context, step.weight("weight"))
     lanes = lanes_of(context, chain, weights)

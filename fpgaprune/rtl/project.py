@@ -26,7 +26,8 @@ class RtlPort:
         layer: the design's layer that it feeds or carries.
         prefix: of the port names, as `s_axis` in `s_axis_tdata`.
         shape: of one sample, channels last.
-        beats: per sample. lanes: values in one beat, value 0 in the lowest bits.
+        beats: per sample.
+        lanes: values in one beat, value 0 in the lowest bits.
         type: of each value.
     """
 
@@ -53,9 +54,11 @@ class RtlLayer:
     """One layer of a design as a Verilog module.
 
     Attributes:
-        layer: name in the design. module: name in Verilog.
+        layer: name in the design.
+        module: name in Verilog.
         files: all that the module needs, relative to the project's folder.
-        shapes: as `10x10x8 -> 8x8x16`. types: by role.
+        shapes: as `10x10x8 -> 8x8x16`.
+        types: by role.
         kept, dropped: multiplications by a constant that the module computes, and those that a zero weight saved;
             None where the layer multiplies by no constants.
         note: what a reader must know of how it was made; empty if nothing.
@@ -76,7 +79,9 @@ class VerilogProject:
     """A design written as Verilog-2001 below `path`, with `project.json` naming every part.
 
     Attributes:
-        path: the folder. name: of the design. top: the top module.
+        path: the folder.
+        name: of the design.
+        top: the top module.
         clock_ns: clock period that the design asks for.
         files: every Verilog file, relative to `path`, in an order that compiles.
         layers: every layer that has a module of its own, in order of execution.
@@ -126,7 +131,7 @@ class VerilogProject:
         """The project's folder holds `texts`, its Verilog by path, no Verilog of an earlier design, and its list."""
         for name, text in sorted(texts.items()):
             write_bytes(self.path / name, text.encode())
-        # Tools that take the whole folder would read what is left.
+        # A tool that takes the whole folder would read a file that an earlier design left.
         for folder in {(self.path / name).parent for name in texts}:
             for stale in folder.glob("*.v"):
                 if stale.relative_to(self.path).as_posix() not in texts:

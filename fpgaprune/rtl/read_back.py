@@ -23,7 +23,7 @@ VERILOG_LINK = "rtl/verilog"
 
 
 def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> LinkCheck:
-    """The link of a project's Verilog: no locked weight's product is in it; in a folded layer's memory it is zero.
+    """The certificate's link of a project's Verilog: a locked weight has no product in it, and is 0 in a memory.
 
     Raises:
         CertificateError: a locked weight of several axes belongs to no layer whose products can be read back.

@@ -54,7 +54,8 @@ class Datapath:
     """The lines of a datapath, from all of its files.
 
     Attributes:
-        bits: of its input bus. text: of all files.
+        bits: of its input bus.
+        text: of all files.
         wires: the expression of each value, and for each register the value that goes into it.
         forms: the sums found so far.
     """

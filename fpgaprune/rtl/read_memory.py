@@ -113,7 +113,7 @@ class _Reader:
             if taken is None:
                 raise CertificateError(f"{text} of the Verilog does not come from a memory")
             if taken[2] is not None:
-                # Bits of bits: the outer ones count from where the inner ones begin.
+                # A slice of a slice: its bits count from the first bit of the inner slice.
                 high = int(taken[3]) + (int(taken[2]) - int(taken[3]) if high is None else high)
                 low += int(taken[3])
             top = taken[1] if taken[1] in self.memories else self.datapath.wires.get(taken[1], "")

@@ -1,7 +1,7 @@
 """`SerialDatapath`: sums that are computed bit by bit, read back from the text of their Verilog.
 
-What an adder makes of its operands follows from when their bits arrive, and is followed here clock by clock: a number
-that arrives n clocks after the other is added as 2 ** n times itself.
+What an adder makes of its operands follows from when their bits arrive, and is followed here cycle by cycle: a number
+that arrives n cycles after the other is added as 2 ** n times itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SLICE = re.compile(r"^in_data\[(\d+):(\d+)\]$")
 
 @dataclass(frozen=True)
 class _Stream:
-    """Bits of a weighted sum of inputs, whose lowest one shows `clock` clocks after the inputs are loaded."""
+    """Bits of a weighted sum of inputs, whose lowest one shows `clock` cycles after the inputs are loaded."""
 
     form: dict[int, int]
     clock: int
@@ -35,7 +35,8 @@ class SerialDatapath:
     """Adders of bits, from all files of a datapath.
 
     Attributes:
-        where: the layer, for messages. bits: of its input bus.
+        where: the layer, for messages.
+        bits: of its input bus.
         instances: module, parameters and ports of each instance.
     """
 
@@ -63,14 +64,14 @@ class SerialDatapath:
         """The coefficient of each input in each word that leaves, (inputs, words).
 
         Raises:
-            CertificateError: an adder reads bits of different clocks, or bits that nothing drives.
+            CertificateError: an adder reads bits of different cycles, or bits that nothing drives.
         """
         if self.bits % inputs:
             raise CertificateError(f"{self.where}: a bus of {self.bits} bits does not carry {inputs} values")
         streams: dict[str, _Stream] = {}
         clears: dict[str, int] = {}
         leaving: dict[int, _Stream] = {}
-        # Parts are in the order of their names, operands perhaps in a later one.
+        # Parts come in the order of their names: an operand may be in a later one.
         rest = self.instances
         while rest:
             waiting = []
@@ -120,10 +121,10 @@ class SerialDatapath:
         (clear, since), (a, a_later), (b, b_later) = (self._bit(ports[port]) for port in ("clear", "a", "b"))
         clock = streams[a].clock + a_later
         shift = streams[b].clock + b_later - clock
-        # Where numbers begin for the adder must be where they do.
+        # The adder must begin a number in the cycle in which its operands do.
         if shift < 0 or clears[clear] != shift or since != clock - 1:
             raise CertificateError(
-                f"{self.where}: adder {ports['sum']} reads a number {shift} clocks after the other and begins as if it "
+                f"{self.where}: adder {ports['sum']} reads a number {shift} cycles after the other and begins as if it "
                 f"came {clears[clear]} after it; write the Verilog again"
             )
         form = dict(streams[a].form)

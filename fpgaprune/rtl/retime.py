@@ -4,8 +4,8 @@ A value lives from its own stage to that of its last reader, and takes its width
 of that over all values is an L-natural-convex function of the stages, which has a strict way down as long as it is not
 at its minimum: a set of values that all move one stage later (K. Murota, Discrete Convex Analysis, 2003, chapter 10).
 The best such set is a minimum cut, and the smallest of the best is unique, so the same circuit has the same stages
-everywhere. That a register which several readers share is counted once is as in C. Leiserson and J. Saxe, Retiming
-Synchronous Circuitry, 1991.
+everywhere. A register that several readers share is counted once, as in C. Leiserson and J. Saxe, Retiming Synchronous
+Circuitry, 1991.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Lives:
 
     Attributes:
         first, last: the earliest and the latest stage of each value.
-        width: of each value, in bits. leaves: whether it is read at the end of the pipeline.
+        width: of each value, in bits.
+        leaves: whether it is read at the end of the pipeline.
         depth: the stage of that end.
         gaps: rows earlier value, later value, stages between them at least.
         reads: rows value, reader, stages after the reader's own in which it reads.
@@ -76,7 +77,7 @@ class Lives:
         Values on the source's side of the cut move, and so do the ends of lives on that side. A value that stays costs
         its width, and so does an end that moves; what must move along is tied by more than everything costs.
         """
-        # Loading it takes longer than most circuits do.
+        # Importing scipy takes longer than scheduling most circuits.
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 

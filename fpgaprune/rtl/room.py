@@ -1,4 +1,4 @@
-"""How deep a queue is behind a pipeline that never stops, so that a beat can enter at every clock."""
+"""How deep a queue is behind a pipeline that never stops, so that a beat can enter in every cycle."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from fpgaprune.rtl.links import Module
 
 
 def queue_depth(through: int, window: Module | None, slack: int, apart: int = 1) -> int:
-    """Beats that wait behind what takes `through` clocks, so that none waits for room; the exit holds one more.
+    """Beats that wait behind what takes `through` cycles, so that none waits for room; the exit holds one more.
 
-    One may enter every clock, and of those that complete a window, one every `apart` clocks. `slack` more wait for a
+    One may enter every cycle, and of those that complete a window, one every `apart` cycles. `slack` more wait for a
     reader that pauses. A power of two fills memory.
     """
     return 1 << max(places(through, window, apart) + slack - 2, 1).bit_length()
 
 
 def places(through: int, window: Module | None, apart: int = 1) -> int:
-    """Beats that have a place at one time, image after image.
+    """Beats that have a place at one time, sample after sample.
 
-    A beat has its place from when it enters until three clocks after it has gone through; a pixel that completes no
-    window gives its place back at the second clock.
+    A beat has its place from when it enters until three cycles after it has gone through; a pixel that completes no
+    window gives its place back in the second cycle.
     """
     if apart > 1:
-        # As many as complete a window, and two on their way that do not.
+        # The beats that complete a window, and two more that do not.
         return -(-(through + 3) // apart) + 2
     if window is None:
         return through + 3
@@ -38,7 +38,7 @@ def places(through: int, window: Module | None, apart: int = 1) -> int:
 
 
 def _latest(flags: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """At each place of a row of `flags` that repeats without end, how many of the `count` up to it are set."""
+    """At each place of `flags`, repeated without end: how many of the last `count` are set, this one included."""
     whole, rest = divmod(count, len(flags))
     sums = np.concatenate(([0], np.cumsum(np.concatenate((flags, flags)), dtype=np.int64)))
     ends = np.arange(len(flags), 2 * len(flags)) + 1

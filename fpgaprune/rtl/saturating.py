@@ -1,7 +1,8 @@
 """`Run`: saturating additions one after another, as a single one.
 
-Adding and then bringing between two bounds, again and again, does to any total what adding the sum of all addends once
-and bringing it between two other bounds does: those to which the additions bring the lowest and the highest total.
+Each addition adds a number and brings the total between two bounds. A run of additions equals a single one, which
+adds the sum of all addends and brings the total between two other bounds: those to which the run brings the lowest and
+the highest total.
 So runs can be joined in any grouping, and a tree of them takes as many steps as its height. Source: K. Papadantonakis,
 N. Kapre, S. Chan and A. DeHon, Pipelining Saturated Accumulation, IEEE Transactions on Computers, 2009.
 """
@@ -14,11 +15,11 @@ from dataclasses import dataclass
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.number import Number
 
-# So many additions follow one another, for each sum that reads the same inputs; the rest joins in a tree. In a row an
-# addition takes an adder and two comparisons, in the tree three and four: some 60 bits of LUTs and as many of registers
-# more. But the inputs of a row wait, all sums together, two clocks longer for each addition: 16 bits times their count.
+# The length of a row of additions, for each sum that reads the same inputs; the rest joins in a tree. An addition in a
+# row takes an adder and two comparisons, in the tree three and four: about 60 bits of LUTs and of registers more. But
+# the inputs of a row wait two cycles longer for each addition: 16 bits times their count, for all sums together.
 _IN_A_ROW = 8
-# Above, text and simulators grow faster than what is saved.
+# Longer rows let the text and simulators grow by more than they save.
 _LONGEST_ROW = 128
 
 

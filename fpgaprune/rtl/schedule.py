@@ -1,4 +1,4 @@
-"""`Schedule`: in which clock cycle of a pipeline each value of a circuit is computed."""
+"""`Schedule`: in which cycle of a pipeline each value of a circuit is computed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Schedule:
 def schedule(circuit: Circuit, levels: int) -> Schedule:
     """The stages of `circuit` with a register after every `levels` adder levels.
 
-    As few stages as can be, and as few register bits as so many stages can have.
+    It has the fewest stages, and of all choices with that many stages the fewest register bits.
     """
     timing = Timing.of(circuit, levels)
     if timing.depth == 0:

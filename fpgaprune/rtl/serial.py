@@ -1,7 +1,7 @@
 """`SerialSums`: weighted sums of numbers that come bit by bit, lowest first; an addition is one full adder.
 
-A layer that has many clocks for each of its sums needs no adder for every bit of them. A factor of two is a clock of
-delay, and a sum takes as many clocks as it has bits, and one in which the carries begin anew. Source: Denyer and
+A layer that has many cycles for each of its sums needs no adder for every bit of them. A factor of two is a delay of
+one cycle. A sum takes a cycle for each of its bits, and one more in which the carries begin anew. Source: Denyer and
 Renshaw, VLSI Signal Processing: A Bit-Serial Approach, 1985.
 """
 
@@ -41,15 +41,16 @@ class SerialSums:
     """Weighted sums of `lanes` numbers, bit by bit, and when each bit is where.
 
     Streams 0 to `lanes` - 1 are the inputs, then one for each of `adders`, operands first. The lowest bit of a stream
-    shows `stage` + 1 clocks after the inputs are loaded.
+    shows `stage` + 1 cycles after the inputs are loaded.
 
     Attributes:
         lanes, width, signed: the inputs: how many, and the type of each.
-        adders: streams that are no inputs. exits: the outputs.
-        bits: of each sum that leaves; the inputs can be loaded every `bits` + 1 clocks.
+        adders: streams that are no inputs.
+        exits: the outputs.
+        bits: of each sum that leaves; the inputs can be loaded every `bits` + 1 cycles.
         bounds: smallest and largest value of each stream.
         stage: for each stream that is needed, when.
-        later: for each stream that is needed, for how many more clocks it is kept.
+        later: for each stream that is needed, for how many more cycles it is kept.
     """
 
     lanes: int
@@ -113,13 +114,13 @@ class SerialSums:
         return max(self.stage.values(), default=0)
 
     @property
-    def clocks(self) -> int:
-        """From the clock in which the inputs are loaded until the sums stand side by side."""
+    def cycles(self) -> int:
+        """From the cycle in which the inputs are loaded until the sums stand side by side."""
         return self.depth + 1 + self.bits
 
     @property
     def period(self) -> int:
-        """Clocks between two loads, at least."""
+        """The fewest cycles between two loads."""
         return self.bits + 1
 
     def needed(self) -> list[int]:
@@ -127,7 +128,7 @@ class SerialSums:
         return sorted(self.stage)
 
     def adder(self, stream: int) -> SerialAdder:
-        """That which makes `stream`."""
+        """The adder that makes `stream`."""
         return self.adders[stream - self.lanes]
 
     def parallel_bits(self) -> int:
@@ -149,7 +150,7 @@ _Term = tuple[int, int, bool]
 
 
 class _Build:
-    """Streams made so far; equal ones exist once."""
+    """The streams that were made so far; equal ones exist once."""
 
     def __init__(self, bounds: list[tuple[int, int]]) -> None:
         self.bounds = bounds
@@ -189,7 +190,7 @@ def _stages(
         if stream < lanes:
             continue
         adder = adders[stream - lanes]
-        # An operand that is shifted is read so many clocks after the other, and may be made as much later.
+        # An operand that is shifted is read so many cycles after the other, and may be made as much later.
         for operand, lag in ((number[adder.plain], 0), (number[adder.shifted], adder.shift)):
             first[n] = max(first[n], first[operand] + 1 - lag)
             gaps.append((operand, n, 1 - lag))
@@ -201,7 +202,7 @@ def _stages(
         np.where(inputs, 0, depth),
         np.ones(len(streams), np.int64),
         np.array([stream in leaving for stream in streams], np.bool_),
-        # What an adder makes shows a clock later, so that all is read a clock later than there.
+        # What an adder makes shows a cycle later, so that all is read a cycle later than there.
         depth + 1,
         np.array(gaps, np.int64).reshape(-1, 3).T,
         np.array(reads, np.int64).reshape(-1, 3).T,

@@ -21,9 +21,9 @@ from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.saturating import saturated
 
-# Numbers that are added one after another: they wait in registers, a bit for each pair of them and more.
+# The most numbers that are added one after another. They wait in registers, whose bits grow with the square of it.
 _LONGEST_CHAIN = 512
-# They round towards a side, so that a whole number added before or after changes nothing.
+# Modes that round towards one side: adding a whole number before or after rounding gives the same.
 _TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")
 
 Solver = Callable[[NDArray[np.int64], int, int], AdderGraph]
@@ -171,8 +171,8 @@ def _one_after_another(total: Number, addends: Sequence[Number], accum: FixedTyp
         return saturated(total, addends, accum, sums)
     if len(addends) > _LONGEST_CHAIN:
         raise RtlError(
-            f"{len(addends)} numbers are added one after another, for the accumulator {accum} rounds or is set to zero "
-            f"after each; the Verilog adds at most {_LONGEST_CHAIN} so: widen the accumulator"
+            f"{len(addends)} numbers are added one after another, because the accumulator {accum} rounds or is set to "
+            f"zero after each; the Verilog adds at most {_LONGEST_CHAIN} like that: widen the accumulator"
         )
     for addend in addends:
         total = (total + addend).into(accum)

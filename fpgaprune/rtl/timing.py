@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fpgaprune.rtl.circuit import COSTS, Circuit
 
-# A block memory takes the first register in, and its output is late: it gets a second one.
+# A block memory holds the first register itself; its output is late, so it gets a second one.
 _MEMORY_STAGES = 2
 
 
@@ -36,9 +36,9 @@ class Timing:
         nodes = circuit.nodes
         places = [place for place in circuit.alive() if nodes[place].op != "const"]
         first: dict[int, int] = {}
-        # Levels of its stage that a value takes, with those of its operands there; a memory's end with its stage.
+        # Adder levels of its stage that a value and its operands there have used; a memory uses its whole stage.
         used: dict[int, int] = {}
-        # What a value is behind all wiring: that is what takes levels.
+        # The value that remains when all wiring is followed back: only its levels count.
         origin: dict[int, int] = {}
         gaps: dict[tuple[int, int], int] = {}
         for place in places:

@@ -98,7 +98,7 @@ def top_text(
 def _reset(names: Sequence[str]) -> str:
     """The reset walks through the parts in the order of the data, so that no net of it spans the device.
 
-    A part that was reset gets nothing old, for what feeds it was reset before; ports wait until all have been.
+    A part that was reset gets no old data, because the part before it was reset earlier. Ports wait for the last part.
     """
     bits = len(names).bit_length()
     chain = "".join(f"        {name} <= {before};\n" for before, name in zip(["rst", *names], names, strict=False))

@@ -1,1 +1,1 @@
-"""Which elements to lock: scores, granularity, and what a user names outright."""
+"""Selection decides which elements to lock: by score and granularity, or because a user names them."""

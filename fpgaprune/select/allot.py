@@ -1,4 +1,4 @@
-"""Units of many weights in one row, and the lowest of them locked up to a count."""
+"""The units of many weights stand in one row, and the lowest of them are locked up to a count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fpgaprune.errors import MaskError
 
 @dataclass
 class Units:
-    """Every unit of the weights in question; coupled ones stand once.
+    """Every unit of the chosen weights; coupled units stand once.
 
     Attributes:
         numbers: weight path to the number of each of its units: a slice where they stand in a row, which costs nothing.
@@ -108,7 +108,7 @@ class UnreachableSparsityError(MaskError):
 
 
 class _Demand:
-    """What one group of weights is asked to give, and what it can."""
+    """How many units one group of weights should lock, and how many it can."""
 
     def __init__(self, units: Units, paths: list[str], share: float) -> None:
         self.paths, self.share = paths, share
@@ -120,7 +120,7 @@ class _Demand:
         self.reachable = (locked + len(self.eligible)) / members
 
     def lock(self, units: Units) -> None:
-        """The lowest units are locked, as many as are missing, or all that may be."""
+        """The lowest units are locked: as many as the group still lacks, or all that may be locked."""
         count = min(self.missing, len(self.eligible))
         if count > 0:
             of_eligible = units.scores[self._span][self.eligible]
@@ -138,7 +138,7 @@ def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
 
 
 def _members(units: Units, paths: list[str]) -> tuple[slice, NDArray[np.bool_]]:
-    """A run of units that holds those of `paths`, and which of it they are."""
+    """A slice of all units that holds those of `paths`, and which of its units they are."""
     numbers = [units.numbers[path] for path in paths]
     rows = [row for row in numbers if isinstance(row, slice)]
     whole = len(rows) < len(numbers)

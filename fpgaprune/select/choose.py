@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.network import PLAIN, channel_axes, coupled_outputs, weight_owners
+from fpgaprune.network import coupled_outputs, weights_of
 from fpgaprune.select.allot import Units, lock_lowest, merge_units
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.cost import Adders, parse_cost
@@ -33,7 +33,7 @@ Sparsity = float | Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class _Choice:
-    """What is asked of every weight alike, checked."""
+    """The checked options that hold for every weight."""
 
     granularity: Granularity
     criterion: Criterion
@@ -140,7 +140,7 @@ def _criterion(criterion: str | Scoring, data: Any) -> Criterion:
 def _shares(
     model: Any, sparsity: Sparsity, granularity: Granularity, variables: Mapping[str, Any], paths: Sequence[str]
 ) -> dict[str, tuple[str, float]]:
-    """Weight path to what it is counted with (the glob that chose it, and the pool) and the sparsity asked of it."""
+    """For each weight path its group (the glob that chose it, and the pool) and the sparsity that it should reach."""
     chosen: dict[str, tuple[str, float]] = {}
     if isinstance(sparsity, Mapping):
         if paths:
@@ -154,11 +154,8 @@ def _shares(
         share = _fraction(sparsity, granularity)
         named = [path for pattern in paths for path in match_paths(pattern, variables)] or default_paths(model)
         chosen = dict.fromkeys(named, ("", share))
-    owners = weight_owners(model)
-    return {
-        path: (f"{pattern} {pool_of(path, owners.get(path), len(variables[path].shape))}", share)
-        for path, (pattern, share) in chosen.items()
-    }
+    known = weights_of(model)
+    return {path: (f"{pattern} {pool_of(known[path])}", share) for path, (pattern, share) in chosen.items()}
 
 
 def _fraction(sparsity: Any, granularity: Granularity) -> float:
@@ -187,8 +184,8 @@ def _question(
     for path, array in weights.items():
         if not np.isfinite(array).all():
             raise MaskError(f"weight {path!r} holds NaN or infinity; no score orders it: retrain the model")
-    owners = weight_owners(model)
-    axes = {path: channel_axes(path, owners.get(path)) if array.ndim > 1 else PLAIN for path, array in weights.items()}
+    known = weights_of(model)
+    axes = {path: known[path].axes for path in weights}
     return Question(model, weights, axes, data, batch_size, seed, progress)
 
 
@@ -277,7 +274,7 @@ def _keep(
     units: Units,
     protected: frozenset[str],
 ) -> None:
-    """The units that the protection wants free are kept."""
+    """Units that the protection wants free are marked as kept."""
     scores = {path: units.scores[units.numbers[path]] for path in partitions}
     locked = {path: units.locked[units.numbers[path]] for path in partitions}
     free = {path: protection.freed(path, partition) for path, partition in partitions.items()}

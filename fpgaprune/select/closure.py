@@ -16,7 +16,7 @@ from fpgaprune.weights import weight_shapes
 
 @dataclass(frozen=True)
 class Addition:
-    """One block of elements that was locked because of others.
+    """One block of elements that `close` locked because of other locks.
 
     Attributes:
         slice: slice notation of what was locked, as `conv2/bias[3]`.
@@ -31,7 +31,7 @@ class Addition:
 
 @dataclass(frozen=True)
 class Closure:
-    """The masks with everything that follows, and what was added, in the order in which it followed."""
+    """The masks with all locks that follow, and a list of those locks in the order in which `close` found them."""
 
     masks: MaskSet
     additions: tuple[Addition, ...]
@@ -81,7 +81,7 @@ def close(
 
 
 class _GrowingMasks(Mapping[str, Mask]):
-    """The masks as they grow: every weight of the model has one, those of untouched weights are left out at the end."""
+    """The masks while `close` adds locks. Every weight has one; `masks` holds only those with a lock."""
 
     def __init__(self, masks: MaskSet, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.masks: dict[str, Mask] = {path: np.array(mask) for path, mask in masks.items()}

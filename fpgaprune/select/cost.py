@@ -1,4 +1,4 @@
-"""What a unit costs in hardware, for its score to be divided by: importance for each adder."""
+"""The cost of a unit in hardware. `select` divides the unit's score by it, which gives importance for each adder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAST = 0.1
 
 @dataclass(frozen=True)
 class Adders:
-    """Adders of products with constants: the signed digits of a unit's weights, a weight, as the fixed type has them.
+    """The adders that products with constants need: the mean number of signed digits of a unit's weights.
 
     A score is divided by that number to the `power`: among units that matter alike, the one with the most digits is
     locked first. Large weights have more digits than small ones, so that a selection by size alone locks what costs
@@ -51,7 +51,7 @@ class Adders:
     def divided(
         self, scores: NDArray[np.float64], path: str, weight: NDArray[Any], partition: Partition
     ) -> NDArray[np.float64]:
-        """The score of each unit of `partition`, for what it costs.
+        """The score of each unit of `partition`, divided by the cost of the unit.
 
         Raises:
             MaskError: a score is below 0, where division would turn the order round.
@@ -70,7 +70,7 @@ class Adders:
 
 
 def parse_cost(value: str | Adders | None) -> Adders | None:
-    """The cost that `value` writes: `none`, `adders(6)` or `adders(6, 3)`; an `Adders` is one already.
+    """The cost that the text `value` names: `none`, `adders(6)` or `adders(6, 3)`; an `Adders` is returned as it is.
 
     Raises:
         MaskError: there is no such cost; the message lists the forms.

@@ -15,7 +15,7 @@ from fpgaprune.weights import named_weights
 
 
 def taylor(question: Question) -> Scores:
-    """`(gradient * weight) ** 2`, the gradient that of a batch's loss, in the mean over batches: first order.
+    """`(gradient * weight) ** 2`, averaged over batches; the gradient is that of the loss of one batch. First order.
 
     The mean over all samples would vanish in a trained network, so the batch size matters.
 

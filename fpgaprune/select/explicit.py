@@ -1,4 +1,4 @@
-"""Masks that no score decides: the zeros that a model has, and those that a fixed-point type would make."""
+"""Masks without scores: of the zeros that a model has, and of those that a fixed-point type would make."""
 
 from __future__ import annotations
 

@@ -12,20 +12,17 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.masks import Mask
-from fpgaprune.network import Role, alive_channels, kind_of, network_of, weight_owners
+from fpgaprune.network import Role, alive_channels, network_of, weights_of
 from fpgaprune.weights import named_weights
 
 
 def following_paths(model: Any) -> list[str]:
-    """The depthwise kernels that follow: those of layers whose channels the model's graph tells."""
+    """The paths of the depthwise kernels that follow their channels: those that the model's graph shows."""
     network = network_of(model)
     steps = [] if network is None else network.steps
     layers = {id(step.layer) for step in steps if step.role is Role.DEPTHWISE}
-    owners = weight_owners(model)
     return [
-        path
-        for path, variable in named_weights(model).items()
-        if id(owners.get(path)) in layers and kind_of(path, owners[path], len(variable.shape)) == "depthwise"
+        path for path, weight in weights_of(model).items() if id(weight.layer) in layers and weight.kind == "depthwise"
     ]
 
 

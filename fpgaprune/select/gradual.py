@@ -15,7 +15,7 @@ from fpgaprune.select.schedules import Schedule
 
 
 class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
-    """Before each step at which `schedule` says so, a locked model's locks are those that its sparsity asks for.
+    """Before each step that `schedule` names, the model's locks are set to the sparsity of that step.
 
     What is locked stays so, but for what `regrow_fraction` frees. The model must have been locked before `fit`
     (`fp.lock(model, callback.initial_masks(model))`), so that nothing is traced again and slots keep their bits;
@@ -63,12 +63,12 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self._step = 0
 
     def initial_masks(self, model: Any) -> MaskSet:
-        """Masks over every weight that may be locked later, with only `base` locked: what to lock the model with."""
+        """The first masks: one for every weight that may be locked later, with only `base` locked."""
         free = select(model, 0.0, **self._options)
         return free if self._base is None else free & self._base.fitted(model)
 
     def resume(self, masks: MaskSet | None, history: list[tuple[int, float, float]], step: int) -> None:
-        """The callback goes on at `step` of a training that was stopped, with the masks and the history of then."""
+        """The callback continues at `step` of a stopped training, with the masks and the history of that step."""
         self.masks, self.history, self._step = masks, list(history), step
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""A granularity as text, as a flow file and a command line hold it."""
+"""A granularity is written as text in a flow file and on a command line; this module reads it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INTEGER = re.compile(r"^-?\d+$")
 
 
 def parse_granularity(value: str | Granularity) -> Granularity:
-    """The granularity that `value` writes; a `Block` or `Multiplier` is one already.
+    """The granularity that the text `value` names; a `Block` or `Multiplier` is returned as it is.
 
     Args:
         value: `weight`, `kernel`, `filter` or `input_channel`; `2:4`; `block(4, 4)`, whose numbers are the sides of

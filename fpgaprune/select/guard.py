@@ -1,4 +1,4 @@
-"""`guard`: what masks do to a network, said before anything is trained.
+"""`guard` says what masks do to a network before anything is trained.
 
 A first convolution of 64 filters of which one is left alive is a bottleneck that no training mends: the guard says so.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.network import Alive, alive_channels, channel_axes, groups_of, kind_of, network_of, weight_owners
+from fpgaprune.network import Alive, Weight, alive_channels, groups_of, network_of, weights_of
 from fpgaprune.select.pools import pool_of
 
 # Fewer of a layer's channels than this share is a bottleneck.
@@ -25,7 +25,7 @@ UNEVEN, UNEVEN_CHANNELS = 1 / 4, 1 / 2
 
 @dataclass(frozen=True)
 class SelectionWarning:
-    """One layer that masks cut too far, or not as far as asked.
+    """A warning about one layer: the masks leave too little of it, or lock less than was asked.
 
     Attributes:
         layer: path of the layer, as in weight paths.
@@ -72,7 +72,7 @@ def guard(
     """
     masks = masks.fitted(model)
     alive = alive_channels(model, masks) or {}
-    advice, owners = _advice(masks, scope, normalize), weight_owners(model)
+    advice, weights = _advice(masks, scope, normalize), weights_of(model)
     found: dict[str, SelectionWarning] = {}
     outputs = _output_layers(model)
     # Where nothing is alive, what each layer has left by itself tells where the path ends.
@@ -100,7 +100,7 @@ def guard(
                 f"{advice(layer)}"
             )
             found[layer] = SelectionWarning(layer, "uneven", kept, total, text)
-        elif scope == "layer" and sparsity is not None and _is_short(path, masks[path], owners.get(path), sparsity):
+        elif scope == "layer" and sparsity is not None and _is_short(weights[path], masks[path], sparsity):
             text = (
                 f"{1 - free:.1%} of {path!r} is locked where {sparsity:.1%} was asked: what must stay free leaves no "
                 "more; lower min_free, min_free_per_output or min_free_channels, or ask for less there"
@@ -111,7 +111,7 @@ def guard(
 
 
 def _advice(masks: MaskSet, scope: str, normalize: str) -> Callable[[str], str]:
-    """What to turn, for a layer: none that is set already."""
+    """A function that names, for a layer, the settings to change; settings that already apply are left out."""
     keys = [] if normalize == "lamp" or scope == "layer" else ['normalize = "lamp"', 'scope = "layer"']
 
     def text(layer: str) -> str:
@@ -127,17 +127,16 @@ def _advice(masks: MaskSet, scope: str, normalize: str) -> Callable[[str], str]:
 def _filters_left(model: Any, masks: MaskSet, alive: Alive) -> Alive:
     """For each layer of `alive`, the output channels with a free element in the layer's own kernel."""
     found = {layer: np.ones(len(flags), dtype=bool) for layer, flags in alive.items()}
-    for path, layer in weight_owners(model).items():
-        own = path[: path.rfind("/")]
-        if path in masks and own in found and kind_of(path, layer, masks[path].ndim) != "other":
-            axes = [axis % masks[path].ndim for axis in channel_axes(path, layer).outputs]
-            rest = tuple(axis for axis in range(masks[path].ndim) if axis not in axes)
-            found[own] = masks[path].any(axis=rest).ravel()
+    for path, weight in weights_of(model).items():
+        if path in masks and weight.layer_path in found and weight.kind != "other":
+            axes = [axis % weight.ndim for axis in weight.axes.outputs]
+            rest = tuple(axis for axis in range(weight.ndim) if axis not in axes)
+            found[weight.layer_path] = masks[path].any(axis=rest).ravel()
     return found
 
 
 def _output_layers(model: Any) -> set[str]:
-    """The layers that alone make channels which the model puts out."""
+    """The layers whose channels are outputs of the model and are not added to those of other layers."""
     network = network_of(model)
     if network is None:
         return set()
@@ -152,25 +151,24 @@ def _output_layers(model: Any) -> set[str]:
 
 
 def _shares(model: Any, masks: MaskSet) -> dict[str, tuple[str, float, float]]:
-    """Path of each kernel but depthwise ones, to its layer, its free share, and that of all masks of its pool."""
-    owners = weight_owners(model)
+    """For each kernel, depthwise ones aside: its layer, its free share, and the free share of its whole pool."""
+    weights = weights_of(model)
     network = network_of(model)
     layers = {} if network is None else {id(step.layer): step.path for step in network.steps}
     pools: dict[str, list[str]] = {}
-    for path, mask in masks.items():
-        if kind_of(path, owners.get(path), mask.ndim) not in ("other", "depthwise"):
-            pools.setdefault(pool_of(path, owners.get(path), mask.ndim), []).append(path)
+    for path in masks:
+        if weights[path].kind not in ("other", "depthwise"):
+            pools.setdefault(pool_of(weights[path]), []).append(path)
     found = {}
     for paths in pools.values():
         usual = sum(int(masks[path].sum()) for path in paths) / max(sum(masks[path].size for path in paths), 1)
         for path in paths:
-            layer = layers.get(id(owners.get(path)), path[: path.rfind("/")])
+            layer = layers.get(id(weights[path].layer), weights[path].layer_path)
             found[path] = (layer, float(masks[path].mean()) if masks[path].size else 1.0, usual)
     return found
 
 
-def _is_short(path: str, mask: Mask, layer: Any, sparsity: float) -> bool:
+def _is_short(weight: Weight, mask: Mask, sparsity: float) -> bool:
     # A count is rounded to whole units, of which a filter is the largest that is common.
-    axes = channel_axes(path, layer).outputs if mask.ndim > 1 else (-1,)
-    filters = math.prod(mask.shape[axis] for axis in axes)
+    filters = math.prod(mask.shape[axis] for axis in weight.axes.outputs)
     return bool(1 - mask.mean() < sparsity - 1 / max(filters, 1))

@@ -1,4 +1,4 @@
-"""Scores of different layers made comparable, or left alone."""
+"""Ways to make the scores of different layers comparable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which weights are chosen from where none is named, and which of them are counted together."""
+"""The weights that a selection chooses from when the user names none, and which of them are counted together."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from fpgaprune.errors import MaskError
-from fpgaprune.network import Network, Role, Step, kind_of, network_of, weight_owners
+from fpgaprune.network import Network, Role, Step, Weight, network_of, weights_of
 from fpgaprune.weights import named_weights
 
 # Of all multiplications: where Dense and recurrent weights do less, a default selection leaves them alone.
 DENSE_SHARE = 0.25
-_POOLS: Mapping[str, str] = {"convolution": "convolution", "depthwise": "convolution"}
 
 
-def pool_of(path: str, layer: Any, ndim: int) -> str:
-    """`convolution` or `dense`: units of one pool are counted and put in order together.
+def pool_of(weight: Weight) -> str:
+    """The pool of a weight, `convolution` or `dense`. Units of one pool are counted and sorted together.
 
     A kernel of a convolution has several weights, that of a Dense layer one, so that in one count Dense weights would
     outnumber the kernels. Whatever is no convolution is `dense`: recurrent and attention weights, and biases.
     """
-    return _POOLS.get(kind_of(path, layer, ndim), "dense")
+    return "convolution" if weight.kind in ("convolution", "depthwise") else "dense"
 
 
 def default_paths(model: Any) -> list[str]:
-    """The weights that a selection chooses from where none is named, in the model's order.
+    """The weights that a selection chooses from when the user names none, in the model's order.
 
     Kernels of convolutions; and those of Dense and recurrent layers where these do at least a quarter of the
     multiplications (elements of a weight times the positions at which they are used), or where there is no
@@ -35,12 +34,11 @@ def default_paths(model: Any) -> list[str]:
     Raises:
         MaskError: there is no such weight; the message names the kernels that there are.
     """
-    variables = named_weights(model)
-    owners = weight_owners(model)
-    kinds = {path: kind_of(path, owners.get(path), len(variable.shape)) for path, variable in variables.items()}
+    weights = weights_of(model)
+    kinds = {path: weight.kind for path, weight in weights.items()}
     convolutions = [path for path, kind in kinds.items() if kind == "convolution"]
     dense = [path for path, kind in kinds.items() if kind in ("dense", "recurrent")]
-    if convolutions and not _carry(dense, convolutions, variables, owners, network_of(model)):
+    if convolutions and not _carry(model, dense, convolutions, weights):
         dense = []
     chosen = {*convolutions, *dense}
     if not chosen:
@@ -50,25 +48,18 @@ def default_paths(model: Any) -> list[str]:
             f"the model has no kernel of a convolution, a Dense or a recurrent layer to select from{there}: name "
             "weights with 'paths'"
         )
-    return [path for path in variables if path in chosen]
+    return [path for path in weights if path in chosen]
 
 
-def _carry(
-    dense: list[str],
-    convolutions: list[str],
-    variables: Mapping[str, Any],
-    owners: Mapping[str, Any],
-    network: Network | None,
-) -> bool:
+def _carry(model: Any, dense: list[str], convolutions: list[str], weights: Mapping[str, Weight]) -> bool:
     """Whether the weights `dense` do at least `DENSE_SHARE` of the multiplications of both; unknown is no."""
-    if network is None or not dense:
+    network = network_of(model) if dense else None
+    if network is None:
         return False
-    steps: dict[int, list[Step]] = {}
-    for step in network.steps:
-        steps.setdefault(id(step.layer), []).append(step)
+    variables = named_weights(model)
     counts: dict[str, int] = {}
     for path in (*dense, *convolutions):
-        positions = [_positions(step, network) for step in steps.get(id(owners.get(path)), [])]
+        positions = [_positions(step, network) for step in network.by_layer.get(id(weights[path].layer), [])]
         known = [count for count in positions if count is not None]
         if not known or len(known) < len(positions):
             return False

@@ -1,4 +1,4 @@
-"""What selection must leave free."""
+"""`Protection`: the elements that selection must leave free."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fpgaprune.weights import match_paths
 
 @dataclass(frozen=True)
 class Protection:
-    """What selection leaves free, whatever the scores.
+    """The elements that selection leaves free, whatever their scores.
 
     Attributes:
         patterns: globs of weight paths that are left as they are; their units count in the sparsity.

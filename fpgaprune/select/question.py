@@ -1,4 +1,4 @@
-"""`Question`: what a criterion is asked, and the form of its answer."""
+"""`Question`: what a criterion receives, and the form of the scores that it returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Scores = dict[str, Array]
 
 @dataclass(frozen=True)
 class Question:
-    """What a criterion is asked.
+    """What a criterion receives.
 
     Attributes:
         model: the Keras model.

@@ -1,4 +1,4 @@
-"""`regrow`: the locked units that the loss pulls at hardest are freed."""
+"""`regrow` frees the locked units with the largest gradients of the loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from fpgaprune.errors import MaskError
 from fpgaprune.masks import MaskSet
-from fpgaprune.network import PLAIN, channel_axes, weight_owners
+from fpgaprune.network import Weight, weights_of
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
 from fpgaprune.select.data_criteria import mean_gradient_size
@@ -68,11 +68,11 @@ def regrow(
         if data is None:
             raise MaskError("regrowth needs samples for the gradient; give data=(x, y)")
         gradients = mean_gradient_size(model, list(masks), data, batch_size, progress)
-    owners = weight_owners(model) if model is not None else {}
+    known = weights_of(model) if model is not None else {}
     labels, sizes, starts = {}, [], {}
     count = 0
     for path, mask in masks.items():
-        axes = channel_axes(path, owners.get(path)) if mask.ndim > 1 else PLAIN
+        axes = known.get(path, Weight(path, None, mask.ndim)).axes
         partition = cut.partition(path, mask.shape, axes)
         candidates = partition.all(~mask)
         if base is not None and path in base:
@@ -93,7 +93,7 @@ def regrow(
 
 
 def check_regrowth(fraction: float, options: Mapping[str, Any]) -> None:
-    """Nothing happens where `advance` can take the fraction with these options.
+    """Refuses a fraction that `advance` cannot use with these options.
 
     Raises:
         MaskError: it is no fraction, or there are no data for the gradient.

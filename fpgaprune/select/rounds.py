@@ -1,4 +1,4 @@
-"""`prune_rounds`: lock, fine-tune, lock more; with weights taken back to an earlier state if asked."""
+"""`prune_rounds` locks, fine-tunes and locks more; between rounds it can take weights back to an earlier state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When how much is locked, as a function of the training step."""
+"""Schedules: the sparsity as a function of the training step."""
 
 from __future__ import annotations
 

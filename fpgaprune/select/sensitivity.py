@@ -1,4 +1,4 @@
-"""`sensitivity`: what each layer's sparsity costs, before anything is trained again."""
+"""`sensitivity` measures how much accuracy each layer's sparsity costs without any training."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Accuracy against sparsity for each weight alone; all others were as trained.
+    """Accuracy against sparsity, for one pruned weight at a time; all other weights are as trained.
 
     Attributes:
         baseline: accuracy of the model as it is.
@@ -83,7 +83,7 @@ class Sensitivity:
         return {"format": FORMAT, "measure": self.measure, "baseline": self.baseline, "points": rows}
 
     def to_markdown(self) -> str:
-        """What was measured, and a table: a row for each weight, a column for each sparsity, figures of four digits."""
+        """A line that names the measure, and a table: one row a weight, one column a sparsity, four digits."""
         sparsities = sorted({point.sparsity for point in self.points})
         lines = [
             f"{self.measure[:1].upper()}{self.measure[1:]}, by the sparsity of one weight alone:",
@@ -137,7 +137,7 @@ def sensitivity(
     measure: str = "accuracy",
     **options: Any,
 ) -> Sensitivity:
-    """What the model's evaluation gives with each weight alone pruned to each sparsity; its bits are as before.
+    """The model's accuracy with one weight at a time pruned to each sparsity. The model's weights are unchanged.
 
     Nothing is trained. A sparsity that what must stay free does not allow in a weight is left out for it.
 

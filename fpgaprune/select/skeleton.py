@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.network import ChannelAxes, Flags, Groups, Ids, Network, Step, groups_of, network_of, weight_owners
+from fpgaprune.network import ChannelAxes, Flags, Groups, Ids, Network, Step, groups_of, network_of, weights_of
 from fpgaprune.select.units import Partition
 
 Scores = NDArray[np.float64]
@@ -66,13 +66,13 @@ def skeleton(
     # One group more for channels of which nothing is known, and which are alive.
     count = channels.count + 1
     pairs: dict[str, _Pairs] = {}
-    steps = {} if network is None else {id(step.layer): step for step in reversed(network.steps)}
-    owners = weight_owners(model)
+    steps = {} if network is None else network.by_layer
+    known_weights = weights_of(model)
     for path, partition in partitions.items():
         if len(partition.shape) < 2 or path.endswith("/recurrent_kernel"):
             continue
         found = _pairs(partition, axes[path], scores[path], locked[path])
-        known = _named(found, steps.get(id(owners.get(path))), channels)
+        known = _named(found, steps.get(id(known_weights[path].layer), []), channels)
         if known is None:
             known = _Pairs(np.full_like(found.reads, channels.count), found.makes + count, found.units, found.scores)
             count += int(found.makes.max()) + 1
@@ -113,10 +113,11 @@ def _pairs(partition: Partition, axes: ChannelAxes, scores: Scores, locked: Flag
     return _Pairs(reads, makes, units, free[units])
 
 
-def _named(pairs: _Pairs, step: Step | None, channels: Groups) -> _Pairs | None:
-    """The pairs with the model's groups; None for a layer without a rule."""
-    if step is None or step.path not in channels.made:
+def _named(pairs: _Pairs, steps: list[Step], channels: Groups) -> _Pairs | None:
+    """The pairs with the numbers of the model's groups; None for a layer without a rule."""
+    if not steps or steps[0].path not in channels.made:
         return None
+    step = steps[0]
     inputs, outputs = channels.tensors[step.inputs[0]], channels.made[step.path]
     reads, n_out = pairs.reads, int(pairs.makes.max()) + 1
     groups = int(getattr(step.layer, "groups", 1) or 1)
@@ -129,7 +130,7 @@ def _named(pairs: _Pairs, step: Step | None, channels: Groups) -> _Pairs | None:
 
 
 def _staying(network: Network | None, channels: Groups, pairs: Mapping[str, _Pairs], share: float, count: int) -> Flags:
-    """The groups that stay alive: of each layer the best, or what other layers chose already."""
+    """The groups that stay alive: the best of each layer, those first that other layers chose already."""
     stays = np.zeros(count, dtype=bool)
     value, possible = np.zeros(count), np.ones(count, dtype=bool)
     layers = [np.unique(ids) for ids in channels.made.values()]

@@ -38,7 +38,7 @@ _ABOUT_KERNEL = ("kernel_initializer", "kernel_regularizer", "kernel_constraint"
 
 @dataclass(frozen=True)
 class ImportedModel:
-    """A model that was taken over, with what is to be known of it.
+    """An imported model, its masks, and facts about the import.
 
     Attributes:
         model: Keras 3, without wrappers, not compiled.

@@ -70,7 +70,7 @@ class Partition:
         return whole
 
     def spread(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """One flag for each element: that of its unit."""
+        """The flag of its unit, for each element."""
         of_labels = flags.reshape(self.labels.shape) if self.in_order else flags[self.labels]
         return np.broadcast_to(of_labels, self.shape).copy()
 

@@ -20,7 +20,7 @@ def freeze(model: Any, patterns: Pattern | Iterable[Pattern]) -> list[str]:
     """Every weight whose path matches a pattern is in no `trainable_variables` and keeps its bits in training.
 
     It stays a weight of the model and is saved with it. This reaches weights whose layer takes no `trainable`
-    argument, such as the kernel of an LSTM's cell. A layer of which nothing is left to train becomes
+    argument, such as the kernel of an LSTM's cell. A layer with nothing left to train becomes
     `trainable=False`, which the model's file remembers; a part of a layer must be frozen again after loading.
     The moving statistics of a `BatchNormalization` stand still only if the whole layer is frozen.
 

@@ -1,4 +1,4 @@
-"""`Frozen`: a layer of which the parameters are constants."""
+"""`Frozen`: a layer whose parameters are constants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import keras
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
 class Frozen(keras.layers.Wrapper):
-    """`layer` with constant parameters: its output is differentiable in its input and in nothing of its own.
+    """`layer` with constant parameters: gradients flow to its input and to no weight of its own.
 
     The parameters are in no `trainable_variables`, whatever a parent's `trainable` is set to, and a gradient
     that is asked for explicitly is None. `BatchNormalization` inside uses its moving statistics and does not
@@ -34,7 +34,7 @@ class Frozen(keras.layers.Wrapper):
 
     @property
     def trainable(self) -> bool:
-        """Says nothing about the wrapped layer, which is frozen."""
+        """Changes nothing: the wrapped layer stays frozen."""
         return bool(self._trainable)
 
     @trainable.setter
@@ -63,11 +63,11 @@ class Frozen(keras.layers.Wrapper):
         return outputs
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """That of the wrapped layer."""
+        """The output shape of the wrapped layer."""
         return self.layer.compute_output_shape(input_shape)
 
     def get_config(self) -> dict[str, Any]:
-        """The wrapped layer and the options."""
+        """The configuration of the wrapped layer, and the options."""
         return {**super().get_config(), "move_statistics": self.move_statistics}
 
     def _freeze(self) -> None:

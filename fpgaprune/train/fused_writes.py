@@ -16,7 +16,7 @@ _READS = frozenset({"ReadVariableOp", "ResourceGather", "VariableShape"})
 
 @dataclass(frozen=True)
 class Destination:
-    """A tf.Variable of which the elements where `mask` is False are to have the bits of `locked` (None: zero)."""
+    """A tf.Variable that gets the bits of `locked` wherever `mask` is False; None stands for zeros."""
 
     variable: Any
     mask: Any
@@ -34,13 +34,12 @@ def write_selected(target: Destination, new: Any) -> None:
 class FusedWrites:
     """What optimizers write through `assign`, `assign_add` and `assign_sub` while a graph is traced.
 
-    Keras optimizers write through these three. What is written past them (weight decay, EMA, a branch of a
-    condition, a user's own `variable.assign`) is seen in the graph: such a variable is reported by
-    `unsettled` and takes one more assignment. So the result is exact for any optimizer, and the common ones
-    pay for one `Select` a variable.
+    Keras optimizers write through these three. The graph shows every other write (weight decay, EMA, a branch of
+    a condition, a user's own `variable.assign`): `unsettled` reports such a variable, and it takes one more
+    assignment. So the result is exact for any optimizer, and the common ones pay for one `Select` a variable.
 
-    A slot is read by its optimizer with the locked elements in place, so this is for optimizers in which no
-    element looks at another.
+    The optimizer reads a slot with the locked elements in place. So this suits only optimizers that compute each
+    element from that element alone.
     """
 
     def __init__(self, targets: Sequence[Destination]) -> None:
@@ -68,7 +67,7 @@ class FusedWrites:
                     optimizer.__dict__.pop(name, None)
 
     def unsettled(self) -> list[Destination]:
-        """Targets whose last write was not a fused one."""
+        """The destinations whose last write was not a fused one."""
         return [
             target
             for key, target in self._targets.items()

@@ -26,7 +26,7 @@ _ELEMENTWISE = frozenset(
 
 
 def is_elementwise(optimizer: Any) -> bool:
-    """True where the update of an element is known to depend on no other element, but for clipping.
+    """True where each element's update is known to depend on that element alone, clipping aside.
 
     False for Lamb (trust ratio), Adafactor (factors), Muon (orthogonal update) and any class that is not Keras's own.
     """

@@ -38,12 +38,12 @@ class Hold:
 
 @contextmanager
 def held(holds: Sequence[Hold], optimizers: Sequence[Any], strategy: Any) -> Iterator[None]:
-    """After the block, locked elements of weights are at their held values and those of slots as before it.
+    """After the block, locked elements of weights have their held values, and those of slots the bits of before it.
 
     Args:
         holds: what is held.
-        optimizers: optimizers that write in the block and whose writes may be fused with the restoration, which
-            then costs one pass over each array and no copy: those that treat each element apart.
+        optimizers: optimizers that write in the block and compute each element from that element alone. Their
+            writes are fused with the restoration, which then costs one pass over each array and no copy.
         strategy: where the variables live.
     """
     if not optimizers or tf.executing_eagerly() or tf.distribute.has_strategy():

@@ -93,7 +93,7 @@ def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zer
 def unlock(model: Any) -> None:
     """The model has its own optimizer back, with its state, and every element is free; weights stay as they are.
 
-    So too for a model that only remembers its lock: loaded without its optimizer, or compiled again.
+    The same holds for a model that only remembers its lock: loaded without its optimizer, or compiled again.
 
     Raises:
         LockError: the model is not locked.

@@ -13,7 +13,7 @@ from fpgaprune.errors import LockError
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
 class LockGuard(keras.constraints.Constraint):
-    """The constraint of a locked weight: any optimizer but the locked one that trains it gets a `LockError`.
+    """The constraint of a locked weight: an optimizer that trains it without holding the lock gets a `LockError`.
 
     So `model.compile("adam")` on a locked model does not lose the lock in silence, nor does a file of the model
     that is loaded without its optimizer. The lock itself sets the guard aside while it works; `constraint` is
@@ -94,7 +94,7 @@ def _layers(model: Any) -> Iterator[Any]:
 
 
 def _constrained(model: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Layers, their attributes for constraints, and the weight that each is for.
+    """Layers, the names of their constraint attributes, and the weight that each one constrains.
 
     Keras calls the attribute after the weight, but for `recurrent_kernel`, `depthwise_kernel` and
     `pointwise_kernel`, which lose the last word, and the kernel of a depthwise convolution.

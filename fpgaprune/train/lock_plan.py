@@ -28,7 +28,7 @@ class Plan:
         self._encoded: dict[str, str] = {}
 
     def arrays(self, weights: Mapping[str, Any]) -> dict[str, Any]:
-        """What is to be held, by weight path."""
+        """The arrays that locked elements are held at, by weight path."""
         if self._encoded:
             return {
                 path: decode_values(path, text, self.masks[path], read(weights[path]).dtype)

@@ -180,7 +180,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         if not self.built:
             self.build(list(trainable_variables or ()))
         variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)
-        # Where each element goes its own way, what the locked ones compute is thrown away: no need to zero it.
+        # Where each element is computed alone, the locked ones' results are thrown away: they need not be zeroed.
         everyone = self._members()
         apart = all(is_elementwise(member) and not clips_by_norm(member) for member in everyone)
         unsafe = any(divides_by_gradients(member) for member in everyone)
@@ -224,7 +224,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
 
     @property
     def learning_rate(self) -> Any:
-        """That of `inner_optimizer`."""
+        """The learning rate of `inner_optimizer`."""
         return self.inner_optimizer.learning_rate
 
     @learning_rate.setter
@@ -233,12 +233,12 @@ class LockedOptimizer(keras.optimizers.Optimizer):
 
     @property
     def iterations(self) -> Any:
-        """Steps of `inner_optimizer`."""
+        """The steps that `inner_optimizer` has taken."""
         return self.inner_optimizer.iterations
 
     @property
     def loss_scale_factor(self) -> Any:
-        """That of `inner_optimizer`."""
+        """The loss scale factor of `inner_optimizer`."""
         return self.inner_optimizer.loss_scale_factor if hasattr(self, "inner_optimizer") else None
 
     @loss_scale_factor.setter

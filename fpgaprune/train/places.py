@@ -18,7 +18,7 @@ def tf_variable(variable: Any) -> Any:
 
 
 def place_of(variable: Any) -> int:
-    """One number for a weight, be it given as the Keras variable or as the tf.Variable inside it."""
+    """One number for a weight, the same for the Keras variable and for the tf.Variable inside it."""
     return id(tf_variable(variable))
 
 

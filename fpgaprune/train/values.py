@@ -1,4 +1,4 @@
-"""What locked elements are held at: `values` as given by the caller, checked against weights and masks."""
+"""The values of locked elements, as the caller gives them, checked against weights and masks."""
 
 from __future__ import annotations
 

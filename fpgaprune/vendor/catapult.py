@@ -18,7 +18,7 @@ _CLOCKS = "Clock Information"
 _END = "End of Report"
 _TOTAL = "Design Total:"
 _TOTAL_AREA = "TOTAL AREA (After Assignment):"
-# `-- Generated date:  ...` is when the report was written; `-- Build Date:` is that of the tool.
+# `-- Generated date:  ...` is the date of the report; `-- Build Date:` is the date of the tool.
 _FIELD = re.compile(r"-- (?P<name>Version|Generated date):(?P<value>.*)")
 _VERSION = re.compile(r"\s*(?P<version>\d[\w.]*)")
 _SOLUTION = re.compile(r"Solution Settings: {0,8}(?P<name>\S+)")
@@ -33,9 +33,9 @@ def recognises_catapult(text: str) -> bool:
 def parse_catapult(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`.
 
-    `cycle.rpt` states the clock that was asked for; `rtl.rpt` the critical path, which is the estimated period, its
-    slack, and the area. For an FPGA library the area is printed in LUTs and DSPs, which `total` holds; an area score
-    has the unit of the library and is no count. A latency of -1, which Catapult prints for a loop without a bound, is
+    `cycle.rpt` states the period that was asked for. `rtl.rpt` states the critical path, which is the estimated period,
+    its slack, and the area. With an FPGA library the area counts LUTs and DSPs, and `total` holds them; an area score
+    is in the unit of the library and is no count. Catapult prints a latency of -1 for a loop without a bound: it is
     None.
 
     Raises:
@@ -95,7 +95,7 @@ def _table(lines: Sequence[str], title: str, source: Path) -> RuledTable | None:
 
 
 def _start(lines: Sequence[str], title: str) -> int | None:
-    """The line of `title`, under which a header and a rule stand."""
+    """The number of the line `title`; a header and a rule stand below it."""
     return next(
         (at for at, line in enumerate(lines[:-2]) if line.strip() == title and is_rule(lines[at + 2])),
         None,
@@ -103,7 +103,7 @@ def _start(lines: Sequence[str], title: str) -> int | None:
 
 
 def _area(lines: Sequence[str], source: Path) -> dict[str, str]:
-    """The row of the total area, which an empty line parts from its table; none in `cycle.rpt`."""
+    """The row of the total area, which stands behind an empty line; empty in `cycle.rpt`."""
     start = _start(lines, _MATERIALS)
     if start is None:
         return {}
@@ -135,10 +135,10 @@ def _critical_path(lines: Sequence[str], source: Path) -> tuple[float | None, fl
 def _cycles(table: RuledTable, row: dict[str, str]) -> Cycles:
     def count(name: str) -> int | None:
         text = table.get(row, name)
-        # -1 stands for a loop without a bound.
+        # Catapult prints -1 for a loop without a bound.
         return None if text is None or text == "-1" else parse_count(text, f"{table.where}: {name!r}")
 
-    # Catapult gives the schedule's latency and the cycles between two inputs, each as one number.
+    # Catapult states one latency and one number of cycles between two inputs.
     latency, throughput = count("Latency"), count("Throughput")
     return Cycles(latency, latency, throughput, throughput)
 

@@ -1,4 +1,4 @@
-"""From a printed cell to a number, or to None where the tool prints that it states none."""
+"""Reads a printed cell as a number, or as None where the tool prints that there is none."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 
 from fpgaprune.errors import ReportError
 
-# What the tools print in place of a figure. A dash in an AMD report says that the row does not hold that resource
-# or that the cycles are not known; '?' that a loop bound is not known (UG1399, Synthesis Summary). Neither is a 0,
-# which the same tools print as 0.
+# What the tools print in place of a figure. In an AMD report a dash says that the row does not hold that resource, or
+# that the cycles are not known; '?' says that a loop bound is not known (UG1399, Synthesis Summary). Neither means 0:
+# the same tools print 0 for that.
 NOTHING = frozenset({"", "-", "--", "?", "_", "na", "n/a", "undef", "undefined", "tbd", "unknown"})
 
-# No cell with a figure is longer, and no device counts more. Without these bounds a hostile file could make a pattern
-# try for hours, or a number of thousands of digits end in another error.
+# No cell with a figure is longer, and no device counts more. These bounds stop a hostile file: a pattern could search
+# for hours, and a number of thousands of digits raises another error.
 _LONGEST = 80
 _LARGEST = 1e15
 
@@ -27,7 +27,7 @@ _TIME_NS = {"ps": 1e-3, "ns": 1.0, "us": 1e3, "ms": 1e6}
 
 
 def parse_count(text: str, where: str) -> int | None:
-    """The whole number that `text` states, percentages and `/ capacity` left aside; None where it states none.
+    """The whole number in `text`, without percentages and `/ capacity`; None where `text` states none.
 
     Raises:
         ReportError: `text` is neither a whole number nor a printed absence, or is beyond any device.
@@ -59,7 +59,7 @@ def parse_whole_blocks(text: str, where: str) -> int | None:
 
 
 def parse_number(text: str, where: str) -> float | None:
-    """The same for a number that may have decimals or be negative.
+    """The number in `text`, which may have decimals or be negative; None where `text` states none.
 
     Raises:
         ReportError: `text` is neither a number nor a printed absence, or is beyond any device.
@@ -73,10 +73,10 @@ def parse_number(text: str, where: str) -> float | None:
 
 
 def parse_range(text: str, where: str) -> tuple[int | None, int | None]:
-    """Least and greatest of `2 ~ 53`; a number alone is both.
+    """The least and the greatest of `2 ~ 53`; a single number is both.
 
-    An end that is not known is None: the tools print it as `?`, `undef` or -1, or as a greatest below the least
-    (`3 ~ 0`, where the same file says elsewhere that the greatest is `undef`).
+    An unknown end is None. The tools print it as `?`, `undef` or -1, or they print a greatest below the least (`3 ~ 0`,
+    where the same file says elsewhere that the greatest is `undef`).
 
     Raises:
         ReportError: an end is neither a whole number nor a printed absence.
@@ -94,7 +94,7 @@ def parse_time_ns(text: str, where: str) -> float | None:
     """A time in ns from `4.366 ns`, `1.2 us` or a bare number, which these reports print in ns.
 
     Raises:
-        ReportError: it is no time.
+        ReportError: `text` is no time.
     """
     bare = text.strip()
     unit = bare[-2:] if bare[-2:] in _TIME_NS else ""

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from fpgaprune.measure import Cycles, Resources
 from fpgaprune.vendor.grid import Table
 
-LUT = ("LUT", "LUTs")
-FF = ("FF", "FFs")
-DSP = ("DSP", "DSP48E", "DSP48", "DSP58", "DSPs")
-BRAM18 = ("BRAM_18K", "BRAM")
-URAM = ("URAM",)
+# Resource to the names of its column.
+COLUMNS = {
+    "lut": ("LUT", "LUTs"),
+    "ff": ("FF", "FFs"),
+    "dsp": ("DSP", "DSP48E", "DSP48", "DSP58", "DSPs"),
+    "bram18": ("BRAM_18K", "BRAM"),
+    "uram": ("URAM",),
+}
 
 
-def usage_of(table: Table, row: Sequence[str]) -> Resources[int]:
-    """The resources of one row of a csynth table."""
-    return Resources(
-        lut=table.count(row, *LUT),
-        ff=table.count(row, *FF),
-        dsp=table.count(row, *DSP),
-        bram18=table.count(row, *BRAM18),
-        uram=table.count(row, *URAM),
-    )
+def usage_of(
+    table: Table, row: Sequence[str], columns: Mapping[str, tuple[str, ...]] = MappingProxyType(COLUMNS)
+) -> Resources[int]:
+    """The resources of one row, from the `columns` of each."""
+    return Resources(**{name: table.count(row, *names) for name, names in columns.items()})
 
 
 def cycles_of(table: Table, row: Sequence[str]) -> Cycles:

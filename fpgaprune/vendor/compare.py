@@ -1,4 +1,4 @@
-"""Estimates beside vendor reports: one column for each stage, and what was predicted over what came."""
+"""Estimates beside vendor reports: one column for each stage, and the ratio predicted / actual."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fpgaprune.target import CAPACITIES
 from fpgaprune.vendor.layer_rows import match_layers
 from fpgaprune.vendor.report import PLATFORM, SUMMARY, VendorReport
 
-# The stages whose reports estimates are compared with: predicted, actual.
+# By step, the stage of the estimate and the stage of the report that it predicts.
 RATIOS = {stage.step: (stage, Stage(stage.step)) for stage in PRICED}
-# The project in which i++ fits components, with registers of its own at their ports.
+# The project in which i++ fits components; it adds registers at their ports.
 _HARNESS = "quartus_compile"
 _CYCLES = {
     "latency_min_cycles": "latency_min",
@@ -29,12 +29,15 @@ Number = int | float | None
 
 @dataclass(frozen=True, slots=True)
 class CompareRow:
-    """One figure of one design, or of one of its layers, at every stage that is known.
+    """One figure of a design, or of one of its layers, at every stage.
 
     Attributes:
-        design: its label. layer: None for the whole design. kind: class of the layer.
-        module: that the reports call the layer, None where none was found with certainty.
-        figure: one of `FIGURES`. values: by column; None is unknown, never 0.
+        design: its label.
+        layer: None for the whole design.
+        kind: class of the layer.
+        module: name of the layer in the reports; None where it is not certain.
+        figure: one of `FIGURES`.
+        values: by column; None is unknown, never 0.
         ratios: predicted / actual by stage; None where either is unknown or the actual figure is 0.
     """
 
@@ -64,7 +67,8 @@ class Comparison:
     """Designs side by side.
 
     Attributes:
-        columns: of figures; each holds one stage only. rows: by design, first its totals, then its layers.
+        columns: of figures; each holds one stage only.
+        rows: by design, first its totals, then its layers.
         notes: sentences on what could not be compared and why.
     """
 
@@ -90,7 +94,7 @@ def compare(
     Args:
         reports: design's label -> its reports, as `read_reports` gives them.
         estimates: design's label -> its estimate.
-        modules: design's label -> layer name -> module name, for layers whose module cannot be told by itself.
+        modules: design's label -> layer name -> module name, for layers whose module the rules cannot tell.
 
     Raises:
         ReportError: two reports state different figures for the same design and stage.
@@ -110,12 +114,12 @@ def compare(
 
 
 def _tops(reports: Sequence[VendorReport], design: str) -> list[VendorReport]:
-    """The reports on the whole design: those whose module no other report of the stage lists inside itself."""
-    # What a tool builds around the design for its fit is no part of the design.
+    """The reports on the whole design: no other report of the stage lists their module inside itself."""
+    # The harness that a tool builds around the design for its fit is no part of the design.
     reports = [report for report in reports if report.design != _HARNESS] or reports
     inside = {row.module for report in reports for row in report.rows if row.module != report.design}
     tops = [report for report in reports if report.design is None or report.design not in inside]
-    # A summary states less than the report beside it, and rounds what it prints.
+    # A summary states less than a report of the same stage, and rounds its figures.
     tops = [report for report in tops if report.state != SUMMARY] or tops
     names = sorted({report.design for report in tops if report.design})
     if len(names) > 1:
@@ -124,7 +128,7 @@ def _tops(reports: Sequence[VendorReport], design: str) -> list[VendorReport]:
             f"pass the reports of one design, or give each its own label"
         )
     if any(PLATFORM in report.breakdown for report in tops):
-        # Others count the board's platform with the kernels; their timing still holds.
+        # The other reports count the board's platform too; of them only the timing holds.
         tops = [r if PLATFORM in r.breakdown else replace(r, total=Resources(), rows=()) for r in tops]
     return tops
 
@@ -188,7 +192,7 @@ def _rows(
 
 
 def _merged(design: str, stage: Stage, reports: Sequence[VendorReport]) -> dict[str, Number]:
-    """Each figure from the report that states it: utilisation and timing come in files of their own."""
+    """Each figure, from the report that states it; utilisation and timing stand in different files."""
     figures: dict[str, Number] = {}
     origin: dict[str, VendorReport] = {}
     for report in reports:
@@ -205,7 +209,7 @@ def _merged(design: str, stage: Stage, reports: Sequence[VendorReport]) -> dict[
 
 
 def _stated(measured: Measurement[Any]) -> dict[str, Number]:
-    """What is measured, by the names in `FIGURES`."""
+    """The measured values by their names in `FIGURES`."""
     counts = {name: measured.figure(name) for name in CAPACITIES}
     return {
         **{name: None if count is None else count.value for name, count in counts.items()},

@@ -1,4 +1,4 @@
-"""`<top>_cosim.rpt`: what the RTL took in simulation, of Vivado HLS and Vitis HLS."""
+"""`<top>_cosim.rpt` of Vivado HLS and Vitis HLS: cycles of the RTL in simulation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fpgaprune.vendor.columns import cycles_of
 from fpgaprune.vendor.grid import iterate_tables
 from fpgaprune.vendor.report import VendorReport
 
-# Of a simulation that failed, Vitis HLS names no simulator.
+# Vitis HLS names no simulator if the simulation failed.
 _SIMULATOR = re.compile(r"^[ \t]{0,8}Simulation tool[ \t]{0,20}:[ \t]{0,8}(?P<name>[^\s.]{1,40})", re.MULTILINE)
 _DATE = re.compile(r"^[ \t]{0,8}Report time[ \t]{0,20}:(?P<date>.*)", re.MULTILINE)
 _HEADER = re.compile(r"^[+|] {0,20}RTL {0,20}[+|] {0,20}Status {0,20}[+|]", re.MULTILINE)
@@ -33,7 +33,7 @@ def parse_cosim(text: str, source: Path) -> tuple[VendorReport, ...]:
     """
     simulator, date, design = _SIMULATOR.search(text), _DATE.search(text), _DESIGN.search(text)
     lines = text.splitlines()
-    # Where a project's reports were printed one after the other, other tables stand before this one.
+    # If the reports of a project were printed into one file, other tables stand before this one.
     head = simulator or date
     first_line = 0 if head is None else text.count("\n", 0, head.start())
     reports = []

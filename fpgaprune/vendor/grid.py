@@ -1,4 +1,4 @@
-"""Tables drawn with `+---+` and `|`: columns by their header's text, wrapped and merged headers put together."""
+"""Tables drawn with `+---+` and `|`: their columns by header; wrapped and merged headers are joined."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Table:
 
     Attributes:
         where: file and line of its first border, for messages.
-        columns: header texts; under a merged header the texts from top to bottom, as `Latency (cycles) min`.
-        rows: cells as printed, stripped on the right only, so that indentation stays.
+        columns: header texts; a merged header stands before its parts, as in `Latency (cycles) min`.
+        rows: cells as printed, with their indentation.
     """
 
     where: str
@@ -28,12 +28,12 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def index(self, *names: str) -> int | None:
-        """The column that bears the first of `names` found; None where the table has none of them."""
+        """The index of the first column whose header is in `names`; None where there is none."""
         known = [_plain(column) for column in self.columns]
         return next((known.index(_plain(name)) for name in names if _plain(name) in known), None)
 
     def require(self, *names: str) -> int:
-        """The same column.
+        """The index of that column.
 
         Raises:
             ReportError: the table has none of them.
@@ -61,8 +61,8 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
     """The table whose first border is `lines[start]`, and the number of the line after it.
 
     Args:
-        lines: of the whole report.
-        start: where the table begins.
+        lines: lines of the whole report.
+        start: number of the table's first line.
         source: the file, for messages.
         wraps: a row without any figure continues the cells of the row above it.
 
@@ -72,7 +72,7 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
     where = f"{source}, line {start + 1}"
     end = skip_table(lines, start, source)
     borders = [at for at in range(start, end) if is_border(lines[at])]
-    # The finest division decides: some tools do not divide the borders under a merged header.
+    # The border with most parts counts: some tools do not divide the border under a merged header.
     edges = max((_cuts(lines[at]) for at in (borders[1], *range(borders[0], borders[1]))), key=len)
     if len(edges) > _MOST_COLUMNS:
         raise ReportError(f"{where}: the table has {len(edges) - 1} columns; wanted the table of a vendor tool")
@@ -90,7 +90,7 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
 
 
 def skip_table(lines: Sequence[str], start: int, source: str) -> int:
-    """The number of the line after the table that begins at `lines[start]`; its cells are not looked at.
+    """The number of the line after the table that begins at `lines[start]`; its cells are not read.
 
     Raises:
         ReportError: it has no closing border.
@@ -151,7 +151,7 @@ def _columns(header: Sequence[str], edges: Sequence[int]) -> tuple[str, ...]:
 def _cells(line: str, edges: Sequence[int], where: str) -> tuple[str, ...]:
     if len(line) > edges[-1] and all(line[at] == "|" for at in edges):
         return tuple(line[a + 1 : b].rstrip() for a, b in itertools.pairwise(edges))
-    # A cell wider than its column moves the later ones; the separators still count them.
+    # A wide cell shifts the cells behind it; the separators still count them.
     bare = line.strip()
     cells = tuple(cell.rstrip() for cell in bare[1:-1].split("|"))
     if not bare.endswith("|") or len(cells) != len(edges) - 1:

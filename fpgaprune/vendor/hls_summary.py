@@ -28,8 +28,8 @@ def recognises_hls_summary(text: str) -> bool:
 def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`.
 
-    The table has one latency, which is the longest; the shortest is None. Where the design holds none of a resource
-    the table has a dash, as it has where it states none: both are None here. `<top>_csynth.rpt` states both.
+    The table states the longest latency only; the shortest is None. A dash in the table may mean 0 or unknown: it is
+    None here. `<top>_csynth.rpt` tells the two apart.
 
     Raises:
         ReportError: the report is cut off or has no row for the top module.

@@ -10,7 +10,7 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import CSYNTH, Cycles, Resources
 from fpgaprune.vendor.cells import parse_time_ns, shorten
-from fpgaprune.vendor.columns import DSP, FF, LUT, cycles_of, usage_of
+from fpgaprune.vendor.columns import COLUMNS, cycles_of, usage_of
 from fpgaprune.vendor.grid import Table, is_border, read_table, skip_table
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 
@@ -18,7 +18,7 @@ _TITLE = re.compile(r"^== (?P<tool>\S{1,20} HLS|HLS) Report for '(?P<design>[^'\
 _SECTION = re.compile(r"^== (?P<name>[^=].*)")
 _HEADING = re.compile(r"^\s*(?P<level>[+*]) (?P<name>[A-Za-z][^:|]*):")
 _FIELD = re.compile(r"^\s*\* (?P<name>[A-Z][A-Za-z ]+):(?P<value>.*)")
-# hls4ml prints reports one after the other and leaves out the end of this one.
+# hls4ml prints reports one after the other and cuts off the end of this one.
 _COLLECTED = "SYNTHESIS REPORT:"
 _NEXT = re.compile(
     r"^(CO-SIMULATION RESULT|SYNTHESIS REPORT|C SIMULATION RESULT|VIVADO SYNTHESIS REPORT)", re.MULTILINE
@@ -48,7 +48,7 @@ def parse_hls_text(text: str, source: Path) -> tuple[VendorReport, ...]:
         body = text[title.start() : following.start() if following else end]
         first_line = text.count("\n", 0, title.start())
         collected = _COLLECTED in text[: title.start()]
-        # Leading empty lines keep the line numbers of messages those of the file.
+        # Empty lines before the text keep the line numbers of the file, for messages.
         reports.append(_parse_one("\n" * first_line + body, title, source, collected=collected))
     return tuple(reports)
 
@@ -64,7 +64,7 @@ def header_fields(lines: Sequence[str]) -> dict[str, str]:
 
 
 def clock_of(table: Table) -> tuple[float | None, float | None]:
-    """Asked and estimated period in ns, from the first clock of a table of clocks."""
+    """The target period and the estimated period in ns, of the first clock in the table."""
     if not table.rows:
         return None, None
     row, times = table.rows[0], []
@@ -82,12 +82,12 @@ def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool
     timing = _require(tables, "Performance Estimates", "Timing", where)
     latency = _require(tables, "Performance Estimates", "Latency", where)
     usage = _require(tables, "Utilization Estimates", "", where)
-    for name in (LUT, FF, DSP):
-        usage.require(*name)
+    for names in list(COLUMNS.values())[:3]:  # every release states LUT, FF and DSP
+        usage.require(*names)
     named = {row[0].strip(): row for row in usage.rows}
     if "Total" not in named or not latency.rows:
         raise ReportError(f"{where}: the summary at {usage.where} has no row 'Total', or that of latency no row at all")
-    # Below the total come capacities and percentages, where '~0' is printed for less than one half.
+    # Below the total stand capacities and percentages; '~0' there means less than one half.
     classes = {name: usage_of(usage, named[name]) for name in list(named)[: list(named).index("Total")]}
     fields = header_fields(lines)
     if "Version" not in fields:
@@ -113,7 +113,7 @@ def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool
 
 
 def _tables(lines: Sequence[str], source: str) -> dict[Place, Table]:
-    """Tables by section, `+` heading and `*` heading; those that hold no figure of ours are only checked for an end."""
+    """Tables by section, `+` heading and `*` heading; of a table that is not needed, only the end is checked."""
     found: dict[Place, Table] = {}
     section = plus = star = ""
     at = 0
@@ -145,7 +145,7 @@ def _require(tables: Mapping[Place, Table], section: str, plus: str, where: str)
 
 
 def _rows(tables: Mapping[Place, Table]) -> tuple[ModuleRow, ...]:
-    """Instances of both detail tables, joined by name; a figure that only one table has stays, the other is None."""
+    """The instances of both detail tables, joined by name; a figure that no table states is None."""
     rows: dict[str, ModuleRow] = {}
     timed = tables.get(("Performance Estimates", "Detail", "Instance"))
     if timed:

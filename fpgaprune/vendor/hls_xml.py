@@ -10,10 +10,10 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import CSYNTH, Cycles, Resources
 from fpgaprune.vendor.cells import parse_count, parse_number, parse_range, shorten
-from fpgaprune.vendor.columns import BRAM18, DSP, FF, LUT, URAM
+from fpgaprune.vendor.columns import COLUMNS
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 
-# Files of other tools begin with <profile> too; these two stand near the top of every csynth.xml.
+# Files of other tools begin with <profile> too; these two elements stand near the top of every csynth.xml.
 _ROOT = re.compile(r"<profile\b.{0,3000}<(UserAssignments|PerformanceEstimates)\b", re.DOTALL)
 
 
@@ -28,7 +28,7 @@ def parse_hls_xml(text: str, source: Path) -> tuple[VendorReport, ...]:
     Raises:
         ReportError: it is cut off, declares entities, or lacks an element that every such report has.
     """
-    # No report declares a document type; without one no entity can be defined and none can be expanded.
+    # No report declares a document type. Without one no entity can be defined, so none can be expanded.
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise ReportError(f"{source} declares a document type; wanted a csynth.xml as the tool wrote it")
     try:
@@ -59,7 +59,7 @@ def parse_hls_xml(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 
 class _Node:
-    """An element and where it stands, so that a missing child is reported with its path."""
+    """An element and its place in the file, which messages name."""
 
     def __init__(self, element: ET.Element, where: str) -> None:
         self.element = element
@@ -91,13 +91,7 @@ class _Node:
 
 
 def _usage(node: _Node) -> Resources[int]:
-    return Resources(
-        lut=node.count(*LUT),
-        ff=node.count(*FF),
-        dsp=node.count(*DSP),
-        bram18=node.count(*BRAM18),
-        uram=node.count(*URAM),
-    )
+    return Resources(**{name: node.count(*names) for name, names in COLUMNS.items()})
 
 
 def _cycles(node: _Node) -> Cycles:

@@ -1,4 +1,4 @@
-"""Reports of Intel's HLS compilers (i++, OpenCL, oneAPI): the compiler's estimate, and what Quartus fitted."""
+"""Reports of Intel's HLS compilers (i++, OpenCL, oneAPI): the compiler's estimate, and Quartus's fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def parse_intel(text: str, source: Path) -> tuple[VendorReport, ...]:
     Memory blocks of Intel do not hold 18 Kb: they stand in `other`, and `bram18` is None.
 
     Raises:
-        ReportError: the file is cut off, names no columns, or is one on a fit that has not been run.
+        ReportError: the file is cut off or names no columns, or its fit was not run.
     """
     values = intel_values(text, source)
     reports: list[VendorReport] = []
@@ -27,7 +27,7 @@ def parse_intel(text: str, source: Path) -> tuple[VendorReport, ...]:
         reports.append(estimate_of_area(values[AREA], values.get(INFO), source))
     elif SUMMARY_TABLE in values:
         reports.append(estimate_of_summary(values[SUMMARY_TABLE], source))
-    # `report_data.js` of a project without a fit states the estimate; a file on the fit alone then states nothing.
+    # Without a fit, `report_data.js` states the estimate, and a file on the fit alone states nothing.
     if FIT in values and (is_fitted(values[FIT]) or not reports):
         reports.append(fit_of(values[FIT], source))
     if not reports:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ReportError
-from fpgaprune.measure import CSYNTH, Resources
+from fpgaprune.measure import CSYNTH
 from fpgaprune.vendor.cells import parse_count, parse_number, parse_whole_blocks
-from fpgaprune.vendor.intel_values import AREA, SUMMARY_TABLE
+from fpgaprune.vendor.intel_values import AREA, SUMMARY_TABLE, usage_of_counts
 from fpgaprune.vendor.report import PLATFORM, SUMMARY, ModuleRow, VendorReport
 
 # Figures by the names of their columns, which some tables pad with spaces.
@@ -19,7 +19,7 @@ _FRACTIONS = "Frac. DSPs"
 _PACKING = "dsp_packing_factor"
 _OTHER = ("ram_block", "mlab")
 _BOARD = "board interface"
-# Sums of other rows, and capacities.
+# Rows that are sums of other rows, or capacities.
 _SUMS = ("Total", "Available", "Kernel Subtotal")
 _NOTE = "a part of a block counts as one; a board's interface is no part of the total"
 
@@ -49,7 +49,7 @@ def estimate_of_area(area: Any, info: Any, source: Path) -> VendorReport:
             ]
             parts[PLATFORM if kind == "partition" else name] = _sum(below)
     facts = _facts(info)
-    # i++ calls the whole a system, the compilers of kernels a kernel system.
+    # i++ writes of a system, the compilers of kernels of a kernel system.
     return _report(facts, whole, rows, parts, source, kernels=str(area.get("name")).startswith("Kernel"))
 
 
@@ -102,19 +102,15 @@ def _report(
         stage=CSYNTH,
         design=rows[0][0] if len(rows) == 1 else (facts.get("Project Name", "").rpartition("/")[2] or None),
         part=device or None,
-        total=_usage(own),
-        rows=tuple(ModuleRow(name, None, _usage(counts)) for name, counts in rows),
-        breakdown={name: _usage(counts) for name, counts in parts.items()},
+        total=usage_of_counts(own),
+        rows=tuple(ModuleRow(name, None, usage_of_counts(counts)) for name, counts in rows),
+        breakdown={name: usage_of_counts(counts) for name, counts in parts.items()},
         other=other,
         state=state,
         date=facts.get("Reports Generated At"),
         source=source,
         notes=(_NOTE,),
     )
-
-
-def _usage(counts: Counts) -> Resources[int]:
-    return Resources(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))
 
 
 def _counts(table: Mapping[str, Any], names: Sequence[str], data: Sequence[Any], source: Path) -> Counts:
@@ -127,7 +123,7 @@ def _counts(table: Mapping[str, Any], names: Sequence[str], data: Sequence[Any],
     }
     parts = parse_number(text(_FRACTIONS), f"{source}: {_FRACTIONS!r}")
     if parts and counts["dsp"] is not None:
-        # Multipliers that share a DSP block; the file says how many do.
+        # Several multipliers share a DSP block; the file says how many.
         shared = parse_count(str(table.get(_PACKING, "")), f"{source}: {_PACKING!r}")
         counts["dsp"] = counts["dsp"] + math.ceil(parts / shared) if shared else None
     return counts

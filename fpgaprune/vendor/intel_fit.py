@@ -1,4 +1,4 @@
-"""What Quartus fitted of a project of Intel's HLS compilers: `quartusJSON`, in two dialects.
+"""Quartus's fit of a project of Intel's HLS compilers: `quartusJSON`, in two dialects.
 
 i++ writes tables with columns and children, one for each component; OpenCL and oneAPI write nodes, one for each kernel
 and for the systems around them.
@@ -13,7 +13,7 @@ from typing import Any
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import ROUTE, Resources
 from fpgaprune.vendor.cells import NOTHING, parse_number, parse_whole_blocks, period_ns, shorten
-from fpgaprune.vendor.intel_values import CLOCKS
+from fpgaprune.vendor.intel_values import CLOCKS, usage_of_counts
 from fpgaprune.vendor.report import PLATFORM, ModuleRow, VendorReport
 
 _RESOURCES = "quartusFitResourceUsageSummary"
@@ -29,7 +29,7 @@ Counts = dict[str, int | None]
 
 
 def is_fitted(fit: Any) -> bool:
-    """Whether the file holds figures of a fit; before it i++ writes a hint, and oneAPI `TBD`."""
+    """Whether the file holds figures of a fit. Before the fit, i++ writes a hint and oneAPI writes `TBD`."""
     table = fit.get(_RESOURCES) if isinstance(fit, Mapping) else None
     if not isinstance(table, Mapping):
         return False
@@ -41,7 +41,7 @@ def is_fitted(fit: Any) -> bool:
 
 
 def fit_of(fit: Any, source: Path) -> VendorReport:
-    """The report on the fit: `total` is what the component or all kernels take, without the board around them.
+    """The report on the fit: `total` holds the resources of the component or all kernels, without the board's.
 
     Raises:
         ReportError: no fit has been run, or the file is cut off.
@@ -91,8 +91,8 @@ def _report(
     *,
     entire: Counts | None = None,
 ) -> VendorReport:
-    # `entire` is the system with the board. It is given as printed: it may hold fewer DSPs than the kernels alone, so
-    # the board's share is not the difference.
+    # `entire` is the system with the board, as printed. It may hold fewer DSPs than the kernels alone, so that the
+    # difference is not what the board takes.
     fmax = parse_number(clock, f"{source}: {CLOCKS}")
     if fmax is None:
         raise ReportError(f"{source}: {CLOCKS} states none of {', '.join((_FMAX_COLUMN, *_FMAX))}; it is cut off")
@@ -102,8 +102,8 @@ def _report(
         stage=ROUTE,
         design=design,
         est_clock_ns=period_ns(fmax, f"{source}: {CLOCKS}"),
-        total=_usage(total),
-        rows=tuple(ModuleRow(name, None, _usage(counts)) for name, counts in rows),
+        total=usage_of_counts(total),
+        rows=tuple(ModuleRow(name, None, usage_of_counts(counts)) for name, counts in rows),
         breakdown={} if entire is None else {PLATFORM: Resources()},
         other={
             **{name: value for name in _OTHER if (value := total.get(name)) is not None},
@@ -113,10 +113,6 @@ def _report(
         source=source,
         notes=(_NOTE,),
     )
-
-
-def _usage(counts: Counts) -> Resources[int]:
-    return Resources(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))
 
 
 def _counts(row: Mapping[str, Any], names: Mapping[str, str], source: Path) -> Counts:

@@ -1,6 +1,6 @@
-r"""The values in report files of Intel's HLS compilers, whichever way each release writes them.
+r"""The values in report files of Intel's HLS compilers, in each form that a release writes.
 
-- `var areaJSON={...};`, a JavaScript object, which may hold the escape `\'` that JSON has not (OpenCL, oneAPI);
+- `var areaJSON={...};`, a JavaScript object, which may hold the escape `\'` that JSON lacks (OpenCL, oneAPI);
 - `var areaJSON='{...}';`, a quoted JavaScript string with JSON inside (i++ 17.1 to 19.2);
 - a file of one JSON object, in i++ 17.1 and 19.1 with names inside lists: `["ALMs": 12.5]`;
 - a file with one JSON object a line (`.ndjson`, oneAPI 2025).
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import Resources
 
 AREA = "areaJSON"
 FIT = "quartusJSON"
@@ -22,10 +23,10 @@ INFO = "infoJSON"
 SUMMARY_TABLE = "estimatedResources"
 CLOCKS = "quartusFitClockSummary"
 _WANTED = (AREA, FIT, INFO)
-# What tells a JSON file of these compilers from any other.
+# These keys tell a JSON file of these compilers from any other.
 _MARKS = (f'"{CLOCKS}"', '"Estimated Resource Usage"', '"total_percent"')
 
-# Numbers stay text until they are known to be figures: one of thousands of digits is refused then.
+# Numbers stay text until they are read as figures; then one of thousands of digits is refused.
 _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 _VARIABLE = re.compile(r"^ {0,8}var (?P<name>\w{1,40}) {0,4}= {0,4}(?=[\[{'])", re.MULTILINE)
 _QUOTED = re.compile(r"'(?P<body>(?:[^'\\]|\\.)*+)'", re.DOTALL)
@@ -59,7 +60,7 @@ def _variables(text: str, source: Path) -> dict[str, Any]:
     values: dict[str, Any] = {}
     quoted = False
     for match in _VARIABLE.finditer(text):
-        # Source texts follow, which no report needs and which are not always JSON.
+        # Source texts follow; no report needs them, and some are not JSON.
         if match["name"] not in _WANTED or match["name"] in values:
             continue
         if text[match.end()] == "'":
@@ -123,9 +124,14 @@ def _decode(text: str) -> Any:
 
 
 def _unquoted(body: str) -> str:
-    r"""What a JavaScript string stands for; an escape that JSON has too, as `\u0041`, is left to it."""
+    r"""The text of a JavaScript string; an escape that JSON has too, as `\u0041`, is left to it."""
     return _ESCAPE.sub(lambda match: _PLAIN.get(match[1], match[0]), body)
 
 
 def _without_apostrophes(text: str) -> str:
     return _ESCAPE.sub(lambda match: "'" if match[1] == "'" else match[0], text)
+
+
+def usage_of_counts(counts: Mapping[str, int | None]) -> Resources[int]:
+    """The resources among `counts`; memory blocks of Intel do not hold 18 Kb and are no part of them."""
+    return Resources(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))

@@ -1,4 +1,4 @@
-"""Which row of a report is which layer of a design, where that can be known."""
+"""Finds the row of a report that belongs to a layer of a design, where that is certain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.vendor.report import ModuleRow
 
-# Layer classes of hls4ml, and the functions that its templates make of them, by what they compute.
+# Layer classes of hls4ml and the functions of their templates, by what they compute.
 _KINDS = {
     "dense": ("Dense", "EinsumDense"),
     "conv1d": ("Conv1D",),
@@ -57,15 +57,15 @@ def match_layers(
     rows: Iterable[ModuleRow],
     given: Mapping[str, str] | None = None,
 ) -> dict[str, ModuleRow]:
-    """For each layer whose row is certain, that row.
+    """The row of each layer whose row is certain.
 
-    A row is certain where the caller names it, where its instance or module bears the layer's name, or where a report
-    of hls4ml has as many numbered functions of one sort as the design has layers of it: then they agree in order.
+    A row is certain if the caller names it, or if its instance or module bears the layer's name. It is also certain if
+    hls4ml's report has as many numbered functions of one sort as the design has layers of it: their order agrees.
 
     Args:
         layers: name and class of each layer, in the design's order.
         rows: of the report of the whole design.
-        given: layer name -> instance or module name; goes before every rule.
+        given: layer name -> instance or module name; it overrides every rule.
     """
     known = list(rows)
     found: dict[str, ModuleRow] = {}
@@ -97,8 +97,8 @@ def _mixes_scales(names: Sequence[str]) -> bool:
 def _rows_of(family: str, families: Mapping[str, list[str]], rows: Sequence[ModuleRow]) -> list[ModuleRow]:
     """The rows of that sort.
 
-    hls4ml turns a convolution of width 1 into a pointwise one and numbers it anew, so the numbers order convolutions
-    only where none or all of them were turned.
+    hls4ml replaces a convolution of width 1 by a pointwise one with a new number. The numbers therefore give the order
+    of convolutions only if none or all of them were replaced.
     """
     if not family:
         return []

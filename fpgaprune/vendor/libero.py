@@ -22,7 +22,7 @@ _SIMULATION = ("Simulation Result", "Simulation Cycle Latency")
 _TIMING = "Timing Result"
 _RESOURCES = "Resource Usage"
 _WANTED = "wanted hls_output/reports/summary.results.rpt as SmartHLS wrote it"
-# The interface logic of RAMs and math blocks is printed apart, as `488 + 72`; both take fabric.
+# The interface logic of RAMs and math blocks is printed separately, as `488 + 72`; both take fabric.
 _LUT = ("Fabric + Interface 4LUT", "4LUT")
 _FF = ("Fabric + Interface DFF", "DFF")
 _DSP = ("Math", "MACC", "Math Block")
@@ -31,7 +31,7 @@ _OTHER = {"lsram": ("LSRAM",), "usram": ("uSRAM",)}
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """One section: its top-level module, and its text behind as many empty lines as stand before it in the file."""
+    """One section: its top-level module and its text; empty lines before the text keep its line numbers."""
 
     top: str | None
     text: str
@@ -72,14 +72,14 @@ def parse_libero(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 
 def _sections(text: str) -> dict[str, _Section]:
-    """Sections by the begin of their titles, which is the same in every release."""
+    """Sections by the first words of their titles, which are the same in every release."""
     titles = list(_TITLE.finditer(text))
     ends = [title.start() for title in titles[1:]] + [len(text)]
     found: dict[str, _Section] = {}
     for title, end in zip(titles, ends, strict=True):
         name = title["title"].split(" of HLS-generated")[0].strip()
         top = _TOP.search(title["title"])
-        # Leading empty lines keep the line numbers of messages those of the file.
+        # Empty lines before the text keep the line numbers of the file, for messages.
         body = "\n" * text.count("\n", 0, title.end()) + text[title.end() : end]
         found.setdefault(name, _Section(top["name"] if top else None, body))
     return found
@@ -131,7 +131,7 @@ def _time(table: Table | None, row: Sequence[str] | None, name: str, place: str)
 
 
 def _sum(text: str, where: str) -> int | None:
-    """The sum of `153 + 216`, or of `153 + 216 = 369`, where the printed sum is checked."""
+    """The sum of `153 + 216`, or of `153 + 216 = 369`, whose printed sum is checked."""
     terms, equals, printed = text.partition("=")
     counts = [parse_count(term, where) for term in terms.split("+")]
     known = [count for count in counts if count is not None]

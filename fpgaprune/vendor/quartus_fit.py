@@ -1,4 +1,4 @@
-"""`<revision>.fit.rpt` and `<revision>.fit.summary` of Intel Quartus: what was placed and routed."""
+"""`<revision>.fit.rpt` and `<revision>.fit.summary` of Intel Quartus: counts after place and route."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHER = {
     "multiplier_9bit": ("Embedded Multiplier 9-bit elements",),
 }
 _DSP = ("Total DSP Blocks",)
-# What stands behind the figures in every family.
+# The last line of the summary in every family.
 _LAST = ("Total PLLs", "UFM blocks")
 # Standard and Lite editions, Pro, families without ALMs.
 _FF = ("Total registers", "Total dedicated logic registers", "Dedicated logic registers")
@@ -54,7 +54,7 @@ def parse_quartus_fit(text: str, source: Path) -> tuple[VendorReport, ...]:
         table = _table(lines, _SUMMARY, source, headed=False)
         values = {row[0].strip(): row[1].strip() for row in table.rows}
     else:
-        # Without its end of line the last one may have lost digits; it never holds a figure that is wanted.
+        # The last line may be cut if it has no line end; it holds no figure that is needed.
         whole = lines if text.endswith("\n") else lines[:-1]
         pairs = (line.partition(" : ") for line in whole)
         values = {name.strip(): value.strip() for name, colon, value in pairs if colon}
@@ -124,7 +124,7 @@ def _table(lines: Sequence[str], title: str, source: Path, *, headed: bool = Tru
 
 
 def _entities(table: Table) -> tuple[ModuleRow, ...]:
-    """One row for each entity, first the top; `1,234 (56)` counts the entity with and without those below it."""
+    """One row for each entity, first the top; `1,234 (56)` counts it with and without the entities below."""
 
     def count(row: Sequence[str], *names: str) -> int | None:
         at = table.index(*names)
@@ -139,7 +139,7 @@ def _entities(table: Table) -> tuple[ModuleRow, ...]:
             Resources(
                 lut=count(row, "Combinational ALUTs"),
                 ff=count(row, "Dedicated Logic Registers"),
-                # In Pro the column says how the fitter counts.
+                # In the Pro edition the column's name says how the fitter counts.
                 dsp=count(row, "DSP Blocks", "DSP Blocks needed [=A-B]", "DSP Elements"),
             ),
         )

@@ -1,4 +1,4 @@
-"""From a file or a project folder to reports, whatever tool wrote them."""
+"""Reads the reports of every known tool, from a file or a project folder."""
 
 from __future__ import annotations
 
@@ -49,19 +49,20 @@ class Unread:
     """A report that could not be read.
 
     Attributes:
-        path: of the file. reason: the message of the error, in one line.
+        path: of the file.
+        reason: the message of the error, in one line.
     """
 
     path: Path
     reason: str
 
     def __str__(self) -> str:
-        """The reason, with the path where it does not hold it already."""
+        """The reason, with the path in front unless the reason names it."""
         return self.reason if str(self.path) in self.reason else f"{self.path}: {self.reason}"
 
 
 class Reports(tuple[VendorReport, ...]):
-    """The reports of a folder, ordered by stage and then by path, and what could not be read there.
+    """The reports of a folder, ordered by stage and then by path, and the reports that could not be read.
 
     Attributes:
         unread: the files that are reports but cannot be read, each with its reason.
@@ -70,16 +71,16 @@ class Reports(tuple[VendorReport, ...]):
     unread: tuple[Unread, ...]
 
     def __new__(cls, reports: Iterable[VendorReport] = (), unread: Iterable[Unread] = ()) -> Self:
-        """Both as tuples, the reports in the order of the stages."""
+        """The reports in the order of their stages, and what could not be read."""
         made = super().__new__(cls, _ordered(tuple(reports)))
         made.unread = tuple(unread)
         return made
 
 
 def read_report(path: str | os.PathLike[str]) -> VendorReport:
-    """The report that `path` holds, its kind told by its content and never by its name.
+    """The report in the file `path`; its content tells the kind, and its name does not matter.
 
-    A file into which several reports were printed gives the earliest stage; `read_reports` gives them all.
+    Of several reports in one file this is the one of the earliest stage; `read_reports` gives them all.
 
     Raises:
         ReportError: there is no such file, it is of no known kind, is cut off, or holds something else in a figure's
@@ -91,7 +92,7 @@ def read_report(path: str | os.PathLike[str]) -> VendorReport:
 def read_reports(folder: str | os.PathLike[str]) -> Reports:
     """Every report below `folder`, or in it where it is a file; `unread` names those that cannot be read, and why.
 
-    A file of an unknown kind is passed over.
+    A file of an unknown kind is ignored.
 
     Raises:
         NoReportError: it holds no report.
@@ -107,7 +108,7 @@ def read_reports(folder: str | os.PathLike[str]) -> Reports:
 
 
 def find_reports(folder: str | os.PathLike[str]) -> Reports:
-    """The same; it may be empty, where there is no report or none can be read.
+    """Every report below `folder`, as `read_reports` gives them; empty where no report is there or can be read.
 
     Raises:
         ReportError: there is no such folder, or it is a file that is no report or cannot be read.

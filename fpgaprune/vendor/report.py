@@ -17,8 +17,11 @@ class ModuleRow:
     """One instance inside a design, as its report lists it.
 
     Attributes:
-        name: of the instance. module: of what it instantiates; None where the report does not say.
-        usage, cycles: as the row states them. pipeline: the tool's own word (`yes`, `no`, `none`, `dataflow`, ...).
+        name: of the instance.
+        module: of what it instantiates; None where the report does not say.
+        usage: resources that the row states.
+        cycles: cycles that the row states.
+        pipeline: the tool's own word (`yes`, `no`, `none`, `dataflow`, ...).
     """
 
     name: str
@@ -28,7 +31,7 @@ class ModuleRow:
     pipeline: str | None = None
 
     def at(self, stage: Stage, layer: str) -> Measurement[int]:
-        """The row as what `layer` takes at `stage`."""
+        """What `layer` takes at `stage`, by this row."""
         return Measurement(stage, layer, self.usage, self.cycles)
 
 
@@ -37,20 +40,27 @@ class VendorReport:
     """What one report of one tool says about one design at one stage.
 
     Attributes:
-        tool, tool_version: as printed, `Vitis HLS` and `2022.2`.
-        stage: `csynth` (the estimate of a C-to-RTL tool), `synth` (after logic synthesis), `route` (placed and
-            routed), `cosim` (measured in RTL simulation), or a stage of open tools: `synth(open)`, `route(ecp5)`.
-        design: top module that the report is about. part: device or order number, as printed.
-        clock_ns: period asked for. est_clock_ns: period that the tool estimates or reached.
+        tool: name as printed, as `Vitis HLS`.
+        tool_version: as printed, as `2022.2`.
+        stage: `csynth` (the estimate of a C-to-RTL tool), `synth` (after logic synthesis), `route` (placed and routed),
+            `cosim` (measured in RTL simulation), or a stage of open tools: `synth(open)`, `route(ecp5)`.
+        design: top module that the report is about.
+        part: device or order number, as printed.
+        clock_ns: period asked for.
+        est_clock_ns: period that the tool estimates or reached.
         slack_ns: worst setup slack, negative where timing is not met.
-        total: resources of the whole design. cycles: latency and interval of the whole design.
+        total: resources of the whole design.
+        cycles: latency and interval of the whole design.
         rows: one for each instance that the report lists.
-        breakdown: parts of `total` by the report's own classes, as `FIFO`; under `PLATFORM` what a board's platform
-            takes around the kernels, which is no part of `total`.
+        breakdown: parts of `total` by the report's own classes, as `FIFO`. `PLATFORM` stands for the platform of a
+            board around the kernels, which is no part of `total`.
         other: counts without a common unit, under the vendor's name, as `alm`, `m20k`, `carry8`.
-        pipeline: how the top is pipelined, in the tool's word. state: of the netlist, as
-            `Synthesized`; of a simulation its language; `SUMMARY` for a report that leaves out zeros.
-        passed: whether a simulation's outputs agreed. date: as printed. source: the file.
+        pipeline: how the top is pipelined, in the tool's word.
+        state: of the netlist, as `Synthesized`; the language of a simulation; `SUMMARY` for a report that leaves out
+            zeros.
+        passed: whether a simulation's outputs agreed.
+        date: as printed.
+        source: the file.
         notes: sentences about what the figures mean.
     """
 

@@ -18,10 +18,12 @@ _WORDS = re.compile(r"\S+(?: \S+)*")
 
 @dataclass(frozen=True, slots=True)
 class RuledTable:
-    """A table with its header's names and its rows, each from column name to text; empty cells are left out.
+    """A table.
 
     Attributes:
-        where: file and line of the header, for messages. columns: header texts. rows: cells by column.
+        where: file and line of the header, for messages.
+        columns: header texts.
+        rows: texts by column; empty cells are left out.
     """
 
     where: str
@@ -47,9 +49,9 @@ def is_rule(line: str) -> bool:
 
 
 def read_fixed(lines: Sequence[str], rule: int, source: str) -> RuledTable:
-    """The table over whose rows `lines[rule]` draws the exact width of each column, as Catapult prints it.
+    """The table below the rule `lines[rule]`, whose dashes mark the exact width of each column (Catapult).
 
-    It ends at the first empty line.
+    The table ends at the first empty line.
 
     Raises:
         ReportError: a row has text between two columns.
@@ -73,9 +75,9 @@ def read_fixed_row(lines: Sequence[str], rule: int, number: int, source: str) ->
 
 
 def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
-    """The table whose cells may be wider than the dashes of `lines[rule]`, as Vivado prints it.
+    """The table below the rule `lines[rule]`, whose cells may be wider than its dashes (Vivado).
 
-    Cells are parted by two spaces or more; each belongs to the column whose dashes it overlaps most or is nearest to.
+    Two spaces or more separate cells; a cell belongs to the column whose dashes it overlaps most, or is nearest to.
     The table ends at the first empty line.
     """
     spans = _spans(lines, rule)
@@ -116,7 +118,7 @@ def _open_ended(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int | None]
 
 def _nearest(cell: tuple[int, int], spans: Sequence[tuple[int, int]]) -> int:
     def gap(number: int) -> int:
-        # Negative where they overlap, by how much.
+        # It is negative, by the overlap, where they overlap.
         return max(spans[number][0] - cell[1], cell[0] - spans[number][1])
 
     return min(range(len(spans)), key=gap)

@@ -19,9 +19,9 @@ _TOOL = "SmartHLS co-simulation"
 def parse_simulation(body: str, table: Table | None, top: str | None, source: Path) -> VendorReport | None:
     """The report on the simulation; None where none was run.
 
-    Newer releases print a table with the latency and interval of a call. Older ones print `Number of calls` and `Cycle
-    latency`, which counts the cycles of the whole simulation (6,134 for 6,105 calls in Microchip's user guide): latency
-    and interval of a call are None then, and both numbers stand in `other`.
+    Newer releases print a table with the latency and interval of a call. Older releases print `Number of calls` and
+    `Cycle latency`, which counts the cycles of the whole simulation (6,134 for 6,105 calls in Microchip's user guide).
+    Then latency and interval of a call are None, and both numbers stand in `other`.
 
     Args:
         body: text of the section.

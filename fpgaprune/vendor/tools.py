@@ -1,4 +1,4 @@
-"""Vendor tools: which there are, and how each is found and run."""
+"""Vendor tools: their list, and how each is found and run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fpgaprune.processes import ToolRun, find_tool, tool_variable
 
 __all__ = ["TOOLS", "ToolRun", "find_tool", "find_tools", "run_tool", "tool_variable"]
 
-# What each tool belongs to and what makes it visible to a shell.
+# The product that each tool belongs to, and what makes the tool visible to a shell.
 TOOLS: Mapping[str, tuple[str, str]] = {
     "vitis-run": ("AMD Vitis 2023.2 or newer", "source settings64.sh of Vitis"),
     "vitis_hls": ("AMD Vitis HLS", "source settings64.sh of Vitis_HLS"),
@@ -41,7 +41,7 @@ def run_tool(
     timeout_s: float,
     on_line: Callable[[str], None] | None = None,
 ) -> ToolRun:
-    """As `processes.run_tool`; a missing tool is named together with what it belongs to."""
+    """The run of a tool, as `processes.run_tool` gives it; the message on a missing tool names its product."""
     name = Path(command[0]).name if command else ""
     product, advice = TOOLS.get(name, ("no tool known here", "add its folder to PATH"))
     return processes.run_tool(command, folder, timeout_s, on_line, product=product, advice=advice)

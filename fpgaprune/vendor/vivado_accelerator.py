@@ -1,13 +1,16 @@
-"""`report_accelerator_utilization`, which Vitis makes of a linked platform: what the kernels take, and the platform."""
+"""`report_accelerator_utilization` of Vitis: counts of the kernels, and of the linked platform."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import Resources
 from fpgaprune.vendor.cells import parse_number, shorten
+from fpgaprune.vendor.columns import usage_of
 from fpgaprune.vendor.grid import Table, iterate_tables
 from fpgaprune.vendor.report import PLATFORM, ModuleRow, VendorReport
 from fpgaprune.vendor.vivado_head import read_vivado_head
@@ -15,8 +18,9 @@ from fpgaprune.vendor.vivado_head import read_vivado_head
 _KIND = "a report of Vivado's report_accelerator_utilization"
 _KERNELS = "Used Resources"
 _PLATFORM = "Platform"
-# What the platform leaves to kernels and what they left: capacities, and parts of no design.
+# Rows that state capacities; they are no part of a design.
 _CAPACITIES = ("User Budget", "Unused Resources")
+_COUNTED = {"lut": ("LUT",), "ff": ("REG",), "dsp": ("DSP",), "uram": ("URAM",)}
 _COLUMNS = ("Name", "LUT", "REG", "BRAM", "DSP")
 
 
@@ -29,10 +33,10 @@ def recognises_vivado_accelerator(text: str) -> bool:
 
 
 def parse_vivado_accelerator(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """The report in `text`: `total` is what all kernels take, the platform around them stands in `breakdown`.
+    """The report in `text`: `total` counts all kernels, `breakdown` the platform around them.
 
-    Block RAM is counted in tiles of 36 Kb, so that platform and user budget together are the device's tiles: a tile
-    is two `bram18`.
+    Block RAM is counted in tiles of 36 Kb, because platform and user budget together are the tiles of the device; a
+    tile is two `bram18`.
 
     Raises:
         ReportError: it is cut off, or does not say whether the design is synthesised or placed.
@@ -75,13 +79,7 @@ def parse_vivado_accelerator(text: str, source: Path) -> tuple[VendorReport, ...
 
 
 def _usage(table: Table, row: Sequence[str]) -> Resources[int]:
-    return Resources(
-        lut=table.count(row, "LUT"),
-        ff=table.count(row, "REG"),
-        dsp=table.count(row, "DSP"),
-        bram18=_bram18(table, row),
-        uram=table.count(row, "URAM"),
-    )
+    return structs.replace(usage_of(table, row, _COUNTED), bram18=_bram18(table, row))
 
 
 def _bram18(table: Table, row: Sequence[str]) -> int | None:

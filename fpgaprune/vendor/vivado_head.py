@@ -1,4 +1,4 @@
-"""The head of every report of Vivado, and the stage that its design state means."""
+"""The head of Vivado's reports, and the stage that the state of the design means."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fpgaprune.measure import ROUTE, SYNTH, Stage
 
 _FIELD = re.compile(r"^\| {0,4}(?P<name>[A-Z][A-Za-z ]{1,40}):(?P<value>.*)")
 _VERSION = re.compile(r"Vivado v\.? ?(?P<version>\S{1,40})")
-# The state after synth_design (and opt_design, still without a site for any cell) is `synth`. From placement on the
-# cells have sites: Vivado's own run writes its final utilization then.
+# After synth_design (and opt_design, when no cell has a site yet) the stage is `synth`. From placement on the cells
+# have sites, and Vivado's own run writes its final utilization.
 _STAGES = {
     "synthesized": SYNTH,
     "optimized": SYNTH,
@@ -22,10 +22,15 @@ _STAGES = {
 
 @dataclass(frozen=True, slots=True)
 class VivadoHead:
-    """What the head of a report of Vivado says; None where it is silent.
+    """The head of a report of Vivado; what it does not say is None.
 
     Attributes:
-        version: of Vivado. command: that wrote the report. design, part, date, state: as printed.
+        version: of Vivado.
+        command: the command that wrote the report.
+        design: as printed.
+        part: as printed.
+        date: as printed.
+        state: as printed.
     """
 
     version: str | None
@@ -43,7 +48,7 @@ class VivadoHead:
 
 
 def read_vivado_head(text: str) -> VivadoHead | None:
-    """The head at the begin of `text`; None where Vivado did not write it."""
+    """The head at the beginning of `text`; None where Vivado did not write it."""
     fields: dict[str, str] = {}
     for line in text.splitlines()[:40]:
         match = _FIELD.match(line)

@@ -1,4 +1,4 @@
-"""`report_timing_summary` of Vivado: worst slack, clock and the period that was reached."""
+"""`report_timing_summary` of Vivado: worst slack, clock, and the period that the design reached."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
     Without a timing constraint Vivado prints a slack of `inf` and no clock: all three are None, as a note says.
 
     Raises:
-        ReportError: it is cut off, or is of a placed design whose nets have estimated delays: neither `synth` nor
-            `route`.
+        ReportError: the report is cut off, or its design is placed but not routed: that is neither `synth` nor `route`.
     """
     head = read_vivado_head(text)
     if head is None:
@@ -73,11 +72,11 @@ def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 
 def _stage(head: VivadoHead, text: str, source: Path) -> Stage:
-    """The head's state where it has one, else what the paths say about their nets."""
+    """The stage of the head's state where it has one, else the stage that the delays of the paths' nets show."""
     if head.stage == SYNTH or (head.stage == ROUTE and "routed" in (head.state or "").casefold()):
         return head.stage
     if head.state is None:
-        # Each net of a path says whether its delay is that of a route, of a placement, or a guess before both.
+        # Each net of a path says whether its delay is routed, placed, or guessed before both.
         if ", estimated)" in text:
             pass
         elif ", routed)" in text:
@@ -102,7 +101,7 @@ def _sections(lines: Sequence[str], source: str) -> dict[str, RuledTable]:
 
 
 def _worst_clock(table: RuledTable | None, clocks: RuledTable) -> str | None:
-    """The clock with the least setup slack; the only clock where there is but one."""
+    """The clock with the least setup slack; where there is one clock only, that clock."""
     if len(clocks.rows) == 1:
         return clocks.rows[0].get("Clock")
     slacks = []

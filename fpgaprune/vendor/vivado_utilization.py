@@ -13,7 +13,7 @@ from fpgaprune.vendor.grid import Table, iterate_tables
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 from fpgaprune.vendor.vivado_head import VivadoHead, read_vivado_head
 
-# Names of rows in column 'Site Type' by family. The first that a report has counts: the rows below it are its parts.
+# Names of rows in column 'Site Type' by family. The first name that a report has counts; the rows below are its parts.
 _LUT = ("Slice LUTs", "CLB LUTs")
 _FF = ("Slice Registers", "CLB Registers", "Registers")
 _DSP = ("DSPs", "DSP Slices", "DSP58", "DSP48E2", "DSP48E1")
@@ -38,7 +38,7 @@ def recognises_vivado_utilization(text: str) -> bool:
     head = read_vivado_head(text)
     if head is None:
         return False
-    # A title alone would also be that of report_accelerator_utilization.
+    # The title alone also fits report_accelerator_utilization.
     return "report_utilization" in (head.command or "") or "\nUtilization Design Information" in text
 
 
@@ -153,7 +153,7 @@ def _hierarchy(table: Table) -> tuple[Resources[int], tuple[ModuleRow, ...], dic
             bram18=None if large is None and small is None else 2 * (large or 0) + (small or 0),
             uram=table.count(cells, "URAM"),
         )
-        # '(name)' is the logic of an instance without that of the instances in it.
+        # '(name)' counts an instance without the instances in it.
         if not name.startswith("("):
             rows.append(ModuleRow(name, table.text(cells, "Module"), usage))
     if not rows:

@@ -21,7 +21,7 @@ from networks import NETWORKS, Arrays
 
 import fpgaprune as fp
 from fpgaprune.network.alive import alive_channels
-from fpgaprune.network.weight_axes import kind_of, weight_owners
+from fpgaprune.network.weight_axes import weights_of
 from fpgaprune.weights import named_weights
 
 OPEN = fp.Protection(min_free_channels=0)
@@ -105,8 +105,7 @@ def measured(name: str, seed: int, chosen: argparse.Namespace) -> dict[tuple[str
 
 
 def _of_kinds(model: Any, kinds: tuple[str, ...]) -> list[str]:
-    owners = weight_owners(model)
-    kind = {path: kind_of(path, owners.get(path), len(v.shape)) for path, v in named_weights(model).items()}
+    kind = {path: weight.kind for path, weight in weights_of(model).items()}
     return [path for path in kind if kind[path] in kinds] or [path for path in kind if kind[path] == "dense"]
 
 

@@ -20,7 +20,7 @@ from fpgaprune.fabric.synthesis import synthesize
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.options import Options
-from fpgaprune.rtl.solve import AdderSolver
+from fpgaprune.rtl.solve import solve
 
 FIGURES = ("lut", "ff", "dsp", "bram18")
 
@@ -36,23 +36,22 @@ def measure(
     options = Options(**given, fold={"out": min(28 * 28, inputs)}, cache=cache / "adders")
     project = fp.to_verilog(design, place, options=options)
     found = synthesize(project, family, whole=False, timeout_s=timeout_s, cache=cache / "synth", workers=1)
-    solver = AdderSolver(options)
     sources = {step.layer.name: step.sources[0].types["result"] for step in steps_of(design) if step.sources}
     rows = []
     for module in found.layers:
         layer = design[str(module.layer)]
-        cost = adder_bits(layer, sources[layer.name], solver) if layer.kind == "Conv2D" else None
+        cost = adder_bits(layer, sources[layer.name], options) if layer.kind == "Conv2D" else None
         cells = None if module.cells is None else {name: getattr(module.cells, name) for name in FIGURES}
         row = {"layer": layer.name, "kept": module.kept, "cost": cost, "cells": cells, "seconds": module.seconds}
         rows.append(row)
     return rows
 
 
-def adder_bits(layer: LayerSpec, reads: FixedType, solver: AdderSolver) -> int:
+def adder_bits(layer: LayerSpec, reads: FixedType, options: Options) -> int:
     """Full adders of a convolution's window: the cost of its constant matrix."""
     weight = layer.weights["weight"]
     matrix = weight.reshape(-1, weight.shape[-1])
-    graph = solver(matrix, 0 if not reads.signed else reads.raw_min, reads.raw_max)
+    graph = solve(matrix, 0 if not reads.signed else reads.raw_min, reads.raw_max, options).graph
     return graph_cost(graph, 0 if not reads.signed else reads.raw_min, reads.raw_max)
 
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from fpgaprune.errors import DataError, MaskError
-from fpgaprune.network.weight_axes import channel_axes, weight_owners
+from fpgaprune.network.weight_axes import weights_of
 from fpgaprune.select.choose import select
 from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.select.protection import Protection
@@ -31,11 +31,11 @@ def data(model):
 
 def scores(criterion, model, paths=PATHS, **options):
     weights = named_weights(model)
-    owners = weight_owners(model)
+    known = weights_of(model)
     question = Question(
         model,
         {path: weights[path].numpy() for path in paths},
-        {path: channel_axes(path, owners[path]) for path in paths},
+        {path: known[path].axes for path in paths},
         **options,
     )
     found = CRITERIA[criterion].scores(question)

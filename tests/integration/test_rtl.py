@@ -199,7 +199,7 @@ def test_samples_that_do_not_fit_are_refused(small, x, message):
 
 
 def test_stalls_that_never_end_are_refused(small):
-    with pytest.raises(DataError, match=r"stalls are 1.0; wanted shares of the clocks from 0 to below 1"):
+    with pytest.raises(DataError, match=r"stalls are 1.0; wanted shares of the cycles from 0 to below 1"):
         simulate(small[1], np.zeros((1, 6, 5, 2)), stalls=1.0)
 
 
@@ -234,7 +234,7 @@ def test_every_kind_of_layer_that_hls4ml_makes_gives_the_bits_of_the_emulator(io
 @pytest.mark.parametrize(
     ("module", "old", "new", "message"),
     [
-        ("fp_delay", "assign out = row[DEPTH-1]", "assign out = 1'b0", r"no beat moved for \d+ clocks"),
+        ("fp_delay", "assign out = row[DEPTH-1]", "assign out = 1'b0", r"no beat moved for \d+ cycles"),
         ("fp_last", "assign last = count", "assign last = 1'b0 & count", "tlast was not at the end of a sample"),
     ],
 )

@@ -131,7 +131,7 @@ def test_a_run_whose_check_fails_ends_with_1(command, holds, status, tmp_path, m
 
 
 def test_a_simulation_that_was_left_out_is_said(tmp_path, monkeypatch):
-    found = {"simulation": {"left_out": "g++ was not found"}, "bitstream": None, "kernels": []}
+    found = {"simulation": {"left_out": "g++ was not found"}, "bitstream": None, "kernels": [], "part_family": None}
     for name, content in (
         ("measure", {**found, "synth(open)": {}, "route(ecp5)": None}),
         ("report", {"checks": []}),

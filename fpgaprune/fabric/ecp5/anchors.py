@@ -1,9 +1,9 @@
 """Registers tied to tiles of an ECP5, from which nextpnr's placer finds the floorplan of a netlist.
 
-The placer starts from what holds cells to the device, which is pins. A design behind a stream, or within a harness, has
-a handful of them, so that the first placement is a point, and spreading it loses what belongs together. A few hundred
-registers at places of a floorplan take their part. Those of pipelines only: no logic is bound to where they are, and
-whole tiles of them, because the carry chains around take whole tiles as well.
+The placer starts from cells with a fixed place, which are pins. A design behind a stream, or within a harness, has a
+handful of them: the first placement is a point, and spreading it separates what belongs together. So a few hundred
+registers are fixed at their places in a floorplan. Only registers of pipelines are taken, because no logic has to be
+beside them, and whole tiles of them, because the carry chains around take whole tiles as well.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from fpgaprune.fabric.ecp5.floorplan import floorplan
 from fpgaprune.fabric.ecp5.macros import FreeRegister, Macros, macros_of
 from fpgaprune.target import Part
 
-# Registers in a tile, one such tile in a square of so many tiles, and the fewest squares that say anything.
+# Registers in a tile; side of the square of tiles that has one such tile; the fewest squares that are worth it.
 _IN_TILE = 8
 _SQUARE = 6
 _FEWEST = 4
-# nextpnr spreads cells until they take this share of what an ECP5 has there; tied further away, they stand alone.
+# nextpnr spreads cells until they take this share of the tiles there; registers tied further away would stand alone.
 _FILLED = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Tiles of a device: logic in every column from `first` to `last` of each of `rows`, other cells in other rows."""
+    """Tiles of a device: logic is in the columns `first` to `last` of each of `rows`, other cells are in other rows."""
 
     first: int
     last: int
@@ -43,7 +43,7 @@ class Grid:
 
     @property
     def columns(self) -> int:
-        """How many."""
+        """The number of columns with logic."""
         return self.last - self.first + 1
 
 
@@ -103,7 +103,7 @@ def anchors(macros: Macros, grid: Grid, timeout_s: float) -> dict[str, str]:
 
 
 def _beside_blocks(at: NDArray[np.float64], macros: Macros, grid: Grid) -> NDArray[np.float64]:
-    """`at` as it is or upside down: where what needs a multiplier or memory is nearer to such."""
+    """`at`, or `at` upside down if that brings cells that need a multiplier or a memory nearer to one."""
     turned = at * [1, -1] + [0, len(grid.rows)]
 
     def away(places: NDArray[np.float64]) -> float:
@@ -127,7 +127,7 @@ def _by_square(
 
 
 def _alike(registers: list[FreeRegister]) -> list[FreeRegister]:
-    """The largest group that a tile can hold together."""
+    """The largest group of registers that one tile can hold."""
     groups: dict[Any, list[FreeRegister]] = defaultdict(list)
     for register in registers:
         groups[register.control].append(register)

@@ -1,4 +1,4 @@
-"""Carry outputs that nothing reads, taken off a netlist: nextpnr would give each a slice to come out through."""
+"""`free_unread_carries`: carry outputs that nothing reads are taken off a netlist; nextpnr would give each a slice."""
 
 from __future__ import annotations
 

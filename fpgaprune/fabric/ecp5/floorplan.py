@@ -1,4 +1,4 @@
-"""`floorplan`: where on a rectangle the parts of a netlist belong, by cutting it in two again and again.
+"""`floorplan`: places of a netlist's parts on a rectangle, by cutting the netlist in two again and again.
 
 Each cut is a minimum cut of a hypergraph that knows on which side the rest of every net lies (terminal propagation;
 A. E. Dunlop and B. W. Kernighan, A procedure for placement of standard-cell VLSI circuits, 1985). Mt-KaHyPar cuts, with
@@ -26,7 +26,7 @@ from fpgaprune.processes import run_tool
 _PACKAGE = "mtkahypar"
 _IMBALANCE = 0.03
 _SEED = 1
-# Every region is cut anew once its neighbours have been.
+# Every region is cut once more after its neighbours were cut.
 _PASSES = 2
 # Cut until a region is about this large, in the rectangle's units squared.
 _SMALL = 16.0
@@ -104,7 +104,7 @@ def cut_again_and_again(
     regions = [_Region(np.arange(len(weights)), (0.0, 0.0), (width, height))]
     levels = max(0, round(np.log2(max(1.0, width * height / _SMALL))))
     for level in range(levels):
-        # The first cut has nothing around it that a second pass could know.
+        # The first cut has nothing around it, so that a second pass would do the same.
         for _ in range(_PASSES if level else 1):
             halves = [half for region in regions for half in _halved(region, at, weights, nets, touching, cut)]
         regions = halves
@@ -153,7 +153,7 @@ def _inside(
         ends, wires = nets[number]
         within = [place[part] for part in ends if part in place]
         beyond = {above if position[p] > middle else below for p in ends if p not in place and position[p] != middle}
-        # What lies on both sides is cut either way.
+        # A net with ends on both sides is cut anyway.
         if len(beyond) < 2 and len(within) + len(beyond) > 1:
             found[(*sorted(within), *beyond)] += wires
     return list(found), list(found.values())

@@ -1,4 +1,4 @@
-"""What nextpnr places as one on an ECP5: a carry chain with the registers behind it, and the nets between such."""
+"""`Macros`: the groups of cells that nextpnr places as one on an ECP5, as a carry chain, and the nets between them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ _CARRY = "CCU2C"
 _LOGIC = frozenset({_CARRY, "LUT4", "PFUMX", "L6MUX21", "TRELLIS_DPR16X4"})
 _CONTROLS = ("CLK", "CE", "LSR")
 _SETTINGS = ("CLKMUX", "CEMUX", "LSRMUX", "SRMODE", "GSR")
-# What reaches half a design is cut wherever a design is cut.
+# A net with more pins reaches half the design and is cut by every cut, so that it says nothing.
 _MOST_PINS = 500
-# So many nets from a block, each with at most so many ends, a register is still near it.
+# A register is near a block if at most so many nets, each with at most so many ends, lie between them.
 _NEAR, _NEAR_PINS = 4, 40
 
 
 @dataclass(frozen=True, slots=True)
 class FreeRegister:
-    """A register that no logic holds, away from blocks that have few places to be at, as multipliers.
+    """A register that is packed with no logic and is not near a block, such as a multiplier.
 
     Attributes:
-        name: of the cell. macro: it is alone in. control: registers of one tile have it in common.
+        name: of the cell.
+        macro: the one that it is alone in.
+        control: clock, enable, reset and settings, which registers of one tile share.
     """
 
     name: str
@@ -39,9 +41,11 @@ class Macros:
     """A netlist as macros 0, 1, ... and nets between them.
 
     Attributes:
-        slots: (macro,) pairs of a LUT and a register that it takes. nets: macros in order -> wires that join just them.
+        slots: (macro,) pairs of a LUT and a register that it takes.
+        nets: macros in order -> wires that join just them.
         fewest: slots that would hold all of it if any LUT could share one with any register.
-        free: registers that are macros by themselves. blocks: macro -> type of a cell that takes no slot.
+        free: registers that are macros by themselves.
+        blocks: macro -> type of a cell that takes no slot.
     """
 
     slots: tuple[int, ...]

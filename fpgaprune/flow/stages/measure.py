@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -12,13 +11,7 @@ from pydantic import Field, field_validator
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, RtlError, TargetError, ToolError, UnsupportedLayerError
-from fpgaprune.fabric.boards import find_board
-from fpgaprune.fabric.cells import find_family
-from fpgaprune.fabric.devices import devices_of
-from fpgaprune.fabric.ecp5.floorplan import partitioner
-from fpgaprune.fabric.families import OPEN_TOOLS
-from fpgaprune.fabric.open_tools import OpenTool, find_open_tool
-from fpgaprune.fabric.verilator import simulator_version
+from fpgaprune.fabric import OPEN_TOOLS, find_board, find_family, find_router, versions_found
 from fpgaprune.files import digest_file
 from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.digests import differs
@@ -30,9 +23,9 @@ from fpgaprune.flow.section import Flow, Section, require
 from fpgaprune.flow.sections import TargetConfig
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
 from fpgaprune.flow.stage import MASKS, Artefacts, Context, Part, Results, Stage
+from fpgaprune.measure import ROUTE_ECP5, Measured
 from fpgaprune.report import LinkSummary
-from fpgaprune.rtl.project import VerilogProject
-from fpgaprune.rtl.read_back import VERILOG_LINK, check_verilog
+from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
 
 
 class MeasureConfig(Section):
@@ -65,7 +58,7 @@ class MeasureConfig(Section):
     @field_validator("device")
     @classmethod
     def _device(cls, device: str | None) -> str | None:
-        return device if device is None else str(require(devices_of("ecp5").find, device).name)
+        return device if device is None else str(require(find_router("ecp5").devices.find, device).name)
 
     @field_validator("board")
     @classmethod
@@ -97,7 +90,7 @@ def _measure(context: Context) -> dict[str, Any]:
     if not settings.asks:
         run.write_json("measure.json", None)
         return {"left_out": "the flow names no family, no seeds and no board in [measure]"}
-    from fpgaprune.rtl.generate import to_verilog
+    from fpgaprune.rtl import to_verilog
 
     design, part = Design.load(run.file("design.json")), context.config[TargetConfig].target().part
     links: dict[str, Any] = {}
@@ -112,6 +105,7 @@ def _measure(context: Context) -> dict[str, Any]:
             part,
             run.path,
             context.progress.step,
+            simulation,
             families=settings.families,
             seeds=settings.seeds,
             device=settings.device,
@@ -122,7 +116,7 @@ def _measure(context: Context) -> dict[str, Any]:
     except (ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
         run.write_json("measure.json", None)
         return {"left_out": str(error), **links}
-    run.write_json("measure.json", {**found, "simulation": simulation})
+    run.write_json("measure.json", found.to_json())
     return links
 
 
@@ -160,29 +154,13 @@ def _made(run: RunDirectory) -> dict[str, Any] | None:
 def _settings(config: Flow) -> Any:
     settings = config[MeasureConfig]
     # With a tool installed since, the stage can do what it left out.
-    return [section_json(settings), config[TargetConfig].part, *_open_tools(settings)]
-
-
-def _open_tools(settings: MeasureConfig) -> list[str]:
-    """The tools that the stage `measure` would find, each as it is started; none where it asks for nothing."""
-    if not settings.asks:
-        return []
-    asked: list[Callable[[], str]] = [partial(_version_of, tool) for tool in OPEN_TOOLS]
-    found = []
-    for ask in (*asked, partitioner, simulator_version):
-        try:
-            found.append(ask())
-        except ToolError as error:
-            found.append(str(error))
-    return found
-
-
-def _version_of(tool: OpenTool) -> str:
-    return find_open_tool(tool).version
+    tools = versions_found(ROUTE_ECP5.family) if settings.asks else []
+    return [section_json(settings), config[TargetConfig].part, *tools]
 
 
 def _part(context: Context, results: Results) -> Part:
-    measured = context.run.read_json("measure.json")
+    content = context.run.read_json("measure.json")
+    measured = None if content is None else Measured.from_json(content)
     unread = [LinkSummary(VERILOG_LINK, left_out=results["not_read"])] if "not_read" in results else []
     left_out = results.get("left_out") if context.config[MeasureConfig].asks else None
     return Part({"measured": measured}, verilog_checks(measured), unread, left_out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -21,11 +22,9 @@ def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Cha
     if not channels.known.any():
         return channels
     inside = keras.ops.convert_to_tensor(channels.value[channels.known], dtype="float64")
-    outside = value_of(function(inside), np.float64)
-    known, value = channels.known.copy(), channels.value.copy()
-    value[known] = outside
-    known &= np.isfinite(value)
-    return Channels(channels.shape, channels.ids, known, np.where(known, value, 0.0))
+    value = channels.value.copy()
+    value[channels.known] = value_of(function(inside), np.float64)
+    return replace(channels, value=value)
 
 
 def activate(site: Site, line: Line, axis: int, function: Any) -> Channels:

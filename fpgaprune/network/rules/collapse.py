@@ -53,4 +53,4 @@ def collapsed(site: Site, sources: Sequence[Channels], kind: str) -> Channels | 
     site.trace.affine[site.call.key] = affine
     known = (line.known | (scale == 0)) & settled
     value = np.where(line.known, scale * line.value, 0.0) + offset
-    return Line(line.ids, known, np.where(known, value, 0.0)).over(site.shape, axis)
+    return Line(line.ids, known, value).over(site.shape, axis)

@@ -25,8 +25,7 @@ def dense(site: Site) -> Channels:
     line = site.line(-1)
     ids = site.own(layer.units)
     site.shrinks(units=Count(ids))
-    bias = layer.bias if layer.use_bias else None
-    out = site.linear(line, layer.kernel, ids, bias=bias, uses=positions(site.shape[:-1]))
+    out = site.linear(line, layer.kernel, ids, bias=layer.bias, uses=positions(site.shape[:-1]))
     return activate(site, out, -1, layer.activation)
 
 

@@ -41,8 +41,7 @@ def separable_convolution(site: Site) -> Channels:
     inner = _filtered(site, line, kernel, np.zeros(line.ids.size * kernel.shape[-1]))
     ids = site.own(layer.filters)
     site.shrinks(filters=Count(ids))
-    bias = layer.bias if layer.use_bias else None
-    out = site.linear(inner, layer.pointwise_kernel, ids, bias=bias, uses=_positions(site))
+    out = site.linear(inner, layer.pointwise_kernel, ids, bias=layer.bias, uses=_positions(site))
     return activate(site, out, axis, layer.activation)
 
 
@@ -59,10 +58,8 @@ def _filtered(site: Site, line: Line, kernel: NDArray[Any], bias: NDArray[np.flo
     if pads_zeros(site.layer, spatial(site.layer, site.inputs[0].shape)):
         site.border(np.repeat(line.ids, multiplier)[known & (value != 0) & ~silent])
         known = known & (value == 0)
-    known = known | silent
     result = np.where(silent, 0.0, flat.sum(axis=0, dtype=np.float64) * value) + bias
-    known = known & np.isfinite(result)
-    return Line(np.repeat(line.ids, multiplier), known, np.where(known, result, 0.0))
+    return Line(np.repeat(line.ids, multiplier), known | silent, result)
 
 
 RULES: dict[type, LayerRule] = {

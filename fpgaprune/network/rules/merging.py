@@ -51,9 +51,8 @@ def coupled(site: Site, sources: Sequence[Channels], join: Join, absorbing_zero:
         if absorbing_zero:
             zero = (result.known & (result.value == 0)) | (other.known & (other.value == 0))
             known, value = known | zero, np.where(zero, 0.0, value)
-        known = known & np.isfinite(value)
         ids = np.broadcast_arrays(result.ids, other.ids)[0 if _covers(result, axes, shape) else 1]
-        result = Channels(shape, ids, known, np.where(known, value, 0.0))
+        result = Channels(shape, ids, known, value)
     for channels in sources:
         for slot in np.unique(np.broadcast_to(channels.ids, channels.known.shape)[channels.known]):
             site.trace.partners.setdefault(int(slot), site.path)

@@ -8,6 +8,7 @@ statistics from the input itself, over the channels, so that no channel may leav
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -34,11 +35,9 @@ def batch_normalization(site: Site) -> Channels:
     beta = value_of(layer.beta, np.float64) if layer.center else zero
     mean = value_of(layer.moving_mean, np.float64)
     variance = value_of(layer.moving_variance, np.float64)
-    known = line.known | (gamma == 0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         value = gamma * (line.value - mean) / np.sqrt(variance + layer.epsilon) + beta
-    known &= np.isfinite(value)
-    return Line(line.ids, known, np.where(known, value, 0.0)).over(channels.shape, axis)
+    return Line(line.ids, line.known | (gamma == 0), value).over(channels.shape, axis)
 
 
 def own_statistics(site: Site) -> Channels:
@@ -68,7 +67,7 @@ def rescaling(site: Site) -> Channels:
         site.hold(line.ids, "layout")
         return site.inputs[0].unknown()
     _keep_listed(site, line, scale=scale, offset=offset)
-    return Line(line.ids, line.known, np.where(line.known, line.value * scale + offset, 0.0)).over(site.shape, axis)
+    return replace(line, value=line.value * scale + offset).over(site.shape, axis)
 
 
 def input_normalization(site: Site) -> Channels:
@@ -89,7 +88,7 @@ def input_normalization(site: Site) -> Channels:
         _keep_listed(site, line, mean=np.asarray(layer.input_mean), variance=np.asarray(layer.input_variance))
     deviation = np.maximum(np.sqrt(variance), keras.config.epsilon())
     value = mean + line.value * deviation if layer.invert else (line.value - mean) / deviation
-    return Line(line.ids, line.known, np.where(line.known, value, 0.0)).over(channels.shape, axis)
+    return replace(line, value=value).over(channels.shape, axis)
 
 
 def _keep_listed(site: Site, line: Line, **entries: Any) -> None:

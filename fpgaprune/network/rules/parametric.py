@@ -26,7 +26,7 @@ def prelu(site: Site) -> Channels:
     flat = np.moveaxis(alpha, axis, -1).reshape(-1, alpha.shape[axis])
     known = line.known & ((line.value >= 0) | (flat.max(axis=0) == flat.min(axis=0)))
     value = np.where(line.value >= 0, line.value, flat[0] * line.value)
-    return Line(line.ids, known, np.where(known, value, 0.0)).over(channels.shape, axis)
+    return Line(line.ids, known, value).over(channels.shape, axis)
 
 
 RULES: dict[type, LayerRule] = {layers.PReLU: LayerRule(prelu)}

@@ -5,9 +5,7 @@ Keras' `same` padding leaves the outside out of the mean, so borders change noth
 
 from __future__ import annotations
 
-import numpy as np
-
-from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.channels import Channels
 from fpgaprune.network.role import Role
 from fpgaprune.network.site import LayerRule, Site, of_each_size
 from fpgaprune.network.windows import channel_axis
@@ -31,8 +29,7 @@ def resampling(site: Site) -> Channels:
     axis = channel_axis(site.layer) if hasattr(site.layer, "data_format") else -1
     line = site.line(axis)
     if getattr(site.layer, "interpolation", "nearest") != "nearest":
-        known = line.known & (line.value == 0)
-        line = Line(line.ids, known, np.zeros(known.shape))
+        line = line.zeros_only()
     return line.over(site.shape, axis % len(site.shape))
 
 
@@ -43,8 +40,7 @@ def zero_padding(site: Site) -> Channels:
     if site.shape == site.inputs[0].shape and None not in site.shape:
         return site.inputs[0]
     site.border(line.ids[line.known & (line.value != 0)])
-    known = line.known & (line.value == 0)
-    return Line(line.ids, known, np.zeros(known.shape)).over(site.shape, axis % len(site.shape))
+    return line.zeros_only().over(site.shape, axis % len(site.shape))
 
 
 RULES: dict[type, LayerRule] = {

@@ -25,7 +25,7 @@ def embedding(site: Site) -> Channels:
     site.shrinks(output_dim=Count(ids))
     table = value_of(layer.embeddings, np.float64)
     known = (table == table[:1]).all(axis=0)
-    return Line(ids, known, np.where(known, table[0], 0.0)).over(site.shape, len(site.shape) - 1)
+    return Line(ids, known, table[0]).over(site.shape, len(site.shape) - 1)
 
 
 def recurrent(site: Site) -> list[Channels]:

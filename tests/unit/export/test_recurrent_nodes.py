@@ -50,5 +50,5 @@ def test_a_stand_in_is_the_node_of_its_layer(cell):
 def test_a_stand_in_that_is_not_there_is_an_error():
     model = network(L.GRU(UNITS, return_sequences=True, name="r"))
     _, marks = with_stand_ins(model)
-    with pytest.raises(ExportError, match="layer 'r' \\(GRU\\) is not to be found in what tf2onnx wrote"):
+    with pytest.raises(ExportError, match="layer 'r' \\(GRU\\) is missing from what tf2onnx wrote"):
         put_nodes(product(1.0).graph, marks, lambda variable: variable.numpy())

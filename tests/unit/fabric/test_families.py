@@ -1,14 +1,18 @@
 """Families that are placed and routed: their tables name parts, figures and sites that exist."""
 
-import dataclasses
+from dataclasses import fields
 
 import pytest
+from msgspec import structs
 
 from fpgaprune.errors import RtlError, TargetError
-from fpgaprune.fabric.cells import FIGURES, Cells, find_family, list_families
+from fpgaprune.fabric.cells import find_family, list_families
 from fpgaprune.fabric.devices import Site, devices_of
 from fpgaprune.fabric.families import OPEN_TOOLS, ROUTERS, find_router
+from fpgaprune.measure import RESOURCES, Cells
 from fpgaprune.target import Part, find_part
+
+from .fake_tools import fake_yosys
 
 NOTHING = Cells.sum([])
 
@@ -23,7 +27,7 @@ def test_the_table_of_a_family_names_what_exists(family):
     sizes = [parts[name].lut for name in devices.smallest_first]
     assert sizes == sorted(sizes)
     figures = {*devices.sites, *devices.room, *(figure for site in devices.sites.values() for figure in site.holds)}
-    assert figures <= {*FIGURES} & {field.name for field in dataclasses.fields(Part)}
+    assert figures <= {*RESOURCES} & {field.name for field in fields(Part)}
     for part in parts.values():
         speed = devices.speeds[0] if devices.speeds else None
         assert not [option for option in devices.selecting(part, None, speed) if "{" in option or option == "None"]
@@ -42,7 +46,7 @@ def test_every_tool_of_every_family_is_listed_once():
 
 
 def test_what_stands_around_a_project_is_taken_off_its_sites():
-    around, own = (dataclasses.replace(NOTHING, lut=lut, ff=ff) for lut, ff in ((30, 20), (45, 60)))
+    around, own = (structs.replace(NOTHING, lut=lut, ff=ff) for lut, ff in ((30, 20), (45, 60)))
     assert Site("LUT", ("lut",)).without(70, around, own) == 40
     assert Site("BLOCK", ("bram18",)).without(5, around, own) == 5
     # A logic cell holds one of each: of 70, at least 60 hold something of the project, of 100 all but 30.
@@ -53,3 +57,16 @@ def test_what_stands_around_a_project_is_taken_off_its_sites():
 def test_a_report_without_a_site_of_the_table_is_refused():
     with pytest.raises(RtlError, match="nextpnr's report counts no DP16KD of Lattice ECP5"):
         devices_of("ecp5").used({"TRELLIS_COMB": 1, "TRELLIS_FF": 1, "MULT18X18D": 0}, NOTHING, NOTHING)
+
+
+def test_each_thing_a_measurement_depends_on_has_a_line_found_or_missing(fakes, monkeypatch):
+    fake_yosys(fakes)
+    monkeypatch.setattr(open_tools, "find_spec", lambda name: None)
+    monkeypatch.setattr(families, "simulator_version", lambda: "verilator 9")
+    yosys, router, packer, rules, simulator = versions_found("ecp5")
+    assert (yosys, simulator) == ("Yosys 9.9 (played)", "verilator 9")
+    assert router.startswith("nextpnr-ecp5 (open place and route for ECP5) was found neither on PATH nor")
+    assert packer.startswith("ecppack ")
+    assert rules.startswith(f"{VERSION} mtkahypar ")
+    # A family's other tools are none of another's business.
+    assert [line.split(" ")[0] for line in versions_found("ice40")] == ["Yosys", "nextpnr-ice40", "", "verilator"]

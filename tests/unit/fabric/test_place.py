@@ -10,11 +10,11 @@ from fpgaprune.errors import RtlError, TargetError, ToolError
 from fpgaprune.fabric import open_tools
 from fpgaprune.fabric.bitstream import make_bitstream
 from fpgaprune.fabric.boards import find_board
-from fpgaprune.fabric.cells import Cells
 from fpgaprune.fabric.ecp5.router import ECP5
 from fpgaprune.fabric.harness import harness_of, stub_of
 from fpgaprune.fabric.place import place_and_route
 from fpgaprune.files import write_bytes
+from fpgaprune.measure import Cells, Resources
 from fpgaprune.target import hardware_path
 
 from .fake_tools import fake_ecppack, fake_nextpnr, fake_yosys
@@ -43,7 +43,7 @@ def test_a_harness_has_three_pins_and_every_bit_of_the_design(tiny):
 def test_figures_are_the_designs_without_its_harness(tiny, tools):
     found = place_and_route(tiny, "ecp5", "lfe5u-45f", seeds=5)
     # The fake's harness takes 170 + 6 LUTs and 17 FFs.
-    assert found.used == {"lut": 1000 - 176, "ff": 800 - 17, "dsp": 2, "bram18": 1}
+    assert found.used == Resources(lut=1000 - 176, ff=800 - 17, dsp=2, bram18=1)
     assert (found.fmax_mhz, found.fmax_range_mhz) == (103.0, (101.0, 105.0))
     assert [run.seed for run in found.runs] == [1, 2, 3, 4, 5]
     assert found.to_json()["stage"] == "route(ecp5)"
@@ -64,7 +64,7 @@ def test_a_family_without_rules_of_its_own_needs_its_table_only(tiny, fakes):
     line = (fakes / "routes").read_text()
     assert line.startswith("--hx8k --package ct256 --freq 100 --seed 3 --timing-allow-fail --json ../joined.json ")
     # Of 900 logic cells, the fake's harness takes 170: one for each of its LUTs, some of which hold its 17 FFs.
-    assert (found.used, found.capacity, found.speed) == ({"lut": 730}, {"lut": 7680}, None)
+    assert (found.used, found.capacity, found.speed) == (Resources(lut=730), Resources(lut=7680), None)
     assert found.to_json()["stage"] == "route(ice40)"
     with pytest.raises(TargetError, match="speed grade 1 of Lattice iCE40 HX; wanted none: the part's name has it"):
         place_and_route(tiny, "ice40", "ice40hx8k", speed=1)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from fpgaprune import processes
-from fpgaprune.errors import ToolError
-from fpgaprune.fabric import to_verilog
+from fpgaprune.errors import RtlError, ToolError, ToolTimeoutError
+from fpgaprune.fabric import simulation, to_verilog
 from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fabric.verilator import lint
 
@@ -81,3 +81,27 @@ def test_a_compiler_that_hangs_is_killed_with_its_children(project, tmp_path):
 def test_what_lint_says_is_returned(project, tmp_path):
     tool(tmp_path, "verilator_bin", "echo '%Warning-WIDTHTRUNC: x.v:1:2: too wide'; echo other; exit 1")
     assert lint(project) == ["%Warning-WIDTHTRUNC: x.v:1:2: too wide"]
+
+
+def test_a_lint_that_does_not_end_is_an_error(project, tmp_path):
+    tool(tmp_path, "verilator_bin", "sleep 60")
+    with pytest.raises(ToolTimeoutError):
+        lint(project, timeout_s=0.5)
+
+
+@pytest.mark.parametrize(
+    ("code", "problem", "message"),
+    [
+        (5, RtlError, "no beat moved for [0-9]+ cycles: the design is stuck"),
+        (7, RtlError, "an output's tlast was not at the end of a sample"),
+        (8, ToolError, "ended with code 8 in .*; its last line: 'ended with code 5 in here'"),
+    ],
+)
+def test_the_simulators_code_says_what_is_wrong_whatever_it_prints(
+    project, tmp_path, monkeypatch, code, problem, message
+):
+    tool(tmp_path, "simulator", f"echo ended with code 5 in here; exit {code}")
+    monkeypatch.setattr(simulation, "build", lambda *args: tmp_path / "bin" / "simulator")
+    (project.path / "sim").mkdir(exist_ok=True)
+    with pytest.raises(problem, match=message):
+        simulate(project, np.zeros((1, 3)))

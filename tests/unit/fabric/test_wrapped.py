@@ -3,10 +3,10 @@
 import pytest
 
 from fpgaprune.errors import RtlError
-from fpgaprune.fabric.cells import Cells
 from fpgaprune.fabric.ecp5.router import ECP5
 from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.wrapped import WrappedNetlist
+from fpgaprune.measure import Cells
 from fpgaprune.target import find_part
 
 PART = find_part("lfe5u-25f")

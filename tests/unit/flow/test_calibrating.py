@@ -22,7 +22,7 @@ def runs(tmp_path):
         (folder / "hls").mkdir(parents=True)
         replace(cnn(seed=seed, zeros=0.3 * seed), name="digits").save(folder / "design.json")
         (made,) = price(folder).values()
-        total = {name: str(made["total"]["csynth"][name.lower()]["value"]) for name in ("LUT", "FF", "DSP")}
+        total = {name: str(made.total["csynth"][name.lower()].value) for name in ("LUT", "FF", "DSP")}
         total["LUT"] = str(round(int(total["LUT"]) * 1.5))
         total["FF"] = str(round(int(total["FF"]) * 1.2))
         total["BRAM"] = "0"
@@ -41,7 +41,7 @@ def test_estimates_follow_the_reports(runs, tmp_path):
     assert lut["left_out"] < 0.1
     assert "csynth.lut" in json.dumps(found)
     (before,), (after,) = price(runs[0]).values(), price(runs[0], calibrated=read_own_calibration(out)).values()
-    ratio = after["total"]["csynth"]["lut"]["value"] / before["total"]["csynth"]["lut"]["value"]
+    ratio = after.total["csynth"].lut.value / before.total["csynth"].lut.value
     assert 1.4 < ratio < 1.6
 
 

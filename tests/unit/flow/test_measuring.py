@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from fpgaprune import processes
 from fpgaprune.design import Design, LayerSpec
@@ -20,6 +21,7 @@ from fpgaprune.flow.measuring import (
     measured_tables,
     open_reports,
 )
+from fpgaprune.measure import Kernels, Measured, Simulated
 from fpgaprune.target import find_part
 from fpgaprune.vendor.compare import compare
 
@@ -56,6 +58,7 @@ def measured(tmp_path, monkeypatch):
         find_part("lfe5u-45f"),
         tmp_path / "run",
         lambda *step: told.append(step),
+        Simulated(left_out="no simulator"),
         families=("ecp5",),
         seeds=3,
         device="lfe5u-45f",
@@ -66,8 +69,9 @@ def measured(tmp_path, monkeypatch):
 
 
 def test_everything_asked_for_is_plain_data(measured):
-    found, told, folder = measured
-    assert json.loads(json.dumps(found)) == found
+    measured, told, folder = measured
+    found = measured.to_json()
+    assert Measured.from_json(json.loads(json.dumps(found))) == measured
     assert found["part_family"] == "ecp5"
     assert found["built"] == {"relu": "by hand"}
     assert found["synth(open)"]["ecp5"]["total"]["lut"] == 46
@@ -79,7 +83,7 @@ def test_everything_asked_for_is_plain_data(measured):
 
 
 def test_terminal_tables_hold_one_stage_each(measured):
-    synthesis, route = measured_tables({**measured[0], "simulation": {"left_out": "no simulator"}})
+    synthesis, route = measured_tables(measured[0])
     assert synthesis[0] == "synth(open) for ecp5, Yosys 9.9 (played); total: whole design, flattened"
     assert synthesis[2] == [
         ("linear", 2, 66, 6, 3, 0, 0, 0),
@@ -92,22 +96,21 @@ def test_terminal_tables_hold_one_stage_each(measured):
 
 
 def test_a_simulation_comes_first_and_by_itself(measured):
-    clocks = {"latency_cycles": 91, "interval_cycles": 36}
-    simulation = {"tool": "verilator 5", "samples": 7, "outputs_unlike_emulation": 2, "accuracy": 0.5, **clocks}
-    title, headers, rows = measured_tables({**measured[0], "simulation": simulation})[0]
+    simulation = Simulated(None, "verilator 5", 7, 2, 91, 36)
+    title, headers, rows = measured_tables(structs.replace(measured[0], simulation=simulation))[0]
     assert title == "Verilog simulation, verilator 5"
     assert dict(zip(headers, rows[0], strict=True)) == {
         "samples": 7,
         "other bits\nthan emulated": 2,
-        "latency\nin clocks": 91,
-        "interval\nin clocks": 36,
+        "latency\nin cycles": 91,
+        "interval\nin cycles": 36,
     }
 
 
 def test_figures_stand_beside_estimates_only_for_the_parts_own_family(measured):
     found = measured[0]
     assert [report.stage for report in open_reports(found, "net")] == ["synth(open)", "route(ecp5)"]
-    other = {**found, "part_family": "xc7"}
+    other = structs.replace(found, part_family="xc7")
     assert [report.stage for report in open_reports(other, "net")] == ["route(ecp5)"]
     table = compare({"net": open_reports(found, "net")}, {})
     (row,) = [row for row in table.rows if row.figure == "lut"]
@@ -116,12 +119,12 @@ def test_figures_stand_beside_estimates_only_for_the_parts_own_family(measured):
 
 def test_kernels_are_counted_after_quantisation_and_a_dense_layer_has_none():
     design = convolution()
-    assert kernels_kept(design) == [{"layer": "linear", "kept": 2, "total": 8}]
+    assert kernels_kept(design) == (Kernels("linear", 2, 8),)
     entry, layer, dense = design.layers
     row = np.zeros((3, 2, 4), dtype=np.int64)
     row[:, 1, 2] = 7
     along = replace(layer, kind="Conv1D", weights={"weight": row})
-    assert kernels_kept(replace(design, layers=(entry, along, dense))) == [{"layer": "linear", "kept": 1, "total": 8}]
+    assert kernels_kept(replace(design, layers=(entry, along, dense))) == (Kernels("linear", 1, 8),)
 
 
 def test_by_default_a_flow_measures_nothing():

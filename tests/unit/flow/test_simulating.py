@@ -1,6 +1,7 @@
 """The Verilog simulated within a run: other bits are counted, and a missing simulator leaves the rest as it is."""
 
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
 from fpgaprune.flow.stages import hls
+from fpgaprune.measure import Measured, Simulated
 
 from ..emulate.designs import mlp
 
@@ -27,8 +29,7 @@ def simulated(change=lambda outputs: None, samples=5):
         return SimpleNamespace(outputs=(output,), latency_cycles=91, interval_cycles=36)
 
     steps = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fpgaprune.flow.simulating.simulate", simulate)
+    with patch("fpgaprune.flow.simulating.simulate", simulate):
         found = simulate_verilog(None, NETWORK, X[:samples], 60, lambda *step: steps.append(step))
     return found, steps
 
@@ -42,10 +43,10 @@ def fail(error):
 
 def test_equal_bits_hold():
     found, steps = simulated()
-    assert found["outputs_unlike_emulation"] == 0
-    assert (found["samples"], found["latency_cycles"], found["interval_cycles"]) == (5, 91, 36)
+    assert found.outputs_unlike_emulation == 0
+    assert (found.samples, found.latency_cycles, found.interval_cycles) == (5, 91, 36)
     assert steps == [(0, 1, "simulation"), (1, 1, "simulation")]
-    (bits,) = verilog_checks({"simulation": found})
+    (bits,) = verilog_checks(Measured(None, (), {}, None, found))
     assert (bits.holds, bits.samples) == (True, 5)
 
 
@@ -55,14 +56,14 @@ def test_every_other_output_is_counted_and_fails_the_check():
         outputs[4, 0] -= 2.0**-4
 
     found, _ = simulated(change)
-    assert found["outputs_unlike_emulation"] == 2
-    assert verilog_checks({"simulation": found})[-1].holds is False
+    assert found.outputs_unlike_emulation == 2
+    assert verilog_checks(Measured(None, (), {}, None, found))[-1].holds is False
 
 
 def test_without_a_simulator_the_check_is_left_out():
     found, _ = simulated(fail(ToolError("g++ was not found")))
-    assert found == {"left_out": "g++ was not found"}
-    (check,) = verilog_checks({"simulation": found})
+    assert found == Simulated(left_out="g++ was not found")
+    (check,) = verilog_checks(Measured(None, (), {}, None, found))
     assert (check.holds, check.left_out) == (None, "g++ was not found")
 
 
@@ -73,7 +74,7 @@ def test_verilog_that_is_stuck_is_an_error():
 
 def test_no_sample_starts_no_simulator():
     found, steps = simulated(fail(AssertionError("started")), samples=0)
-    assert (found, steps) == ({"left_out": "no sample was to be simulated"}, [])
+    assert (found, steps) == (Simulated(left_out="no sample was to be simulated"), [])
 
 
 def test_a_run_that_measured_nothing_has_no_such_check():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpgaprune.errors import ReportError
-from fpgaprune.measure import RESOURCES, Figure, Measurement, Resources, Stage, capacity_of, from_plain, to_plain
+from fpgaprune.measure import RESOURCES, Cells, Figure, Measurement, Resources, Stage, capacity_of, from_plain, to_plain
 from fpgaprune.target import find_part
 
 COUNTS = st.fixed_dictionaries({name: st.none() | st.integers(0, 10**6) for name in RESOURCES})
@@ -15,7 +15,7 @@ COUNTS = st.fixed_dictionaries({name: st.none() | st.integers(0, 10**6) for name
 
 @given(st.lists(COUNTS, max_size=4))
 def test_a_sum_is_known_where_every_part_is(rows):
-    total = Resources.sum(Resources(**row) for row in rows)
+    total = Cells.sum(Cells(**row) for row in rows)
     for name in RESOURCES:
         counts = [row[name] for row in rows]
         assert total[name] == (None if None in counts else sum(counts))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from fpgaprune.measure import Binding, Estimate, Figure, LayerEstimate, Multiplications, Resources
+from fpgaprune.measure import Binding, Estimate, Figure, LayerEstimate, Measured, Multiplications, Resources
 from fpgaprune.report import Check, LayerReport, LinkSummary, Metric, RunReport, StageTime
 from fpgaprune.target import Part, Target
 
@@ -76,6 +76,8 @@ def run_report(**changes: Any) -> RunReport:
         "versions": {"keras": "3.15.0", "fpgaprune": "0.1.0"},
         "seed": 1,
     }
+    if changes.get("measured"):
+        changes["measured"] = Measured.from_json(changes["measured"])
     return RunReport(**{**fields, **changes})
 
 

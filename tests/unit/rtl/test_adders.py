@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fpgaprune.errors import RtlError, ToolError
-from fpgaprune.rtl import da4ml_solver, solve
+from fpgaprune.errors import RtlError, ToolError, ToolTimeoutError
+from fpgaprune.rtl import da4ml_solver
+from fpgaprune.rtl import solve as solving
 from fpgaprune.rtl.adders import AdderGraph, share
 from fpgaprune.rtl.options import Options
-from fpgaprune.rtl.solve import AdderSolver
+from fpgaprune.rtl.solve import solve
 
 matrices = st.tuples(st.integers(1, 7), st.integers(1, 6)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.integers(-300, 300))
@@ -70,24 +71,23 @@ def test_an_answer_of_da4ml_is_read_as_adders():
 
 
 def test_solved_adders_are_kept_and_checked_when_read(tmp_path, monkeypatch):
-    matrix = np.array([[3, 5], [7, -9]])
-    solver = AdderSolver(Options(cache=tmp_path))
-    first = solver(matrix, 0, 15)
+    matrix, options = np.array([[3, 5], [7, -9]]), Options(cache=tmp_path)
+    first = solve(matrix, 0, 15, options)
     (kept,) = tmp_path.iterdir()
     with monkeypatch.context() as patched:
-        patched.setattr(solve, "share", lambda *args, **kwargs: pytest.fail("solved again"))
-        assert AdderSolver(Options(cache=tmp_path))(matrix, 0, 15) == first
+        patched.setattr(solving, "share", lambda *args, **kwargs: pytest.fail("solved again"))
+        assert solve(matrix, 0, 15, options) == first
     # A file that holds something else is not believed.
-    kept.write_text(json.dumps(share(matrix + 1).to_json()))
-    assert AdderSolver(Options(cache=tmp_path))(matrix, 0, 15) == first
+    kept.write_text(json.dumps({**share(matrix + 1).to_json(), "note": ""}))
+    assert solve(matrix, 0, 15, options) == first
     kept.write_text("{")
-    assert AdderSolver(Options(cache=tmp_path))(matrix, 0, 15) == first
+    assert solve(matrix, 0, 15, options) == first
 
 
 def test_a_solver_that_gives_another_matrix_is_refused(monkeypatch):
-    monkeypatch.setattr(solve, "share", lambda matrix, search=True: AdderGraph(2, (), share(matrix * 0).exits))
+    monkeypatch.setattr(solving, "share", lambda matrix, search=True: AdderGraph(2, (), share(matrix * 0).exits))
     with pytest.raises(RtlError, match="solver 'shared' gave adders of another matrix"):
-        AdderSolver(Options())(np.array([[3, 5], [7, -9]]), 0, 15)
+        solve(np.array([[3, 5], [7, -9]]), 0, 15, Options())
 
 
 def test_da4ml_that_is_missing_is_named_with_its_installation(monkeypatch):
@@ -96,21 +96,37 @@ def test_da4ml_that_is_missing_is_named_with_its_installation(monkeypatch):
 
     monkeypatch.setattr(da4ml_solver.importlib.metadata, "version", missing)
     with pytest.raises(ToolError, match=r"da4ml was not found: pip install 'fpgaprune\[rtl\]'"):
-        AdderSolver(Options(adders="da4ml"))(np.array([[3]]), 0, 1)
+        solve(np.array([[3]]), 0, 1, Options(adders="da4ml"))
 
 
-def test_da4ml_that_takes_too_long_is_replaced_and_said(monkeypatch):
+def test_da4ml_that_takes_too_long_is_replaced_and_said_each_time(monkeypatch, tmp_path):
     def slow(*args):
-        raise ToolError("python ran longer than 1 s in here and was stopped")
+        raise ToolTimeoutError("stopped")
 
+    monkeypatch.setattr(da4ml_solver, "version", lambda: "0.5")
     monkeypatch.setattr(da4ml_solver, "solve", slow)
-    solver = AdderSolver(Options(adders="da4ml", solver_seconds=1))
-    assert (solver(np.array([[3, 5]]), 0, 1).matrix() == [[3, 5]]).all()
-    assert solver.notes == ["da4ml did not end within 1 s: shared adders stand in, exact as well"]
+    options = Options(adders="da4ml", solver_seconds=1, cache=tmp_path)
+    first = solve(np.array([[3, 5]]), 0, 1, options)
+    assert (first.graph.matrix() == [[3, 5]]).all()
+    assert first.note == "da4ml did not end within 1 s: shared adders stand in, exact as well"
+    # The second time they come from the cache, and the note with them.
+    monkeypatch.setattr(da4ml_solver, "solve", lambda *args: pytest.fail("solved again"))
+    assert solve(np.array([[3, 5]]), 0, 1, options) == first
+
+
+def test_da4ml_that_fails_is_not_replaced(monkeypatch):
+    def fails(*args):
+        raise ToolError("python ran longer than 1 s, says its last line")
+
+    monkeypatch.setattr(da4ml_solver, "version", lambda: "0.5")
+    monkeypatch.setattr(da4ml_solver, "solve", fails)
+    with pytest.raises(ToolError, match="says its last line"):
+        solve(np.array([[3, 5]]), 0, 1, Options(adders="da4ml"))
 
 
 @pytest.mark.slow
 def test_da4ml_solves_the_same_matrix():
     pytest.importorskip("da4ml")
     matrix = np.random.default_rng(0).integers(-31, 32, (9, 4))
-    assert (AdderSolver(Options(adders="da4ml", solver_seconds=1500))(matrix, 0, 255).matrix() == matrix).all()
+    solved = solve(matrix, 0, 255, Options(adders="da4ml", solver_seconds=1500))
+    assert (solved.graph.matrix() == matrix).all()

@@ -218,11 +218,11 @@ def test_options_that_cannot_be_met_are_refused(tmp_path):
         Options(adders="magic")
     with pytest.raises(RtlError, match="adder levels between two registers are 0"):
         Options(levels=0)
-    with pytest.raises(RtlError, match=r"the interval is -1 clocks; wanted 0 \(as a sample's pixels take\) or more"):
+    with pytest.raises(RtlError, match=r"the interval is -1 cycles; wanted 0 \(as a sample's pixels take\) or more"):
         Options(interval=-1)
     with pytest.raises(RtlError, match="fold names conv, which is no Dense layer of design 'net'"):
         to_verilog(design, tmp_path, fold={"conv": 2})
-    with pytest.raises(RtlError, match=f"layer '{dense}'.* is folded 1000 times; wanted 1 to its 27 inputs"):
+    with pytest.raises(RtlError, match=f"layer '{dense}'.*: folded 1000 times; wanted 1 to its 27 inputs"):
         to_verilog(design, tmp_path, fold={dense: 1000})
     assert not (tmp_path / "rtl").exists()
 

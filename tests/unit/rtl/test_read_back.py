@@ -151,9 +151,9 @@ def test_an_adder_of_bits_that_reads_another_input_is_found(tmp_path):
         (
             r"\.b\((v\d+)\[(\d+)\]\)",
             r".b(\1[1\2])",
-            r"adder v\d+ reads a number \d+ clocks after the other and begins as if",
+            r"adder v\d+ reads a number \d+ cycles after the other and begins as if",
         ),
-        (r"\.clear\(c(\d+)\[(\d+)\]\)", r".clear(c\1[1\2])", r"adder v\d+ reads a number \d+ clocks after the other"),
+        (r"\.clear\(c(\d+)\[(\d+)\]\)", r".clear(c\1[1\2])", r"adder v\d+ reads a number \d+ cycles after the other"),
         (r"\.a\(v\d+\[", ".a(v99999[", "the Verilog reads bits that nothing drives"),
         (r"\.a\(v\d+\[0\]\)", ".a(1'b0)", '"1\'b0" is no bit of a number'),
         (r"in_data\[\d+:", "in_data[99:", "is no input of \\d+ bits"),

@@ -164,6 +164,8 @@ def test_a_layer_of_many_saturating_sums_is_short_text(tmp_path):
 
 def test_more_sums_that_are_set_to_zero_than_can_follow_one_another_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("fpgaprune.rtl.sums._LONGEST_CHAIN", 40)
-    with pytest.raises(RtlError, match=r"^layer 'dense2' \(Dense\): \d+ numbers are added one after another, for the"):
+    with pytest.raises(
+        RtlError, match=r"^layer 'dense2' \(Dense\): \d+ numbers are added one after another, because the"
+    ):
         to_verilog(saturating_dense(100, 1, "SAT_ZERO"), tmp_path)
     to_verilog(saturating_dense(100, 1, "SAT"), tmp_path)

@@ -96,13 +96,13 @@ def faults(sums, matrix, period, loads=3):
     x = rng.integers(low, low + (1 << sums.width), (loads, sums.lanes))
     x[0] = low
     wrong = []
-    for clock in range(5, 5 + period * (loads - 1) + sums.clocks + 1):
+    for clock in range(5, 5 + period * (loads - 1) + sums.cycles + 1):
         sample, at = divmod(clock - 5, period)
         load = int(at == 0 and sample < loads)
         values = x[sample] if load else rng.integers(0, 1 << sums.width, sums.lanes)
         data = sum((int(v) & ((1 << sums.width) - 1)) << (n * sums.width) for n, v in enumerate(values))
         words = machine.clock(load, data)
-        sample, at = divmod(clock - 5 - sums.clocks, period)
+        sample, at = divmod(clock - 5 - sums.cycles, period)
         if at == 0 and 0 <= sample < loads:
             wanted = x[sample] @ matrix
             for item, total in zip(sums.exits, wanted.tolist(), strict=True):

@@ -3,12 +3,13 @@
 The files are not part of the project: without `shared` beside the checkout these tests are left out.
 """
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from fpgaprune.errors import ReportError
+from fpgaprune.measure import Resources
 from fpgaprune.vendor import parse_reports, read_reports
 from fpgaprune.vendor.report import PLATFORM
 
@@ -28,8 +29,8 @@ def stated(report):
     return {
         **report.other,
         **{name: getattr(report, name) for name in plain},
-        **asdict(report.total),
-        **asdict(report.cycles),
+        **structs.asdict(report.total),
+        **structs.asdict(report.cycles),
         "other": report.other,
         "rows": len(report.rows),
     }
@@ -72,8 +73,8 @@ def test_a_folder_of_them_is_read_but_for_those_that_are_named(kind):
 def test_the_platform_is_known_apart():
     (amd,) = parsed("vivado/2022.2_kernel_util_routed.rpt")
     (intel,) = parsed("intel_hls/oneapi2021.1_bfs_report_data.js")
-    assert asdict(amd.breakdown[PLATFORM]) == {"lut": 127605, "ff": 178700, "dsp": 4, "bram18": 400, "uram": 0}
-    assert asdict(intel.breakdown[PLATFORM]) == {"lut": 179950, "ff": 358572, "dsp": 123, "bram18": None, "uram": None}
+    assert amd.breakdown[PLATFORM] == Resources(lut=127605, ff=178700, dsp=4, bram18=400, uram=0)
+    assert intel.breakdown[PLATFORM] == Resources(lut=179950, ff=358572, dsp=123)
 
 
 def test_rows_of_modules_have_their_figures():

@@ -1,0 +1,263 @@
+"""What open tools measure of a network as Verilog: simulation, synthesis, place and route."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from fpgaprune.measure.measurement import Measurement
+from fpgaprune.measure.plain import from_plain, to_plain
+from fpgaprune.measure.resources import RESOURCES, Resources, add
+from fpgaprune.measure.stage import OPEN_SYNTH, ROUTE_ECP5, Stage
+
+FLATTENED, SUM = "whole design, flattened", "sum of its layers"
+
+
+class Cells(Resources[int], frozen=True, kw_only=True, omit_defaults=False):
+    """What a netlist takes, counted from its cells; a resource that has no meaning in the family is None.
+
+    Attributes:
+        own: blocks without a common unit, by cell type, as iCE40's 4 Kb memories.
+        types: every cell of the netlist, by type.
+    """
+
+    own: Mapping[str, int] = {}
+    types: Mapping[str, int] = {}
+
+    @classmethod
+    def sum(cls, parts: Iterable[Cells]) -> Cells:
+        """All `parts` together; what is unknown of one is unknown of the sum."""
+        listed = list(parts)
+        counts = {name: add(part[name] for part in listed) for name in RESOURCES}
+        return cls(**counts, own=_merged([p.own for p in listed]), types=_merged([p.types for p in listed]))
+
+
+class ModuleSynthesis(Struct, frozen=True):
+    """One module of a project, synthesised by itself and flattened.
+
+    Attributes:
+        layer: of the design; None for the whole of it.
+        module: name in Verilog.
+        cells: what it takes; None where synthesis did not end in time.
+        kept: multiplications by a constant that the module computes; None where it multiplies by none.
+        dropped: multiplications that a zero weight saved; None where it multiplies by no constant.
+        seconds: time of the synthesis, when it ran.
+        left_out: why there are no cells; empty where there are.
+    """
+
+    layer: str | None
+    module: str
+    cells: Cells | None
+    kept: int | None = None
+    dropped: int | None = None
+    seconds: float | None = None
+    left_out: str = ""
+
+
+class Synthesis(Struct, frozen=True):
+    """A project after open synthesis for one device family.
+
+    Attributes:
+        family: of devices.
+        tool: that did it, with its version.
+        note: what the figures count.
+        layers: in order of execution.
+        whole: the whole design, flattened.
+        stage: of the figures.
+    """
+
+    family: str
+    tool: str
+    note: str
+    layers: tuple[ModuleSynthesis, ...]
+    whole: ModuleSynthesis
+    stage: Stage = OPEN_SYNTH
+
+    @property
+    def total(self) -> Cells | None:
+        """The whole design's cells, else the sum of the layers', else None."""
+        if self.whole.cells is not None:
+            return self.whole.cells
+        known = [layer.cells for layer in self.layers if layer.cells is not None]
+        return Cells.sum(known) if known and len(known) == len(self.layers) else None
+
+    @property
+    def total_of(self) -> str | None:
+        """What `total` counts: `FLATTENED`, or `SUM`, which leaves out what joins the layers; None without a total."""
+        if self.total is None:
+            return None
+        return FLATTENED if self.whole.cells is not None else SUM
+
+    @property
+    def measurements(self) -> tuple[Measurement[int], ...]:
+        """Of each layer, and last of the whole design."""
+        counted = [(layer.layer, layer.cells) for layer in self.layers] + [(None, self.total)]
+        return tuple(Measurement(self.stage, layer, cells or Resources()) for layer, cells in counted)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, with the total."""
+        return {**to_plain(self), "total": to_plain(self.total), "total_of": self.total_of}
+
+
+class Routed(Struct, frozen=True):
+    """One run of place and route.
+
+    Attributes:
+        seed: of its random numbers.
+        fmax_mhz: highest clock frequency by static timing analysis, at the slowest corner of the speed grade.
+        used: sites taken, without the harness.
+        seconds: time of the run.
+        left_out: why there is nothing of it; empty where there is.
+    """
+
+    seed: int
+    fmax_mhz: float | None = None
+    used: Resources[int] | None = None
+    seconds: float | None = None
+    left_out: str = ""
+
+
+class PlaceAndRoute(Struct, frozen=True):
+    """A project placed and routed with several seeds.
+
+    Attributes:
+        device: name of the part.
+        package: of the device.
+        speed: grade of the device; None where the part's name states it.
+        tool: with its version.
+        target_mhz: frequency asked for.
+        runs: by seed.
+        capacity: of the device.
+        stage: of the figures.
+    """
+
+    device: str
+    package: str
+    speed: int | None
+    tool: str
+    target_mhz: float
+    runs: tuple[Routed, ...]
+    capacity: Resources[int]
+    stage: Stage = ROUTE_ECP5
+
+    @property
+    def reached_mhz(self) -> tuple[float, ...]:
+        """Frequencies of the seeds that ended."""
+        return tuple(run.fmax_mhz for run in self.runs if run.fmax_mhz is not None)
+
+    @property
+    def fmax_mhz(self) -> float | None:
+        """Median over the seeds that ended; None where none did."""
+        return statistics.median(self.reached_mhz) if self.reached_mhz else None
+
+    @property
+    def fmax_range_mhz(self) -> tuple[float, float] | None:
+        """Lowest and highest over the seeds that ended."""
+        return (min(self.reached_mhz), max(self.reached_mhz)) if self.reached_mhz else None
+
+    @property
+    def used(self) -> Resources[int] | None:
+        """Sites taken; packing does not depend on the seed."""
+        return next((run.used for run in self.runs if run.used is not None), None)
+
+    @property
+    def whole(self) -> Measurement[int]:
+        """What the whole design takes, and the period of its clock."""
+        clock_ns = None if self.fmax_mhz is None else round(1e3 / self.fmax_mhz, 3)
+        return Measurement(self.stage, None, self.used or Resources(), clock_ns=clock_ns)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, with what the seeds come to."""
+        derived = {"fmax_mhz": self.fmax_mhz, "fmax_range_mhz": self.fmax_range_mhz, "used": self.used}
+        return {**to_plain(self), **to_plain(derived)}
+
+
+class Simulated(Struct, frozen=True):
+    """The Verilog's simulation on held-out samples.
+
+    Attributes:
+        left_out: why there was none; None where there was.
+        tool: with its version.
+        samples: number of samples, one right after another.
+        outputs_unlike_emulation: output values with other bits than the emulation.
+        latency_cycles: from the first value in to the last value out.
+        interval_cycles: between two samples; None for one sample.
+    """
+
+    left_out: str | None = None
+    tool: str = ""
+    samples: int = 0
+    outputs_unlike_emulation: int = 0
+    latency_cycles: int | None = None
+    interval_cycles: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures, or why there are none, as JSON data."""
+        plain: dict[str, Any] = to_plain(self)
+        reason = plain.pop("left_out")
+        return plain if reason is None else {"left_out": reason}
+
+
+class Kernels(Struct, frozen=True):
+    """The kernels of one convolution.
+
+    Attributes:
+        layer: its name.
+        kept: kernels with a weight that is not zero in hardware.
+        total: all kernels.
+    """
+
+    layer: str
+    kept: int
+    total: int
+
+
+class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route": str(ROUTE_ECP5)}):
+    """What a run measured with open tools, in the form of `measure.json`.
+
+    Attributes:
+        part_family: the family of open synthesis that the run's own part belongs to; None where there is none.
+        kernels: of each convolution.
+        synthesis: by family.
+        route: place and route; None where it was not asked for.
+        simulation: of the Verilog.
+        built: note on how the Verilog of a layer was made, by layer.
+        bitstream: the file that configures a board, as JSON data; None where it was not asked for.
+        format: of the file.
+    """
+
+    part_family: str | None
+    kernels: tuple[Kernels, ...]
+    synthesis: Mapping[str, Synthesis]
+    route: PlaceAndRoute | None
+    # Runs of an earlier fpgaprune have neither a simulation nor notes.
+    simulation: Simulated = Simulated(left_out="the run was measured before its Verilog was simulated")
+    built: Mapping[str, str] = {}
+    bitstream: Mapping[str, Any] | None = None
+    format: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        return {
+            **to_plain(self),
+            "simulation": self.simulation.to_json(),
+            str(OPEN_SYNTH): {family: found.to_json() for family, found in self.synthesis.items()},
+            str(ROUTE_ECP5): None if self.route is None else self.route.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Measured:
+        """The measurement that `to_json` gave.
+
+        Raises:
+            ReportError: the data has another form.
+        """
+        return from_plain(data, cls, "what a run measured")
+
+
+def _merged(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    names = sorted({name for each in counts for name in each})
+    return {name: sum(each.get(name, 0) for each in counts) for name in names}
