@@ -2,7 +2,7 @@
 
 from fpgaprune.fabric.bitstream import make_bitstream
 from fpgaprune.fabric.boards import find_board
-from fpgaprune.fabric.cells import FIGURES, family_of, find_family
+from fpgaprune.fabric.cells import family_of, find_family
 from fpgaprune.fabric.families import OPEN_TOOLS, find_router, versions_found
 from fpgaprune.fabric.handoff import write_handoff
 from fpgaprune.fabric.open_tools import OpenTool, find_open_tool
@@ -14,7 +14,6 @@ from fpgaprune.fabric.vectors import golden_vectors
 from fpgaprune.fabric.verilator import simulator_version
 
 __all__ = [
-    "FIGURES",
     "OPEN_TOOLS",
     "OpenTool",
     "RtlProject",

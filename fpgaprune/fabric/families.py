@@ -34,8 +34,10 @@ def versions_found(family: str) -> list[str]:
     """
     router = find_router(family)
     asked: list[Callable[[], str]] = [partial(_version, tool) for tool in (YOSYS, *router.tools)]
+    if router.prepare is not None:
+        asked.append(lambda: " ".join(router.made_by()))
     found = []
-    for ask in (*asked, lambda: " ".join(router.made_by()), simulator_version):
+    for ask in (*asked, simulator_version):
         try:
             found.append(ask())
         except ToolError as error:

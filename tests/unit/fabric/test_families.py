@@ -6,9 +6,11 @@ import pytest
 from msgspec import structs
 
 from fpgaprune.errors import RtlError, TargetError
+from fpgaprune.fabric import families, open_tools
 from fpgaprune.fabric.cells import find_family, list_families
 from fpgaprune.fabric.devices import Site, devices_of
-from fpgaprune.fabric.families import OPEN_TOOLS, ROUTERS, find_router
+from fpgaprune.fabric.ecp5.router import VERSION
+from fpgaprune.fabric.families import OPEN_TOOLS, ROUTERS, find_router, versions_found
 from fpgaprune.measure import RESOURCES, Cells
 from fpgaprune.target import Part, find_part
 
@@ -69,4 +71,4 @@ def test_each_thing_a_measurement_depends_on_has_a_line_found_or_missing(fakes, 
     assert packer.startswith("ecppack ")
     assert rules.startswith(f"{VERSION} mtkahypar ")
     # A family's other tools are none of another's business.
-    assert [line.split(" ")[0] for line in versions_found("ice40")] == ["Yosys", "nextpnr-ice40", "", "verilator"]
+    assert [line.split(" ")[0] for line in versions_found("ice40")] == ["Yosys", "nextpnr-ice40", "verilator"]
