@@ -101,8 +101,8 @@ def _relaid(design: Design, strategy: str, reuse: int, asked: Mapping[str, int])
         if layout is None:
             return None
         layouts[layer.name] = layout
-    # If layers have layouts of their own, the flow file lists them, and the change must list each of them anew.
-    mixed = len({(x.strategy, x.reuse_factor) for x in products(design) if not _is_depthwise(x)}) > 1
+    # Where layers have layouts of their own, the flow file says so, and each is to be said anew.
+    mixed = len({(x.strategy, x.reuse_factor) for x in products(design) if not x.is_depthwise}) > 1
     entries: dict[str, dict[str, object]] = {}
     for layer in products(design):
         entry: dict[str, object] = {}
@@ -140,7 +140,7 @@ def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> La
     parallel = design.io_type == "io_parallel"
     if parallel and strategy == "resource_unrolled" and layer.weights["weight"].ndim > 2:
         return None
-    if parallel and strategy == "resource" and _is_depthwise(layer):
+    if parallel and strategy == "resource" and layer.is_depthwise:
         return None
     if strategy == "latency":
         return ("latency", reuse)
@@ -152,15 +152,11 @@ def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> La
 
 def _settled(layer: LayerSpec, strategy: str) -> bool:
     """Whether the layer has `latency` with reuse factor 1 in a network of this strategy, whatever is asked."""
-    return _is_depthwise(layer) and strategy in ("resource_unrolled", "distributed_arithmetic")
+    return layer.is_depthwise and strategy in ("resource_unrolled", "distributed_arithmetic")
 
 
 def _size(layer: LayerSpec) -> tuple[int, int]:
-    return product_size(layer.weights["weight"].shape, _is_depthwise(layer))
-
-
-def _is_depthwise(layer: LayerSpec) -> bool:
-    return layer.kind.startswith("Depthwise")
+    return product_size(layer.weights["weight"].shape, layer.is_depthwise)
 
 
 def _pixels(design: Design, layer: LayerSpec) -> int:

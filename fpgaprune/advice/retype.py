@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from fpgaprune.advice.edit import with_layers
 from fpgaprune.advice.other_layouts import products
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import operations as op
 from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
 
 Weight = tuple[NDArray[np.int64], FixedType]
-
-_MOVES = ("Reshape", "Repack", "Flatten", "ZeroPadding", "Cropping", "Resize", "Upsampling", "Transpose", "Clone")
 
 
 def retyped(design: Design, weights: Mapping[str, Weight], activation_bits: int | None = None) -> Design:
@@ -54,8 +53,9 @@ def retyped(design: Design, weights: Mapping[str, Weight], activation_bits: int 
 
 def is_activation(layer: LayerSpec) -> bool:
     """Whether the flow's `activation_bits` is the width of this layer's result."""
-    average = str(layer.attributes.get("pool_op", "")).lower().startswith("av")
-    return layer.kind in ("Input", "PReLU") or layer.kind.endswith("Activation") or average
+    operation = layer.operation
+    average = isinstance(operation, op.Pooling) and not operation.largest
+    return isinstance(operation, op.Input | op.Map | op.LookUp) or average
 
 
 def trimmed(layer: LayerSpec) -> Weight:
@@ -77,8 +77,8 @@ def requantised(layer: LayerSpec, bits: int) -> Weight:
 def _exact_sum(layer: LayerSpec, raw: NDArray[np.int64], kind: FixedType, incoming: FixedType) -> FixedType | None:
     """The narrowest type that holds every sum; None if there is no such hardware type."""
     largest = max(abs(incoming.raw_min), abs(incoming.raw_max)) * incoming.lsb
-    outputs = -2 if layer.kind.startswith("Depthwise") else -1
-    # Rounding may have moved each weight by half a unit.
+    outputs = layer.output_axis
+    # Half a unit more for each weight: as much as rounding can have moved it.
     magnitudes = np.where(raw == 0, 0.0, np.abs(raw) + 0.5) * kind.lsb
     per_output = np.moveaxis(magnitudes, outputs, -1).reshape(-1, raw.shape[outputs]).sum(axis=0)
     bias = layer.weights.get("bias")
@@ -102,8 +102,8 @@ def _narrow_sums(types: dict[str, FixedType], exact: FixedType | None) -> None:
 
 
 def _moves(layer: LayerSpec) -> bool:
-    largest = layer.kind.startswith(("Pooling", "GlobalPooling")) and not is_activation(layer)
-    return largest or layer.kind.startswith(_MOVES)
+    operation = layer.operation
+    return isinstance(operation, op.MOVES) or (isinstance(operation, op.Pooling) and operation.largest)
 
 
 def _cut(kind: FixedType, bits: int) -> FixedType:

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import replace
 
 from fpgaprune.advice.edit import Edit, with_layers
-from fpgaprune.advice.retype import is_activation
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.operations import Convolution, Copy, Operation, Pad, Pooling
 from fpgaprune.fixed import FixedType
 
 
@@ -36,26 +36,43 @@ def streamed(design: Design) -> Design:
         padding = _padding(new, design[layer.inputs[0]]) if layer.inputs else None
         if padding is not None:
             layers.append(padding)
-            attributes = {**layer.attributes, "in_width": padding.output_shape[-2]}
-            new = replace(new, inputs=(padding.name,), attributes=attributes)
+            new = replace(new, inputs=(padding.name,), operation=_unpadded(new))
         layers.append(new)
         if readers[layer.name] > 1:
             read_as[layer.name] = f"clone_{layer.name}"
             name = f"clone_{layer.name}"
-            layers.append(LayerSpec(name, "Clone", (layer.name,), layer.output_shape, _handed_on(layer)))
+            layers.append(
+                LayerSpec(name, "Clone", (layer.name,), layer.output_shape, _handed_on(layer), operation=Copy())
+            )
     return replace(with_layers(design, layers), io_type="io_stream")
 
 
 def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
-    """The layer that pads the output of `source` with zeros for a convolution; None where it needs no zeros."""
-    pads = {side: int(layer.attributes.get(f"pad_{side}") or 0) for side in ("top", "bottom", "left", "right")}
-    if "Conv" not in layer.kind or not any(pads.values()):
+    """The zeros around the image of `source` that a convolution reads, as a layer; None where there are none."""
+    convolution = layer.operation
+    if not isinstance(convolution, Convolution) or not any(convolution.window.pad):
         return None
+    top, bottom, left, right = convolution.window.pad
     *sides, channels = source.output_shape
-    more = (pads["top"] + pads["bottom"], pads["left"] + pads["right"])[-len(sides) :]
+    more = (top + bottom, left + right)[-len(sides) :]
     grown = [size + extra for size, extra in zip(sides, more, strict=True)]
     kind = f"ZeroPadding{len(sides)}D"
-    return LayerSpec(f"zp_{layer.name}", kind, layer.inputs, (*grown, channels), _handed_on(source))
+    return LayerSpec(
+        f"zp_{layer.name}",
+        kind,
+        layer.inputs,
+        (*grown, channels),
+        _handed_on(source),
+        operation=Pad(convolution.window.pad),
+    )
+
+
+def _unpadded(layer: LayerSpec) -> Operation:
+    """The convolution of `layer` over an image that is padded already."""
+    convolution = layer.operation
+    if not isinstance(convolution, Convolution):
+        return convolution
+    return replace(convolution, window=replace(convolution.window, pad=(0, 0, 0, 0)))
 
 
 def _handed_on(layer: LayerSpec) -> dict[str, FixedType]:
@@ -72,7 +89,10 @@ def global_average(design: Design) -> tuple[Edit, str] | None:
     if not found:
         return None
     names = {layer.name for layer in found}
-    layers = [replace(x, kind=f"Global{x.kind}") if x.name in names else x for x in design.layers]
+    layers = [
+        replace(x, kind=f"Global{x.kind}", operation=Pooling(None, largest=False)) if x.name in names else x
+        for x in design.layers
+    ]
     lines = [
         f"layers.GlobalAveragePooling{layer.kind[-2:]}(name={layer.name!r})  # for AveragePooling{layer.kind[-2:]}"
         for layer in found
@@ -81,12 +101,9 @@ def global_average(design: Design) -> tuple[Edit, str] | None:
 
 
 def _is_whole_average(layer: LayerSpec, design: Design) -> bool:
-    average = layer.kind in ("Pooling1D", "Pooling2D") and is_activation(layer)
+    pool = layer.operation
+    if not isinstance(pool, Pooling) or pool.window is None or pool.largest:
+        return False
     source = design[layer.inputs[0]].output_shape[:-1] if layer.inputs else ()
     whole = math.prod(layer.output_shape[:-1]) == 1 and math.prod(source) > 1
-    return average and whole and math.prod(source) == _window(layer)
-
-
-def _window(layer: LayerSpec) -> int:
-    height, width = (int(layer.attributes.get(f"pool_{side}") or 1) for side in ("height", "width"))
-    return height * width
+    return whole and math.prod(source) == pool.window.taps

@@ -53,7 +53,7 @@ def bit_serial(design: Design) -> BitSerial | None:
         # A sum takes a cycle for each of its bits and one more; the last window waits for the whole sample.
         interval = max(interval, windows * (accum.width + 1) + max(pixels - windows, 0))
         raw = layer.weights["weight"]
-        per_output = -2 if layer.kind.startswith("Depthwise") else -1
+        per_output = layer.output_axis
         digits = np.moveaxis(count_digits(raw), per_output, -1).reshape(-1, raw.shape[per_output]).sum(axis=0)
         own = int(np.maximum(digits - 1, 0).sum())
         inputs = int(np.count_nonzero(raw.any(axis=-1))) if per_output == -1 else int(np.count_nonzero(raw))

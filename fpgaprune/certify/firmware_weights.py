@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fpgaprune.certificate import LayerCounts
 from fpgaprune.certify.adder_weights import read_adder_weights
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.operations import Dense
 from fpgaprune.errors import CertificateError, DesignError, FirmwareError
 from fpgaprune.firmware import (
     WeightArray,
@@ -104,7 +105,7 @@ def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
             raw = integers[layer.name, role]
             _require_sizes(layer, role, raw.shape, sizes.get(numbers.get(layer.project_name, -1), {}), firmware)
             magnitudes = np.abs(raw[raw != 0])
-            outputs = raw.shape[-2] if layer.kind.startswith("Depthwise") else raw.shape[-1]
+            outputs = raw.shape[layer.output_axis]
             counts.append(
                 LayerCounts(
                     layer=layer.name,
@@ -128,9 +129,9 @@ def _require_sizes(
         wanted = {"n_state": shape[0], "n_out": shape[0]}
     elif "recurrent_weight" in layer.weights:
         wanted = {"n_in": shape[0]}
-    elif layer.kind.startswith("Depthwise"):
+    elif layer.is_depthwise:
         wanted = {"n_chan": shape[-2], "n_filt": shape[-2]}
-    elif layer.kind == "Dense":
+    elif isinstance(layer.operation, Dense):
         wanted = {"n_in": shape[0], "n_out": shape[1]}
     else:
         wanted = {"n_chan": shape[-2], "n_filt": shape[-1]}

@@ -3,11 +3,9 @@
 from fpgaprune.design.network import (
     FORMAT,
     IO_TYPES,
-    MODEL_SHAPE,
-    PROJECT_NAME,
     STRATEGIES,
     Design,
     LayerSpec,
 )
 
-__all__ = ["FORMAT", "IO_TYPES", "MODEL_SHAPE", "PROJECT_NAME", "STRATEGIES", "Design", "LayerSpec"]
+__all__ = ["FORMAT", "IO_TYPES", "STRATEGIES", "Design", "LayerSpec"]

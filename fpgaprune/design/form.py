@@ -14,21 +14,8 @@ from fpgaprune.fixed import FixedType
 
 _Value = TypeVar("_Value")
 # Values of one layer, and what a size or a setting may be; beyond, no device holds it and no array either.
-_MAX_VALUES, _MAX_NUMBER, _MAX_TABLE = 1 << 32, 1 << 40, 1 << 22
+_MAX_VALUES, _MAX_NUMBER = 1 << 32, 1 << 40
 _STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic", None)
-# Attributes that are texts, and those that may be lists; every other one is a number.
-_TEXTS = frozenset(
-    ("activation", "algorithm", "data_format", "implementation", "op", "padding", "pool_op", "recurrent_activation")
-) | {
-    "class_name",
-    "name",
-    "strategy",
-    "direction",
-    "return_sequences",
-    "conv_implementation",
-    "trace",
-    "dense_resource",
-}
 
 
 class _Named(dict[str, _Value]):
@@ -42,12 +29,6 @@ class _Named(dict[str, _Value]):
 
     def __missing__(self, key: str) -> _Value:
         raise DesignError(f"layer {shown(self._layer)} has no {self.what} {key!r}; make the design anew")
-
-
-class Attributes(_Named[Any]):
-    """The attributes of one layer of a saved design."""
-
-    what = "attribute"
 
 
 class Roles(_Named[FixedType]):
@@ -83,9 +64,6 @@ def _check_layer(row: Any, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
             raise DesignError(f"{where} has no {key}: it is missing or malformed")
         if not fits(row[key]):
             raise DesignError(f"{where}: {key} is {shown(row[key])}; wanted {wanted}")
-    for name, value in row["attributes"].items():
-        if not _is_attribute(name, value):
-            raise DesignError(f"{where}: attribute {shown(name)} is {shown(value)}, which is no such setting")
     found = []
     for role in row["weights"]:
         name = f"{row['name']}/{role}"
@@ -130,26 +108,6 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, dict) and all(_is_text(text) for pair in value.items() for text in pair)
 
 
-def _is_attribute(name: str, value: Any) -> bool:
-    if not _is_text(name):
-        return False
-    if name in _TEXTS:
-        return isinstance(value, str | int | bool | None)
-    if name.endswith("table_size"):
-        return type(value) is int and 1 <= value <= _MAX_TABLE
-    if isinstance(value, list):
-        return len(value) <= 1 << 20 and all(_is_plain(part) for part in value)
-    return _is_plain(value)
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return (
-        value is None or isinstance(value, bool) or _is_number(value) or (isinstance(value, str) and len(value) < 5000)
-    )
-
-
 _Form = Mapping[str, tuple[Callable[[Any], bool], str]]
 _HEAD: _Form = {
     "layers": (lambda value: isinstance(value, list) and bool(value), "a list of layers"),
@@ -168,7 +126,9 @@ _LAYER: _Form = {
     "types": (_is_table, "a table of types"),
     "weights": (_are_texts, "a list of roles"),
     "sources": (_is_table, "a table of weight paths"),
-    "attributes": (lambda value: isinstance(value, dict), "a table"),
+    "operation": (lambda value: isinstance(value, dict), "a table"),
+    "project_name": (_is_text, "a name"),
+    "model_shape": (lambda value: value is None or _is_shape(value), "a list of sizes from 1, or null"),
     "reuse_factor": (lambda value: type(value) is int and 1 <= value <= _MAX_NUMBER, "a whole number from 1"),
     "strategy": (lambda value: isinstance(value, str | None) and value in _STRATEGIES, "a strategy, or null"),
 }

@@ -16,20 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.form import Attributes, Roles, check_design_form
+from fpgaprune.design.form import Roles, check_design_form
+from fpgaprune.design.operation_form import operation_to_json, read_operation
+from fpgaprune.design.operations import Convolution, Operation, Unknown
 from fpgaprune.documents import read_json
 from fpgaprune.errors import DesignError, shown
 from fpgaprune.files import write_bytes
 from fpgaprune.fixed import FixedType
 from fpgaprune.npz_file import read_npz, write_npz
 
-FORMAT = 1
+FORMAT = 2
 _ANEW = "make it anew with this fpgaprune"
 IO_TYPES = ("io_parallel", "io_stream")
-# The attribute that holds a layer's name in its hls4ml project, where that is another.
-PROJECT_NAME = "project_name"
-# The attribute that holds the shape in which the model gives an output, where the hardware's last layer has another.
-MODEL_SHAPE = "model_shape"
 STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
 
 
@@ -39,17 +37,18 @@ class LayerSpec:
 
     Attributes:
         name: unique in the design.
-        kind: hls4ml's class name, such as `Conv2D`, `Dense`, `ZeroPadding2D`, `Activation`, `Softmax`, `Pooling2D`.
+        kind: what hls4ml calls it, such as `Conv2D`, `Dense`, `ZeroPadding2D`: for people; nothing is computed by it.
         inputs: names of the layers whose outputs this one reads, in order.
         output_shape: without the batch axis, channels last.
         types: by role: `result`, `weight`, `bias`, `accum`, `scale`, `table`, `exp_table`, `inv_table`, `inv_inp`, ...
         weights: raw integers by role (`weight`, `bias`, `scale`), value = raw * 2 ** -types[role].fraction;
             a convolution's `weight` is (KH, KW, C_in, C_out), (K, C_in, C_out) in 1-D; a Dense's is (N_in, N_out).
         sources: for each weight role, the Keras weight path that it came from, as `{"weight": "conv2/kernel"}`.
-        attributes: hls4ml's own attribute names (`in_height`, `stride_width`, `n_filt`, `activation`,
-            `table_size`, `pool_op`, ...): integers, floats, strings, booleans and lists of them.
+        operation: what it computes, with all that this takes besides types and weights.
         reuse_factor: times one multiplier is used per output position.
         strategy: one of `STRATEGIES`, or None where a layer has no multiplications.
+        project_name: what the layer is called in the files of its hls4ml project, which allows fewer names than Keras.
+        model_shape: the shape in which the model gives this output, where the hardware's last layer has another.
     """
 
     name: str
@@ -59,14 +58,25 @@ class LayerSpec:
     types: Mapping[str, FixedType]
     weights: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    operation: Operation = field(default_factory=Unknown)
     reuse_factor: int = 1
     strategy: str | None = None
+    project_name: str = ""
+    model_shape: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.project_name:
+            object.__setattr__(self, "project_name", self.name)
 
     @property
-    def project_name(self) -> str:
-        """What the layer is called in the files of its hls4ml project, which allows fewer names than Keras."""
-        return str(self.attributes.get(PROJECT_NAME, self.name))
+    def is_depthwise(self) -> bool:
+        """Whether it is a convolution with a kernel of its own for each channel."""
+        return isinstance(self.operation, Convolution) and self.operation.depthwise
+
+    @property
+    def output_axis(self) -> int:
+        """The axis of its weights that numbers the outputs."""
+        return -2 if self.is_depthwise else -1
 
 
 @dataclass(frozen=True)
@@ -122,7 +132,7 @@ class Design:
     def given_shape(self, output: str) -> tuple[int, ...]:
         """The shape of one sample of `output` as the model gives it: hls4ml leaves out a reshaping at the end."""
         layer = self[output]
-        return tuple(layer.attributes.get(MODEL_SHAPE, layer.output_shape))
+        return layer.output_shape if layer.model_shape is None else layer.model_shape
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """`path` (ending in .json) and the .npz beside it hold the whole design; equal designs give equal bytes."""
@@ -176,9 +186,11 @@ class Design:
                 "types": {role: str(t) for role, t in layer.types.items()},
                 "weights": sorted(layer.weights),
                 "sources": dict(layer.sources),
-                "attributes": dict(layer.attributes),
+                "operation": operation_to_json(layer.operation),
                 "reuse_factor": layer.reuse_factor,
                 "strategy": layer.strategy,
+                "project_name": layer.project_name,
+                "model_shape": None if layer.model_shape is None else list(layer.model_shape),
             }
             for layer in self.layers
         ]
@@ -196,9 +208,11 @@ class Design:
                 types=Roles(row["name"], {role: FixedType.parse(text) for role, text in row["types"].items()}),
                 weights={role: arrays[f"{row['name']}/{role}"] for role in row["weights"]},
                 sources=row["sources"],
-                attributes=Attributes(row["name"], row["attributes"]),
+                operation=read_operation(row["operation"]),
                 reuse_factor=row["reuse_factor"],
                 strategy=row["strategy"],
+                project_name=row["project_name"],
+                model_shape=None if row["model_shape"] is None else tuple(row["model_shape"]),
             )
             for row in document["layers"]
         )

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fpgaprune.design.functions import FUNCTIONS, function_named
+from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design.operations import Map, function_of
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
-from fpgaprune.emulate.tables import constant, looked_up, parameter
+from fpgaprune.emulate.tables import constant
 from fpgaprune.errors import UnsupportedLayerError
 
 
@@ -38,7 +39,7 @@ def _relu_max(limit: int) -> Callable[[Step, Exact], Exact]:
 
 def leaky_relu(step: Step, x: Exact) -> Exact:
     """`nnet::leaky_relu`: alpha times x where x is not positive."""
-    alpha = step.keep("alpha", lambda: parameter(step))
+    alpha = step.keep("alpha", lambda: constant(step.operation(Map).parameter, step.type("param")))
     return _where_positive(step, x, alpha * x)
 
 
@@ -50,7 +51,7 @@ def prelu(step: Step, x: Exact) -> Exact:
 
 def thresholded_relu(step: Step, x: Exact) -> Exact:
     """`nnet::thresholded_relu`: zero up to theta."""
-    theta = step.keep("theta", lambda: parameter(step))
+    theta = step.keep("theta", lambda: constant(step.operation(Map).parameter, step.type("param")))
     passed = x.raw * (x > theta)
     return Exact(passed, x.fraction, min(x.low, 0), max(x.high, 0)).into(step.result)
 
@@ -68,8 +69,8 @@ def hard_tanh(step: Step, x: Exact) -> Exact:
 
 
 def _clipped_line(step: Step, x: Exact) -> Exact:
-    slope = step.keep("slope", lambda: constant(float(step.attribute("slope")), step.type("slope")))
-    shift = step.keep("shift", lambda: constant(float(step.attribute("shift")), step.type("shift")))
+    slope = step.keep("slope", lambda: constant(step.operation(Map).slope, step.type("slope")))
+    shift = step.keep("shift", lambda: constant(step.operation(Map).shift, step.type("shift")))
     line = slope * x + shift
     line = line.at_fraction(max(line.fraction, 0))
     return line.clipped(0, 1 << line.fraction)
@@ -95,25 +96,22 @@ _COMPARED: Mapping[str, Callable[[Step, Exact], Exact]] = {
 }
 
 
-def activation(step: Step, x: Exact) -> Exact:
-    """What the layer's attribute `activation` names."""
-    return rule(step)(step, x)
+def mapped(step: Step, x: Exact) -> Exact:
+    """What the layer's function gives for `x`."""
+    return _COMPARED[step.operation(Map).function](step, x)
 
 
-def rule(step: Step) -> Callable[[Step, Exact], Exact]:
-    """The function that the layer's attribute `activation` names.
+def check(step: Step) -> None:
+    """The layer's function has an emulation.
 
     Raises:
-        UnsupportedLayerError: it has no emulation.
+        UnsupportedLayerError: it has none.
     """
-    name = str(step.attribute("activation")).lower()
-    function = function_named(name)
+    name = function_of(step.layer.operation)
+    function = FUNCTIONS.get(name)
     if function is None or not function.hardware or (step.streamed and not function.streamed):
         known = sorted(f.name for f in FUNCTIONS.values() if f.hardware and (f.streamed or not step.streamed))
         raise UnsupportedLayerError(
             f"activation {name!r} has no emulation in {'io_stream' if step.streamed else 'io_parallel'}; "
             f"those that have: {', '.join(known)}"
         )
-    if function.table is not None:
-        return lambda step, x: looked_up(step, x, function)
-    return _COMPARED[function.name]

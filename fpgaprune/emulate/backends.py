@@ -10,23 +10,19 @@ compiled without the vendors' compilers, so that nothing was compared with them.
 from __future__ import annotations
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.functions import FUNCTIONS, function_named
+from fpgaprune.design import operations as op
+from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
 
 AP_BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator")
 AC_BACKENDS = ("Quartus", "Catapult")
 BACKENDS = (*AP_BACKENDS, *AC_BACKENDS)
 
-_AC_KINDS = frozenset(
-    {
-        *("Input", "Dense", "Conv1D", "Conv2D", "PointwiseConv1D", "PointwiseConv2D"),
-        *("Activation", "BatchNormalization", "LeakyReLU", "PReLU", "ParametrizedActivation"),
-        *("Pooling1D", "Pooling2D", "GlobalPooling1D", "GlobalPooling2D"),
-        *("Merge", "Concatenate", "Reshape", "Repack", "Clone", "Transpose", "Resize"),
-        *("ZeroPadding1D", "ZeroPadding2D"),
-    }
+_AC_OPERATIONS = (
+    *(op.Input, op.Dense, op.Convolution, op.Map, op.LookUp, op.Scale, op.Pooling, op.Merge, op.Concatenate),
+    *(op.Reshape, op.Copy, op.Transpose, op.Resize, op.Pad),
 )
-_KINDS = {"Quartus": _AC_KINDS | {"Softmax"}, "Catapult": _AC_KINDS | {"DepthwiseConv2D"}}
+_OPERATIONS = {"Quartus": (*_AC_OPERATIONS, op.Softmax), "Catapult": _AC_OPERATIONS}
 _AC_ROUNDINGS = ("TRN", "RND")
 _AC_OVERFLOWS = ("WRAP", "SAT")
 _AC_ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.any_backend)
@@ -60,16 +56,20 @@ def is_streamed(design: Design) -> bool:
 
 
 def _reason(layer: LayerSpec, backend: str) -> str | None:
-    if layer.kind not in _KINDS[backend]:
-        return f"emulated are {', '.join(sorted(_KINDS[backend]))}"
-    if "Pooling" in layer.kind and str(layer.attributes.get("pool_op", "")).lower() != "max":
+    operation = layer.operation
+    depthwise = isinstance(operation, op.Convolution) and operation.depthwise
+    if not isinstance(operation, _OPERATIONS[backend]) or (depthwise and backend == "Quartus"):
+        return f"emulated are {', '.join(kind.__name__ for kind in _OPERATIONS[backend])}"
+    if depthwise and len(layer.output_shape) == 2:
+        return "of depthwise layers only those of images were compared"
+    if isinstance(operation, op.Pooling) and not operation.largest:
         return "it adds up averages in the type of the data, which can overflow; use max pooling"
-    function = function_named(str(layer.attributes.get("activation", "")))
-    if layer.kind in ("Activation", "ParametrizedActivation") and not (function and function.any_backend):
+    name = op.function_of(operation)
+    if name and name not in _AC_ACTIVATIONS:
         return f"its table is not known here; emulated are {', '.join(_AC_ACTIVATIONS)}"
-    if layer.kind == "Merge" and backend == "Catapult" and str(layer.attributes.get("op", "")).lower() == "average":
+    if backend == "Catapult" and operation == op.Merge("average"):
         return "its template halves with a constant of a type that cannot hold one half"
-    if layer.kind == "Softmax" and layer.attributes.get("implementation", "stable") not in _AC_SOFTMAX:
+    if isinstance(operation, op.Softmax) and operation.variant not in _AC_SOFTMAX:
         return f"of its variants only {', '.join(_AC_SOFTMAX)} was compared"
     kind = layer.types["result"]
     if kind.rounding not in _AC_ROUNDINGS or kind.overflow not in _AC_OVERFLOWS:

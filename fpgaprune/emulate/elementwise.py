@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from fpgaprune.design.operations import Merge
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
@@ -34,19 +35,18 @@ def merge(step: Step, a: Exact, b: Exact) -> Exact:
         shapes = f"{a.raw.shape[1:]} and {b.raw.shape[1:]}"
         raise DesignError(f"it merges {shapes}, and its template reads past the end of the shorter one")
     a, b = _repeated(a.flat(), length), _repeated(b.flat(), length)
-    return rule(step)(step, a, b).reshape(count, *step.layer.output_shape)
+    return _OPERATIONS[step.operation(Merge).function](step, a, b).reshape(count, *step.layer.output_shape)
 
 
-def rule(step: Step) -> Callable[[Step, Exact, Exact], Exact]:
-    """The merge that the layer's attribute `op` names.
+def check(step: Step) -> None:
+    """The layer's merge has an emulation.
 
     Raises:
-        UnsupportedLayerError: it has no emulation.
+        UnsupportedLayerError: it has none.
     """
-    name = str(step.attribute("op")).lower()
+    name = step.operation(Merge).function
     if name not in _OPERATIONS:
         raise UnsupportedLayerError(f"merge {name!r} has no emulation; those that have: {', '.join(_OPERATIONS)}")
-    return _OPERATIONS[name]
 
 
 def _repeated(x: Exact, length: int) -> Exact:

@@ -1,63 +1,45 @@
-"""Which function computes which kind of layer."""
+"""Which function computes which operation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from fpgaprune.design import Design
+from fpgaprune.design import operations as op
 from fpgaprune.emulate import activations, elementwise, moves, pooling, products, recurrent, softmax, tables
 from fpgaprune.emulate.backends import check_backend, is_streamed
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
-from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.errors import DesignError, UnsupportedLayerError
 
 Rule = Callable[..., Exact]
 
-RULES: Mapping[str, Rule] = {
-    "Activation": activations.activation,
-    "BatchNormalization": elementwise.batch_normalization,
-    "Clone": moves.copied,
-    "Concatenate": moves.concatenate,
-    "Conv1D": products.convolution,
-    "Conv2D": products.convolution,
-    "Cropping1D": moves.cropping,
-    "Cropping2D": moves.cropping,
-    "Dense": products.dense,
-    "DepthwiseConv1D": products.depthwise,
-    "DepthwiseConv2D": products.depthwise,
-    "ELU": tables.elu,
-    "GRU": recurrent.gru,
-    "GlobalPooling1D": pooling.global_pooling,
-    "GlobalPooling2D": pooling.global_pooling,
-    "HardActivation": activations.activation,
-    "LSTM": recurrent.lstm,
-    "LeakyReLU": activations.leaky_relu,
-    "Merge": elementwise.merge,
-    "PReLU": activations.prelu,
-    "ParametrizedActivation": activations.activation,
-    "PointwiseConv1D": products.convolution,
-    "PointwiseConv2D": products.convolution,
-    "Pooling1D": pooling.pooling,
-    "Pooling2D": pooling.pooling,
-    "Repack": moves.repack,
-    "Reshape": moves.reshape,
-    "Resize": moves.resize,
-    "Softmax": softmax.softmax,
-    "ThresholdedReLU": activations.thresholded_relu,
-    "Transpose": moves.transpose,
-    "ZeroPadding1D": moves.zero_padding,
-    "ZeroPadding2D": moves.zero_padding,
+RULES: Mapping[type[op.Operation], Rule] = {
+    op.Concatenate: moves.concatenate,
+    op.Convolution: products.convolution,
+    op.Copy: moves.copied,
+    op.Crop: moves.cropping,
+    op.Dense: products.dense,
+    op.LookUp: tables.look_up,
+    op.Map: activations.mapped,
+    op.Merge: elementwise.merge,
+    op.Pad: moves.zero_padding,
+    op.Pooling: pooling.pooling,
+    op.Recurrent: recurrent.recurrent,
+    op.Reshape: moves.reshape,
+    op.Resize: moves.resize,
+    op.Scale: elementwise.batch_normalization,
+    op.Softmax: softmax.softmax,
+    op.Transpose: moves.transpose,
 }
 
-# Kinds of which each layer chooses its function by an attribute.
-_CHOOSERS: Mapping[str, Callable[[Step], Rule]] = {
-    "Activation": activations.rule,
-    "GRU": recurrent.rule,
-    "HardActivation": activations.rule,
-    "LSTM": recurrent.rule,
-    "Merge": elementwise.rule,
-    "ParametrizedActivation": activations.rule,
-    "Softmax": softmax.rule,
+# Operations of which some variants have no emulation.
+_CHECKS: Mapping[type[op.Operation], Callable[[Step], None]] = {
+    op.LookUp: activations.check,
+    op.Map: activations.check,
+    op.Merge: elementwise.check,
+    op.Recurrent: recurrent.check,
+    op.Softmax: softmax.check,
 }
 
 
@@ -66,13 +48,12 @@ def steps_of(design: Design) -> tuple[Step, ...]:
 
     Raises:
         UnsupportedLayerError: a layer, its variant or the backend has no emulation; the message names it.
+        DesignError: a layer does not say what it computes.
     """
     check_backend(design)
     by_name = {layer.name: layer for layer in design.layers}
     steps = []
     for layer in design.layers:
-        if layer.kind == "Input":
-            continue
         step = Step(
             layer,
             tuple(by_name[name] for name in layer.inputs),
@@ -80,14 +61,19 @@ def steps_of(design: Design) -> tuple[Step, ...]:
             design.backend,
             design.io_type == "io_stream",
         )
-        if layer.kind not in RULES:
+        try:
+            kind = type(layer.operation)
+            if kind in _CHECKS:
+                _CHECKS[kind](step)
+        except UnsupportedLayerError as error:
+            raise UnsupportedLayerError(f"layer {layer.name!r}: {error}") from error
+        except DesignError as error:
+            raise DesignError(f"layer {layer.name!r} ({layer.kind}): {error}") from error
+        if kind in RULES:
+            steps.append(step)
+        elif kind is not op.Input:
             raise UnsupportedLayerError(
-                f"layer {layer.name!r} is a {layer.kind}, which has no emulation; those that have: {', '.join(RULES)}"
+                f"layer {layer.name!r} is a {layer.kind}, which has no emulation; those that have: "
+                f"{', '.join(kind.__name__ for kind in RULES)}"
             )
-        if layer.kind in _CHOOSERS:
-            try:
-                _CHOOSERS[layer.kind](step)
-            except UnsupportedLayerError as error:
-                raise UnsupportedLayerError(f"layer {layer.name!r}: {error}") from error
-        steps.append(step)
     return tuple(steps)

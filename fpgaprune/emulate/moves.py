@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from fpgaprune.design.operations import Concatenate, Crop, Pad, Reshape, Resize, Transpose
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError, UnsupportedLayerError
 
 
 def reshape(step: Step, x: Exact) -> Exact:
-    """`Reshape`: the same memory or stream under another shape; no value is assigned."""
+    """`Reshape`: the same memory or stream under another shape; no value is assigned, unless packets are made anew."""
+    if step.operation(Reshape).repacks:
+        return _repack(step, x)
     return x.reshape(x.raw.shape[0], *step.layer.output_shape)
 
 
-def repack(step: Step, x: Exact) -> Exact:
+def _repack(step: Step, x: Exact) -> Exact:
     """`nnet::repack_stream`: packets of another size."""
     before, after = x.raw.shape[-1], step.layer.output_shape[-1]
     if max(before, after) % min(before, after):
         raise DesignError(
             f"hls4ml repacks a stream of {before} values a packet wrongly into {after}; choose a multiple"
         )
-    return reshape(step, x).into(step.result)
+    return x.reshape(x.raw.shape[0], *step.layer.output_shape).into(step.result)
 
 
 def copied(step: Step, x: Exact) -> Exact:
@@ -31,13 +34,13 @@ def copied(step: Step, x: Exact) -> Exact:
 
 def transpose(step: Step, x: Exact) -> Exact:
     """`nnet::transpose`."""
-    axes = (0, *(int(axis) + 1 for axis in step.attribute("perm")))
+    axes = (0, *(axis + 1 for axis in step.operation(Transpose).axes))
     return x.on(np.ascontiguousarray(x.raw.transpose(axes))).into(step.result)
 
 
 def zero_padding(step: Step, x: Exact) -> Exact:
     """`nnet::zeropad1d_cl` and `zeropad2d_cl`."""
-    sides = _sides(step, "pad")
+    sides = _by_axis(step, step.operation(Pad).sides)
     padded = np.pad(x.into(step.result).raw, ((0, 0), *sides, (0, 0)))
     inner = x.into(step.result)
     return Exact(padded, inner.fraction, min(inner.low, 0), max(inner.high, 0))
@@ -45,14 +48,14 @@ def zero_padding(step: Step, x: Exact) -> Exact:
 
 def cropping(step: Step, x: Exact) -> Exact:
     """`nnet::cropping1d_cl` and `cropping2d_cl`."""
-    sides = _sides(step, "crop")
+    sides = _by_axis(step, step.operation(Crop).sides)
     kept = tuple(slice(a, size - b) for (a, b), size in zip(sides, x.raw.shape[1:-1], strict=True))
     return x.on(x.raw[(slice(None), *kept)]).into(step.result)
 
 
 def resize(step: Step, x: Exact) -> Exact:
     """`nnet::resize_nearest`; no value is assigned, for input and output share one type."""
-    name = str(step.layer.attributes.get("algorithm", "nearest"))
+    name = step.operation(Resize).algorithm
     if name != "nearest":
         raise UnsupportedLayerError(f"resizing by {name!r} has no emulation; only 'nearest' has")
     raw = x.raw
@@ -69,7 +72,7 @@ def resize(step: Step, x: Exact) -> Exact:
 
 def concatenate(step: Step, a: Exact, b: Exact) -> Exact:
     """`nnet::concatenate1d`, `concatenate2d`, `concatenate3d`."""
-    axis = int(step.attribute("axis"))
+    axis = step.operation(Concatenate).axis
     a, b = a.into(step.result), b.into(step.result)
     low, high = min(a.low, b.low), max(a.high, b.high)
     dtype = carrier(low, high)
@@ -77,9 +80,7 @@ def concatenate(step: Step, a: Exact, b: Exact) -> Exact:
     return Exact(joined, a.fraction, low, high)
 
 
-def _sides(step: Step, prefix: str) -> tuple[tuple[int, int], ...]:
+def _by_axis(step: Step, sides: tuple[int, int, int, int]) -> tuple[tuple[int, int], ...]:
     """(before, after) for each image axis."""
-    across = (step.number(f"{prefix}_left"), step.number(f"{prefix}_right"))
-    if len(step.layer.output_shape) == 2:
-        return (across,)
-    return ((step.number(f"{prefix}_top"), step.number(f"{prefix}_bottom")), across)
+    top, bottom, left, right = sides
+    return ((left, right),) if len(step.layer.output_shape) == 2 else ((top, bottom), (left, right))

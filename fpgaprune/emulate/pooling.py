@@ -10,6 +10,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.operations import Pooling
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import summed
@@ -18,15 +19,18 @@ from fpgaprune.errors import DesignError
 
 
 def pooling(step: Step, x: Exact) -> Exact:
-    """`nnet::pooling1d_cl` and `pooling2d_cl`."""
-    windows = Windows.of(step, "pool")
+    """`nnet::pooling1d_cl` and `pooling2d_cl`, or over the whole image."""
+    pool = step.operation(Pooling)
+    if pool.window is None:
+        return _global_pooling(step, x)
+    windows = Windows.of(pool.window)
     if step.streamed and (any(windows.pad) or windows.size != windows.stride):
         raise DesignError(
             "pooling in io_stream with padding or a stride that is not its size has no template in hls4ml"
         )
     padded = _padded(step, x, windows)
-    taps = [padded.on(tap) for tap in windows.taps(padded.raw)]
-    if step.attribute("pool_op") == "Max":
+    taps = [padded.on(tap) for tap in windows.views(padded.raw)]
+    if pool.largest:
         pooled = _largest(step, taps)
     else:
         total = summed(taps, step.type("accum"), tree=step.streamed)
@@ -34,13 +38,13 @@ def pooling(step: Step, x: Exact) -> Exact:
     return pooled.into(step.result).reshape(x.raw.shape[0], *step.layer.output_shape)
 
 
-def global_pooling(step: Step, x: Exact) -> Exact:
+def _global_pooling(step: Step, x: Exact) -> Exact:
     """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`."""
     accum = step.type("accum")
     places = int(np.prod(x.raw.shape[1:-1]))
     flat = x.raw.reshape(x.raw.shape[0], places, x.raw.shape[-1])
     taps = [x.on(flat[:, place]) for place in range(places)]
-    if step.attribute("pool_op") == "Max":
+    if step.operation(Pooling).largest:
         # The streaming template starts from the smallest number of the accumulator's type, which changes nothing.
         pooled = _largest(step, taps)
     elif step.streamed:
@@ -62,7 +66,7 @@ def _padded(step: Step, x: Exact, windows: Windows) -> Exact:
     image = as_image(x.raw)
     if not any(windows.pad):
         return x.on(image)
-    if step.attribute("pool_op") != "Max":
+    if not step.operation(Pooling).largest:
         return Exact(windows.padded(image, 0), x.fraction, min(x.low, 0), max(x.high, 0))
     # hls4ml pads with the top bit alone set: the smallest number of a signed type, the middle of an unsigned one.
     source = step.sources[0].types["result"]
@@ -73,8 +77,7 @@ def _padded(step: Step, x: Exact, windows: Windows) -> Exact:
 
 def window_counts(step: Step, x: Exact, windows: Windows) -> int | NDArray[np.int64]:
     """By how many values each average is divided."""
-    whole = windows.size[0] * windows.size[1]
-    if not any(windows.pad) or step.layer.attributes.get("count_pad", False):
-        return whole
+    if not any(windows.pad) or step.operation(Pooling).counts_padding:
+        return windows.taps
     inside = windows.padded(np.ones((1, *as_image(x.raw).shape[1:3], 1), np.int64), 0)
-    return np.asarray(sum(windows.taps(inside)))
+    return np.asarray(sum(windows.views(inside)))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.operations import Convolution
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import Kernel, summed, weighted_sum
@@ -23,8 +24,10 @@ def dense(step: Step, x: Exact) -> Exact:
 
 
 def convolution(step: Step, x: Exact) -> Exact:
-    """`nnet::conv_1d_cl`, `conv_2d_cl` and the pointwise ones: a Dense layer at every window."""
-    windows = Windows.of(step, "filt")
+    """`nnet::conv_1d_cl`, `conv_2d_cl`, the pointwise and the depthwise ones: a Dense layer at every window."""
+    if step.operation(Convolution).depthwise:
+        return _depthwise(step, x)
+    windows = Windows.of(step.operation(Convolution).window)
     _refuse_unstreamable(step, windows)
     weight = step.weight("weight")
     kernel = step.keep("kernel", lambda: Kernel.of(weight.reshape(-1, weight.shape[-1]), step.type("weight")))
@@ -34,17 +37,17 @@ def convolution(step: Step, x: Exact) -> Exact:
     image = windows.padded(as_image(small), 0)
     bounds = x.fraction, min(x.low, 0), max(x.high, 0)
     # With few channels a product for each place in the window would be mostly calls.
-    parts = list(windows.taps(image)) if image.shape[3] >= _MANY_CHANNELS else [windows.columns(image)]
+    parts = list(windows.views(image)) if image.shape[3] >= _MANY_CHANNELS else [windows.columns(image)]
     total = _accumulated(step, [Exact(part, *bounds) for part in parts], kernel)
     return total.reshape(x.raw.shape[0], *step.layer.output_shape)
 
 
-def depthwise(step: Step, x: Exact) -> Exact:
+def _depthwise(step: Step, x: Exact) -> Exact:
     """`nnet::depthwise_conv_1d_cl` and `depthwise_conv_2d_cl`: one kernel for each channel."""
-    windows = Windows.of(step, "filt")
+    windows = Windows.of(step.operation(Convolution).window)
     _refuse_unstreamable(step, windows)
     channels = x.raw.shape[-1]
-    if step.number("n_filt") != channels:
+    if step.layer.output_shape[-1] != channels:
         raise DesignError("the depth multiplier is not 1; the templates of hls4ml know no other")
     if step.layer.strategy == "resource" and not step.streamed:
         raise DesignError("io_parallel with strategy 'resource' has no template in hls4ml: choose 'latency'")
@@ -53,7 +56,7 @@ def depthwise(step: Step, x: Exact) -> Exact:
     image = Exact(image.raw, x.fraction, min(x.low, 0), max(x.high, 0))
     products = [
         (image.on(tap) * weight.on(row)).into(step.type("accum"))
-        for tap, row in zip(windows.taps(image.raw), weight.raw, strict=True)
+        for tap, row in zip(windows.views(image.raw), weight.raw, strict=True)
     ]
     if step.exact_sums:
         reach = int(np.abs(weight.raw.astype(np.int64)).sum(axis=0).max()) * max(-image.low, image.high)
@@ -131,7 +134,7 @@ def _refuse_unstreamable(step: Step, windows: Windows) -> None:
         return
     if any(windows.pad):
         raise DesignError("a padded window in io_stream has no template in hls4ml; it puts a padding layer before it")
-    pointwise = step.layer.kind.startswith("Pointwise")
+    pointwise = step.operation(Convolution).pointwise
     if windows.size[0] == 1 and windows.stride[0] > 1 and not pointwise and len(step.layer.output_shape) == 3:
         raise DesignError(
             "kernels of height 1 with a vertical stride are wrong in io_stream: hls4ml ignores that stride"

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design.operations import Recurrent
 from fpgaprune.emulate.activations import not_negative
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.products import accumulated
@@ -27,68 +28,65 @@ _KNOWN = tuple(function.name for function in FUNCTIONS.values() if function.recu
 _ONE = Exact(np.ones(1, np.float32), 0, 1, 1)
 
 
-def rule(step: Step) -> Callable[[Step, Exact], Exact]:
-    """The function that computes the layer.
+def check(step: Step) -> None:
+    """The layer's functions have an emulation.
 
     Raises:
-        UnsupportedLayerError: it is a variant without emulation.
+        UnsupportedLayerError: one has none.
     """
-    for attribute in ("activation", "recurrent_activation"):
-        name = str(step.attribute(attribute)).lower()
+    layer = step.operation(Recurrent)
+    for what, name in (("activation", layer.function), ("recurrent_activation", layer.gate)):
         if name not in _KNOWN:
             raise UnsupportedLayerError(
-                f"{attribute} {name!r} of a recurrent layer has no emulation; those that have: {', '.join(_KNOWN)}"
+                f"{what} {name!r} of a recurrent layer has no emulation; those that have: {', '.join(_KNOWN)}"
             )
-    for attribute, wanted in (("static", True), ("pytorch", False), ("apply_reset_gate", "after")):
-        if step.layer.attributes.get(attribute, wanted) != wanted:
-            raise UnsupportedLayerError(
-                f"{attribute} is {step.attribute(attribute)!r}; a recurrent layer is emulated with {wanted!r} only"
-            )
-    return gru if step.layer.kind == "GRU" else lstm
 
 
-def gru(step: Step, x: Exact) -> Exact:
-    """`nnet::gru_stack`: gates in the order update, reset, proposal; the reset gate acts after the product."""
-    return _over_steps(step, x, _gru_step, states=1)
+def recurrent(step: Step, x: Exact) -> Exact:
+    """`nnet::gru_stack` and `lstm_stack`.
 
-
-def lstm(step: Step, x: Exact) -> Exact:
-    """`nnet::lstm_stack`: gates in the order input, forget, proposal, output."""
+    Gates of a GRU stand in the order update, reset, proposal, and the reset gate acts after the product; those of an
+    LSTM in the order input, forget, proposal, output.
+    """
+    if step.operation(Recurrent).cell == "gru":
+        return _over_steps(step, x, _gru_step, states=1)
     return _over_steps(step, x, _lstm_step, states=2)
 
 
 def _gru_step(step: Step, inputs: Exact, recurrent: Exact, states: States) -> States:
     accum, (state,) = step.type("accum"), states
     update, reset = (
-        _function(step, "recurrent_activation", (_gate(step, inputs, n) + _gate(step, recurrent, n)).into(accum))
+        _function(
+            step, step.operation(Recurrent).gate, (_gate(step, inputs, n) + _gate(step, recurrent, n)).into(accum)
+        )
         for n in (0, 1)
     )
     kept = (reset * _gate(step, recurrent, 2)).into(accum)
-    proposal = _function(step, "activation", (_gate(step, inputs, 2) + kept).into(accum))
+    proposal = _function(step, step.operation(Recurrent).function, (_gate(step, inputs, 2) + kept).into(accum))
     return ((proposal * (_ONE - update) + state * update).into(step.result),)
 
 
 def _lstm_step(step: Step, inputs: Exact, recurrent: Exact, states: States) -> States:
     total, cell = (inputs + recurrent).into(step.type("accum")), states[1]
-    take, forget, out = (_function(step, "recurrent_activation", _gate(step, total, n)) for n in (0, 1, 3))
-    proposal = _function(step, "activation", _gate(step, total, 2))
+    take, forget, out = (_function(step, step.operation(Recurrent).gate, _gate(step, total, n)) for n in (0, 1, 3))
+    proposal = _function(step, step.operation(Recurrent).function, _gate(step, total, 2))
     cell = (proposal * take + cell * forget).into(step.result)
-    return (out * _function(step, "activation", cell)).into(step.result), cell
+    return (out * _function(step, step.operation(Recurrent).function, cell)).into(step.result), cell
 
 
 def _over_steps(step: Step, x: Exact, advance: _Advance, states: int) -> Exact:
     samples, steps, features = x.raw.shape
     products = _product(step, x.reshape(samples * steps, features), "weight", "bias")
     low, high = step.result.raw_min, step.result.raw_max
-    zeros = np.zeros((samples, step.number("n_out")), carrier(low, high))
+    zeros = np.zeros((samples, step.operation(Recurrent).units), carrier(low, high))
     now: States = (Exact(zeros, step.result.fraction, low, high),) * states
-    seen = np.empty((samples, steps, step.number("n_out")), carrier(low, high))
+    seen = np.empty((samples, steps, step.operation(Recurrent).units), carrier(low, high))
     by_step = products.raw.reshape(samples, steps, products.raw.shape[-1])
     for place in range(steps):
         recurrent = _product(step, now[0], "recurrent_weight", "recurrent_bias")
         now = advance(step, products.on(by_step[:, place]), recurrent, now)
         seen[:, place] = now[0].raw
-    found = seen if step.attribute("return_sequences") else seen[:, -1]
+    found = seen if step.operation(Recurrent).sequences else seen[:, -1]
     return Exact(found, step.result.fraction, low, high)
 
 
@@ -97,13 +95,12 @@ def _product(step: Step, x: Exact, weight: str, bias: str) -> Exact:
     return accumulated(step, [x], kernel, bias)
 
 
-def _function(step: Step, attribute: str, x: Exact) -> Exact:
-    """The activation that `attribute` names, as a number of the accumulator's type."""
-    name = str(step.attribute(attribute)).lower()
+def _function(step: Step, name: str, x: Exact) -> Exact:
+    """The function of this name, as a number of the accumulator's type."""
     found = not_negative(x) if name == "relu" else centred(step, x, FUNCTIONS[name])
     return found.into(step.type("accum"))
 
 
 def _gate(step: Step, x: Exact, place: int) -> Exact:
-    units = step.number("n_out")
+    units = step.operation(Recurrent).units
     return x.on(x.raw[..., place * units : (place + 1) * units])

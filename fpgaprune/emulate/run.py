@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.operations import Input
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.kinds import RULES, steps_of
 from fpgaprune.emulate.step import Step
@@ -69,7 +70,7 @@ def trace(design: Design, x: Inputs, layers: Sequence[str] | None = None) -> dic
 
 def _run(design: Design, x: Inputs, wanted: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     steps = steps_of(design)
-    entries = [layer for layer in design.layers if layer.kind == "Input"]
+    entries = [layer for layer in design.layers if isinstance(layer.operation, Input)]
     samples = _checked(design, entries, x)
     order = [layer.name for layer in design.layers if layer.name in set(wanted)]
     # Bounds follow from types and weights alone, so a run without samples finds whatever cannot be exact.
@@ -120,7 +121,7 @@ def _batch(
         settle(entry.name, Exact.from_real(array, entry.types["result"]))
     for place, step in enumerate(steps):
         try:
-            value = RULES[step.layer.kind](step, *(alive[name] for name in step.layer.inputs))
+            value = RULES[type(step.layer.operation)](step, *(alive[name] for name in step.layer.inputs))
         except DesignError as error:
             raise DesignError(f"layer {step.layer.name!r} ({step.layer.kind}): {error}") from error
         settle(step.layer.name, value)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design.functions import single_exp
+from fpgaprune.design.operations import Reshape, Softmax
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.softmax_quartus import quartus_stable
 from fpgaprune.emulate.step import Step
@@ -26,9 +27,9 @@ def softmax(step: Step, x: Exact) -> Exact:
 
     Without a named axis io_parallel normalises over the whole tensor, as hls4ml does.
     """
-    inner, outer = step.number("n_inner", 1), step.number("n_outer", 1)
+    inner, outer = step.operation(Softmax).inner, step.operation(Softmax).outer
     shape = step.layer.output_shape
-    if step.packets and step.sources[0].kind == "Reshape" and inner * outer == 1:
+    if step.packets and step.sources[0].operation == Reshape() and inner * outer == 1:
         # A flattened stream keeps the packets of the layer before it.
         raise DesignError("softmax right after a flattened stream works on the packets before it: put a layer between")
     if step.streamed:
@@ -36,24 +37,22 @@ def softmax(step: Step, x: Exact) -> Exact:
     slices = x.reshape(x.raw.shape[0], outer, math.prod(shape) // (outer * inner), inner)
     # The normalised axis first, so that its members are addends.
     moved = slices.on(np.moveaxis(slices.raw, 2, 0))
-    done = rule(step)(step, moved)
+    quartus = step.backend == "Quartus" and step.operation(Softmax).variant == "stable"
+    done = (quartus_stable if quartus else _VARIANTS[step.operation(Softmax).variant])(step, moved)
     return done.on(np.moveaxis(done.raw, 0, 2)).reshape(x.raw.shape[0], *shape)
 
 
-def rule(step: Step) -> Callable[[Step, Exact], Exact]:
-    """The variant that the layer's attribute `implementation` names.
+def check(step: Step) -> None:
+    """The layer's variant has an emulation.
 
     Raises:
-        UnsupportedLayerError: it has no emulation.
+        UnsupportedLayerError: it has none.
     """
-    name = str(step.layer.attributes.get("implementation", "stable"))
+    name = step.operation(Softmax).variant
     if name not in _VARIANTS:
         raise UnsupportedLayerError(
             f"softmax implementation {name!r} has no emulation; those that have: {', '.join(_VARIANTS)}"
         )
-    if step.backend == "Quartus" and name == "stable":
-        return quartus_stable
-    return _VARIANTS[name]
 
 
 def _stable(step: Step, x: Exact) -> Exact:
@@ -126,15 +125,23 @@ def sum_type_of(step: Step) -> FixedType:
 
 
 def _inverse_size(step: Step) -> int:
-    return step.number("inv_table_size") if "inv_table_size" in step.layer.attributes else step.number("table_size")
+    layer = step.operation(Softmax)
+    return _said(layer.inverse_table_size, layer.table_size)
 
 
 def _exp_size(step: Step) -> int:
-    source = step.sources[0].types["result"]
-    stable = step.layer.attributes.get("implementation", "stable") == "stable"
-    if stable and source.signed and "inp_norm" not in step.layer.types:
+    layer, source = step.operation(Softmax), step.sources[0].types["result"]
+    if layer.variant == "stable" and source.signed and "inp_norm" not in step.layer.types:
         return min(_inverse_size(step), 1 << (source.width - 1))
-    return step.number("exp_table_size") if "exp_table_size" in step.layer.attributes else step.number("table_size")
+    return _said(layer.exp_table_size, layer.table_size)
+
+
+def _said(*sizes: int | None) -> int:
+    """The first size that the design says."""
+    for size in sizes:
+        if size is not None:
+            return size
+    raise DesignError("the sizes of its tables are missing")
 
 
 def _address_bits(kind: FixedType, size: int) -> int:
@@ -161,7 +168,7 @@ def _addressed(kind: FixedType, size: int) -> NDArray[np.float32]:
 
 def exponentials_of(step: Step, address: FixedType, negative: bool) -> Exact:
     """The table of exponentials of what the top bits of an `address` number, its sign turned if `negative`."""
-    scale = np.float32(step.layer.attributes.get("exp_scale", 1.0))
+    scale = np.float32(step.operation(Softmax).exp_scale)
     x = _addressed(address, _exp_size(step)) * scale
     return _entries(single_exp(-x if negative else x), step.type("exp_table"))
 

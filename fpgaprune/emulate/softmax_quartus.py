@@ -13,6 +13,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.operations import Softmax
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import summed
@@ -26,7 +27,9 @@ _DECIMALS = 12
 def quartus_stable(step: Step, x: Exact) -> Exact:
     """`nnet::softmax_stable` over the first axis of `x`, after the batch's."""
     source, exp_type, inv_type = step.sources[0].types["result"], step.type("exp_table"), step.type("inv_table")
-    size = step.number("table_size")
+    size = step.operation(Softmax).table_size
+    if size is None:
+        raise DesignError("the size of its tables is missing")
     difference = FixedType(source.width, source.integer, True, "RND", "SAT")
     below = (x - x.on(x.raw.max(axis=0, keepdims=True))).into(difference)
     exponentials = step.keep("exp", lambda: _table(exponential_entries(source, size), exp_type))

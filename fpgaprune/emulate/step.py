@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
 
 T = TypeVar("T")
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -59,20 +61,16 @@ class Step:
         except KeyError:
             raise DesignError(f"no type for {role!r}; it has {', '.join(self.layer.types)}") from None
 
-    def attribute(self, name: str) -> Any:
-        """The attribute `name`.
+    def operation(self, kind: builtins.type[Kind]) -> Kind:
+        """The layer's operation, which is a `kind`.
 
         Raises:
-            DesignError: the design does not say.
+            DesignError: it is another one.
         """
-        try:
-            return self.layer.attributes[name]
-        except KeyError:
-            raise DesignError(f"no attribute {name!r}; it has {', '.join(self.layer.attributes)}") from None
-
-    def number(self, name: str, default: int | None = None) -> int:
-        """The attribute `name` as an integer; `default` where it is missing."""
-        return int(self.attribute(name)) if default is None else int(self.layer.attributes.get(name, default))
+        found = self.layer.operation
+        if not isinstance(found, kind):
+            raise DesignError(f"it is no {kind.__name__}, but a {found.__class__.__name__}")
+        return found
 
     def weight(self, role: str) -> NDArray[np.int64]:
         """Raw weights of `role`.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design.functions import CENTRED, FUNCTIONS, RECTIFIED, SELU_SCALE, ScalarFunction, Table
+from fpgaprune.design.operations import LookUp, Recurrent
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError
@@ -46,8 +47,18 @@ def entries(function: ScalarFunction, size: int, kind: FixedType) -> Exact:
 
 def step_entries(step: Step, function: ScalarFunction) -> Exact:
     """The entries of the layer's table of `function`, made once."""
-    size, kind = step.number("table_size"), step.type("table")
-    return step.keep(f"table of {function.name}", lambda: entries(function, size, kind))
+    return step.keep(f"table of {function.name}", lambda: entries(function, size_of(step), step.type("table")))
+
+
+def size_of(step: Step) -> int:
+    """The number of entries of the layer's tables."""
+    found = step.layer.operation
+    return found.table_size if isinstance(found, Recurrent) else step.operation(LookUp).table_size
+
+
+def look_up(step: Step, x: Exact) -> Exact:
+    """What the layer's function gives for `x`."""
+    return looked_up(step, x, FUNCTIONS[step.operation(LookUp).function])
 
 
 def looked_up(step: Step, x: Exact, function: ScalarFunction) -> Exact:
@@ -61,7 +72,7 @@ def looked_up(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 
 def centred(step: Step, x: Exact, function: ScalarFunction) -> Exact:
     """The entry of a table around zero, its ends repeated outside."""
-    reach, size = table_of(function).reach, step.number("table_size")
+    reach, size = table_of(function).reach, size_of(step)
     # The sum is an int, and wraps like one.
     index = (_index(x, size, 2 * reach) + reach * size // (2 * reach)).astype(np.int32)
     return _entry(step_entries(step, function), index, size)
@@ -69,7 +80,7 @@ def centred(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 
 def _negative(step: Step, x: Exact, function: ScalarFunction) -> Exact:
     """A table where x is negative; elsewhere `nnet::elu` gives x, `nnet::selu` lambda times x."""
-    size = step.number("table_size")
+    size = size_of(step)
     index = -_index(x.on(np.minimum(x.raw, 0)), size, table_of(function).reach)
     # An index that wrapped below zero is compared as an unsigned number, but for nnet::selu in io_parallel.
     unsigned = step.streamed or function.name != "selu"
@@ -82,7 +93,7 @@ def _negative(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 
 def _rectified(step: Step, x: Exact, function: ScalarFunction) -> Exact:
     """A table of what -|x| gives, and x besides where it is positive, as the template of fpgaprune has it."""
-    size = step.number("table_size")
+    size = size_of(step)
     index = np.abs(_index(x, size, table_of(function).reach))
     positive = Exact(np.maximum(x.raw, 0), x.fraction, max(x.low, 0), max(x.high, 0))
     return (positive + _entry(step_entries(step, function), index, size)).into(step.result)
@@ -91,7 +102,8 @@ def _rectified(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 def scales(step: Step, function: ScalarFunction) -> tuple[Exact | None, Exact | None]:
     """By what an entry of a table below zero, and by what an input above it, is multiplied; None for 1."""
     if function.name == "elu":
-        return step.keep("alpha", lambda: parameter(step)), None
+        alpha = step.operation(LookUp).parameter
+        return step.keep("alpha", lambda: constant(alpha, step.type("param"))), None
     if function.name == "selu":
         # The streaming template writes lambda in the type of the data.
         kind = step.sources[0].types["result"] if step.streamed else _SELU_SCALE_TYPE
@@ -99,18 +111,14 @@ def scales(step: Step, function: ScalarFunction) -> tuple[Exact | None, Exact | 
     return None, None
 
 
-def elu(step: Step, x: Exact) -> Exact:
-    """`nnet::elu`: alpha times a table of exp(x) - 1 where x is negative."""
-    return looked_up(step, x, FUNCTIONS["elu"])
+def constant(value: float | None, kind: FixedType) -> Exact:
+    """A C++ literal assigned to `kind`.
 
-
-def parameter(step: Step) -> Exact:
-    """The layer's `activ_param` in its type."""
-    return constant(float(step.attribute("activ_param")), step.type("param"))
-
-
-def constant(value: float, kind: FixedType) -> Exact:
-    """A C++ literal assigned to `kind`."""
+    Raises:
+        DesignError: the design does not say its value.
+    """
+    if value is None:
+        raise DesignError("a slope, a threshold or another parameter of its function is missing")
     return Exact.of(raw_of_real(np.full(1, value), kind), kind)
 
 

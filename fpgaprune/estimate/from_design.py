@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import operations as op
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, count_products
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
@@ -27,6 +28,27 @@ _TOOLS = {
 }
 # hls4ml's default clock uncertainty, as a share of the period.
 _UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
+
+
+_FAMILIES: Mapping[type[op.Operation], str] = {
+    op.Input: "input",
+    op.Reshape: "reshape",
+    op.Dense: "dense",
+    op.Recurrent: "recurrent",
+    op.Scale: "scale",
+    op.Map: "activation",
+    op.LookUp: "activation",
+    op.Softmax: "softmax",
+    op.Pad: "padding",
+    op.Crop: "padding",
+    op.Resize: "resize",
+    op.Merge: "merge",
+    op.Concatenate: "merge",
+    op.Copy: "clone",
+    op.Transpose: "transpose",
+}
+# Hardware that holds rows of an image.
+_WINDOWED = ("conv", "depthwise", "pooling")
 
 
 def design_features(design: Design, target: Target | None = None) -> DesignFeatures:
@@ -64,14 +86,14 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
 
 def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: list[LayerFeatures]) -> LayerFeatures:
     where = f"layer {spec.name!r}"
-    family = family_of(spec.kind, where)
+    operation = spec.operation
+    family = _FAMILIES.get(type(operation)) or _family(spec, where)
     source = before[known[spec.inputs[0]]] if spec.inputs else None
     if source is None and family != "input":
         raise EstimateError(f"{where} ({spec.kind}) reads no layer; wanted one input at least")
-    attributes = spec.attributes
     shape = spec.output_shape or (1,)
     positions, channels = math.prod(shape[:-1]), shape[-1]
-    if family == "reshape" and design.io_type == "io_stream" and source and spec.kind != "Repack":
+    if family == "reshape" and design.io_type == "io_stream" and source and operation == op.Reshape():
         positions, channels = source.positions_out, source.channels_out
     out = _port(spec.types.get("result"), source.out if source else Port(16))
     inp = source.out if source else out
@@ -97,15 +119,13 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         name=spec.name,
         kind=spec.kind,
         family=family,
-        operation=str(attributes.get("activation") or attributes.get("pool_op") or attributes.get("op") or "")
-        .lower()
-        .replace("_", ""),
+        operation=_function(operation).replace("_", ""),
         positions_in=source.positions_out if source else positions,
         positions_out=positions,
         channels_in=source.channels_out if source else channels,
         channels_out=channels,
-        kernel=_kernel(spec, family),
-        width_in=_integer(attributes, "in_width", 1),
+        kernel=_kernel(spec),
+        width_in=design[spec.inputs[0]].output_shape[-2] if family in _WINDOWED else 1,
         n_in=n_in,
         n_out=n_out,
         reuse=spec.reuse_factor,
@@ -116,12 +136,12 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         weight_bits=weight_type.width if weight_type else inp.bits,
         constant_bits=max(min(weight_type.width, weight_type.fraction + 2), 1) if weight_type else inp.bits,
         products=products,
-        table_size=_integer(attributes, "table_size", 1024),
+        table_size=getattr(operation, "table_size", None) or 1024,
         table_bits=table.width if table else 18,
         copies=2 if family == "clone" else 1,
-        copies_in_parallel=max(positions // _integer(attributes, "n_partitions", positions or 1), 1),
+        copies_in_parallel=max(positions // (getattr(operation, "partitions", None) or positions or 1), 1),
         live_blocks=_live_blocks(spec, weight) if spec.strategy == "resource_unrolled" else None,
-        encoded=str(attributes.get("implementation", "")).lower() == "encoded",
+        encoded=getattr(operation, "encoded", False),
     )
     return replace(features, state=_state(spec, features, where)) if family == "recurrent" else features
 
@@ -160,20 +180,27 @@ def _live_blocks(spec: LayerSpec, weight: NDArray[np.int64] | None) -> int | Non
     return int(np.count_nonzero(blocks.any(axis=1)))
 
 
-def _kernel(spec: LayerSpec, family: str) -> tuple[int, int]:
-    if family == "pooling":
-        return _integer(spec.attributes, "pool_height", 1), _integer(spec.attributes, "pool_width", 1)
-    if family not in ("conv", "depthwise"):
-        return 1, 1
-    shape = spec.weights["weight"].shape
-    if spec.kind.endswith("2D") and len(shape) > 2:
-        return shape[0], shape[1]
-    return (1, shape[0]) if len(shape) > 1 else (1, 1)
+def _kernel(spec: LayerSpec) -> tuple[int, int]:
+    operation = spec.operation
+    window = operation.window if isinstance(operation, op.Convolution | op.Pooling) else None
+    return (1, 1) if window is None else window.size
 
 
-def _integer(attributes: Mapping[str, object], key: str, otherwise: int) -> int:
-    value = attributes.get(key)
-    return int(value) if isinstance(value, int | float) and value >= 1 else otherwise
+def _family(spec: LayerSpec, where: str) -> str:
+    """The hardware model of a layer whose operation alone does not say it."""
+    operation = spec.operation
+    if isinstance(operation, op.Convolution):
+        return "depthwise" if operation.depthwise else "conv"
+    if isinstance(operation, op.Pooling):
+        return "global_pooling" if operation.window is None else "pooling"
+    return family_of(spec.kind, where)
+
+
+def _function(operation: op.Operation) -> str:
+    """The function of an activation, a pooling or a merge."""
+    if isinstance(operation, op.Pooling):
+        return "max" if operation.largest else "average"
+    return operation.function if isinstance(operation, op.Map | op.LookUp | op.Merge | op.Recurrent) else ""
 
 
 def _port(kind: FixedType | None, fallback: Port) -> Port:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.functions import FUNCTIONS
 from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
@@ -117,7 +118,7 @@ class _Reader:
         types = self._types(call, kind, config)
         weights = self._weights(call, kind, config, values, types)
         mult = self.structs.get(config.types.get("mult_config", "")) if config else None
-        spec = LayerSpec(
+        spec = layer_of(
             name=name,
             kind=kind,
             inputs=sources,
@@ -142,7 +143,7 @@ class _Reader:
         # A variable that no call has written is an input of the network.
         kind = self._type(call.types[0])
         shape = _first_shape(call, values, self._array_size(call.types[0]))
-        self.layers.append(LayerSpec(variable, "Input", (), shape, {"result": kind}))
+        self.layers.append(layer_of(variable, "Input", (), shape, {"result": kind}))
         self.makers[variable] = variable
         return variable
 
@@ -211,14 +212,17 @@ class _Reader:
             return (*first[:-1], first[-1] + sum(shape[-1] for shape in others))
         return first
 
-    def _attributes(
-        self, call: Call, kind: str, config: Struct | None, values: Mapping[str, int]
-    ) -> dict[str, int | str]:
-        found: dict[str, int | str] = dict(values)
+    def _attributes(self, call: Call, kind: str, config: Struct | None, values: Mapping[str, int]) -> dict[str, Any]:
+        found: dict[str, Any] = dict(values)
         if kind == "Activation":
             found["activation"] = call.function
         if kind == "Merge":
             found["op"] = call.function
+        # Neither changes what is priced, and old projects say neither.
+        if kind == "Concatenate":
+            found["axis"] = -1
+        if kind == "Transpose":
+            found["perm"] = ()
         fields = config.fields if config else {}
         for key in ("pool_op", "implementation"):
             if key in fields:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import PROJECT_NAME, Design, LayerSpec
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.files import is_storage_error, storage_error
 from fpgaprune.firmware import stored_forms
@@ -245,9 +246,7 @@ def _layer(
             types[role] = given[name][role]
             weights[role] = np.asarray(raws[name][role], dtype=np.int64)
     plain = {key: _plain(value) for key, value in attributes.items() if key not in _NOT_DATA and _is_plain(value)}
-    if name != node.name:
-        plain[PROJECT_NAME] = str(node.name)
-    return LayerSpec(
+    return layer_of(
         name=name,
         kind=node.class_name,
         # An input's own list of inputs is a placeholder in hls4ml, and what was folded leaves empty names.
@@ -259,6 +258,7 @@ def _layer(
         weights=weights,
         sources={role: path for role, path in sources.get(name, {}).items() if role in weights},
         attributes=plain,
+        project_name=str(node.name),
         reuse_factor=int(attributes.get("reuse_factor") or 1),
         strategy=attributes.get("strategy") if "weight" in weights else None,
     )

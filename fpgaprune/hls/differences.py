@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import MODEL_SHAPE, PROJECT_NAME, Design, LayerSpec
+from fpgaprune.design import Design, LayerSpec
 from fpgaprune.hls.paired_layers import pair_layers, reads_the_same, without_idle
-
-_WINDOW = frozenset({"n_chan", "pads", "dilations", "filt_height", "filt_width", "in_width", "out_width"})
-_WHOLE_IMAGE = _WINDOW | {
-    *("in_height", "out_height", "n_in", "n_out", "pool_height", "pool_width", "stride"),
-    *("stride_height", "stride_width", "pad_top", "pad_bottom", "pad_left", "pad_right"),
-}
-_DILATION = frozenset({"dilation_height", "dilation_width", "dilations"})
-# One of hls4ml's front ends leaves these entries out. They follow from the shapes and the kind, which are compared.
-_MAY_LACK: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("Pooling1D", "Pooling2D"), _WINDOW),
-    **dict.fromkeys(("GlobalPooling1D", "GlobalPooling2D"), _WHOLE_IMAGE),
-    **dict.fromkeys(("Merge", "Concatenate"), frozenset({"output_shape"})),
-}
-_ANY_MAY_LACK = frozenset({"data_format", "dilation_height", "dilation_width", "target_shape"})
-# The integers show whether a bias of zeros stands for no bias.
-_IGNORED = frozenset({"use_bias", PROJECT_NAME, MODEL_SHAPE})
 
 
 @dataclass(frozen=True)
@@ -35,10 +19,9 @@ class DesignDifference:
     Attributes:
         layer: name in the first design; in the second for a layer that the first lacks.
         what: `kind`, `inputs`, `output_shape`, `strategy`, `reuse_factor`, `outputs`, `types.ROLE`, `weights.ROLE`, or
-            the name of an attribute.
-        one: what the first design says.
-        other: what the second design says.
-        count: how many integers differ; None where something else differs.
+            the name of a field of the operation.
+        one: what the first says; other: what the second says.
+        count: of integers that differ; None where it is something else.
     """
 
     layer: str
@@ -92,16 +75,10 @@ def _layer_differences(one: LayerSpec, other: LayerSpec, pairs: Mapping[str, str
             yield DesignDifference(one.name, f"types.{role}", str(one.types.get(role)), str(other.types.get(role)))
     for role in sorted(one.weights.keys() | other.weights.keys()):
         yield from _weight_differences(one, other, role)
-    may_lack = _ANY_MAY_LACK | _MAY_LACK.get(one.kind, frozenset())
-    for key in sorted((one.attributes.keys() | other.attributes.keys()) - _IGNORED):
-        if key.endswith("_cpp"):
-            # This text is generated and names layers.
-            continue
-        a, b = (_plain(layer, key) for layer in (one, other))
-        lacking = a is None or b is None
-        idle = key not in _DILATION or {*np.ravel([x for x in (a, b) if x is not None])} <= {"1"}
-        if a != b and not (lacking and key in may_lack and idle):
-            yield DesignDifference(one.name, key, str(a), str(b))
+    mine, its = _fields(one), _fields(other)
+    for what in sorted(mine.keys() | its.keys()):
+        if mine.get(what) != its.get(what):
+            yield DesignDifference(one.name, what, str(mine.get(what)), str(its.get(what)))
 
 
 def _weight_differences(one: LayerSpec, other: LayerSpec, role: str) -> Iterator[DesignDifference]:
@@ -118,16 +95,10 @@ def _weight_differences(one: LayerSpec, other: LayerSpec, role: str) -> Iterator
         )
 
 
-def _plain(layer: LayerSpec, key: str) -> Any:
-    """An attribute as each front end could write it: lower case, numbers as float32 holds them, axes from the front."""
-    value = layer.attributes.get(key)
-    if isinstance(value, list | tuple):
-        return [str(item).lower() for item in value]
-    if key == "axis" and isinstance(value, int) and value < 0:
-        value += len(layer.output_shape) + 1
-    if isinstance(value, float):
-        value = float(np.float32(value))
-    return None if value is None else str(value).lower()
+def _fields(layer: LayerSpec) -> dict[str, Any]:
+    """Field of the operation to its value, numbers as float32 holds them; hls4ml's front ends read them so."""
+    found = {"operation": type(layer.operation).__name__, **asdict(layer.operation)}
+    return {name: float(np.float32(x)) if isinstance(x, float) else x for name, x in found.items()}
 
 
 def _outline(layer: LayerSpec) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fpgaprune.design import Design
+from fpgaprune.design.operations import Recurrent
 from fpgaprune.errors import HlsError
 
 _HEADER = Path("firmware", "nnet_utils", "nnet_recurrent.h")
@@ -29,7 +30,7 @@ def mend_lstm(folder: Path, design: Design) -> None:
     Raises:
         HlsError: the template is neither that of hls4ml 1.3.0 nor one that declares the types as they are.
     """
-    if not any(layer.kind == "LSTM" for layer in design.layers):
+    if not any(isinstance(la.operation, Recurrent) and la.operation.cell == "lstm" for la in design.layers):
         return
     header = folder / _HEADER
     text = header.read_text()

@@ -12,7 +12,8 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import MODEL_SHAPE, Design
+from fpgaprune.design import Design
+from fpgaprune.design.operations import Input
 from fpgaprune.emulate import emulate
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.backends import BACKENDS as EMULATED
@@ -130,7 +131,7 @@ def _in_shape(design: Design, folded: Any) -> Design:
         if design.outputs.count(name) == 1 and math.prod(tensor.shape[1:]) == math.prod(design[name].output_shape)
     }
     layers = tuple(
-        replace(layer, attributes={**layer.attributes, MODEL_SHAPE: list(shapes[layer.name])})
+        replace(layer, model_shape=shapes[layer.name])
         if shapes.get(layer.name, layer.output_shape) != layer.output_shape
         else layer
         for layer in design.layers
@@ -246,7 +247,9 @@ def _require_sound(design: Design) -> None:
         check_softmax(design)
     if design.backend not in EMULATED:
         return
-    entries = [np.zeros((0, *layer.output_shape), np.float32) for layer in design.layers if layer.kind == "Input"]
+    entries = [
+        np.zeros((0, *layer.output_shape), np.float32) for layer in design.layers if isinstance(layer.operation, Input)
+    ]
     try:
         emulate(design, entries if len(entries) > 1 else entries[0])
     except UnsupportedLayerError:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
+from fpgaprune.design.operations import Input
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.hls.differences import DesignDifference, design_differences
@@ -88,7 +89,7 @@ def _inputs(design: Design, samples: int, seed: int) -> list[NDArray[np.float32]
     rng = np.random.default_rng(seed)
     found = []
     for layer in design.layers:
-        if layer.kind == "Input":
+        if isinstance(layer.operation, Input):
             kind = layer.types["result"]
             raw = rng.integers(kind.raw_min, kind.raw_max, size=(samples, *layer.output_shape), endpoint=True)
             found.append(kind.to_float(raw).astype(np.float32))

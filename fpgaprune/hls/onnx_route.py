@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import MODEL_SHAPE, Design, LayerSpec
+from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.operations import LookUp, Operation, Recurrent, Softmax
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convert import extract_layers, in_words, needed_options, quiet
@@ -30,10 +31,6 @@ from fpgaprune.hls.softmax_types import table_types
 _ADDED = frozenset({"ZeroPadding1D", "ZeroPadding2D", "Clone", "Repack"})
 # A type in a design has 64 bits at most.
 _WIDEST = "fixed<64,32>"
-# Settings that are no types: the name in hls4ml's configuration, and in the design's attributes.
-_SETTINGS = {"TableSize": "table_size", "Implementation": "implementation", "Skip": "skip"}
-# Settings that hls4ml's configuration does not list.
-_TABLES = {"ExpTableSize": "exp_table_size", "InvTableSize": "inv_table_size"}
 
 
 def design_from_onnx(path: str | os.PathLike[str], like: Design) -> Design:
@@ -131,13 +128,21 @@ def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:
         entry["Strategy"] = place.like.strategy
     if "ReuseFactor" in entry:
         entry["ReuseFactor"] = place.like.reuse_factor
-    entry.update(
-        {
-            key: place.like.attributes[name]
-            for key, name in (_SETTINGS | _TABLES).items()
-            if (key in entry or key in _TABLES) and name in place.like.attributes
+    entry.update({key: value for key, value in _settings(place.like.operation).items() if value is not None})
+
+
+def _settings(operation: Operation) -> dict[str, Any]:
+    """What is no type, in the words of hls4ml's configuration."""
+    if isinstance(operation, LookUp | Recurrent):
+        return {"TableSize": operation.table_size}
+    if isinstance(operation, Softmax):
+        return {
+            "TableSize": operation.table_size,
+            "Implementation": operation.variant,
+            "ExpTableSize": operation.exp_table_size,
+            "InvTableSize": operation.inverse_table_size,
         }
-    )
+    return {}
 
 
 def _places(clean: Any, skeleton: Design, likes: Mapping[str, LayerSpec]) -> dict[str, _Place]:
@@ -229,17 +234,13 @@ def _extracted(graph: Any, like: Design, raws: Mapping[str, Any], types: dict[st
 
 
 def _renamed(design: Design, names: Mapping[str, str], like: Design) -> Design:
-    def shaped(layer: LayerSpec) -> dict[str, Any]:
-        """The counterpart's attributes, and the shape in which the model gives it; ONNX does not keep that shape."""
-        shape = like[names[layer.name]].attributes.get(MODEL_SHAPE)
-        return {**layer.attributes, **({} if shape is None else {MODEL_SHAPE: shape})}
-
     layers = tuple(
         replace(
             layer,
             name=names[layer.name],
             inputs=tuple(names[name] for name in layer.inputs),
-            attributes=shaped(layer),
+            # ONNX does not keep it.
+            model_shape=like[names[layer.name]].model_shape,
         )
         for layer in design.layers
     )

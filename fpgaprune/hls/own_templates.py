@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fpgaprune.design import Design
-from fpgaprune.design.functions import FUNCTIONS, ScalarFunction, function_named
+from fpgaprune.design.functions import FUNCTIONS, ScalarFunction
+from fpgaprune.design.operations import LookUp, function_of
 from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.errors import HlsError
 
@@ -93,9 +94,10 @@ def add_templates(folder: Path, design: Design) -> None:
     """
     sizes: dict[str, set[int]] = {}
     for layer in design.layers:
-        function = function_named(str(layer.attributes.get("activation", "")))
+        function = FUNCTIONS.get(function_of(layer.operation))
         if function is not None and _is_added(function, design):
-            sizes.setdefault(function.name, set()).add(int(layer.attributes.get("table_size", 0)))
+            size = layer.operation.table_size if isinstance(layer.operation, LookUp) else 0
+            sizes.setdefault(function.name, set()).add(size)
     for name, wanted in sizes.items():
         _add(folder, design, FUNCTIONS[name], wanted)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.operations import Merge, Reshape
 
 # The order of their inputs does not matter: a + b = b + a, in fixed point too.
 _COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "average"})
@@ -20,7 +21,7 @@ def without_idle(design: Design) -> Design:
     shapes: dict[str, tuple[int, ...]] = {}
     for layer in design.layers:
         inputs = tuple(hands_on.get(name, name) for name in layer.inputs)
-        if layer.kind == "Reshape" and shapes[inputs[0]] == layer.output_shape:
+        if layer.operation == Reshape() and shapes[inputs[0]] == layer.output_shape:
             hands_on[layer.name] = inputs[0]
             continue
         shapes[layer.name] = layer.output_shape
@@ -55,14 +56,9 @@ def pair_layers(design: Design, like: Design) -> dict[str, str]:
     return pairs
 
 
-def operation(layer: LayerSpec) -> str:
-    """The operation of a merge in lower case; empty for other layers."""
-    return str(layer.attributes.get("op", "")).lower()
-
-
 def reads_the_same(layer: LayerSpec, sources: list[str | None]) -> bool:
-    """Whether `layer` reads `sources`, in this order where the order matters."""
-    if operation(layer) in _COMMUTATIVE:
+    """Whether `layer` reads `sources`, in their order where that matters."""
+    if isinstance(layer.operation, Merge) and layer.operation.function in _COMMUTATIVE:
         return sorted(layer.inputs) == sorted(str(name) for name in sources)
     return list(layer.inputs) == sources
 

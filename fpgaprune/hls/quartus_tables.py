@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.operations import Softmax
 from fpgaprune.emulate.softmax_quartus import exponential_entries, inverse_entries
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
@@ -56,11 +57,13 @@ def write_tables(folder: Path, design: Design) -> None:
 
 def _softmax_layers(design: Design) -> list[LayerSpec]:
     return [
-        layer
-        for layer in design.layers
-        if layer.kind == "Softmax" and layer.attributes.get("implementation", "stable") == "stable"
+        layer for layer in design.layers if isinstance(layer.operation, Softmax) and layer.operation.variant == "stable"
     ]
 
 
 def _keys(design: Design, layer: LayerSpec) -> tuple[FixedType, FixedType, int]:
-    return design[layer.inputs[0]].types["result"], layer.types["exp_table"], int(layer.attributes["table_size"])
+    softmax = layer.operation
+    size = softmax.table_size if isinstance(softmax, Softmax) else None
+    if size is None:
+        raise HlsError(f"softmax {layer.name!r} does not say the size of its tables; make the design anew")
+    return design[layer.inputs[0]].types["result"], layer.types["exp_table"], size

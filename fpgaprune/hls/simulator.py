@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
+from fpgaprune.design.operations import Input
 from fpgaprune.errors import ToolError, ToolTimeoutError
 
 _SOURCE = """\
@@ -121,7 +122,7 @@ def program_of(folder: Path) -> Path:
 
 def ports(design: Design) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Shapes of one sample's inputs and of its outputs, in the program's order."""
-    inputs = [layer.output_shape for layer in design.layers if layer.kind == "Input"]
+    inputs = [layer.output_shape for layer in design.layers if isinstance(layer.operation, Input)]
     return inputs, [design.given_shape(name) for name in design.outputs]
 
 

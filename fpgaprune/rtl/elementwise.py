@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fpgaprune.design.functions import FUNCTIONS, function_named
+from fpgaprune.design.operations import LookUp, Map, Merge
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
-from fpgaprune.emulate.tables import constant, parameter
+from fpgaprune.emulate.tables import constant
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
@@ -18,38 +18,23 @@ from fpgaprune.rtl.sums import scaled_each
 from fpgaprune.rtl.tables import look_up
 
 
-def activation(context: Context, chain: Chain) -> None:
-    """What the layer's attribute `activation` names."""
+def look_up_each(context: Context, chain: Chain) -> None:
+    """A function with a table."""
     step = context.step
-    name = str(step.attribute("activation")).lower()
-    function = function_named(name)
-    if function is None or not function.hardware:
-        known = sorted(function.name for function in FUNCTIONS.values() if function.hardware)
-        raise UnsupportedLayerError(f"activation {name!r} has no Verilog; those that have: {', '.join(known)}")
-    if function.name == "prelu":
-        prelu(context, chain)
-    elif function.table is not None:
-        chain.compute_lanes(name, lambda x: look_up(step, x, function), step.result)
+    chain.compute_lanes(step.operation(LookUp).function, lambda x: look_up(step, x), step.result)
+
+
+def map_each(context: Context, chain: Chain) -> None:
+    """A function that comparisons and products compute."""
+    step = context.step
+    name = step.operation(Map).function
+    if name == "prelu":
+        _prelu(context, chain)
     else:
-        chain.compute_lanes(name, lambda x: _COMPARED[function.name](step, x), step.result)
+        chain.compute_lanes(name, lambda x: _COMPARED[name](step, x), step.result)
 
 
-def elu(context: Context, chain: Chain) -> None:
-    """`nnet::elu`."""
-    chain.compute_lanes("elu", lambda x: look_up(context.step, x, FUNCTIONS["elu"]), context.step.result)
-
-
-def leaky_relu(context: Context, chain: Chain) -> None:
-    """`nnet::leaky_relu`."""
-    chain.compute_lanes("leaky_relu", lambda x: _leaky_relu(context.step, x), context.step.result)
-
-
-def thresholded_relu(context: Context, chain: Chain) -> None:
-    """`nnet::thresholded_relu`."""
-    chain.compute_lanes("thresholded_relu", lambda x: _thresholded_relu(context.step, x), context.step.result)
-
-
-def prelu(context: Context, chain: Chain) -> None:
+def _prelu(context: Context, chain: Chain) -> None:
     """`nnet::prelu`: one alpha for each value of a sample, from memory where a sample has several beats."""
     step = context.step
     kind, alphas = step.type("param"), step.weight("param").reshape(chain.stream.beats, chain.stream.lanes)
@@ -109,7 +94,7 @@ def batch_normalization(context: Context, chain: Chain) -> None:
 def merge(context: Context, chain: Chain) -> None:
     """Both inputs side by side in each beat become one, value by value."""
     step = context.step
-    name = str(step.attribute("op")).lower()
+    name = step.operation(Merge).function
     if name not in _MERGES:
         raise UnsupportedLayerError(f"merge {name!r} has no Verilog; those that have: {', '.join(_MERGES)}")
     operation = _MERGES[name]
@@ -147,11 +132,11 @@ def _relu_max(limit: int) -> Callable[[Step, Number], Number]:
 
 
 def _leaky_relu(step: Step, x: Number) -> Number:
-    return _where_positive(step, x, _constant(x, parameter(step)) * x)
+    return _where_positive(step, x, _constant(x, constant(step.operation(Map).parameter, step.type("param"))) * x)
 
 
 def _thresholded_relu(step: Step, x: Number) -> Number:
-    above = _constant(x, parameter(step)).less(x)
+    above = _constant(x, constant(step.operation(Map).parameter, step.type("param"))).less(x)
     return x.chosen(above, Number.constant(x.circuit, 0, x.fraction)).into(step.result)
 
 
@@ -165,8 +150,8 @@ def _hard_tanh(step: Step, x: Number) -> Number:
 
 
 def _clipped_line(step: Step, x: Number) -> Number:
-    slope = _constant(x, constant(float(step.attribute("slope")), step.type("slope")))
-    line = slope * x + _constant(x, constant(float(step.attribute("shift")), step.type("shift")))
+    slope = _constant(x, constant(step.operation(Map).slope, step.type("slope")))
+    line = slope * x + _constant(x, constant(step.operation(Map).shift, step.type("shift")))
     line = line.at_fraction(max(line.fraction, 0))
     return line.clipped(0, 1 << line.fraction)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import operations as op
 from fpgaprune.emulate.kinds import steps_of
 from fpgaprune.emulate.run import emulate
 from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError
@@ -30,7 +31,6 @@ from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
 
 FOLDER = "rtl"
-_SIDES = ("top", "bottom", "left", "right")
 
 
 def to_verilog(
@@ -44,7 +44,7 @@ def to_verilog(
     folder = Path(output_dir)
     chosen = replace(options or Options(), **changes)
     chosen = replace(chosen, cache=folder / "cache" if chosen.cache is None else Path(chosen.cache))
-    unknown = set(chosen.fold) - {layer.name for layer in design.layers if layer.kind == "Dense"}
+    unknown = set(chosen.fold) - {layer.name for layer in design.layers if isinstance(layer.operation, op.Dense)}
     if unknown:
         raise RtlError(f"fold names {', '.join(sorted(unknown))}, which is no Dense layer of design {design.name!r}")
     _check(design)
@@ -59,12 +59,13 @@ def to_verilog(
 
 def _check(design: Design) -> None:
     for layer in design.layers:
-        if layer.kind != "Input" and layer.kind not in RULES:
+        if not isinstance(layer.operation, (op.Input, *RULES)):
             raise UnsupportedLayerError(
-                f"layer {layer.name!r} is a {layer.kind}, which has no Verilog; those that have: {', '.join(RULES)}"
+                f"layer {layer.name!r} is a {layer.kind}, which has no Verilog; those that have: "
+                f"{', '.join(kind.__name__ for kind in RULES)}"
             )
     # The Verilog must compute what the emulator computes: what it refuses is refused here.
-    shapes = [layer.output_shape for layer in design.layers if layer.kind == "Input"]
+    shapes = [layer.output_shape for layer in design.layers if isinstance(layer.operation, op.Input)]
     empty = [np.zeros((0, *shape), np.float32) for shape in shapes]
     emulate(design, empty if len(empty) != 1 else empty[0])
 
@@ -112,7 +113,7 @@ class _Network:
         inputs: list[RtlPort] = []
         outputs: list[RtlPort] = []
         for layer in self.design.layers:
-            if layer.kind == "Input":
+            if isinstance(layer.operation, op.Input):
                 inputs.append(self._entry(layer, len(inputs)))
             elif layer.name not in self.edges:
                 self._layer(layer)
@@ -172,14 +173,14 @@ class _Network:
         met: Pair | None = None
         needs = sources[0].needs
         try:
-            if layer.kind in PAIRED:
-                met = pair(layer.kind, context.step, (Chain.begin(sources[0].stream), Chain.begin(sources[1].stream)))
+            if isinstance(layer.operation, PAIRED):
+                met = pair(context.step, (Chain.begin(sources[0].stream), Chain.begin(sources[1].stream)))
                 chain = met.chain
                 needs = met.needs((sources[0].needs, sources[1].needs))
                 sources = self._with_room(layer, sources, met, needs)
             else:
                 chain = Chain.begin(sources[0].stream)
-            RULES[layer.kind](context, chain)
+            RULES[type(layer.operation)](context, chain)
         except (DesignError, RtlError, UnsupportedLayerError) as error:
             raise type(error)(f"layer {layer.name!r} ({layer.kind}): {error}") from error
         chain.renamed(layer.output_shape)
@@ -196,11 +197,11 @@ class _Network:
     def _follower(self, name: str, chain: Chain) -> tuple[str, Chain] | None:
         """The layer behind `name` that is computed with it, and the chain of both; None where there is none."""
         found = next((layer for layer in self.design.layers if name in layer.inputs), None)
-        follows = self.design[name].kind in FOLLOWED | FOLLOWING and self.readers[name] == 1 and chain.links
-        if found is None or found.kind not in FOLLOWING or not follows:
+        follows = isinstance(self.design[name].operation, FOLLOWED) and self.readers[name] == 1 and chain.links
+        if found is None or not isinstance(found.operation, FOLLOWING) or not follows:
             return None
         both = replace(chain, links=list(chain.links), notes=list(chain.notes))
-        RULES[found.kind](self.contexts[found.name], both)
+        RULES[type(found.operation)](self.contexts[found.name], both)
         if any(isinstance(link, Module) for link in both.links[len(chain.links) - 1 :]):
             return None
         both.notes.append(f"{found.name} ({found.kind}) is computed here too, result {found.types['result']}")
@@ -299,13 +300,16 @@ class _Network:
 
 
 def _pads(layer: LayerSpec) -> bool:
-    return layer.kind.startswith("ZeroPadding") or any(_sides(layer))
+    return any(_sides(layer))
 
 
 def _sides(layer: LayerSpec) -> tuple[int, int, int, int]:
     """Rows and columns that a layer puts around its image: top, bottom, left, right."""
-    top, bottom, left, right = (layer.attributes.get(f"pad_{side}") or 0 for side in _SIDES)
-    return int(top), int(bottom), int(left), int(right)
+    operation = layer.operation
+    if isinstance(operation, op.Pad):
+        return operation.sides
+    window = operation.window if isinstance(operation, op.Convolution | op.Pooling) else None
+    return window.pad if window is not None else (0, 0, 0, 0)
 
 
 def _beats(design: Design, layer: LayerSpec) -> int:

@@ -1,51 +1,34 @@
-"""Which rule turns which kind of layer into Verilog."""
+"""Which rule turns which operation into Verilog."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fpgaprune.design import operations as op
 from fpgaprune.rtl import elementwise, moves, pooling, products, softmax
 from fpgaprune.rtl.context import Rule
 
-RULES: Mapping[str, Rule] = {
-    "Activation": elementwise.activation,
-    "BatchNormalization": elementwise.batch_normalization,
-    "Clone": moves.copied,
-    "Concatenate": elementwise.concatenate,
-    "Conv1D": products.convolution,
-    "Conv2D": products.convolution,
-    "Cropping1D": moves.cropping,
-    "Cropping2D": moves.cropping,
-    "Dense": products.dense,
-    "DepthwiseConv1D": products.depthwise,
-    "DepthwiseConv2D": products.depthwise,
-    "ELU": elementwise.elu,
-    "GlobalPooling1D": pooling.global_pooling,
-    "GlobalPooling2D": pooling.global_pooling,
-    "HardActivation": elementwise.activation,
-    "LeakyReLU": elementwise.leaky_relu,
-    "Merge": elementwise.merge,
-    "PReLU": elementwise.prelu,
-    "ParametrizedActivation": elementwise.activation,
-    "PointwiseConv1D": products.convolution,
-    "PointwiseConv2D": products.convolution,
-    "Pooling1D": pooling.pooling,
-    "Pooling2D": pooling.pooling,
-    "Repack": moves.repack,
-    "Reshape": moves.reshape,
-    "Resize": moves.resize,
-    "Softmax": softmax.softmax,
-    "ThresholdedReLU": elementwise.thresholded_relu,
-    "Transpose": moves.transpose,
-    "ZeroPadding1D": moves.zero_padding,
-    "ZeroPadding2D": moves.zero_padding,
+RULES: Mapping[type[op.Operation], Rule] = {
+    op.Concatenate: elementwise.concatenate,
+    op.Convolution: products.convolution,
+    op.Copy: moves.copied,
+    op.Crop: moves.cropping,
+    op.Dense: products.dense,
+    op.LookUp: elementwise.look_up_each,
+    op.Map: elementwise.map_each,
+    op.Merge: elementwise.merge,
+    op.Pad: moves.zero_padding,
+    op.Pooling: pooling.pooling,
+    op.Reshape: moves.reshape,
+    op.Resize: moves.resize,
+    op.Scale: elementwise.batch_normalization,
+    op.Softmax: softmax.softmax,
+    op.Transpose: moves.transpose,
 }
 
-# Kinds that compute each value by itself: the pipeline of the products before them does that, and one queue is enough.
-FOLLOWING = frozenset(
-    {"Activation", "ELU", "HardActivation", "LeakyReLU", "ParametrizedActivation", "PReLU", "ThresholdedReLU"}
-)
-FOLLOWED = frozenset(kind for kind, rule in RULES.items() if rule.__module__ == products.__name__)
+# Each value by itself: the pipeline of the products before them does that, and one queue is enough.
+FOLLOWING = (op.LookUp, op.Map)
+FOLLOWED = (op.Dense, op.Convolution, *FOLLOWING)
 
-# Kinds that read two streams at once.
-PAIRED = ("Concatenate", "Merge")
+# Operations that read two streams at once.
+PAIRED = (op.Concatenate, op.Merge)

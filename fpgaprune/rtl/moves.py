@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fpgaprune.emulate.step import Step
+from fpgaprune.design.operations import Crop, Pad, Reshape, Resize, Transpose
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
@@ -17,12 +17,8 @@ _LARGEST_TRANSPOSE_BITS = 1 << 15
 
 def reshape(context: Context, chain: Chain) -> None:
     """The same beats under another shape; the next layer that needs whole pixels makes them."""
-    chain.renamed(context.step.layer.output_shape)
-
-
-def repack(context: Context, chain: Chain) -> None:
-    """`nnet::repack_stream`."""
-    chain.assign(context.step.result)
+    if context.step.operation(Reshape).repacks:
+        chain.assign(context.step.result)
     chain.renamed(context.step.layer.output_shape)
 
 
@@ -35,19 +31,19 @@ def zero_padding(context: Context, chain: Chain) -> None:
     """`nnet::zeropad1d_cl` and `zeropad2d_cl`."""
     chain.relaid(chain.stream.shape[-1])
     chain.assign(context.step.result)
-    chain.pad(_sides(context.step, "pad"), 0)
+    chain.pad(context.step.operation(Pad).sides, 0)
 
 
 def cropping(context: Context, chain: Chain) -> None:
     """`nnet::cropping1d_cl` and `cropping2d_cl`."""
-    chain.crop(_sides(context.step, "crop"))
+    chain.crop(context.step.operation(Crop).sides)
     chain.assign(context.step.result)
 
 
 def resize(context: Context, chain: Chain) -> None:
     """`nnet::resize_nearest` by whole factors."""
     step = context.step
-    name = str(step.layer.attributes.get("algorithm", "nearest"))
+    name = step.operation(Resize).algorithm
     if name != "nearest":
         raise UnsupportedLayerError(f"resizing by {name!r} has no Verilog; only 'nearest' has")
     rows, columns = chain.image()
@@ -64,7 +60,7 @@ def transpose(context: Context, chain: Chain) -> None:
     """`nnet::transpose`: a whole sample is gathered and leaves in another order."""
     step = context.step
     shape = step.sources[0].output_shape
-    axes = tuple(int(axis) for axis in step.attribute("perm"))
+    axes = step.operation(Transpose).axes
     if chain.stream.bits * chain.stream.beats > _LARGEST_TRANSPOSE_BITS:
         raise UnsupportedLayerError(
             f"a transpose of {math.prod(shape)} values has no Verilog; it holds at most {_LARGEST_TRANSPOSE_BITS} bits"
@@ -75,11 +71,3 @@ def transpose(context: Context, chain: Chain) -> None:
     chain.compute("transpose", lambda values: [values[place].into(step.result) for place in order], step.result)
     chain.renamed(step.layer.output_shape)
     chain.relaid(step.layer.output_shape[-1])
-
-
-def _sides(step: Step, prefix: str) -> tuple[int, int, int, int]:
-    """(top, bottom, left, right)."""
-    left, right = step.number(f"{prefix}_left"), step.number(f"{prefix}_right")
-    if len(step.layer.output_shape) == 2:
-        return (0, 0, left, right)
-    return (step.number(f"{prefix}_top"), step.number(f"{prefix}_bottom"), left, right)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.operations import Concatenate
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
@@ -54,16 +55,16 @@ class Pair:
         return most
 
 
-def pair(kind: str, step: Step, befores: tuple[Chain, Chain]) -> Pair:
-    """How the streams that leave `befores` meet in a layer of `kind`; the chains grow by what that takes.
+def pair(step: Step, befores: tuple[Chain, Chain]) -> Pair:
+    """How the streams that leave `befores` meet in the layer of `step`; the chains grow by what that takes.
 
     Raises:
         UnsupportedLayerError: such streams cannot meet.
     """
-    if kind == "Concatenate":
+    joined = step.layer.operation
+    if isinstance(joined, Concatenate):
         rank = len(befores[0].stream.shape)
-        axis = int(step.attribute("axis"))
-        axis = rank if axis == -1 else axis
+        axis = joined.axis
         if axis < rank:
             return _appended(step, befores, axis)
         for chain in befores:
@@ -75,7 +76,7 @@ def pair(kind: str, step: Step, befores: tuple[Chain, Chain]) -> Pair:
     shape = one.shape if math.prod(one.shape) >= math.prod(two.shape) else two.shape
     both = replace(
         one,
-        shape=step.layer.output_shape if kind == "Concatenate" else shape,
+        shape=step.layer.output_shape if isinstance(joined, Concatenate) else shape,
         lanes=one.lanes + two.lanes,
         low=min(one.low, two.low),
         high=max(one.high, two.high),

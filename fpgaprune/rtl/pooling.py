@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fpgaprune.design.operations import Pooling
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.pooling import window_counts
 from fpgaprune.emulate.windows import Windows
@@ -18,17 +19,20 @@ from fpgaprune.rtl.sums import summed
 
 
 def pooling(context: Context, chain: Chain) -> None:
-    """`nnet::pooling1d_cl` and `pooling2d_cl`."""
+    """`nnet::pooling1d_cl` and `pooling2d_cl`, or over the whole image."""
     step = context.step
-    windows = Windows.of(step, "pool")
-    largest = step.attribute("pool_op") == "Max"
+    window, largest = step.operation(Pooling).window, step.operation(Pooling).largest
+    if window is None:
+        _global_pooling(context, chain)
+        return
+    windows = Windows.of(window)
     source = step.sources[0]
     # hls4ml pads with the top bit alone set: the smallest number of a signed type, the middle of an unsigned one.
     kind = source.types["result"]
     lowest = -(1 << (kind.width - 1)) if kind.signed else 1 << (kind.width - 1)
     chain.pad(windows.pad, lowest if largest else 0)
     chain.window(windows.size, windows.stride)
-    taps = windows.size[0] * windows.size[1]
+    taps = windows.taps
     accum, result = step.type("accum"), step.result
 
     def split(values: list[Number]) -> list[list[Number]]:
@@ -65,12 +69,12 @@ def pooling(context: Context, chain: Chain) -> None:
     chain.compute_numbered("average", average, result)
 
 
-def global_pooling(context: Context, chain: Chain) -> None:
+def _global_pooling(context: Context, chain: Chain) -> None:
     """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`: over a running value, or over all pixels at once."""
     step = context.step
     accum, result, places = step.type("accum"), step.result, chain.stream.beats
     chain.image()
-    if step.attribute("pool_op") == "Max":
+    if step.operation(Pooling).largest:
         chain.compute_lanes("begin", lambda x: x.into(accum) if step.streamed else x)
         chain.largest()
         chain.compute_lanes("finish", lambda x: (x if step.streamed else x.into(accum)).into(result), result)

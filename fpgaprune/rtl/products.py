@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design.operations import Convolution
 from fpgaprune.emulate.products import channel_orders, input_order
-from fpgaprune.emulate.windows import Windows
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.folded import fold, lanes_of
@@ -30,12 +30,15 @@ def dense(context: Context, chain: Chain) -> None:
 
 
 def convolution(context: Context, chain: Chain) -> None:
-    """A window that moves over the image, and a Dense layer of it at every place."""
+    """A window that moves over the image, and a Dense layer of it at every place, or one for each channel."""
+    if context.step.operation(Convolution).depthwise:
+        _depthwise(context, chain)
+        return
     weight = context.step.weight("weight")
     _windows(context, chain, _weights(context, weight.reshape(-1, weight.shape[-1])))
 
 
-def depthwise(context: Context, chain: Chain) -> None:
+def _depthwise(context: Context, chain: Chain) -> None:
     """A window that moves over the image, and for each channel the weighted sum of its own taps."""
     step = context.step
     channels = step.sources[0].output_shape[-1]
@@ -55,9 +58,9 @@ def depthwise(context: Context, chain: Chain) -> None:
 
 def _windows(context: Context, chain: Chain, weights: Weights) -> None:
     """The sums of every window."""
-    windows = Windows.of(context.step, "filt")
-    chain.pad(windows.pad, 0)
-    _sums(context, chain, weights, windows.size, windows.stride)
+    window = context.step.operation(Convolution).window
+    chain.pad(window.pad, 0)
+    _sums(context, chain, weights, window.size, window.stride)
 
 
 def _weights(context: Context, matrix: NDArray[np.int64]) -> Weights:

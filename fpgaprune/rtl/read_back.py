@@ -61,7 +61,7 @@ def read_weights(project: VerilogProject, layer: LayerSpec) -> NDArray[np.int64]
     if row is None or not has_datapath(row, "sums"):
         raise CertificateError(f"layer {layer.name!r} has no products in {project.path} that can be read back")
     taps = int(np.prod(shape[:-1]))
-    if layer.kind.startswith("Depthwise"):
+    if layer.is_depthwise:
         channels = layer.output_shape[-1]
         taps = int(np.prod(shape)) // channels
         matrix = _sums(project, row, taps * channels, channels).reshape(taps, channels, channels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from fpgaprune.design.operations import Softmax
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.softmax import difference_type, exponentials_of, inverses_of, sum_type_of
 from fpgaprune.emulate.step import Step
@@ -20,14 +21,14 @@ _VARIANTS = ("stable", "latency", "argmax")
 def softmax(context: Context, chain: Chain) -> None:
     """`nnet::softmax` over the values of a beat, or over an axis of the whole tensor."""
     step = context.step
-    name = str(step.layer.attributes.get("implementation", "stable"))
+    name = step.operation(Softmax).variant
     if name not in _VARIANTS:
         raise UnsupportedLayerError(
             f"softmax implementation {name!r} has no Verilog; those that have: {', '.join(_VARIANTS)}. Choose one of "
             "them, or leave the softmax out: the largest logit names the same class"
         )
     shape = step.layer.output_shape
-    inner, outer = step.number("n_inner", 1), step.number("n_outer", 1)
+    inner, outer = step.operation(Softmax).inner, step.operation(Softmax).outer
     if step.streamed:
         inner, outer = 1, math.prod(shape[:-1])
     members = math.prod(shape) // (outer * inner)

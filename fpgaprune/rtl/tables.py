@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fpgaprune.design.functions import CENTRED, NEGATIVE, RECTIFIED, ScalarFunction
+from fpgaprune.design.functions import CENTRED, FUNCTIONS, NEGATIVE, RECTIFIED, ScalarFunction
+from fpgaprune.design.operations import LookUp
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
-from fpgaprune.emulate.tables import looked_up, scales, step_entries, table_of
+from fpgaprune.emulate.tables import looked_up, scales, size_of, step_entries, table_of
 from fpgaprune.errors import RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.number import Number
@@ -20,8 +21,9 @@ _DIRECT_BITS = 10
 _INT = FixedType(32, 32, True, "TRN_ZERO")
 
 
-def look_up(step: Step, x: Number, function: ScalarFunction) -> Number:
-    """`function` of `x`, assigned to the layer's result."""
+def look_up(step: Step, x: Number) -> Number:
+    """The layer's function of `x`, assigned to its result."""
+    function = FUNCTIONS[step.operation(LookUp).function]
     kind = step.result
     if (x.high - x.low).bit_length() <= _DIRECT_BITS:
         raws = np.arange(x.low, x.high + 1, dtype=np.int64)
@@ -34,7 +36,7 @@ def look_up(step: Step, x: Number, function: ScalarFunction) -> Number:
 
 
 def _centred(step: Step, x: Number, function: ScalarFunction) -> Number:
-    reach, size = table_of(function).reach, step.number("table_size")
+    reach, size = table_of(function).reach, size_of(step)
     middle = reach * size // (2 * reach)
     index = _index(x, size, 2 * reach)
     place = x.circuit.clip(x.circuit.add(index.place, x.circuit.const(middle)), 0, size - 1)
@@ -44,7 +46,7 @@ def _centred(step: Step, x: Number, function: ScalarFunction) -> Number:
 
 def _negative(step: Step, x: Number, function: ScalarFunction) -> Number:
     """`nnet::elu` and `nnet::selu`: a table below zero."""
-    circuit, size, kind = x.circuit, step.number("table_size"), step.result
+    circuit, size, kind = x.circuit, size_of(step), step.result
     negative = x.on(circuit.select(x.negative(), x.place, circuit.const(0)))
     index = _index(negative, size, table_of(function).reach)
     place = circuit.clip(circuit.sub(circuit.const(0), index.place), 0, size - 1)
@@ -61,7 +63,7 @@ def _negative(step: Step, x: Number, function: ScalarFunction) -> Number:
 
 def _rectified(step: Step, x: Number, function: ScalarFunction) -> Number:
     """A table of what -|x| gives, and x besides where it is positive."""
-    circuit, size = x.circuit, step.number("table_size")
+    circuit, size = x.circuit, size_of(step)
     index = _index(x, size, table_of(function).reach)
     magnitude = circuit.larger(index.place, circuit.sub(circuit.const(0), index.place))
     place = circuit.clip(magnitude, 0, size - 1)

@@ -18,6 +18,7 @@ import numpy as np
 
 import fpgaprune as fp
 from fpgaprune.design import LayerSpec
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fixed import FixedType
 
@@ -35,7 +36,7 @@ def network(kept: float) -> fp.Design:
         name: str, kind: str, source: str | None, shape: tuple[int, ...], types: dict[str, str], **fields: Any
     ) -> None:
         parsed = {role: FixedType.parse(text) for role, text in types.items()}
-        layers.append(LayerSpec(name, kind, (source,) if source else (), shape, parsed, **fields))
+        layers.append(layer_of(name, kind, (source,) if source else (), shape, parsed, **fields))
 
     def convolution(number: int, source: str, channels: int, kind: str, share: float) -> None:
         add(f"pad{number}", "ZeroPadding2D", source, (30, 30, channels), {"result": kind}, attributes=PAD)

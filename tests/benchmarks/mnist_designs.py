@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from mnist_network import Arrays
 import fpgaprune as fp
 from fpgaprune.comparison import share_lost
 from fpgaprune.design import LayerSpec
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import FixedType
 
 # Of the training images, those that show in which range the values lie that training rounds.
@@ -73,21 +73,22 @@ def hgq_design(found: Arrays, name: str) -> fp.Design:
         name: of the design.
     """
     reads = {layer: _read_type(found[f"{layer}/reads"]) for layer in ("conv1", "conv2", "out")}
-    layers = [LayerSpec("image", "Input", (), (28, 28, 1), {"result": reads["conv1"]})]
+    layers = [layer_of("image", "Input", (), (28, 28, 1), {"result": reads["conv1"]})]
     for number, after in ((1, "conv2"), (2, "out")):
         size = layers[-1].output_shape[0]
         layers.append(_exact(f"conv{number}", "Conv2D", layers[-1], (size - 2, size - 2, 32), found, WINDOW))
         attributes = {"activation": "relu", "table_size": 1024}
         kind = reads[after]
         shape = layers[-1].output_shape
-        relu = LayerSpec(f"relu{number}", "Activation", (f"conv{number}",), shape, {"result": kind})
-        layers.append(replace(relu, attributes=attributes))
+        source = (f"conv{number}",)
+        relu = layer_of(f"relu{number}", "Activation", source, shape, {"result": kind}, attributes=attributes)
+        layers.append(relu)
         # The template begins with the smallest number of a signed type.
         begin = kind if kind.signed else FixedType(kind.width + 1, kind.integer + 1)
         half = ((size - 2) // 2, (size - 2) // 2, 32)
-        pool = LayerSpec(f"pool{number}", "Pooling2D", (relu.name,), half, {"result": kind, "accum": begin})
-        layers.append(replace(pool, attributes=POOL))
-    layers.append(LayerSpec("flat", "Reshape", ("pool2",), (800,), {"result": reads["out"]}))
+        types = {"result": kind, "accum": begin}
+        layers.append(layer_of(f"pool{number}", "Pooling2D", (relu.name,), half, types, attributes=POOL))
+    layers.append(layer_of("flat", "Reshape", ("pool2",), (800,), {"result": reads["out"]}))
     layers.append(_exact("out", "Dense", layers[-1], (10,), found, {}))
     return fp.Design(name, tuple(layers), ("out",), clock_ns=10.0)
 
@@ -110,7 +111,7 @@ def _exact(
     accum = FixedType(integer + fraction, integer)
     types = {"weight": weight, "bias": starts, "accum": accum, "result": accum}
     raws = {"weight": weight.to_raw(kernel), "bias": starts.to_raw(bias)}
-    return LayerSpec(name, kind, (source.name,), shape, types, raws, attributes=attributes, strategy="latency")
+    return layer_of(name, kind, (source.name,), shape, types, raws, attributes=attributes, strategy="latency")
 
 
 def _type_of(values: np.ndarray) -> FixedType:

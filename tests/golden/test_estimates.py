@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.compose import build
@@ -37,14 +38,14 @@ def zoo(io_type: str, backend: str) -> Design:
     """Layers of the kinds that `cnn` and `mlp` lack, on maps of 6 x 5 x 3."""
     rng = np.random.default_rng(3)
     weight = FixedType(9, 2)
-    layers = [LayerSpec("in", "Input", (), (6, 5, 3), {"result": T16})]
+    layers = [layer_of("in", "Input", (), (6, 5, 3), {"result": T16})]
 
     def add(name, kind, shape, source=None, arrays=None, **attributes):
         roles = dict.fromkeys(arrays or {}, weight)
         more = {name: attributes.pop(name) for name in ("reuse_factor", "strategy") if name in attributes}
         sources = source or (layers[-1].name,)
         types = {"result": NARROW if len(layers) % 3 else T16, "accum": FixedType(20, 8), **roles}
-        layers.append(LayerSpec(name, kind, sources, shape, types, arrays or {}, {}, attributes, **more))
+        layers.append(layer_of(name, kind, sources, shape, types, arrays or {}, {}, attributes, **more))
 
     def raw(*shape):
         return np.where(rng.random(shape) < 0.3, 0, rng.integers(-255, 256, shape))
@@ -57,10 +58,10 @@ def zoo(io_type: str, backend: str) -> Design:
     add("linear", "Activation", (6, 5, 4), activation="linear")
     add("join", "Merge", (6, 5, 4), ("linear", "leaky"), op="add")
     add("times", "Merge", (6, 5, 4), ("join", "leaky"), op="multiply")
-    add("both", "Concatenate", (6, 5, 8), ("times", "leaky"))
+    add("both", "Concatenate", (6, 5, 8), ("times", "leaky"), axis=3)
     add("average", "Pooling2D", (3, 2, 8), pool_op="Average", pool_height=2, pool_width=2, in_width=5)
     add("bigger", "Resize", (6, 4, 8))
-    add("turned", "Transpose", (8, 4, 6))
+    add("turned", "Transpose", (8, 4, 6), perm=[2, 1, 0])
     add("global", "GlobalPooling2D", (6,), pool_op="Max")
     add("head", "Dense", (4,), None, {"weight": raw(6, 4), "bias": raw(4)}, strategy="latency", reuse_factor=3)
     return Design("zoo", tuple(layers), ("head",), io_type, backend, part="xcku115-flvb2104-2-i")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, RtlError
 from fpgaprune.fabric import to_verilog
@@ -129,14 +129,7 @@ def small(tmp_path_factory):
     x = net.add("Input", (), (6, 5, 2), {"result": FixedType(8, 3)})
     y = net.merge(x, net.conv(net.conv(x, 2, pads=(1, 1, 1, 1)), 2, pads=(1, 1, 1, 1)), "add")
     y = net.dense(net.flatten(y), 3)
-    layers = [
-        LayerSpec(
-            la.name, la.kind, la.inputs, la.output_shape,
-            {**la.types, **({"accum": wide} if "accum" in la.types else {})},
-            la.weights, la.sources, la.attributes, la.reuse_factor, la.strategy,
-        )
-        for la in net.layers
-    ]  # fmt: skip
+    layers = [replace(la, types={**la.types, **({"accum": wide} if "accum" in la.types else {})}) for la in net.layers]
     design = Design("small", tuple(layers), (y,))
     return design, to_verilog(design, tmp_path_factory.mktemp("small"), fold={y: 30})
 

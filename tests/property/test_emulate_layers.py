@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.emulate import trace
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
@@ -63,7 +64,7 @@ class Number:
 
 
 def run(layer: LayerSpec, source: FixedType, raw: np.ndarray, io_type: str) -> np.ndarray:
-    entry = LayerSpec("x", "Input", (), raw.shape[1:], {"result": source})
+    entry = layer_of("x", "Input", (), raw.shape[1:], {"result": source})
     design = Design("net", (entry, layer), (layer.name,), io_type)
     values = trace(design, source.to_float(raw).astype(np.float32), [layer.name])[layer.name]
     return np.ldexp(values, layer.types["result"].fraction).astype(np.int64)
@@ -91,7 +92,7 @@ def test_dense_layers_add_in_the_order_of_the_templates_loops(seed, strategy):
     allowed = [r for r in range(1, n_in * n_out + 1) if n_in % r == 0 or (r % n_in == 0 and (n_in * n_out) % r == 0)]
     reuse = int(rng.choice(allowed)) if strategy == "resource" else 1
     w, b, x = data(rng, weight, (n_in, n_out)), data(rng, bias, (n_out,)), data(rng, source, (2, n_in))
-    layer = LayerSpec(
+    layer = layer_of(
         "d", "Dense", ("x",), (n_out,), {"result": result, "weight": weight, "bias": bias, "accum": accum},
         {"weight": w, "bias": b}, reuse_factor=reuse, strategy=strategy,
     )  # fmt: skip
@@ -135,7 +136,7 @@ def test_convolutions_are_sums_over_windows(seed, depthwise):
     }  # fmt: skip
     types = {"result": result, "weight": weight, "bias": bias, "accum": accum}
     kind = "DepthwiseConv2D" if depthwise else "Conv2D"
-    layer = LayerSpec(
+    layer = layer_of(
         "c", kind, ("x",), (out_h, out_w, filters), types, {"weight": w, "bias": b}, {}, attributes, strategy="latency"
     )
     got = run(layer, source, x, "io_parallel")[0]
@@ -160,7 +161,7 @@ def test_pools_are_those_of_the_templates(seed, operation, streamed):
     size = int(rng.integers(1, 5))
     x = data(rng, source, (1, 3 * size, 1))
     attributes = {"pool_op": operation, "pool_width": size, "stride_width": size, "pad_left": 0, "pad_right": 0}
-    layer = LayerSpec("p", "Pooling1D", ("x",), (3, 1), {"result": result, "accum": accum}, {}, {}, attributes)
+    layer = layer_of("p", "Pooling1D", ("x",), (3, 1), {"result": result, "accum": accum}, {}, {}, attributes)
     got = run(layer, source, x, "io_stream" if streamed else "io_parallel")[0, :, 0]
     for place in range(3):
         values = [Fraction(int(v)) / Fraction(2) ** source.fraction for v in x[0, place * size : (place + 1) * size, 0]]
@@ -189,9 +190,7 @@ def test_batch_normalization_is_exact_until_it_is_assigned(seed):
     source, scale, bias, result = (draw(rng, (2, 9), (-1, 5)) for _ in range(4))
     x, s, b = data(rng, source, (2, 3)), data(rng, scale, (3,)), data(rng, bias, (3,))
     types = {"result": result, "scale": scale, "bias": bias}
-    got = run(
-        LayerSpec("n", "BatchNormalization", ("x",), (3,), types, {"scale": s, "bias": b}), source, x, "io_stream"
-    )
+    got = run(layer_of("n", "BatchNormalization", ("x",), (3,), types, {"scale": s, "bias": b}), source, x, "io_stream")
     for sample, place in np.ndindex(2, 3):
         product = Fraction(int(x[sample, place]) * int(s[place])) / Fraction(2) ** (source.fraction + scale.fraction)
         wanted = Number(result, product + Fraction(int(b[place])) / Fraction(2) ** bias.fraction)
@@ -211,7 +210,7 @@ def test_tables_hold_the_function_within_a_place_and_their_ends_go_on(name, func
     source, table = FixedType(12, 6), FixedType(18, 8, True, "RND", "SAT")
     x = np.arange(source.raw_min, source.raw_max + 1).reshape(1, -1)
     attributes = {"activation": name, "table_size": 1024}
-    layer = LayerSpec("a", "Activation", ("x",), x.shape[1:], {"result": table, "table": table}, {}, {}, attributes)
+    layer = layer_of("a", "Activation", ("x",), x.shape[1:], {"result": table, "table": table}, {}, {}, attributes)
     got = table.to_float(run(layer, source, x, "io_parallel"))[0]
     reals = source.to_float(x)[0]
     # The index is cut towards zero, so the entry is that of a place up to one step nearer to zero.
@@ -227,7 +226,7 @@ def test_a_depthwise_layer_of_strategy_resource_is_emulated_as_a_stream_only():
     attributes = {
         "filt_width": 1, "stride_width": 1, "n_filt": 2, "pad_left": 0, "pad_right": 0
     }  # fmt: skip
-    layer = LayerSpec(
+    layer = layer_of(
         "d", "DepthwiseConv1D", ("x",), (3, 2), types, weights, {}, attributes, strategy="resource", reuse_factor=1
     )
     x = np.arange(6).reshape(1, 3, 2)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpgaprune.design import LayerSpec
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import FixedType
 
 from .test_emulate_layers import Number, data, draw, examples, run, seeds
@@ -21,7 +21,7 @@ ROLES = ("weight", "recurrent_weight", "bias", "recurrent_bias")
 def recurrent(kind, kinds, weights, steps, units, **attributes):
     types = {**kinds, "table": FixedType(24, 4, True, "RND", "SAT")}
     given = {"n_out": units, "return_sequences": True, "table_size": 8192} | attributes
-    return LayerSpec("g", kind, ("x",), (steps, units), types, weights, attributes=given, strategy="latency")
+    return layer_of("g", kind, ("x",), (steps, units), types, weights, attributes=given, strategy="latency")
 
 
 def drawn(rng, kind, features, units, of_type):
@@ -128,7 +128,7 @@ def test_tables_of_negative_numbers_hold_the_function_at_the_place_nearer_to_zer
     x = np.arange(source.raw_min, source.raw_max + 1).reshape(1, -1)
     attributes = {"activation": name, "table_size": size, "activ_param": 0.75}
     types = {"result": table, "table": table, "param": FixedType(8, 2)}
-    layer = LayerSpec("a", "Activation", ("x",), x.shape[1:], types, {}, {}, attributes)
+    layer = layer_of("a", "Activation", ("x",), x.shape[1:], types, {}, {}, attributes)
     got = table.to_float(run(layer, source, x, io_type))[0]
     # The streaming template of selu writes lambda in the type of the data.
     scale = 1.0507009873554805

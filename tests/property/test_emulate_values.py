@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.emulate import emulate, trace
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
@@ -44,10 +45,10 @@ def test_merges_are_computed_number_by_number_and_the_smaller_input_is_repeated(
     result = draw(rng, (3, 12), (0, 6))
     raws = [data(rng, kind, (3, size)) for kind, size in zip(kinds, sizes, strict=True)]
     entries = [
-        LayerSpec(f"x{place}", "Input", (), (size,), {"result": kind})
+        layer_of(f"x{place}", "Input", (), (size,), {"result": kind})
         for place, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
     ]
-    layer = LayerSpec("m", "Merge", ("x0", "x1"), (2, 3), {"result": result}, attributes={"op": name.title()})
+    layer = layer_of("m", "Merge", ("x0", "x1"), (2, 3), {"result": result}, attributes={"op": name.title()})
     design = Design("net", (*entries, layer), ("m",), "io_parallel")
     values = emulate(design, [kind.to_float(raw).astype(np.float32) for kind, raw in zip(kinds, raws, strict=True)])
     got = np.ldexp(values, result.fraction).astype(np.int64).reshape(3, 6)
@@ -86,7 +87,7 @@ def test_activations_without_a_table_are_computed_number_by_number(seed, name):
         "slope": float(real(60, SLOPE)), "shift": float(real(70, SLOPE)),
     }  # fmt: skip
     types = {"result": result, "param": ALPHA, "slope": SLOPE, "shift": SLOPE}
-    layer = LayerSpec("a", "Activation", ("x",), x.shape[1:], types, {}, {}, attributes)
+    layer = layer_of("a", "Activation", ("x",), x.shape[1:], types, {}, {}, attributes)
     got = run(layer, source, x, "io_parallel")[0]
     assert got.tolist() == [assigned(result, ACTIVATIONS[name](real(each, source))) for each in x[0]]
 
@@ -98,7 +99,7 @@ def test_prelu_has_an_alpha_for_each_value(seed):
     source, alpha, result = draw(rng, (2, 9), (0, 5)), draw(rng, (2, 9), (0, 5)), draw(rng, (3, 12), (0, 6))
     x, a = data(rng, source, (3, 2, 5)), data(rng, alpha, (2, 5))
     types = {"result": result, "param": alpha}
-    got = run(LayerSpec("a", "PReLU", ("x",), (2, 5), types, {"param": a}), source, x, "io_parallel")
+    got = run(layer_of("a", "PReLU", ("x",), (2, 5), types, {"param": a}), source, x, "io_parallel")
     for sample, row, place in np.ndindex(*x.shape):
         value = real(x[sample, row, place], source)
         wanted = value if value > 0 else value * real(a[row, place], alpha)
@@ -114,7 +115,7 @@ def test_batch_normalization_repeats_its_scales_over_the_map(seed, by_channel):
     size = (4,) if by_channel else (3, 4)
     s, b = data(rng, scale, size), data(rng, bias, size)
     types = {"result": result, "scale": scale, "bias": bias}
-    layer = LayerSpec("n", "BatchNormalization", ("x",), (3, 4), types, {"scale": s, "bias": b})
+    layer = layer_of("n", "BatchNormalization", ("x",), (3, 4), types, {"scale": s, "bias": b})
     got = run(layer, source, x, "io_parallel")
     s, b = np.broadcast_to(s, (3, 4)), np.broadcast_to(b, (3, 4))
     for sample, row, place in np.ndindex(*x.shape):
@@ -126,7 +127,7 @@ def test_batch_normalization_repeats_its_scales_over_the_map(seed, by_channel):
 def test_scales_that_fit_neither_the_channels_nor_the_map_are_refused(sizes):
     kind = FixedType(8, 4)
     weights = {"scale": np.ones(sizes, np.int64), "bias": np.ones(sizes, np.int64)}
-    layer = LayerSpec(
+    layer = layer_of(
         "n", "BatchNormalization", ("x",), (3, 4), dict.fromkeys(("result", "scale", "bias"), kind), weights
     )
     with pytest.raises(DesignError, match=rf"{sizes} scales do not fit an input of shape \(3, 4\)"):
@@ -149,7 +150,7 @@ def test_padding_and_cropping_move_each_value_to_its_place(seed, kind, flat):
     out = (width, 2) if flat else (height, width, 2)
     attributes = {f"{prefix}_{side}": size for side, size in sides.items()}
     name = f"{kind}{'1D' if flat else '2D'}"
-    layer = LayerSpec("p", name, ("x",), out, {"result": result}, {}, {}, attributes)
+    layer = layer_of("p", name, ("x",), out, {"result": result}, {}, {}, attributes)
     got = run(layer, source, x, "io_stream").reshape(2, height, width, 2)
     image = x.reshape(2, -1, 6, 2)
     for sample, row, column, channel in np.ndindex(*got.shape):
@@ -168,19 +169,19 @@ def test_transposing_joining_and_repacking_move_each_value_to_its_place(seed):
     cast = np.vectorize(lambda raw: assigned(result, real(raw, source)))(x)
     perm = [int(axis) for axis in rng.permutation(3)]
     shape = tuple(x.shape[1 + axis] for axis in perm)
-    layer = LayerSpec("t", "Transpose", ("x",), shape, {"result": result}, {}, {}, {"perm": perm})
+    layer = layer_of("t", "Transpose", ("x",), shape, {"result": result}, {}, {}, {"perm": perm})
     assert np.array_equal(run(layer, source, x, "io_parallel"), cast.transpose(0, *(1 + axis for axis in perm)))
     axis = int(rng.integers(1, 4))
     out = list(x.shape[1:])
     out[axis - 1] *= 2
-    layer = LayerSpec("c", "Concatenate", ("x", "x"), tuple(out), {"result": result}, {}, {}, {"axis": axis})
+    layer = layer_of("c", "Concatenate", ("x", "x"), tuple(out), {"result": result}, {}, {}, {"axis": axis})
     assert np.array_equal(run(layer, source, x, "io_parallel"), np.concatenate([cast, cast], axis=axis))
-    layer = LayerSpec("r", "Repack", ("x",), (12, 2), {"result": result})
+    layer = layer_of("r", "Repack", ("x",), (12, 2), {"result": result})
     assert np.array_equal(run(layer, source, x, "io_stream"), cast.reshape(2, 12, 2))
-    layer = LayerSpec("r", "Reshape", ("x",), (4, 6), {"result": source})
+    layer = layer_of("r", "Reshape", ("x",), (4, 6), {"result": source})
     assert np.array_equal(run(layer, source, x, "io_stream"), x.reshape(2, 4, 6))
     assert np.array_equal(
-        run(LayerSpec("k", "Clone", ("x",), x.shape[1:], {"result": result}), source, x, "io_stream"), cast
+        run(layer_of("k", "Clone", ("x",), x.shape[1:], {"result": result}), source, x, "io_stream"), cast
     )
 
 
@@ -190,7 +191,7 @@ def test_transposing_joining_and_repacking_move_each_value_to_its_place(seed):
 def test_packets_of_no_multiple_are_refused(before, after, whole):
     kind = FixedType(8, 4)
     x = np.arange(12 * 1).reshape(1, 12 // before, before)
-    layer = LayerSpec("r", "Repack", ("x",), (12 // after, after), {"result": kind})
+    layer = layer_of("r", "Repack", ("x",), (12 // after, after), {"result": kind})
     if whole:
         assert run(layer, kind, x, "io_stream").ravel().tolist() == list(range(12))
         return
@@ -203,7 +204,7 @@ def test_resizing_takes_the_value_at_the_same_share_of_the_way(height, width):
     kind = FixedType(8, 8)
     x = np.arange(3 * 4 * 2).reshape(1, 3, 4, 2)
     attributes = {"algorithm": "nearest"}
-    layer = LayerSpec("r", "Resize", ("x",), (height, width, 2), {"result": kind}, {}, {}, attributes)
+    layer = layer_of("r", "Resize", ("x",), (height, width, 2), {"result": kind}, {}, {}, attributes)
     got = run(layer, kind, x, "io_parallel")[0]
     for row, column in np.ndindex(height, width):
         assert got[row, column].tolist() == x[0, row * 3 // height, column * 4 // width].tolist()
@@ -217,7 +218,7 @@ def test_resizing_takes_the_value_at_the_same_share_of_the_way(height, width):
 
 def test_resizing_takes_the_share_that_the_template_rounds_up_by_one_of_65536():
     kind = FixedType(8, 8)
-    layer = LayerSpec("r", "Resize", ("x",), (236, 1, 1), {"result": kind}, {}, {}, {"algorithm": "nearest"})
+    layer = layer_of("r", "Resize", ("x",), (236, 1, 1), {"result": kind}, {}, {}, {"algorithm": "nearest"})
     got = run(layer, kind, np.arange(3).reshape(1, 3, 1, 1), "io_parallel").ravel()
     assert np.flatnonzero(np.diff(got)).tolist() == [78, 157]
 
@@ -237,7 +238,7 @@ def test_pools_of_windows_that_overlap_and_reach_over_the_edge(seed, operation, 
         "pad_top": top, "pad_bottom": bottom, "pad_left": left, "pad_right": right, "count_pad": count_pad,
     }  # fmt: skip
     types = {"result": result, "accum": accum}
-    layer = LayerSpec("p", "Pooling2D", ("x",), (out_h, out_w, 2), types, {}, {}, attributes)
+    layer = layer_of("p", "Pooling2D", ("x",), (out_h, out_w, 2), types, {}, {}, attributes)
     # The templates take the top bit alone for the smallest number, which it is of a signed type only.
     outside = real(-(1 << source.width - 1) if signed else 1 << source.width - 1, source)
     if operation == "Average":
@@ -275,7 +276,7 @@ def test_global_pools_go_through_the_whole_map(seed, operation, streamed):
     source, accum, result = draw(rng, (2, 9), (0, 5)), draw(rng, (3, 12), (0, 7)), draw(rng, (3, 10), (0, 6))
     x = data(rng, source, (2, 3, 2, 2))
     types, attributes = {"result": result, "accum": accum}, {"pool_op": operation}
-    layer = LayerSpec("g", "GlobalPooling2D", ("x",), (2,), types, {}, {}, attributes)
+    layer = layer_of("g", "GlobalPooling2D", ("x",), (2,), types, {}, {}, attributes)
     got = run(layer, source, x, "io_stream" if streamed else "io_parallel")
     for sample, channel in np.ndindex(2, 2):
         values = [real(raw, source) for raw in x[sample, :, :, channel].ravel()]
@@ -307,7 +308,7 @@ def test_streams_pool_windows_that_lie_beside_each_other_only(change, refused):
         "pad_top": 0, "pad_bottom": 0, "pad_left": 0, "pad_right": 0, **change,
     }  # fmt: skip
     x = np.arange(16).reshape(1, 4, 4, 1)
-    layer = LayerSpec("p", "Pooling2D", ("x",), (2, 2, 1), dict.fromkeys(("result", "accum"), kind), {}, {}, attributes)
+    layer = layer_of("p", "Pooling2D", ("x",), (2, 2, 1), dict.fromkeys(("result", "accum"), kind), {}, {}, attributes)
     if refused:
         with pytest.raises(DesignError, match="padding or a stride that is not its size"):
             run(layer, kind, x, "io_stream")
@@ -319,16 +320,16 @@ def test_streams_pool_windows_that_lie_beside_each_other_only(change, refused):
 def test_dilated_windows_are_refused(name):
     kind = FixedType(8, 8)
     attributes = {"pool_op": "Max", "pool_width": 2, "stride_width": 2, "pad_left": 0, "pad_right": 0, name: 2}
-    layer = LayerSpec("p", "Pooling1D", ("x",), (2, 1), dict.fromkeys(("result", "accum"), kind), {}, {}, attributes)
+    types = dict.fromkeys(("result", "accum"), kind)
     with pytest.raises(DesignError, match=f"{name} is 2; the templates of hls4ml know no dilation"):
-        run(layer, kind, np.zeros((1, 4, 1), np.int64), "io_parallel")
+        layer_of("p", "Pooling1D", ("x",), (2, 1), types, {}, {}, attributes)
 
 
 def test_a_trace_holds_what_each_layer_hands_on():
     kind, result = FixedType(8, 4), FixedType(6, 3)
-    entry = LayerSpec("x", "Input", (), (2,), {"result": kind})
-    first = LayerSpec("a", "Clone", ("x",), (2,), {"result": result})
-    last = LayerSpec("b", "Merge", ("a", "x"), (2,), {"result": result}, attributes={"op": "minimum"})
+    entry = layer_of("x", "Input", (), (2,), {"result": kind})
+    first = layer_of("a", "Clone", ("x",), (2,), {"result": result})
+    last = layer_of("b", "Merge", ("a", "x"), (2,), {"result": result}, attributes={"op": "minimum"})
     design = Design("net", (entry, first, last), ("b",), "io_stream")
     values = trace(design, np.array([[1.3125, -2.5]], np.float32), ["a", "b"])
     assert values["a"].tolist() == [[math.floor(1.3125 * 8) / 8, -2.5]]

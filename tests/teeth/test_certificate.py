@@ -11,7 +11,8 @@ import pytest
 from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
 from fpgaprune.certify.firmware_weights import count_firmware, read_firmware_weights
 from fpgaprune.certify.link_checks import certify
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import CertificateError
 from fpgaprune.fixed import FixedType
 from fpgaprune.keras_file import read_keras_weights
@@ -125,10 +126,8 @@ def firmware(folder, raw):
     text = ", ".join(f"{value:.7f}" for value in KIND.to_float(raw).ravel())
     (weights / "w2.h").write_text(f"#else\nfc_weight_t w2[{raw.size}] = {{{text}}};\n#endif\n")
     (weights / "w2.txt").write_text(text)
-    inputs = LayerSpec("x", "Input", (), (raw.shape[0],), {"result": KIND})
-    dense = LayerSpec(
-        "fc", "Dense", ("x",), (raw.shape[1],), {"weight": KIND}, {"weight": raw}, {"weight": "fc/kernel"}
-    )
+    inputs = layer_of("x", "Input", (), (raw.shape[0],), {"result": KIND})
+    dense = layer_of("fc", "Dense", ("x",), (raw.shape[1],), {"weight": KIND}, {"weight": raw}, {"weight": "fc/kernel"})
     return Design("net", (inputs, dense), ("fc",))
 
 
@@ -194,10 +193,10 @@ def sized(folder):
     raw = {name: np.full(shape, int(KIND.to_raw(0.5)), dtype=np.int64) for name, shape in shapes.items()}
     sources = {name: {"weight": f"{name}/kernel"} for name in shapes}
     layers = (
-        LayerSpec("x", "Input", (), (5, 5, 1), {"result": KIND}),
-        LayerSpec("conv", "Conv2D", ("x",), (3, 3, 2), kinds, {"weight": raw["conv"]}, sources["conv"]),
-        LayerSpec("relu", "Activation", ("conv",), (3, 3, 2), {"result": KIND}),
-        LayerSpec("point", "PointwiseConv2D", ("relu",), (3, 3, 3), kinds, {"weight": raw["point"]}, sources["point"]),
+        layer_of("x", "Input", (), (5, 5, 1), {"result": KIND}),
+        layer_of("conv", "Conv2D", ("x",), (3, 3, 2), kinds, {"weight": raw["conv"]}, sources["conv"]),
+        layer_of("relu", "Activation", ("conv",), (3, 3, 2), {"result": KIND}, attributes={"activation": "relu"}),
+        layer_of("point", "PointwiseConv2D", ("relu",), (3, 3, 3), kinds, {"weight": raw["point"]}, sources["point"]),
     )
     return Design("net", layers, ("point",), io_type="io_stream")
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.emulate import emulate, first_difference, trace
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
@@ -22,9 +23,9 @@ def network(weights: np.ndarray, accum: FixedType = EXACT, reuse: int = 1) -> De
     types = {"result": KIND, "weight": KIND, "bias": KIND, "accum": accum}
     arrays = {"weight": weights, "bias": np.array([3, -5, 7])}
     strategy = "resource" if reuse > 1 else "latency"
-    dense = LayerSpec("fc", "Dense", ("x",), (3,), types, arrays, reuse_factor=reuse, strategy=strategy)
-    relu = LayerSpec("relu", "Activation", ("fc",), (3,), {"result": KIND}, {}, {}, {"activation": "relu"})
-    return Design("net", (LayerSpec("x", "Input", (), (4,), {"result": KIND}), dense, relu), ("relu",))
+    dense = layer_of("fc", "Dense", ("x",), (3,), types, arrays, reuse_factor=reuse, strategy=strategy)
+    relu = layer_of("relu", "Activation", ("fc",), (3,), {"result": KIND}, {}, {}, {"activation": "relu"})
+    return Design("net", (layer_of("x", "Input", (), (4,), {"result": KIND}), dense, relu), ("relu",))
 
 
 WEIGHTS = np.random.default_rng(5).integers(-60, 61, (4, 3))

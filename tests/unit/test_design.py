@@ -1,11 +1,16 @@
 """Design: saved and loaded whole; malformed ones refused."""
 
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import operations as op
+from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.operation_form import operation_to_json, read_operation
+from fpgaprune.design.operations import LookUp, Pooling, Window
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
 
@@ -17,8 +22,8 @@ def design(seed=0):
     return Design(
         "net",
         (
-            LayerSpec("x", "Input", (), (4,), {"result": KIND}),
-            LayerSpec(
+            layer_of("x", "Input", (), (4,), {"result": KIND}),
+            layer_of(
                 "fc",
                 "Dense",
                 ("x",),
@@ -30,8 +35,10 @@ def design(seed=0):
                 2,
                 "latency",
             ),
+            LayerSpec("pool", "Pooling2D", ("x",), (4,), {"result": KIND}, operation=Pooling(Window((2, 2)), True)),
+            LayerSpec("look", "Activation", ("fc",), (3,), {"result": KIND}, operation=LookUp("tanh", 1024)),
         ),
-        ("fc",),
+        ("look",),
         part="xc7z020",
     )
 
@@ -42,6 +49,7 @@ def test_round_trip_is_exact_and_reproducible(tmp_path):
     loaded = Design.load(tmp_path / "a.json")
     assert loaded.to_json() == original.to_json()
     assert loaded["fc"].types == original["fc"].types
+    assert [layer.operation for layer in loaded.layers] == [layer.operation for layer in original.layers]
     assert np.array_equal(loaded["fc"].weights["weight"], original["fc"].weights["weight"])
     loaded.save(tmp_path / "b.json")
     for suffix in (".json", ".npz"):
@@ -51,7 +59,19 @@ def test_round_trip_is_exact_and_reproducible(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(format=99), "not a design of format 1"),
+        (lambda d: d.update(format=99), "not a design of format 2"),
+        (lambda d: d.update(format=1), "not a design of format 2; make it anew"),
+        (
+            lambda d: d["layers"][1]["operation"].update(type="Denser"),
+            "an operation is 'Denser'; wanted one of Input, ",
+        ),
+        (lambda d: d["layers"][1]["operation"].update(units=4), "a Dense has .*'units'.*; wanted nothing"),
+        (lambda d: d["layers"][2]["operation"].update(largest=1), "Pooling.largest is 1, which is no such setting"),
+        (lambda d: d["layers"][2]["operation"].pop("window"), "a Pooling has .*; wanted window, largest, "),
+        (lambda d: d["layers"][2]["operation"]["window"].update(size=[2]), r"Window.size is \[2\], which is no such"),
+        (lambda d: d["layers"][2]["operation"]["window"].update(size=[2, 2.5]), "Window.size is 2.5, which is no such"),
+        (lambda d: d["layers"][3]["operation"].update(table_size=0), "LookUp.table_size is 0, which is no such"),
+        (lambda d: d["layers"][3]["operation"].update(parameter=1e300), r"LookUp.parameter is 1e\+300, which is no"),
         (lambda d: d.pop("layers"), "not a whole design: KeyError"),
         (lambda d: d["layers"][1].update(inputs=["y"]), "reads 'y', which no earlier layer makes"),
         (lambda d: d["layers"][1].update(name="x"), "two layers named 'x'|missing or malformed"),
@@ -83,6 +103,35 @@ def test_missing_and_foreign_files_are_refused(tmp_path):
         Design.load(tmp_path / "b.json")
 
 
+EVERY = (
+    op.Input(),
+    op.Dense(),
+    op.Convolution(Window((3, 2), (1, 2), (0, 1, 2, 3)), depthwise=True, pointwise=False, partitions=4, encoded=True),
+    op.Convolution(Window((1, 1)), pointwise=True),
+    op.Pooling(None, largest=False, counts_padding=True),
+    op.Recurrent("gru", 4, "tanh", "sigmoid", True, 1024),
+    op.Scale(),
+    op.Map("hard_sigmoid", None, 0.2, 0.5),
+    op.LookUp("elu", 512, 0.25),
+    op.Softmax("legacy", 2, 3, 1024, 2048, 4096, 0.5),
+    op.Merge("add"),
+    op.Concatenate(2),
+    op.Reshape(repacks=True),
+    op.Copy(),
+    op.Transpose((1, 0, 2)),
+    op.Pad((1, 0, 2, 3)),
+    op.Crop((0, 0, 1, 1)),
+    op.Resize(),
+    op.Unknown(),
+)
+
+
+@pytest.mark.parametrize("operation", EVERY, ids=lambda operation: type(operation).__name__)
+def test_every_operation_is_read_as_it_was_written(operation):
+    assert read_operation(json.loads(json.dumps(operation_to_json(operation)))) == operation
+    assert {type(each) for each in EVERY} == set(get_args(op.Operation))
+
+
 def test_unknown_layer_is_named():
-    with pytest.raises(DesignError, match="has no layer 'conv'; it has x, fc"):
+    with pytest.raises(DesignError, match="has no layer 'conv'; it has x, fc, pool, look"):
         design()["conv"]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import DataError
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import check_data
@@ -31,8 +32,8 @@ BAD = {
 
 def identity():
     kind = FixedType(16, 6)
-    layer = LayerSpec("x", "Input", (), (2,), {"result": kind})
-    linear = LayerSpec("y", "Activation", ("x",), (2,), {"result": kind}, attributes={"activation": "linear"})
+    layer = layer_of("x", "Input", (), (2,), {"result": kind})
+    linear = layer_of("y", "Activation", ("x",), (2,), {"result": kind}, attributes={"activation": "linear"})
     return Design("identity", (layer, linear), ("y",))
 
 

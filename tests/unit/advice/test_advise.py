@@ -20,6 +20,7 @@ from fpgaprune.advice.order import rank
 from fpgaprune.advice.other_layouts import balanced_layouts, one_layer_layouts, products, uniform_layouts
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average, streamed
+from fpgaprune.design.operations import Convolution, Pooling, Window
 from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
@@ -207,6 +208,7 @@ def test_depthwise_layers_and_convolutions_in_parallel_keep_to_what_has_template
     depthwise = replace(
         parallel["conv"],
         kind="DepthwiseConv2D",
+        operation=Convolution(Window((3, 3)), depthwise=True),
         weights={"weight": np.ones((3, 3, 2, 1), np.int64)},
         output_shape=(8, 8, 2),
     )
@@ -246,8 +248,9 @@ def test_narrower_weights_keep_their_values_as_far_as_bits_allow():
 
 def test_a_stream_pads_and_copies_as_hls4ml_does():
     design = cnn(io_type="io_parallel")
-    pads = dict.fromkeys(("pad_top", "pad_bottom", "pad_left", "pad_right"), 1)
-    conv = replace(design["conv"], inputs=("in",), attributes={**design["conv"].attributes, **pads, "in_width": 8})
+    whole = design["conv"].operation
+    padded = replace(whole, window=replace(whole.window, pad=(1, 1, 1, 1)))
+    conv = replace(design["conv"], inputs=("in",), operation=padded)
     layers = [conv if x.name == "conv" else x for x in design.layers if x.name != "pad"]
     found = streamed(replace(design, layers=tuple(layers)))
     assert fp.estimate(found).total == fp.estimate(cnn()).total
@@ -256,14 +259,15 @@ def test_a_stream_pads_and_copies_as_hls4ml_does():
 
 
 def test_an_average_over_the_whole_map_is_named():
-    attributes = {"pool_op": "Average", "pool_height": 4, "pool_width": 4, "in_width": 4}
+    average = Pooling(Window((4, 4), (4, 4)), largest=False)
     design = cnn()
-    pool = fp.LayerSpec("mean", "Pooling2D", ("pool",), (1, 1, 4), {"result": U8, "accum": T16}, attributes=attributes)
+    pool = fp.LayerSpec("mean", "Pooling2D", ("pool",), (1, 1, 4), {"result": U8, "accum": T16}, operation=average)
     flat = replace(design["flat"], inputs=("mean",), output_shape=(4,))
     layers = [*design.layers[:6], pool, flat]
     whole = replace(design, layers=tuple(layers), outputs=("flat",))
     edit, text = global_average(whole)
     assert edit.design["mean"].kind == "GlobalPooling2D"
+    assert edit.design["mean"].operation == Pooling(None, largest=False)
     assert text == "layers.GlobalAveragePooling2D(name='mean')  # for AveragePooling2D"
     assert global_average(design) is None
     suggestion = next(s for s in fp.advise(whole, short(whole, 0.2)).suggestions if s.knob == "global pooling")

@@ -16,11 +16,12 @@ from tests.unit.estimate.designs import cnn
 def test_the_padding_of_a_stream_is_as_large_as_both_sides_together():
     source = layer("x", "Input", None, (5, 7, 2))
     pads = {"pad_top": 1, "pad_bottom": 2, "pad_left": 2, "pad_right": 3}
-    found = _padding(layer("c", "Conv2D", "x", (1, 1, 1), attributes=pads), source)
+    size = {"filt_height": 3, "filt_width": 3}
+    found = _padding(layer("c", "Conv2D", "x", (1, 1, 1), attributes=pads | size), source)
     assert (found.name, found.kind, found.inputs, found.output_shape) == ("zp_c", "ZeroPadding2D", ("x",), (8, 12, 2))
     line = layer("x", "Input", None, (7, 2))
-    assert _padding(layer("c", "Conv1D", "x", (1, 1), attributes=pads), line).output_shape == (12, 2)
-    assert _padding(layer("c", "Conv2D", "x", (1, 1, 1), attributes=dict.fromkeys(pads, 0)), source) is None
+    assert _padding(layer("c", "Conv1D", "x", (1, 1), attributes=pads | size), line).output_shape == (12, 2)
+    assert _padding(layer("c", "Conv2D", "x", (1, 1, 1), attributes=dict.fromkeys(pads, 0) | size), source) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import FixedType
 
 KIND = FixedType(8, 1)
@@ -19,11 +20,16 @@ def layer(name, kind, weights, output_shape=(2,), sources=None, **more):
     types = dict.fromkeys(weights, KIND) | {"result": KIND}
     paths = {role: f"{name}/{role}" for role in weights} if sources is None else sources
     raw = {role: np.asarray(array, np.int64) for role, array in weights.items()}
-    return LayerSpec(name, kind, ("x",), output_shape, types, raw, paths, **more)
+    if kind in ("GRU", "LSTM"):
+        more["attributes"] = {
+            "activation": "tanh", "recurrent_activation": "sigmoid", "n_out": output_shape[-1],
+            "return_sequences": False,
+        }  # fmt: skip
+    return layer_of(name, kind, ("x",), output_shape, types, raw, paths, **more)
 
 
 def design(*layers, io_type="io_parallel"):
-    inputs = LayerSpec("x", "Input", (), (4,), {"result": KIND})
+    inputs = layer_of("x", "Input", (), (4,), {"result": KIND})
     return Design("net", (inputs, *layers), tuple(each.name for each in layers), io_type=io_type)
 
 

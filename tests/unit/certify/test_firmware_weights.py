@@ -161,7 +161,7 @@ def test_counts_are_those_of_the_numbers_one_by_one(tmp_path):
         layer("conv", "Conv2D", {"weight": conv}, (5, 5, 5)),
         lstm(),
         layer("plain", "Dense", {"weight": integers(4, 2)}, sources={}),
-        layer("relu", "Activation", {}),
+        layer("relu", "Activation", {}, attributes={"activation": "relu"}),
     )
     write(tmp_path / "firmware", made)
     roles = [("fc", "weight"), ("deep", "weight"), ("conv", "weight"), ("lstm", "weight"), ("lstm", "recurrent_weight")]

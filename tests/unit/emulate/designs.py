@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import FixedType
 
 EIGHT = FixedType(8, 4, True, "RND", "SAT")
@@ -17,7 +18,7 @@ def layer(name: str, kind: str, source: str | None, shape: tuple[int, ...], **mo
     """A layer whose result is `EIGHT` unless `types` says otherwise."""
     types = {"result": EIGHT, **more.pop("types", {})}
     inputs = more.pop("inputs", (source,) if source else ())
-    return LayerSpec(name, kind, inputs, shape, types, **more)
+    return layer_of(name, kind, inputs, shape, types, **more)
 
 
 def design(*layers: LayerSpec, io_type: str = "io_parallel", backend: str = "Vitis") -> Design:

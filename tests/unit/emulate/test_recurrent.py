@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.fixed import FixedType
@@ -26,8 +27,8 @@ def design(**attributes):
     types = {**dict.fromkeys(ROLES, KIND), "accum": FixedType(32, 8), "table": FixedType(24, 4, True, "RND", "SAT")}
     given = {"n_out": 1, "activation": "tanh", "recurrent_activation": "sigmoid", "return_sequences": True}
     given |= {"table_size": 4096, "static": True, "apply_reset_gate": "after"}
-    layer = LayerSpec("g", "GRU", ("in",), (3, 1), types, weights, attributes=given | attributes, strategy="latency")
-    first = LayerSpec("in", "Input", (), (3, 1), {"result": KIND})
+    layer = layer_of("g", "GRU", ("in",), (3, 1), types, weights, attributes=given | attributes, strategy="latency")
+    first = layer_of("in", "Input", (), (3, 1), {"result": KIND})
     return Design("d", (first, layer), ("g",))
 
 
@@ -50,7 +51,7 @@ def test_only_the_last_state_is_handed_on_where_no_sequence_is_wanted():
     [
         ({"activation": "elu"}, "layer 'g': activation 'elu' of a recurrent layer has no emulation"),
         ({"recurrent_activation": "hard_sigmoid"}, "layer 'g': recurrent_activation 'hard_sigmoid' of a recurrent"),
-        ({"static": False}, "layer 'g': static is False; a recurrent layer is emulated with True only"),
+        ({"static": False}, r"layer 'g' \(GRU\): static is False; a recurrent layer is emulated with True only"),
         ({"apply_reset_gate": "before"}, "apply_reset_gate is 'before'; a recurrent layer is emulated with 'after'"),
         ({"pytorch": True}, "pytorch is True; a recurrent layer is emulated with False only"),
     ],

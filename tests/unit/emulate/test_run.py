@@ -54,7 +54,7 @@ def test_no_output_is_a_negative_zero():
     [
         (
             lambda: design(layer("x", "Input", None, (2,)), layer("g", "GarNet", "x", (2,))),
-            "layer 'g' is a GarNet, which has no emulation; those that have: Activation, BatchNormalization",
+            "layer 'g' is a GarNet, which has no emulation; those that have: Concatenate, Convolution",
         ),
         (
             lambda: design(

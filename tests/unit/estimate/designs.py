@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import FixedType
 
 T16 = FixedType(16, 6)
@@ -36,7 +37,7 @@ def cnn(
 
     def layer(name, kind_name, source, shape, types=None, arrays=None, attributes=None, **rest):
         inputs = (source,) if source else ()
-        return LayerSpec(
+        return layer_of(
             name, kind_name, inputs, shape, types or {"result": T16}, arrays or {}, {}, attributes or {}, **rest
         )
 
@@ -102,16 +103,16 @@ def mlp(
 
     def dense(name, source, n_in, n_out):
         arrays = {"weight": weights(rng, (n_in, n_out), zeros, width), "bias": weights(rng, (n_out,), 0, width)}
-        return LayerSpec(name, "Dense", (source,), (n_out,), product_types(kind), arrays, {}, {}, **rest)
+        return layer_of(name, "Dense", (source,), (n_out,), product_types(kind), arrays, {}, {}, **rest)
 
     return Design(
         name="mlp",
         layers=(
-            LayerSpec("in", "Input", (), (16,), {"result": T16}),
+            layer_of("in", "Input", (), (16,), {"result": T16}),
             dense("fc1", "in", 16, 12),
-            LayerSpec("relu", "Activation", ("fc1",), (12,), {"result": T16}, attributes={"activation": "relu"}),
+            layer_of("relu", "Activation", ("fc1",), (12,), {"result": T16}, attributes={"activation": "relu"}),
             dense("fc2", "relu", 12, 4),
-            LayerSpec("softmax", "Softmax", ("fc2",), (4,), {"result": T16}),
+            layer_of("softmax", "Softmax", ("fc2",), (4,), {"result": T16}),
         ),
         outputs=("softmax",),
         io_type="io_parallel",

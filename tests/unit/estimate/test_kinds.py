@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.from_design import design_features
@@ -36,10 +37,10 @@ CASES = {
     "ZeroPadding2D": ((8, 8, 4), {}, {}),
     "Cropping2D": ((4, 4, 4), {}, {}),
     "Resize": ((12, 12, 4), {}, {}),
-    "Transpose": ((4, 6, 6), {}, {}),
+    "Transpose": ((4, 6, 6), {}, {"perm": [2, 0, 1]}),
     "Clone": ((6, 6, 4), {}, {}),
     "Merge": ((6, 6, 4), {}, {"op": "multiply"}),
-    "Concatenate": ((6, 6, 8), {}, {}),
+    "Concatenate": ((6, 6, 8), {}, {"axis": 3}),
     "Softmax": ((6, 6, 4), {}, {}),
 }
 
@@ -51,9 +52,9 @@ def test_one_layer_of_each_class(kind, io_type, backend):
     shape, arrays, attributes = CASES[kind]
     inputs = ("in", "in") if kind in ("Merge", "Concatenate") else ("in",)
     types = {"result": T16, **dict.fromkeys(arrays, T16)}
-    layer = LayerSpec("it", kind, inputs, shape, types, arrays, {}, attributes, strategy="latency" if arrays else None)
-    last = LayerSpec("end", "Activation", ("it",), shape, {"result": T16}, attributes={"activation": "relu"})
-    first = LayerSpec("in", "Input", (), (6, 6, 4), {"result": T16})
+    layer = layer_of("it", kind, inputs, shape, types, arrays, {}, attributes, strategy="latency" if arrays else None)
+    last = layer_of("end", "Activation", ("it",), shape, {"result": T16}, attributes={"activation": "relu"})
+    first = layer_of("in", "Input", (), (6, 6, 4), {"result": T16})
     made = estimate(Design("d", (first, layer, last), ("end",), io_type=io_type, backend=backend), TARGET)
     it = made.layers[1]
     assert it.multiplications is None or it.multiplications.total == sum(a.size for a in arrays.values())
@@ -66,8 +67,8 @@ def test_one_layer_of_each_class(kind, io_type, backend):
 def test_a_depthwise_weight_meets_no_other_on_its_input():
     shape, arrays, attributes = CASES["DepthwiseConv2D"]
     arrays = {"weight": np.full_like(arrays["weight"], 11)}
-    layer = LayerSpec("it", "DepthwiseConv2D", ("in",), shape, {"result": T16, "weight": T16}, arrays, {}, attributes)
-    first = LayerSpec("in", "Input", (), (6, 6, 4), {"result": T16})
+    layer = layer_of("it", "DepthwiseConv2D", ("in",), shape, {"result": T16, "weight": T16}, arrays, {}, attributes)
+    first = layer_of("in", "Input", (), (6, 6, 4), {"result": T16})
     features = design_features(Design("d", (first, layer), ("it",)), TARGET)
     assert features.layers[1].products.distinct_many == 36
 

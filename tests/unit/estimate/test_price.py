@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
+from fpgaprune.design.operations import Unknown
 from fpgaprune.errors import EstimateError
 from fpgaprune.measure import Estimate
 from fpgaprune.target import Part, Target
@@ -98,7 +99,7 @@ def test_fits_is_judged_on_the_synth_stage():
 
 def test_an_unknown_layer_is_named():
     design = mlp()
-    odd = replace(design.layers[2], kind="Wavelet")
+    odd = replace(design.layers[2], kind="Wavelet", operation=Unknown())
     with pytest.raises(EstimateError, match="layer 'relu' is a 'Wavelet', which no hardware model prices"):
         fp.estimate(replace(design, layers=(*design.layers[:2], odd, *design.layers[3:])), TARGET)
 

@@ -212,7 +212,7 @@ def test_a_stream_of_release_1(tmp_path):
     assert (conv.reuse_factor, conv.strategy) == (9, "resource")
     assert np.array_equal(conv.weights["weight"], conv.types["weight"].to_raw(values))
     assert str(conv.types["accum"]) == "fixed<64,34>"
-    assert design["mp"].attributes["pool_op"] == "Max"
+    assert design["mp"].operation.largest
 
 
 def test_a_folder_that_is_no_project(tmp_path):

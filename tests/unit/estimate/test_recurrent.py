@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.rows import predict_row
@@ -30,15 +31,21 @@ def design(kind="GRU", steps=20, reuse=1, strategy="latency", io_type="io_parall
     recurrent[:, :zeros] = 0
     biases = dict.fromkeys(("bias", "recurrent_bias"), np.zeros(gates * UNITS, np.int64))
     roles = ("result", "accum", "weight", "recurrent_weight", "bias", "recurrent_bias")
-    layer = LayerSpec(
+    layer = layer_of(
         *("it", kind, ("in",), (UNITS,)),
         {**dict.fromkeys(roles, T16), "table": FixedType(18, 8)},
         {"weight": weight, "recurrent_weight": recurrent, **biases},
-        attributes={"table_size": 1024},
+        attributes={
+            "table_size": 1024,
+            "activation": "tanh",
+            "recurrent_activation": "sigmoid",
+            "n_out": UNITS,
+            "return_sequences": False,
+        },
         reuse_factor=reuse,
         strategy=strategy,
     )
-    first = LayerSpec("in", "Input", (), (steps, FEATURES), {"result": T16})
+    first = layer_of("in", "Input", (), (steps, FEATURES), {"result": T16})
     return Design("d", (first, layer), ("it",), io_type=io_type, backend=backend)
 
 
@@ -82,9 +89,7 @@ def test_zeros_of_the_state_save_and_are_told():
 
 
 def test_its_ranges_reach_further_than_those_of_a_dense_layer():
-    dense = LayerSpec(
-        "fc", "Dense", ("it",), (8,), {"result": T16, "accum": T16, "weight": T16}, {"weight": raw(20, 8)}
-    )
+    dense = layer_of("fc", "Dense", ("it",), (8,), {"result": T16, "accum": T16, "weight": T16}, {"weight": raw(20, 8)})
     dense = replace(dense, strategy="latency")
     whole = design()
     made = estimate(replace(whole, layers=(*whole.layers, dense), outputs=("fc",)), TARGET)

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, TargetError, ToolError
 from fpgaprune.fabric.handoff import write_handoff
@@ -24,9 +25,9 @@ ZYNQ, ARRIA = "xc7z020clg400-1", "10AX115N2F45E1SG"
 
 def relu_design() -> Design:
     wide, narrow = FixedType(8, 4), FixedType(6, 4, signed=False, overflow="SAT")
-    entry = LayerSpec("input", "Input", (), (2, 3), {"result": wide})
+    entry = layer_of("input", "Input", (), (2, 3), {"result": wide})
     attributes = {"activation": "relu", "n_in": 6}
-    relu = LayerSpec("relu", "Activation", ("input",), (2, 3), {"result": narrow}, attributes=attributes)
+    relu = layer_of("relu", "Activation", ("input",), (2, 3), {"result": narrow}, attributes=attributes)
     return Design("pair", (entry, relu), ("relu",))
 
 

@@ -9,7 +9,8 @@ import pytest
 from msgspec import structs
 
 from fpgaprune import processes
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.fabric.families import OPEN_TOOLS
 from fpgaprune.fixed import FixedType
@@ -33,9 +34,9 @@ def convolution() -> Design:
     kind = FixedType(8, 4)
     weight = np.zeros((3, 3, 2, 4), dtype=np.int64)
     weight[1, 1, 0, 0] = weight[0, 2, 1, 3] = 5
-    entry = LayerSpec("input", "Input", (), (6, 6, 2), {"result": kind})
-    layer = LayerSpec("linear", "Conv2D", ("input",), (4, 4, 4), {"result": kind, "weight": kind}, {"weight": weight})
-    dense = LayerSpec("relu", "Dense", ("linear",), (3,), {"weight": kind}, {"weight": np.ones((64, 3), np.int64)})
+    entry = layer_of("input", "Input", (), (6, 6, 2), {"result": kind})
+    layer = layer_of("linear", "Conv2D", ("input",), (4, 4, 4), {"result": kind, "weight": kind}, {"weight": weight})
+    dense = layer_of("relu", "Dense", ("linear",), (3,), {"weight": kind}, {"weight": np.ones((64, 3), np.int64)})
     return Design("net", (entry, layer, dense), ("relu",))
 
 

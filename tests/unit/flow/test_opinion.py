@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.stages.opinion import opinion, opinion_checks
@@ -14,8 +15,8 @@ from fpgaprune.flow.stages.opinion import opinion, opinion_checks
 
 def context(folder, **export):
     kind = FixedType(8, 3)
-    entry = LayerSpec("x", "Input", (), (4,), {"result": kind})
-    dense = LayerSpec(
+    entry = layer_of("x", "Input", (), (4,), {"result": kind})
+    dense = layer_of(
         "d", "Dense", ("x",), (1,), {"result": kind, "weight": kind}, {"weight": np.ones((4, 1), np.int64)}
     )
     Design("network", (entry, dense), ("d",)).save(folder / "design.json")

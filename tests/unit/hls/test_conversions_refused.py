@@ -10,7 +10,8 @@ import pytest
 from keras import layers as kl
 
 import fpgaprune as fp
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convertible_layers import check_kinds
@@ -80,8 +81,8 @@ def test_a_table_of_our_own_needs_the_templates_of_vitis_or_vivado(backend):
 
 def test_tables_of_one_function_in_two_sizes_are_refused(tmp_path):
     types = {"result": FixedType(8, 4), "table": FixedType(18, 8)}
-    layers = [LayerSpec("x", "Input", (), (4,), types)] + [
-        LayerSpec(f"g{size}", "Activation", ("x",), (4,), types, attributes={"activation": "gelu", "table_size": size})
+    layers = [layer_of("x", "Input", (), (4,), types)] + [
+        layer_of(f"g{size}", "Activation", ("x",), (4,), types, attributes={"activation": "gelu", "table_size": size})
         for size in (512, 1024)
     ]
     header = tmp_path / "firmware" / "nnet_utils" / "nnet_activation_stream.h"
@@ -106,9 +107,9 @@ def test_a_function_that_goes_on_where_its_table_ends_is_refused():
 
 def merging(backend: str, io_type: str) -> Design:
     layers = (
-        LayerSpec("a", "Input", (), (2, 3), {"result": TYPE}),
-        LayerSpec("b", "Input", (), (3,), {"result": TYPE}),
-        LayerSpec("sum", "Merge", ("a", "b"), (2, 3), {"result": TYPE}, attributes={"op": "add"}),
+        layer_of("a", "Input", (), (2, 3), {"result": TYPE}),
+        layer_of("b", "Input", (), (3,), {"result": TYPE}),
+        layer_of("sum", "Merge", ("a", "b"), (2, 3), {"result": TYPE}, attributes={"op": "add"}),
     )
     return Design("net", layers, ("sum",), io_type=io_type, backend=backend)
 
@@ -137,8 +138,8 @@ def test_a_project_for_streams_gets_a_template_of_relu6_once(backend, stream, tm
     header.parent.mkdir(parents=True)
     header.write_text("namespace nnet {\n} // namespace nnet\n\n#endif\n")
     layers = (
-        LayerSpec("x", "Input", (), (3,), {"result": TYPE}),
-        LayerSpec("six", "Activation", ("x",), (3,), {"result": TYPE}, attributes={"activation": "relu6"}),
+        layer_of("x", "Input", (), (3,), {"result": TYPE}),
+        layer_of("six", "Activation", ("x",), (3,), {"result": TYPE}, attributes={"activation": "relu6"}),
     )
     design = Design("net", layers, ("six",), io_type="io_stream", backend=backend)
     add_templates(tmp_path, replace(design, io_type="io_parallel"))

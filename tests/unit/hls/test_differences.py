@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fpgaprune.design.operations import LookUp, Map
 from fpgaprune.hls.differences import design_differences
 from tests.unit.estimate.designs import mlp
 
@@ -24,28 +25,17 @@ def test_names_of_layers_make_no_difference():
     assert design_differences(design, replace(design, layers=renamed, outputs=("my_softmax",))) == ()
 
 
-@pytest.mark.parametrize(
-    ("attributes", "differ"),
-    [
-        ({"dilation_width": 1}, False),
-        ({"dilation_width": 2}, True),
-        ({"data_format": "channels_last"}, False),
-        ({"use_bias": True}, False),
-        ({"table_size": 1024}, True),
-        ({"weight_cpp": "w2"}, False),
-    ],
-)
-def test_an_entry_that_one_lacks_counts_where_it_says_something(attributes, differ):
-    for sides in ((mlp(), with_layer("fc1", attributes=attributes)), (with_layer("fc1", attributes=attributes), mlp())):
-        assert [found.what for found in design_differences(*sides)] == list(attributes) * differ
-
-
-def test_numbers_are_compared_as_float32_and_texts_in_lower_case():
-    one, other = (
-        with_layer("relu", attributes={"a": 0.1, "b": "ReLU"}),
-        with_layer("relu", attributes={"a": 0.1 + 1e-12, "b": "relu"}),
-    )
+def test_numbers_are_compared_as_float32():
+    one, other, third = (with_layer("relu", operation=Map("leaky_relu", slope)) for slope in (0.1, 0.1 + 1e-12, 0.2))
     assert design_differences(one, other) == ()
+    assert [found.what for found in design_differences(one, third)] == ["parameter"]
+
+
+def test_another_operation_is_a_difference_in_each_of_its_fields():
+    (found,) = design_differences(mlp(), with_layer("relu", operation=Map("relu6")))
+    assert str(found) == "layer 'relu': function differs: relu and relu6"
+    found = design_differences(mlp(), with_layer("relu", operation=LookUp("tanh", 1024)))
+    assert {each.what for each in found} == {"operation", "function", "table_size"}
 
 
 def test_integers_are_counted_and_the_first_is_named():

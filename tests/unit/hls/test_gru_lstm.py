@@ -158,12 +158,11 @@ def test_both_products_have_one_reuse_factor():
     model = network(kl.GRU(6, name="g"))
     made = fp.make_design(model, target(strategy="resource", reuse_factor=2), X)
     assert (made["g"].reuse_factor, made["g"].strategy) == (2, "resource")
-    assert made["g"].attributes["recurrent_reuse_factor"] == 2
     # 4 divides the inputs of the one product, not the 6 of the other: the target's factor moves to the nearest of both.
     size = r"layer 'g' \(4 inputs, 18 outputs, and 6 inputs of the same outputs\)"
     with pytest.warns(fp.ReuseWarning, match=rf"{size} has reuse factor 2, the nearest to 4 that strategy 'resource'"):
         moved = fp.make_design(model, target(strategy="resource", reuse_factor=4), X)
-    assert moved["g"].reuse_factor == moved["g"].attributes["recurrent_reuse_factor"] == 2
+    assert moved["g"].reuse_factor == 2
     refused = rf"{size} cannot have reuse factor 4 with strategy 'resource': choose 2 or 12 for it, or name none"
     with pytest.raises(HlsError, match=refused):
         fp.make_design(model, target(strategy="resource"), X, layers={"g": {"reuse_factor": 4}})

@@ -106,7 +106,7 @@ def test_the_name_in_the_project_travels_with_the_design(tmp_path):
     design = fp.make_design(chain(["a-b", "head"]), fp.Target.of("xc7z020clg400-1"), RNG.normal(size=(4, 4, 4, 2)))
     design.save(tmp_path / "design.json")
     assert Design.load(tmp_path / "design.json")["a-b"].project_name == "a_b"
-    assert replace(design["a-b"], attributes={}).project_name == "a-b"
+    assert replace(design["a-b"], project_name="").project_name == "a-b"
 
 
 def test_names_with_which_tensorflow_cannot_compute_are_one_line_for_onnx(tmp_path):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convertible_layers import check_kinds
@@ -18,12 +18,12 @@ LOGITS, SUMS = FixedType(6, 3), FixedType(18, 8)
 
 
 def design(*sources, names=("out_1", "out_2")):
-    layers = [LayerSpec("x", "Input", (), (4,), {"result": LOGITS})]
+    layers = [layer_of("x", "Input", (), (4,), {"result": LOGITS})]
     for name, source in zip(names, sources, strict=False):
-        layers.append(LayerSpec(f"{name}_dense", "Dense", ("x",), (4,), {"result": source}))
+        layers.append(layer_of(f"{name}_dense", "Dense", ("x",), (4,), {"result": source}))
         types = {"result": LOGITS, "exp_table": SUMS, "inv_table": SUMS}
-        softmax = LayerSpec(name, "Softmax", (f"{name}_dense",), (4,), types)
-        layers.append(replace(softmax, attributes={"implementation": "stable", "table_size": 4}))
+        attributes = {"implementation": "stable", "table_size": 4}
+        layers.append(layer_of(name, "Softmax", (f"{name}_dense",), (4,), types, attributes=attributes))
     return Design("net", tuple(layers), tuple(names[: len(sources)]))
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.softmax_types import BOUND, logits_type, quartus_table_size, softmax_entries, softmax_types
@@ -30,8 +31,8 @@ def design(logits: FixedType, classes: int, backend: str = "Vitis", io_type: str
         entries = softmax_entries(types)
         attributes |= {"exp_table_size": entries["ExpTableSize"], "inv_table_size": entries["InvTableSize"]}
     layers = (
-        LayerSpec("x", "Input", (), (classes,), {"result": logits}),
-        LayerSpec("soft", "Softmax", ("x",), (classes,), {**types, "result": RESULT}, attributes=attributes),
+        layer_of("x", "Input", (), (classes,), {"result": logits}),
+        layer_of("soft", "Softmax", ("x",), (classes,), {**types, "result": RESULT}, attributes=attributes),
     )
     return Design("net", layers, ("soft",), io_type=io_type, backend=backend)
 
@@ -91,8 +92,8 @@ def test_the_tables_of_hls4ml_are_beyond_the_bound():
     made = design(FixedType(16, 4), 2)
     soft = made["soft"]
     types = {role: usual for role in soft.types if role not in ("result", "inp_norm")} | {"result": RESULT}
-    attributes = {**soft.attributes, "exp_table_size": 1024, "inv_table_size": 1024}
-    old = replace(made, layers=(made["x"], replace(soft, types=types, attributes=attributes)))
+    operation = replace(soft.operation, exp_table_size=1024, inverse_table_size=1024)
+    old = replace(made, layers=(made["x"], replace(soft, types=types, operation=operation)))
     x = np.array([[1.0, 0.0], [0.0, -1.5], [7.5, -7.5]], np.float32)
     off = np.abs(fp.emulate(old, x) - exact(x))
     assert off[1].max() > 0.1  # the sum, 1.22, is read as 1

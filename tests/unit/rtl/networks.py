@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 
@@ -41,7 +42,7 @@ class Net:
     ) -> str:
         name = f"{kind.lower()}{len(self.layers)}"
         types = {"result": self.kind(), **types}
-        self.layers.append(LayerSpec(name, kind, sources, shape, types, **fields))
+        self.layers.append(layer_of(name, kind, sources, shape, types, **fields))
         return name
 
     def input(self, *shape: int) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import Options, parts, to_verilog
@@ -171,7 +172,11 @@ def test_zeros_that_are_not_mentioned_change_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "attributes", "message"),
     [
-        ("LSTM", {}, r"layer 'odd' is a LSTM, which has no Verilog; those that have: Activation, "),
+        (
+            "LSTM",
+            {"activation": "tanh", "recurrent_activation": "sigmoid", "n_out": 2, "return_sequences": False},
+            r"layer 'odd' is a LSTM, which has no Verilog; those that have: Concatenate, ",
+        ),
         (
             "Softmax",
             {"implementation": "legacy", "table_size": 1024},
@@ -182,7 +187,7 @@ def test_zeros_that_are_not_mentioned_change_nothing(tmp_path):
 def test_a_layer_without_verilog_is_named_and_nothing_is_written(kind, attributes, message, tmp_path):
     design = small()
     last = design.layers[-1]
-    odd = replace(last, name="odd", kind=kind, inputs=(last.name,), weights={}, attributes=attributes)
+    odd = layer_of("odd", kind, (last.name,), last.output_shape, last.types, attributes=attributes)
     with pytest.raises(UnsupportedLayerError, match=message):
         to_verilog(replace(design, layers=(*design.layers, odd), outputs=("odd",)), tmp_path / "out")
     assert not (tmp_path / "out" / "rtl").exists()

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from fpgaprune.design import LayerSpec
-from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.emulate.activations import rule
+from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
+from fpgaprune.emulate.tables import look_up as look_up_real
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.number import Number
@@ -22,13 +21,13 @@ def test_a_narrow_input_has_an_entry_for_each_value_and_a_wide_one_the_table_of_
     source, result = FixedType(width, 4), FixedType(10, 2, True, "RND", "SAT")
     attributes = {"activation": name, "table_size": TABLE_SIZE}
     types = {"result": result, "table": FixedType(18, 8)}
-    layer = LayerSpec("a", "Activation", ("x",), (1,), types, attributes=attributes)
-    entry = LayerSpec("x", "Input", (), (1,), {"result": source})
+    layer = layer_of("a", "Activation", ("x",), (1,), types, attributes=attributes)
+    entry = layer_of("x", "Input", (), (1,), {"result": source})
     raws = np.arange(source.raw_min, source.raw_max + 1, dtype=np.int64)
     circuit = Circuit()
     x = Number(circuit, circuit.input(width, True, source.raw_min, source.raw_max), source.fraction)
-    circuit.output(look_up(Step(layer, (entry,), False), x, FUNCTIONS[name]).place, result.width)
+    circuit.output(look_up(Step(layer, (entry,), False), x).place, result.width)
     step = Step(layer, (entry,), False)
-    wanted = rule(step)(step, Exact(raws.astype(np.float64), source.fraction, source.raw_min, source.raw_max))
+    wanted = look_up_real(step, Exact(raws.astype(np.float64), source.fraction, source.raw_min, source.raw_max))
     assert (circuit.evaluate([raws])[0] == wanted.integers()).all()
     assert [len(table) for table in circuit.tables] == [entries]

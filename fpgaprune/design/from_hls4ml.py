@@ -1,0 +1,242 @@
+"""An operation from hls4ml's words: the class of a layer and its attributes, whose quirks end here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design.functions import function_named
+from fpgaprune.design.network import LayerSpec
+from fpgaprune.design.operations import (
+    Concatenate,
+    Convolution,
+    Copy,
+    Crop,
+    Dense,
+    Input,
+    LookUp,
+    Map,
+    Merge,
+    Operation,
+    Pad,
+    Pooling,
+    Recurrent,
+    Reshape,
+    Resize,
+    Scale,
+    Softmax,
+    Transpose,
+    Unknown,
+    Window,
+)
+from fpgaprune.errors import DesignError, UnsupportedLayerError
+from fpgaprune.fixed import FixedType
+
+_ACTIVATIONS = frozenset(
+    {"Activation", "ELU", "HardActivation", "LeakyReLU", "PReLU", "ParametrizedActivation", "ThresholdedReLU"}
+)
+_PLAIN: Mapping[str, Operation] = {
+    "Input": Input(),
+    "Dense": Dense(),
+    "BatchNormalization": Scale(),
+    "Clone": Copy(),
+    "Repack": Reshape(repacks=True),
+    "Reshape": Reshape(),
+}
+
+
+def operation_of(
+    kind: str, attributes: Mapping[str, Any], rank: int, kernel: tuple[int, ...] | None = None
+) -> Operation:
+    """What a layer of hls4ml's class `kind` with these attributes computes.
+
+    Args:
+        kind: as `Conv2D`, `ParametrizedActivation` or `Merge`; another one is an `Unknown`.
+        attributes: hls4ml's names and values.
+        rank: axes of the layer's output, without the batch's.
+        kernel: the shape of its weights, as (KH, KW, C_in, C_out); its size is taken where the attributes lack it.
+
+    Raises:
+        DesignError: an attribute that the operation needs is missing, or has a value that hls4ml's templates ignore.
+    """
+    words = _Words(attributes, rank)
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if kind in _ACTIVATIONS:
+        return _activation(kind, words)
+    if kind.startswith("GlobalPooling"):
+        return Pooling(None, _is_largest(words), encoded=words.encoded)
+    if kind.startswith("Pooling"):
+        return Pooling(
+            words.window("pool", (), stride=None),
+            _is_largest(words),
+            bool(words.get("count_pad", False)),
+            words.encoded,
+        )
+    if "Conv" in kind and not kind.endswith(("Transpose", "3D")):
+        partitions = words.get("n_partitions", None)
+        return Convolution(
+            words.window("filt", (kernel or ())[:-2], stride=1),
+            depthwise=kind.startswith("Depthwise"),
+            pointwise=kind.startswith("Pointwise"),
+            partitions=None if partitions is None else int(partitions),
+            encoded=words.encoded,
+        )
+    if kind.startswith("ZeroPadding"):
+        return Pad(words.sides("pad"))
+    if kind.startswith("Cropping"):
+        return Crop(words.sides("crop"))
+    make = _MAKERS.get(kind)
+    return Unknown() if make is None else make(words)
+
+
+def layer_of(
+    name: str,
+    kind: str,
+    inputs: tuple[str, ...],
+    output_shape: tuple[int, ...],
+    types: Mapping[str, FixedType],
+    weights: Mapping[str, NDArray[np.int64]] | None = None,
+    sources: Mapping[str, str] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    reuse_factor: int = 1,
+    strategy: str | None = None,
+    project_name: str = "",
+) -> LayerSpec:
+    """The layer of hls4ml's class `kind` with these `attributes`; the others are those of `LayerSpec`.
+
+    Raises:
+        DesignError: as for `operation_of`; the message names the layer.
+    """
+    weights = weights or {}
+    kernel = weights["weight"].shape if "weight" in weights else None
+    try:
+        operation = operation_of(kind, attributes or {}, len(output_shape), kernel)
+    except (DesignError, UnsupportedLayerError) as error:
+        raise type(error)(f"layer {name!r} ({kind}): {error}") from error
+    return LayerSpec(
+        name, kind, inputs, output_shape, types, weights, sources or {}, operation, reuse_factor, strategy, project_name
+    )
+
+
+class _Words:
+    """The attributes of one layer."""
+
+    def __init__(self, attributes: Mapping[str, Any], rank: int) -> None:
+        self.attributes, self.rank, self.flat = attributes, rank, rank == 2
+
+    def get(self, name: str, default: Any) -> Any:
+        """The attribute `name`; `default` where it is missing."""
+        return self.attributes.get(name, default)
+
+    def need(self, name: str) -> Any:
+        """The attribute `name`."""
+        if name not in self.attributes:
+            raise DesignError(f"no attribute {name!r}; it has {', '.join(self.attributes)}")
+        return self.attributes[name]
+
+    def number(self, name: str) -> int:
+        """The attribute `name` as an integer."""
+        return int(self.need(name))
+
+    def size(self, name: str) -> int | None:
+        """The attribute `name` as an integer, None where it is missing."""
+        return int(self.attributes[name]) if name in self.attributes else None
+
+    def real(self, name: str) -> float | None:
+        """The attribute `name` as a number, None where it is missing."""
+        return float(self.attributes[name]) if name in self.attributes else None
+
+    def axis(self) -> int:
+        """The attribute `axis`, counted from the front, the batch's being 0."""
+        axis = self.number("axis")
+        return axis if axis >= 0 else axis + self.rank + 1
+
+    @property
+    def encoded(self) -> bool:
+        """Whether hls4ml encodes the layer's stream."""
+        return str(self.get("implementation", "")).lower() == "encoded"
+
+    def sides(self, prefix: str) -> tuple[int, int, int, int]:
+        """(top, bottom, left, right)."""
+        left, right = (int(self.get(f"{prefix}_{side}", 0)) for side in ("left", "right"))
+        top, bottom = (0 if self.flat else int(self.get(f"{prefix}_{side}", 0)) for side in ("top", "bottom"))
+        return top, bottom, left, right
+
+    def window(self, prefix: str, kernel: tuple[int, ...], stride: int | None) -> Window:
+        """Where the windows of a convolution (`filt`) or a pooling (`pool`) lie.
+
+        Args:
+            prefix: of the attributes that hold its size.
+            kernel: its size where they are missing.
+            stride: the stride where it is missing; None for the size itself.
+        """
+        for name in ("dilation_height", "dilation_width"):
+            if int(self.get(name, 1)) != 1:
+                raise DesignError(f"{name} is {self.get(name, 1)}; the templates of hls4ml know no dilation")
+        high, wide = ((1, *kernel) if len(kernel) == 1 else kernel) or (None, None)
+        size = (
+            1 if self.flat else self._number(f"{prefix}_height", high),
+            self._number(f"{prefix}_width", wide),
+        )
+        strides = (
+            1 if self.flat else self._number("stride_height", stride or size[0]),
+            self._number("stride_width", stride or size[1]),
+        )
+        return Window(size, strides, self.sides("pad"))
+
+    def _number(self, name: str, default: int | None) -> int:
+        return self.number(name) if default is None else int(self.get(name, default))
+
+
+def _activation(kind: str, words: _Words) -> Operation:
+    # A class that is named after its function may leave its name out.
+    name = str(words.get("activation", kind) if kind.endswith("LU") else words.need("activation")).lower()
+    function = function_named(name)
+    parameter = words.real("activ_param")
+    if function is None:
+        return Map(name, parameter)
+    if function.table is not None:
+        return LookUp(function.name, int(words.get("table_size", 1024)), parameter)
+    return Map(function.name, parameter, words.real("slope"), words.real("shift"))
+
+
+def _is_largest(words: _Words) -> bool:
+    return str(words.need("pool_op")).lower() == "max"
+
+
+def _softmax(words: _Words) -> Operation:
+    return Softmax(
+        str(words.get("implementation", "stable")),
+        int(words.get("n_inner", 1)),
+        int(words.get("n_outer", 1)),
+        words.size("table_size"),
+        words.size("exp_table_size"),
+        words.size("inv_table_size"),
+        float(words.get("exp_scale", 1.0)),
+    )
+
+
+def _recurrent(cell: str, words: _Words) -> Operation:
+    for attribute, wanted in (("static", True), ("pytorch", False), ("apply_reset_gate", "after")):
+        if words.get(attribute, wanted) != wanted:
+            raise UnsupportedLayerError(
+                f"{attribute} is {words.need(attribute)!r}; a recurrent layer is emulated with {wanted!r} only"
+            )
+    function, gate = (str(words.need(name)).lower() for name in ("activation", "recurrent_activation"))
+    sequences, size = bool(words.need("return_sequences")), int(words.get("table_size", 1024))
+    return Recurrent(cell, words.number("n_out"), function, gate, sequences, size)
+
+
+_MAKERS = {
+    "Softmax": _softmax,
+    "GRU": lambda words: _recurrent("gru", words),
+    "LSTM": lambda words: _recurrent("lstm", words),
+    "Merge": lambda words: Merge(str(words.need("op")).lower()),
+    "Concatenate": lambda words: Concatenate(words.axis()),
+    "Transpose": lambda words: Transpose(tuple(int(axis) for axis in words.need("perm"))),
+    "Resize": lambda words: Resize(str(words.get("algorithm", "nearest"))),
+}

@@ -1,0 +1,253 @@
+"""What a layer of a `Design` computes: a closed set of operations, each with typed fields.
+
+A layer's `kind` is only what hls4ml calls it; whoever computes, prices or writes a layer goes by its operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where windows lie in an image; a 1-D layer is a 2-D one of height 1.
+
+    Attributes:
+        size: (height, width).
+        stride: (height, width).
+        pad: rows and columns of padding: (top, bottom, left, right).
+    """
+
+    size: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    pad: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+    @property
+    def taps(self) -> int:
+        """Places in one window."""
+        return self.size[0] * self.size[1]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor that enters the network."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Every input times every weight (N_in, N_out), plus a bias."""
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A Dense layer at every window; or one kernel for each channel.
+
+    Attributes:
+        window: where the windows lie.
+        depthwise: whether each channel has a kernel of its own.
+        pointwise: whether hls4ml takes its template for windows of one place.
+        partitions: parts of the image that hls4ml computes one after another in io_parallel; None where unknown.
+        encoded: whether its stream is hls4ml's encoded one, and not lines in buffers.
+    """
+
+    window: Window
+    depthwise: bool = False
+    pointwise: bool = False
+    partitions: int | None = None
+    encoded: bool = False
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """The largest or the average of every window.
+
+    Attributes:
+        window: where the windows lie; None where one holds the whole image.
+        largest: whether it takes the largest value, and not the average.
+        counts_padding: whether an average is divided by all places of the window, those of the padding too.
+        encoded: as for `Convolution`.
+    """
+
+    window: Window | None
+    largest: bool
+    counts_padding: bool = False
+    encoded: bool = False
+
+
+@dataclass(frozen=True)
+class Recurrent:
+    """A GRU or LSTM: each step is two products, tables of the gates, and a new state.
+
+    Attributes:
+        cell: `gru`, whose reset gate acts after the product, or `lstm`.
+        units: numbers in its state.
+        function: the activation of what is proposed; gate: that of the gates.
+        sequences: whether it hands on the state after every step, and not only the last.
+        table_size: entries of each table.
+    """
+
+    cell: str
+    units: int
+    function: str
+    gate: str
+    sequences: bool
+    table_size: int
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Each value times its scale, plus its bias; scales are repeated over the positions."""
+
+
+@dataclass(frozen=True)
+class Map:
+    """A scalar function of every value that comparisons and products compute.
+
+    Attributes:
+        function: its name in the table of functions; the name that hls4ml gives it where it is not there.
+        parameter: the slope or the threshold that all values share.
+        slope: by what `hard_sigmoid` and `hard_tanh` multiply.
+        shift: what they add.
+    """
+
+    function: str
+    parameter: float | None = None
+    slope: float | None = None
+    shift: float | None = None
+
+
+@dataclass(frozen=True)
+class LookUp:
+    """A scalar function of every value that is looked up.
+
+    Attributes:
+        function: its name in the table of functions.
+        table_size: entries of its table.
+        parameter: by what an entry of `elu` is multiplied.
+    """
+
+    function: str
+    table_size: int
+    parameter: float | None = None
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Exponentials along one axis, divided by their sum.
+
+    Attributes:
+        variant: `stable`, `latency`, `legacy` or `argmax`.
+        inner: values that lie between two members of a group; outer: groups before that.
+        table_size: entries of both tables where they have no size of their own.
+        exp_table_size: entries of the table of exponentials.
+        inverse_table_size: entries of the table of inverses.
+        exp_scale: by what a number is multiplied before its exponential is taken.
+    """
+
+    variant: str = "stable"
+    inner: int = 1
+    outer: int = 1
+    table_size: int | None = None
+    exp_table_size: int | None = None
+    inverse_table_size: int | None = None
+    exp_scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Two inputs become one, value by value; the smaller is repeated.
+
+    Attributes:
+        function: `add`, `subtract`, `multiply`, `average`, `maximum` or `minimum`.
+    """
+
+    function: str
+
+
+@dataclass(frozen=True)
+class Concatenate:
+    """Two inputs behind one another along `axis`, the batch's being 0."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """The same values in the same order under another shape; no value is assigned.
+
+    Attributes:
+        repacks: whether the packets of a stream are made anew, and the values assigned.
+    """
+
+    repacks: bool = False
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A stream that several layers read."""
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """Axes in another order: `axes` of one sample, from 0."""
+
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pad:
+    """Zeros around an image: `sides` are (top, bottom, left, right)."""
+
+    sides: tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Crop:
+    """What lies within an image: `sides` that are cut off are (top, bottom, left, right)."""
+
+    sides: tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Resize:
+    """An image of another size.
+
+    Attributes:
+        algorithm: `nearest`, or a name of hls4ml's.
+    """
+
+    algorithm: str = "nearest"
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A layer that is known by its kind alone: it may be priced, and is computed by nobody here."""
+
+
+Operation = (
+    Input
+    | Dense
+    | Convolution
+    | Pooling
+    | Recurrent
+    | Scale
+    | Map
+    | LookUp
+    | Softmax
+    | Merge
+    | Concatenate
+    | Reshape
+    | Copy
+    | Transpose
+    | Pad
+    | Crop
+    | Resize
+    | Unknown
+)
+# Operations that only choose among the values that come in, move them, or put zeros beside them.
+MOVES = (Reshape, Copy, Transpose, Pad, Crop, Resize)
+
+
+def function_of(operation: Operation) -> str:
+    """The name of the scalar function that a layer applies to each value; empty where it applies none."""
+    return operation.function if isinstance(operation, Map | LookUp) else ""
