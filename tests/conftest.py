@@ -5,6 +5,8 @@ import os
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# As plain Python da4ml needs a second for networks as small as the tests'; compiling it takes three minutes.
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -101,8 +101,8 @@ def measure(
     of the run names package.module:function, this command runs that code: trust the flow file before you use it.
     """
     from fpgaprune.flow.file_kinds import require_run
-    from fpgaprune.flow.measuring import measured_tables, settings_of
-    from fpgaprune.flow.runner import measure_run
+    from fpgaprune.flow.measured_run import measure_run, settings_of
+    from fpgaprune.flow.measuring import measured_tables
     from fpgaprune.measure import Measured
 
     require_run(run_dir)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,6 +15,9 @@ from fpgaprune.commands.checks import require_checks
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
 from fpgaprune.terminal import Cell, print_json, print_problem, show_table
 from fpgaprune.watcher import Watcher
+
+if TYPE_CHECKING:
+    from fpgaprune.flow.section import Flow
 
 
 def run(
@@ -41,7 +44,7 @@ def run(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a flow: train, select, finetune, certify, remove, export, hls, opinion, measure, estimate, report.
+    """Run a flow, stage after stage, from the training of the network to its report.
 
     Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
     If a flow file names package.module:function, this command runs that code: trust the file before you run it.
@@ -67,7 +70,7 @@ def run(
     if as_json:
         print_json({"run": str(folder), "report": report})
     elif not quiet:
-        _print_outcome(folder, finished.manifest["stages"], config.verdict, config.data.source)
+        _print_outcome(folder, finished.manifest["stages"], config, report.get("advice"))
         Console().print(f"time        {watcher.where_the_time_went()}", highlight=False, soft_wrap=True)
     require_checks(report)
 
@@ -139,41 +142,23 @@ def doctor(as_json: AsJson = False) -> None:
         Console().print(f"{command} brings {', '.join(tools)}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _print_outcome(folder: Path, stages: dict[str, Any], settings: Any, data: str) -> None:
+def _print_outcome(folder: Path, records: dict[str, Any], config: Flow, advice: dict[str, Any] | None) -> None:
+    from fpgaprune.flow.sections import DataConfig, VerdictConfig
+    from fpgaprune.flow.stages import STAGES
     from fpgaprune.flow.stages.report import metric_of
     from fpgaprune.measure import Advice
     from fpgaprune.report.verdict import headline
 
     console = Console()
-    metric = metric_of({name: record["results"] for name, record in stages.items()}, settings, data)
-    text, tone = headline(metric)
+    results = {name: record["results"] for name, record in records.items()}
+    text, tone = headline(metric_of(STAGES, results, config[VerdictConfig], config[DataConfig].source))
     colour = {"good": "green", "bad": "bold red", "open": "yellow"}[tone]
     console.print(Text(text, style=colour), soft_wrap=True)
-    for warning in stages["finetune"]["results"]["warnings"]:
-        console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
-    for name in ("emulation", "simulation"):
-        found = stages["hls"]["results"][name]
-        label = "hardware" if name == "emulation" else "compiled"
-        if "left_out" in found:
-            console.print(f"{label:<11} left out: {found['left_out']}", highlight=False, markup=False, soft_wrap=True)
-        elif "agreement" in found:
-            console.print(
-                f"{label:<11} the class that Keras gives on {found['agreement']:.2%} of {found['samples']:,} samples",
-                highlight=False,
-            )
-    priced = stages["estimate"]["results"]
-    if "left_out" in priced:
-        console.print(f"price       left out: {priced['left_out']}", highlight=False, markup=False, soft_wrap=True)
-    for side in (side for side in ("before", "after") if side in priced):
-        figure = priced[side]
-        fits = {True: "fits", False: "does not fit", None: "cannot be judged"}[figure["fits"]]
-        if figure["fits"] and figure["fits_upper"] is False:
-            fits = "fits, but the upper end of its range does not"
-        cycles = f"{figure['latency_cycles']:,} cycles"
-        said = f"{fits}, {cycles} (analytic estimate of logic synthesis)"
-        console.print(f"{side:<11} {said}", highlight=False, soft_wrap=True)
-    if priced.get("advice"):
-        print_advice(Advice.from_json(priced["advice"]), shown=1)
+    for stage in (stage for stage in STAGES if stage.name in results):
+        for line, style in stage.outcome(results[stage.name]):
+            console.print(Text(line, style=style), soft_wrap=True)
+    if advice:
+        print_advice(Advice.from_json(advice), shown=1)
     console.print(f"report      {folder / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
 
 

@@ -242,6 +242,7 @@ def import_tfmot(
 def _section(**values: Any) -> Any:
     """The `[select]` section that the options make; what was left out has the section's own default."""
     from fpgaprune.flow.config import parse_config
+    from fpgaprune.flow.sections import SelectConfig
 
     given = {key: value for key, value in values.items() if value is not None}
-    return parse_config({"select": given}, "select").select
+    return parse_config({"select": given}, "select")[SelectConfig]

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.config import FlowConfig, parse_config, read_config
+from fpgaprune.flow.config import parse_config, read_config
 from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_flow, require_model
+from fpgaprune.flow.section import Flow
+from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.hls.reserved import is_project_name
 
 # Section and key of each option; an option that is left out changes nothing.
@@ -24,7 +26,7 @@ _KEYS = {
 _WITH_A_MODEL = ("data", "part", "sparsity")
 
 
-def asked_config(source: Path | None, name: str | None = None, **options: Any) -> FlowConfig:
+def asked_config(source: Path | None, name: str | None = None, **options: Any) -> Flow:
     """The flow in the file `source`, or the one for the model `source`; options change single keys of it.
 
     `asked_config(Path("resnet.keras"), data="x.npz", part="zcu104", sparsity=0.6)` is the flow that prunes that model.
@@ -50,8 +52,9 @@ def asked_config(source: Path | None, name: str | None = None, **options: Any) -
     if source is not None:
         require_flow(source)
     config = read_config(source)
-    if config.train.model is not None:
-        require_model(config.train.model, "train.model: ")
+    model = config[TrainConfig].model
+    if model is not None:
+        require_model(model, "train.model: ")
     if name is not None:
         document["name"] = name
     if not document:

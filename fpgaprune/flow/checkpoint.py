@@ -35,7 +35,7 @@ class State:
     optimizer: tuple[Array, ...] = ()
 
     def restore(self, model: Any) -> None:
-        """The variables of `model` and of its optimizer, which is built, have the bits that they had."""
+        """The variables of `model` and of its optimizer, which is built, have the bits of this state."""
         for variables, arrays in ((model.variables, self.model), (model.optimizer.variables, self.optimizer)):
             for variable, array in zip(variables, arrays, strict=True):
                 variable.assign(array)
@@ -50,12 +50,12 @@ class Checkpoint:
         self._key = key
 
     def load(self) -> State | None:
-        """The state that was saved last; None where there is none, or where it is of another training."""
+        """The state that was saved last; None where there is none, or where it belongs to another training."""
         try:
             arrays = read_npz(self._path)
             head = json.loads(arrays.pop("head").tobytes())
         except (FileNotFoundError, ValueError, KeyError):
-            # What was not written whole is not gone on with.
+            # A file that was not written whole holds no state.
             return None
         if head["key"] != self._key:
             return None
@@ -97,7 +97,7 @@ class Resume(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
         self._facts: Callable[[], tuple[Mapping[str, Any], Mapping[str, Array]]] = facts or (lambda: ({}, {}))
 
     def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
-        """Variables have the bits that they had."""
+        """The variables have the bits of the saved state."""
         if self._start is not None:
             self._start.restore(self.model)
 

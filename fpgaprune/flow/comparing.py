@@ -1,4 +1,4 @@
-"""`compare_folders`: the designs in some folders, estimated and, where vendor reports lie there, beside them."""
+"""`compare_folders`: estimates of the designs in some folders, beside the vendor reports that lie there."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
         try:
             estimates[label] = estimate(design, target_of(design))
         except EstimateError:
-            # What a vendor reported stands without an estimate beside it.
+            # The vendor's figures are shown without an estimate beside them.
             if not reports.get(label):
                 raise
     table = compare(reports, estimates)
@@ -74,7 +74,7 @@ def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Desig
         designs = load_designs(folder)
         labels = [label] if len(designs) == 1 else [f"{label}/{side}" for side in designs]
         found |= {name: (None, design) for name, design in zip(labels, designs.values(), strict=True)}
-        # What was synthesised is the design after pruning.
+        # The tool synthesised the design after pruning.
         found[labels[-1]] = (folder, found[labels[-1]][1])
     return found
 
@@ -128,7 +128,7 @@ def _ratio(value: float | None) -> str | None:
 
 
 def _reports(folder: Path, label: str) -> tuple[list[VendorReport], list[str]]:
-    """Those of vendor tools in a project, or in the project of a run, and what the run measured with open tools.
+    """The reports of vendor tools in a project or in a run, and what the run measured with open tools.
 
     With them, what of a vendor's tool could not be read and why.
     """

@@ -20,10 +20,10 @@ from fpgaprune.npz_file import read_npz
 from fpgaprune.real_array import class_numbers, real_array
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
-# Samples that neither training nor the final figures see. They may be left out.
+# Neither the training nor the final figures see these samples. They may be missing.
 OPTIONAL = ("x_valid", "y_valid")
 _PARTS = ("train", "test", "valid")
-# Whole numbers that large are no targets that a network learns, of whatever shape.
+# No network learns targets that are whole numbers as large as this, whatever their shape.
 _WIDE = 1 << 24
 
 

@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 
 from fpgaprune.files import digest_file
 
-# What compiling and simulating leaves in a project is no part of what was generated; nor is Verilator's folder.
+# Files that compiling and simulating leave in a project were not generated; nor was Verilator's folder.
 _BUILD_LEFTOVERS = (".so", ".o", ".log")
 _SIMULATOR = ("rtl", "sim")
-# What the vendors' tools put into an hls4ml project, in its own folder and not in those of its sources.
+# Files and folders that the vendors' tools put into an hls4ml project, beside its folders of sources.
 _VENDOR_FOLDERS = (
     *("*_prj", "*.prj", "*_vivado_accelerator", ".Xil", ".autopilot", "logs"),
     *("build", "Catapult*", "hls_output", "reports"),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.samples import Samples, arrays_of, count_of
+from fpgaprune.flow.section import Flow
+from fpgaprune.flow.sections import FinetuneConfig
 
 
 def shuffled_batches(x: Samples, y: Samples, batch_size: int, seed: int, epoch: int = 0) -> Any:
@@ -48,6 +49,7 @@ def steps_in_epoch(x: Samples, batch_size: int) -> int:
     return -(-count_of(x) // batch_size)
 
 
-def steps_of(config: FlowConfig, data: Dataset) -> int:
+def steps_of(config: Flow, data: Dataset) -> int:
     """Training steps of one fine-tuning, of one round where there are rounds."""
-    return config.finetune.epochs * steps_in_epoch(data.x_train, config.finetune.batch_size)
+    settings = config[FinetuneConfig]
+    return settings.epochs * steps_in_epoch(data.x_train, settings.batch_size)

@@ -1,4 +1,4 @@
-"""Fine-tuning under a `[finetune]` section: the locks of before, or locks that a schedule sets on the way."""
+"""Fine-tuning as `[finetune]` says: under the locks of the selection, or under those that a schedule sets."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import numpy as np
 
 from fpgaprune.errors import ConfigError, LockError
 from fpgaprune.flow.checkpoint import Checkpoint, Resume, State
-from fpgaprune.flow.config import FlowConfig
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch, steps_of
 from fpgaprune.flow.named_function import named_function
 from fpgaprune.flow.progress import Progress, epochs_shown
 from fpgaprune.flow.samples import for_keras
 from fpgaprune.flow.schedule_config import ConstantConfig, OneShotConfig, PolynomialConfig, RoundsConfig
+from fpgaprune.flow.section import Flow
+from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig
 from fpgaprune.flow.selecting import close_masks, criterion_data, score_options
 from fpgaprune.flow.task import FINETUNE_RATE, Task
 from fpgaprune.masks import MaskSet
@@ -27,7 +28,7 @@ Weights = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Finetuned:
-    """What fine-tuning came to.
+    """The result of a fine-tuning.
 
     Attributes:
         masks: in force at the end; every locked element is zero.
@@ -42,7 +43,7 @@ class Finetuned:
 
 def finetune_model(
     model: Any,
-    config: FlowConfig,
+    config: Flow,
     task: Task,
     selection: MaskSet,
     data: Dataset,
@@ -50,7 +51,7 @@ def finetune_model(
     progress: Progress,
     checkpoint: Checkpoint,
 ) -> Finetuned:
-    """`model` is fine-tuned; what is locked at the end is at zero, and is what its schedule says.
+    """`model` is fine-tuned; every element that its schedule locks is zero at the end.
 
     Args:
         model: as trained; it is compiled here.
@@ -66,7 +67,7 @@ def finetune_model(
         LockError: something moved a locked element.
         MaskError: a sparsity cannot be reached.
     """
-    schedule = config.finetune.schedule
+    schedule = config[FinetuneConfig].schedule
     work = _Work(model, config, task, selection, data, progress, checkpoint)
     if isinstance(schedule, OneShotConfig):
         return work.one_shot()
@@ -81,7 +82,7 @@ class _Work:
     def __init__(
         self,
         model: Any,
-        config: FlowConfig,
+        config: Flow,
         task: Task,
         selection: MaskSet,
         data: Dataset,
@@ -129,7 +130,7 @@ class _Work:
             then = MaskSet(start.arrays) if start.arrays else None
             callback.resume(then, history, self._steps(start.epoch))
             if then is not None:
-                # Not from the start: what regrowth frees later may be among them.
+                # These locks are set here and not from the start: regrowth may free some of them later.
                 again = keras.callbacks.LambdaCallback(on_train_begin=lambda _: relock(self._model, self._closed(then)))
                 callbacks.append(again)
         self._train(masks, callbacks, start=start, state=state)
@@ -175,7 +176,7 @@ class _Work:
 
     @property
     def _sparsity(self) -> float:
-        sparsity = self._config.select.sparsity
+        sparsity = self._config[SelectConfig].sparsity
         if not isinstance(sparsity, float):
             raise ConfigError(f"select.sparsity is {sparsity}; a schedule wants one fraction")
         return sparsity
@@ -183,18 +184,20 @@ class _Work:
     def _options(self) -> dict[str, Any]:
         data, config = self._data, self._config
         return {
-            **score_options(config.select, (data.x_train, data.y_train), config.seed, config.target.target()),
-            # For the gradients of regrowth, whatever the criterion reads.
-            "data": criterion_data(config.select, (data.x_train, data.y_train)),
+            **score_options(
+                config[SelectConfig], (data.x_train, data.y_train), config.seed, config[TargetConfig].target()
+            ),
+            # Regrowth needs the samples for its gradients, whatever the criterion reads.
+            "data": criterion_data(config[SelectConfig], (data.x_train, data.y_train)),
         }
 
     def _compile(self, *, restarts: bool = False) -> None:
         steps = steps_of(self._config, self._data)
-        rate = self._config.finetune.learning_rate
+        rate = self._config[FinetuneConfig].learning_rate
         self._task.compile(self._model, rate, FINETUNE_RATE, steps, restarts=restarts)
 
     def _steps(self, epochs: int) -> int:
-        return epochs * steps_in_epoch(self._data.x_train, self._config.finetune.batch_size)
+        return epochs * steps_in_epoch(self._data.x_train, self._config[FinetuneConfig].batch_size)
 
     def _train(
         self,
@@ -207,7 +210,7 @@ class _Work:
     ) -> None:
         from fpgaprune.train import finetune, lock, unlock
 
-        settings, data = self._config.finetune, self._data
+        settings, data = self._config[FinetuneConfig], self._data
         if settings.epochs == 0 or settings.fit is not None:
             lock(self._model, masks)
             if settings.fit is not None:
@@ -230,7 +233,7 @@ class _Work:
         )
 
     def _own_loop(self, name: str, masks: MaskSet) -> None:
-        """The user's own training, under the lock, and looked at afterwards."""
+        """The user's own loop trained the model under the lock, and moved no locked element."""
         from fpgaprune.certify.link_checks import check_model
 
         data = self._data
@@ -245,14 +248,14 @@ class _Work:
                 )
 
     def _closed(self, masks: MaskSet) -> MaskSet:
-        self._masks, self._additions = close_masks(self._model, self._config.select, masks)
+        self._masks, self._additions = close_masks(self._model, self._config[SelectConfig], masks)
         return self._masks
 
     def _may_lock(self, masks: MaskSet) -> MaskSet:
         """`masks`, and besides a free mask for each weight that a closure may come to lock."""
         from fpgaprune.weights import named_weights
 
-        if self._config.select.close is False:
+        if self._config[SelectConfig].close is False:
             return masks
         trained = {id(variable) for variable in self._model.trainable_variables}
         free = {

@@ -1,22 +1,22 @@
-"""What `[hls]` and `[target]` of a flow ask of the hls4ml project, and what is known of it when it is written."""
+"""`Hardware`: how a flow makes hls4ml projects, and what is known of one when it is written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError
-from fpgaprune.flow.config import FlowConfig
+from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.hardware_sections import HlsConfig
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.samples import Samples, at, for_keras, in_shape, samples_of
-from fpgaprune.hls.hls_project import HlsProject, make_design, to_hls
+from fpgaprune.hls.hls_project import AnyPrecision, HlsProject, make_design, to_hls
 from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.width_search import AutoPrecision, FoundWidths
+from fpgaprune.hls.quantize import quantize
+from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 # Samples that show the ranges; the search of precision 'auto' measures its loss on as many as it asks for.
 _SAMPLES = 512
+# What types replace among the options of a layer.
+_WIDTHS = ("weight", "bias", "result", "weight_bits", "activation_bits")
+Types = Mapping[str, Mapping[str, str]]
 # Held-out samples that the project's own test bench runs.
 _GOLDEN = 32
 
@@ -33,18 +36,19 @@ class Hardware:
     """How projects of a flow are made.
 
     Attributes:
-        settings: the section `[hls]`. target: what it and `[target]` say. name: of the project. data: of the flow.
+        target: the part and how the network is put on it. name: of the project. data: of the flow.
+        precision: as `to_hls` takes it. sum_bits: of designs that have the widths which a search found.
+        layers: what single layers, or those that a glob fits, have instead.
+        backend_options: of hls4ml.
     """
 
-    settings: HlsConfig
     target: Target
     name: str
     data: Dataset
-
-    @classmethod
-    def of(cls, config: FlowConfig, data: Dataset) -> Hardware:
-        """How the flow `config` asks for them."""
-        return cls(config.hls, replace(config.target.target(), backend=config.hls.backend), config.name, data)
+    precision: AnyPrecision
+    sum_bits: int
+    layers: Mapping[str, Mapping[str, Any]]
+    backend_options: Mapping[str, Any] = field(default_factory=dict)
 
     def project(
         self, model: Any, folder: Path, judge: Callable[[Samples], Judge], searched: Path, progress: Progress
@@ -58,25 +62,17 @@ class Hardware:
             searched: holds what a search of widths has measured, while it runs; one that was killed goes on from it.
             progress: told of the search.
         """
-        x, y = self._samples
-        if y is None and self.settings.precision == "auto":
-            metric = judge(at(self.data.choosing[1], slice(AutoPrecision().samples)))
-
-            def lost(wanted: Any, outputs: Any) -> tuple[float, float]:
-                found = metric.lost(samples_of(wanted), in_shape(outputs, samples_of(wanted)))
-                return found["lost"], found["lost_error"]
-
-            y = lost
+        x, labels = self._samples
         project = to_hls(
             model,
             self.target,
             x,
             folder,
-            self._precision(),
+            self.precision,
             self.name,
-            labels=y,
+            labels=self._lost(judge) if labels is None else labels,
             layers=self.layers,
-            backend_options=self.settings.backend_options,
+            backend_options=self.backend_options,
             golden=for_keras(at(self.data.x_test, slice(_GOLDEN))),
             results=searched,
             progress=progress.step,
@@ -84,33 +80,58 @@ class Hardware:
         searched.unlink(missing_ok=True)
         return project
 
-    def design(self, model: Any, found: FoundWidths | None = None) -> Design:
-        """The design of `model`, for comparison; with the widths that a search found for another network."""
-        precision, layers = self._precision(), self.layers
+    def rounding(self, model: Any, judge: Callable[[Samples], Judge]) -> Any:
+        """A network with the weights of `model` that rounds in Keras as its hardware does; `judge` as for `project`."""
+        x, labels = self._samples
+        labels = self._lost(judge) if labels is None else labels
+        return quantize(model, self.target, x, self.precision, labels=labels, layers=self.layers)
+
+    def with_types(self, types: Types) -> Hardware:
+        """The same for a network that was trained under `types`, layer to role to type; itself where there are none."""
+        if not types:
+            return self
+        own = {name: {key: entry[key] for key in entry if key not in _WIDTHS} for name, entry in self.layers.items()}
+        layers = {**own, **{layer: {**own.get(layer, {}), **kinds} for layer, kinds in types.items()}}
+        return replace(self, precision=Precision(sum_bits=self.sum_bits), layers=layers)
+
+    def design(self, model: Any, found: FoundWidths | None = None, types: Types | None = None) -> Design:
+        """The design of `model`, for comparison; with the widths that a search found for another network.
+
+        Args:
+            model: a Keras model.
+            found: what that search found.
+            types: those that the other network was trained under.
+        """
+        precision, layers = self.precision, {name: dict(entry) for name, entry in self.layers.items()}
+        widths: dict[str, Mapping[str, int]] = {}
         if found is not None:
-            bits = found.uniform_bits
-            precision = Precision(bits, bits, self.settings.sum_bits)
-            for role, widths in (("weight_bits", found.weight_bits), ("activation_bits", found.activation_bits)):
-                for layer, width in widths.items():
-                    layers.setdefault(layer, {}).setdefault(role, width)
+            precision = Precision(found.uniform_bits, found.uniform_bits, self.sum_bits)
+            widths = {"weight_bits": found.weight_bits, "activation_bits": found.activation_bits}
+        elif types and isinstance(precision, AutoPrecision):
+            precision, widths = Precision(sum_bits=self.sum_bits), _widths(types)
+        for role, bits in widths.items():
+            for layer, width in bits.items():
+                layers.setdefault(layer, {}).setdefault(role, width)
         return make_design(model, self.target, self._samples[0], precision, self.name, layers=layers)
 
-    def build(self, project: HlsProject, progress: Progress) -> dict[str, Any] | None:
-        """What the vendor's tool did, or why it did nothing; None where nothing was asked of it."""
-        if not self.settings.build:
+    def build(
+        self, project: HlsProject, steps: Sequence[str], timeout_s: float, progress: Progress
+    ) -> dict[str, Any] | None:
+        """What the vendor's tool did in `steps`, or why it did nothing; None where there are no steps."""
+        if not steps:
             return None
         lines = 0
 
         def tell(line: str) -> None:
             nonlocal lines
             lines += 1
-            progress.step(0, len(self.settings.build), line[:80])
+            progress.step(0, len(steps), line[:80])
 
         try:
-            build = project.build(self.settings.build, self.settings.build_timeout_s, tell)
+            build = project.build(steps, timeout_s, tell)
         except ToolError as error:
             return {"left_out": str(error)}
-        return {"steps": list(self.settings.build), "seconds": [run.seconds for run in build.runs], "lines": lines}
+        return {"steps": list(steps), "seconds": [run.seconds for run in build.runs], "lines": lines}
 
     def facts(self, project: HlsProject) -> dict[str, Any]:
         """What the zeros save, which weights rounding has freed, and what the search found, as JSON data."""
@@ -129,24 +150,35 @@ class Hardware:
             },
         }
 
+    def _lost(self, judge: Callable[[Samples], Judge]) -> Labels | None:
+        """What gives the loss of a search whose labels are no class numbers; None where nothing is searched."""
+        if not isinstance(self.precision, AutoPrecision):
+            return None
+        metric = judge(at(self.data.choosing[1], slice(self.precision.samples)))
+
+        def lost(wanted: Any, outputs: Any) -> tuple[float, float]:
+            found = metric.lost(samples_of(wanted), in_shape(outputs, samples_of(wanted)))
+            return found["lost"], found["lost_error"]
+
+        return lost
+
     @property
     def _samples(self) -> tuple[Any, Any]:
         """Samples for the ranges and for the search, and their class numbers; None where labels are no classes."""
         x, y, count = self.data.x_train, self.data.y_train, _SAMPLES
-        if self.settings.precision == "auto":
-            (x, y), count = self.data.choosing, AutoPrecision().samples
+        if isinstance(self.precision, AutoPrecision):
+            (x, y), count = self.data.choosing, self.precision.samples
         some = slice(count)
         return for_keras(at(x, some)), None if self.data.classes is None else at(y, some)
 
-    def _precision(self) -> Any:
-        settings = self.settings
-        if settings.precision == "auto":
-            return AutoPrecision(max_loss=settings.max_loss, sum_bits=settings.sum_bits)
-        if settings.precision == "widths":
-            return Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
-        return settings.precision
 
-    @property
-    def layers(self) -> dict[str, dict[str, Any]]:
-        """What single layers, or those that a glob fits, have instead."""
-        return {name: entry.model_dump(exclude_none=True) for name, entry in self.settings.layers.items()}
+def _widths(types: Types) -> dict[str, Mapping[str, int]]:
+    """`weight_bits` and `activation_bits` of layers that have these types."""
+    bits = {
+        layer: {role: FixedType.parse(kind).width for role, kind in kinds.items()} for layer, kinds in types.items()
+    }
+    return {
+        "weight_bits": {layer: widths["weight"] for layer, widths in bits.items() if "weight" in widths},
+        # A layer with weights hands on a sum, whose width is that of sums.
+        "activation_bits": {layer: widths["result"] for layer, widths in bits.items() if "weight" not in widths},
+    }

@@ -1,25 +1,19 @@
-"""The stage `measure`: the run's network as Verilog, through open synthesis and place and route."""
+"""A network as Verilog in open synthesis and place and route: what they measure, and tables of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
-from fpgaprune.errors import CertificateError, ConfigError
 from fpgaprune.fabric import family_of, make_bitstream, place_and_route, synthesize
 from fpgaprune.files import digest_file
-from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.hardware_sections import MeasureConfig
-from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.masks import MaskSet
 from fpgaprune.measure import LABELS, RESOURCES, Kernels, Measured, Resources, Simulated
-from fpgaprune.rtl import VerilogProject, check_verilog
-from fpgaprune.target import Part, find_part
+from fpgaprune.rtl import VerilogProject
+from fpgaprune.target import Part
 from fpgaprune.vendor import ModuleRow, VendorReport
 
 TerminalTable = tuple[str, tuple[str, ...], list[tuple[Any, ...]]]
@@ -30,72 +24,54 @@ def measure_project(
     project: VerilogProject,
     design: Design,
     part: Part,
-    settings: MeasureConfig,
     folder: Path,
     on_step: _TELL,
     simulation: Simulated,
+    *,
+    families: Sequence[str] = (),
+    seeds: int = 0,
+    device: str | None = None,
+    board: str | None = None,
+    target_mhz: float | None = None,
+    timeout_s: float = 3600.0,
 ) -> Measured:
-    """What `settings` ask for of `project`; tools work in `folder`/synth.
+    """What open tools measure of `project`; they work in `folder`/synth.
 
     Args:
         project: the Verilog of `design`.
         design: the network.
         part: that the run is for; its family's figures stand beside the estimates.
-        settings: families, seeds, board.
         folder: of the run.
         on_step: told of each module and each seed.
         simulation: of the project.
+        families: of FPGAs to synthesise for.
+        seeds: runs of place and route on an ECP5.
+        device: the ECP5.
+        board: a bitstream is written for it.
+        target_mhz: the clock that place and route aims at.
+        timeout_s: most seconds for each run of a tool.
 
     Raises:
         ToolError, RtlError, TargetError: as for `synthesize`, `place_and_route` and `make_bitstream`.
     """
     cache = folder / "synth"
-    limits: dict[str, Any] = {"timeout_s": settings.timeout_s, "cache": cache}
+    limits: dict[str, Any] = {"timeout_s": timeout_s, "cache": cache}
     synthesis, route, bitstream = {}, None, None
-    for family in settings.families:
+    for family in families:
 
         def tell(done: int, total: int, note: str, family: str = family) -> None:
             on_step(done, total, f"{family}: {note}")
 
         synthesis[family] = synthesize(project, family, on_step=tell, **limits)
-    if settings.seeds:
-        asked: dict[str, Any] = {"seeds": settings.seeds, "target_mhz": settings.target_mhz, "on_step": on_step}
-        route = place_and_route(project, "ecp5", settings.device, **asked, **limits)
-    if settings.board is not None:
+    if seeds:
+        asked: dict[str, Any] = {"seeds": seeds, "target_mhz": target_mhz, "on_step": on_step}
+        route = place_and_route(project, "ecp5", device, **asked, **limits)
+    if board is not None:
         output = folder / f"{project.name}.bit"
-        made = make_bitstream(project, settings.board, output, device=settings.device, **limits).to_json()
+        made = make_bitstream(project, board, output, device=device, **limits).to_json()
         bitstream = {**made, "path": output.name, "sha256": digest_file(output)}
     built = {layer.layer: layer.note for layer in project.layers if layer.note}
     return Measured(family_of(part), kernels_kept(design), synthesis, route, simulation, built, bitstream)
-
-
-def check_measured(project: VerilogProject, design: Design, masks: MaskSet) -> LinkCheck | str:
-    """The certificate's link of the Verilog, or why its products cannot be read back and nothing can be claimed."""
-    try:
-        return check_verilog(project, design, masks)
-    except CertificateError as error:
-        return str(error)
-
-
-def settings_of(run_dir: Path, families: tuple[str, ...], **asked: Any) -> MeasureConfig:
-    """The settings that a command line gives; where it names nothing, the family of the run's own part.
-
-    Args:
-        run_dir: the run.
-        families: of open synthesis.
-        asked: other fields of `MeasureConfig`.
-
-    Raises:
-        RunError: there is no run.
-        ConfigError: a setting is not allowed, or the part belongs to no family of open synthesis.
-    """
-    if not (families or asked.get("seeds") or asked.get("board")):
-        part = str(RunDirectory.existing(run_dir).manifest["config"]["target"]["part"])
-        own = family_of(find_part(part))
-        if own is None:
-            raise ConfigError(f"part {part!r} is of no family that open synthesis knows; give one with --family")
-        families = (own,)
-    return parse_config({"measure": {"families": families, **asked}}, "measure").measure
 
 
 def measured_tables(found: Measured) -> list[TerminalTable]:

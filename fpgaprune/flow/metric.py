@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.keras_sections import TrainConfig
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
+from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.flow.task import Task, question_of
 
 # Parts of the samples that are left out in turn for a standard error.
@@ -97,7 +97,7 @@ class Judge:
         groups = min(GROUPS, self.samples)
         if groups < 2:
             return 0.0
-        # Drawn, so that samples that stand in an order of their own fall into parts alike.
+        # The parts are drawn at random, because samples may be sorted.
         number = np.random.default_rng(0).permutation(self.samples) % groups
         values = np.array([value(number != group) for group in range(groups)])
         return float(np.sqrt((groups - 1) * np.square(values - values.mean()).mean()))

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.network import small_cnn
+from fpgaprune.flow.samples import arrays_of
 from fpgaprune.keras_file import save_keras
 from fpgaprune.memory import bounded_memory
 from fpgaprune.parser_errors import in_a_line
@@ -14,12 +17,12 @@ from fpgaprune.saved_model import check_arrays, read_configuration
 from fpgaprune.saved_names import check_names
 from fpgaprune.select.tfmot_model import ImportedModel, import_tfmot, is_tf_keras
 
-# A network takes so much more than its file, at most.
+# Memory that loading a network may take: this much, and so many times its file.
 _MAX_BYTES, _MAX_GROWTH = 1 << 32, 20
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
-    """The Keras 3 model saved at `path`, uncompiled; and, where tf_keras saved it, what was found on taking it over.
+    """The Keras 3 model saved at `path`, uncompiled; and, where tf_keras saved it, what the import found.
 
     Raises:
         ConfigError: there is no such file, or it holds no Keras model.
@@ -31,6 +34,18 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
         imported = import_tfmot(path)
         return imported.model, imported.to_json()
     return load_keras(path), None
+
+
+def starting_model(path: Path | None, data: Dataset) -> Any:
+    """The model saved at `path`, or the network that a flow trains on `data` where that is None.
+
+    Raises:
+        ConfigError: as `read_model`.
+        ModelImportError: as `read_model`.
+    """
+    if path is not None:
+        return read_model(path)[0]
+    return small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
 
 
 def load_keras(path: Path) -> Any:
@@ -45,7 +60,7 @@ def load_keras(path: Path) -> Any:
     import keras
 
     try:
-        # How it was compiled is not looked at.
+        # Its compilation is not read.
         check_names({**document, "compile_config": None}, keras.saving.get_custom_objects().keys())
     except ValueError as error:
         raise ConfigError(f"{path} is refused: {error}") from error
@@ -55,7 +70,7 @@ def load_keras(path: Path) -> Any:
             warnings.simplefilter("ignore")
             model = keras.saving.load_model(path, compile=False)
     except Exception as error:
-        # Whatever a layer raises over settings that it would never have written.
+        # A layer may raise anything over settings that Keras never wrote.
         said = in_a_line(error, after="Exception encountered: ")
         raise ConfigError(f"{path} is no Keras model: {said}") from error
     if not isinstance(model, keras.Model):

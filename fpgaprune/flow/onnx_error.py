@@ -11,7 +11,7 @@ from fpgaprune.flow.samples import Samples, arrays_of, at, for_keras, samples_of
 
 # Allowed to any network, over the largest output or 1.
 TOLERANCE = 1e-5
-# Beyond that as many times Keras's own rounding: ONNX adds up in another order, and Keras's may have been a lucky one.
+# And this many times Keras's own rounding: ONNX adds in another order, and Keras's order may have been a lucky one.
 _TIMES = 8
 # Samples that show Keras's own rounding.
 _SAMPLES = 256

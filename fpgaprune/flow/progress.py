@@ -1,4 +1,4 @@
-"""What a flow tells whoever watches it."""
+"""`Progress`: what a flow tells its watcher."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-# Within an epoch a watcher hears of the training this often, however many batches a second there are.
+# Seconds between two messages within an epoch, however many batches a second there are.
 _EVERY_S = 0.5
 
 
@@ -37,7 +37,9 @@ class Silent:
         """Nothing is shown."""
 
 
-def tell_end(progress: Progress, name: str, results: Mapping[str, Any], seconds: float | None) -> None:
+def tell_end(
+    progress: Progress, name: str, results: Mapping[str, Any], seconds: float | None, not_asked: str | None = None
+) -> None:
     """`progress` knows how stage `name` ended: done in `seconds`, unchanged where they are None, or skipped and why.
 
     Args:
@@ -45,10 +47,9 @@ def tell_end(progress: Progress, name: str, results: Mapping[str, Any], seconds:
         name: of the stage.
         results: what the stage returned, now or in an earlier run.
         seconds: that it took now.
+        not_asked: why the stage was skipped where it has no results.
     """
-    why = results.get("left_out")
-    if name == "opinion" and not results:
-        why = "the flow does not ask for it; second_opinion = true in [export] does"
+    why = results.get("left_out") if results else not_asked
     if why is not None:
         progress.stage(name, "skipped", str(why), seconds)
     elif seconds is None:
@@ -80,7 +81,7 @@ def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             now = time.monotonic()
-            # How many batches an epoch has is unknown in the first one over a generator.
+            # In the first epoch over a generator, nobody knows how many batches it has.
             if now >= self._due and self.params.get("steps"):
                 self._due = now + _EVERY_S
                 self._tell(batch + 1, logs)

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from fpgaprune.flow.config import FlowConfig
-from fpgaprune.flow.section import Section
+from fpgaprune.flow.section import Section, sections_in
 
 _WIDTH = 100
-# Where what is allowed stands beside a key.
+# The column at which the allowed values begin, to the right of a key.
 _BESIDE = 36
 _NAMES: Mapping[Any, str] = {str: "text", int: "whole number", float: "number", bool: "true or false", Path: "path"}
 _LIMITS = (("ge", "{} or more"), ("gt", "above {}"), ("le", "{} at most"), ("lt", "below {}"))
@@ -96,7 +96,7 @@ def _tables(section: str, model: type[Section], optional: bool = False) -> Itera
     inner: list[Table] = []
     for name, field in model.model_fields.items():
         place = f"{section}.{name}" if section else name
-        sections, many = _sections_in(field.annotation)
+        sections, many = sections_in(field.annotation)
         if not sections:
             own.append(Key(name, _words(field.annotation, field.metadata), _value(field), _one_line(field.description)))
         there = type(field.get_default(call_default_factory=True))
@@ -108,19 +108,9 @@ def _tables(section: str, model: type[Section], optional: bool = False) -> Itera
     yield from inner
 
 
-def _sections_in(annotation: Any) -> tuple[list[type[Section]], bool]:
-    """The sections that a key may hold, and whether it holds many of them by name."""
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return [annotation], False
-    if origin in (Union, UnionType):
-        return [kind for one in inner for kind in _sections_in(one)[0]], False
-    return (_sections_in(inner[1])[0], True) if origin is dict else ([], False)
-
-
 def _value(field: FieldInfo) -> Any:
     if field.is_required():
-        # A table of which there are several kinds says which by a key with one value.
+        # A table that has several kinds names its kind in a key with one value.
         allowed = get_args(field.annotation)
         return allowed[0] if len(allowed) == 1 else None
     return field.get_default(call_default_factory=True)
@@ -173,7 +163,7 @@ def _toml(value: Any) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items()) + "}"
-    # A text of JSON is one of TOML; so is a number, as Python writes it.
+    # TOML writes a text as JSON does, and a number as Python does.
     return json.dumps(str(value)) if isinstance(value, str | Path) else repr(value)
 
 

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,7 +25,7 @@ FORMAT = 1
 Digests = Mapping[str, str | None]
 _LOCK = ".lock"
 _OWNER = "process "
-# The manifest's SHA-256 of all that is in it beside this.
+# The key under which the manifest holds the SHA-256 of its other keys.
 _OWN_DIGEST = "digest"
 # How earlier versions called the folder in which Keras wrote a model.
 _OLD_DRAFT = re.compile(r"\..+\.keras\.[a-z0-9_]{8}")
@@ -72,6 +72,14 @@ class RunDirectory:
         """The artefact `name` holds JSON data, keys sorted."""
         write_bytes(self.file(name), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
+    def read_json(self, name: str) -> Any:
+        """The JSON data in the artefact `name`.
+
+        Raises:
+            RunError: it is damaged.
+        """
+        return read_json(self.file(name), RunError, "what the flow wrote", "run the flow again")
+
     def results(self, stage: str) -> dict[str, Any]:
         """What `stage` reported, as JSON data.
 
@@ -115,7 +123,7 @@ class RunDirectory:
             "seconds": round(seconds, 2),
         }
         self.ran.append(stage)
-        # It speaks of the stages as they were.
+        # The certificate is about the stages before this one ran.
         self.manifest.pop(CERTIFICATE, None)
         self.write_manifest()
 
@@ -137,7 +145,7 @@ class RunDirectory:
 
     def _own_digest(self) -> str:
         content = {key: value for key, value in self.manifest.items() if key != _OWN_DIGEST}
-        # As it is read again: keys that are numbers become text, and are sorted as such.
+        # The digest is over what is read again: keys that are numbers become text, and are sorted as text.
         return hashlib.sha256(json.dumps(json.loads(json.dumps(content)), sort_keys=True).encode()).hexdigest()
 
     def digests(self, names: Any) -> dict[str, str | None]:
@@ -145,8 +153,11 @@ class RunDirectory:
         return {name: digest_tree(self.file(name)) for name in names}
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, folders: Iterable[str] = ()) -> Iterator[None]:
         """No other process runs in this directory meanwhile; the lock ends with the process, however it ends.
+
+        Args:
+            folders: those in which a killed run may have left drafts, beside the directory itself.
 
         Raises:
             RunError: another process holds it.
@@ -159,8 +170,8 @@ class RunDirectory:
             handle.truncate(0)
             handle.write(f"{_OWNER}{os.getpid()}")
             handle.flush()
-            self._drop_drafts()
-            # What another run wrote while this one waited to look counts.
+            self._drop_drafts(folders)
+            # Another run may have written since this object was made.
             self.manifest = self._read_manifest()
             yield
 
@@ -189,9 +200,10 @@ class RunDirectory:
         except (OSError, UnicodeDecodeError):
             return False
 
-    def _drop_drafts(self) -> None:
+    def _drop_drafts(self, folders: Iterable[str]) -> None:
         """What a killed run had begun to write is gone; nobody writes now."""
-        for entry in [*self.path.iterdir(), *self.file("rtl").rglob(".*"), *self.file("synth").rglob(".*")]:
+        hidden = (entry for folder in folders for entry in self.file(folder).rglob(".*"))
+        for entry in [*self.path.iterdir(), *hidden]:
             if is_draft(entry.name) or _OLD_DRAFT.fullmatch(entry.name):
                 if entry.is_dir() and not entry.is_symlink():
                     shutil.rmtree(entry, ignore_errors=True)
@@ -201,7 +213,7 @@ class RunDirectory:
     def _read_manifest(self) -> dict[str, Any]:
         try:
             advice = "delete the run directory and run again"
-            # A training that diverged left figures that are no numbers.
+            # A training that diverged leaves figures that are not numbers.
             manifest = read_json(self.file(MANIFEST), RunError, "a manifest", advice, strict=False)
         except FileNotFoundError:
             return {"format": FORMAT, "stages": {}}

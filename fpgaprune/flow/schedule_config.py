@@ -12,7 +12,7 @@ from fpgaprune.flow.section import Section
 from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay, Schedule
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
-# A schedule without numbers of its own has changed its locks this often when this share of the steps is done.
+# A schedule without numbers of its own changes its locks this often, within this share of the steps.
 CHANGES = 12
 DONE_BY = 0.6
 
@@ -54,7 +54,7 @@ class PolynomialConfig(Section):
         end = self.end_step or max(int(DONE_BY * steps), self.begin_step + 1)
         frequency = self.frequency or max(1, (end - self.begin_step) // CHANGES)
         if self.end_step is None:
-            # The last change is at the end, or the sparsity would fall short.
+            # The last change falls on the last step of the schedule, or the sparsity would fall short.
             end = self.begin_step + max(1, (end - self.begin_step) // frequency) * frequency
         return PolynomialDecay(self.initial_sparsity, sparsity, self.begin_step, end, self.power, frequency)
 
@@ -116,17 +116,10 @@ class RoundsConfig(Section):
 ScheduleConfig = Annotated[
     OneShotConfig | PolynomialConfig | ConstantConfig | RoundsConfig, Field(discriminator="kind")
 ]
-# The kinds by name, as the place of a problem names them.
-SCHEDULES: dict[str, type[Section]] = {
-    "one_shot": OneShotConfig,
-    "polynomial_decay": PolynomialConfig,
-    "constant_sparsity": ConstantConfig,
-    "rounds": RoundsConfig,
-}
 
 
 def check_schedule(config: ScheduleConfig, steps: int, sparsity: object, granularity: str) -> None:
-    """Nothing happens where a fine-tuning of `steps` under this schedule ends at the asked sparsity.
+    """A fine-tuning of `steps` under this schedule ends at the asked sparsity.
 
     Raises:
         ConfigError: it cannot; one line that says why.

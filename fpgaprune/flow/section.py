@@ -1,18 +1,23 @@
-"""`Section`: one table of a flow file, with no key that it does not know."""
+"""`Section`: one table of a flow file. `Flow`: the whole file, which gives each section by its class."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from fpgaprune.errors import FpgaPruneError
+from fpgaprune.flow.named_function import beside
+from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 
 # The type of a problem whose message is a whole sentence and names the value.
 WHOLE = "whole"
 _Value = TypeVar("_Value")
+_Kind = TypeVar("_Kind", bound="Section")
 
 
 class Section(BaseModel):
@@ -23,6 +28,42 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
+    def beside(self, folder: Path) -> Self:
+        """The same with every file in it taken from `folder`, so that it means the same from any working directory.
+
+        A file is a path, the `file.py` of a function, or a text that ends with `.npz` or `.toml`.
+        """
+        found = {name: (value, _beside(value, folder)) for name, value in self}
+        return self.model_copy(update={name: new for name, (old, new) in found.items() if new != old})
+
+
+class Flow(Section):
+    """A whole flow; `flow[SelectConfig]` is its section of that class."""
+
+    name: str = "flow"
+    """Of the run, the hls4ml project and the report: letters, digits and `_`."""
+    seed: int = Field(default=0, ge=0, lt=2**31)
+    """Of everything random: the same seed gives the same bits."""
+
+    def __getitem__(self, kind: type[_Kind]) -> _Kind:
+        """The section of class `kind`.
+
+        Raises:
+            KeyError: a flow has no such section.
+        """
+        for name in type(self).model_fields:
+            section = getattr(self, name)
+            if isinstance(section, kind):
+                return section
+        raise KeyError(kind.__name__)
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_function(cls, name: str) -> str:
+        if not is_project_name(name):
+            raise ValueError(PROJECT_NAMES)
+        return name
+
 
 def require(check: Callable[[_Value], Any], value: _Value) -> Any:
     """What `check` makes of `value`; an error of its becomes one problem among those of the whole file."""
@@ -30,3 +71,32 @@ def require(check: Callable[[_Value], Any], value: _Value) -> Any:
         return check(value)
     except FpgaPruneError as error:
         raise PydanticCustomError(WHOLE, "{text}", {"text": str(error)}) from error
+
+
+def all_problems(where: str, problems: Sequence[str]) -> str:
+    """One message with every problem: one line where there is one, else a line for each."""
+    if len(problems) == 1:
+        return f"{where}: {problems[0]}"
+    return "\n  ".join((f"{where} has {len(problems)} mistakes:", *problems))
+
+
+def _beside(value: Any, folder: Path) -> Any:
+    if isinstance(value, Section):
+        return value.beside(folder)
+    if isinstance(value, Path):
+        return (folder / value).resolve()
+    if isinstance(value, str) and value.endswith((".npz", ".toml")):
+        return str((folder / value).resolve())
+    return beside(value, folder) if isinstance(value, str) else value
+
+
+def sections_in(annotation: Any) -> tuple[list[type[Section]], bool]:
+    """The sections that a key of this type may hold, and whether it holds many of them by name."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return [annotation], False
+    if origin is Annotated:
+        return sections_in(inner[0])
+    if origin in (Union, UnionType):
+        return [kind for one in inner for kind in sections_in(one)[0]], False
+    return (sections_in(inner[1])[0], True) if origin is dict else ([], False)

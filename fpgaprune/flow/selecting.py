@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import ConfigError, MaskError
 from fpgaprune.flow.data import Dataset, load_data
-from fpgaprune.flow.keras_sections import MULTIPLIER, SelectConfig, TrainConfig
 from fpgaprune.flow.models import load_saved_model
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import Samples, at, count_of, for_keras, predict
+from fpgaprune.flow.sections import MULTIPLIER, SelectConfig, TrainConfig
 from fpgaprune.masks import MaskSet
 from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.select.granularity import NAMES
@@ -87,6 +87,11 @@ def guard_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> list[dict
         warning.to_json()
         for warning in guard(model, masks, sparsity=asked, scope=settings.scope, normalize=settings.normalize)
     ]
+
+
+def counts(masks: MaskSet) -> dict[str, Any]:
+    """How much `masks` lock, and their digest, as JSON data."""
+    return {"locked": masks.locked_count, "elements": masks.size, "digest": masks.digest()}
 
 
 def explicit_masks(model: Any, settings: SelectConfig) -> MaskSet:

@@ -22,7 +22,7 @@ def start_session(seed: int) -> None:
         import tensorflow as tf
 
         tf.config.experimental.enable_op_determinism()
-    # It warns of a retrace at each new model, and a flow makes a dozen.
+    # TensorFlow warns of a retrace at each new model, and a flow makes a dozen models.
     tf.get_logger().setLevel("ERROR")
     keras.backend.clear_session()
     keras.utils.set_random_seed(seed)

@@ -57,7 +57,7 @@ def simulate_verilog(
 
 
 def verilog_checks(measured: Measured | None) -> list[Check]:
-    """Of the simulation, for the report; none where nothing was measured."""
+    """The checks of the simulation; none where nothing was measured."""
     if measured is None:
         return []
     found = measured.simulation

@@ -13,16 +13,16 @@ import numpy as np
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.keras_sections import TrainConfig
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import arrays_of
+from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.network import producer
 from fpgaprune.parser_errors import PARSER_ERRORS
 from fpgaprune.real_array import class_numbers
 from fpgaprune.saved_model import read_configuration
 from fpgaprune.saved_names import check_names
 
-# Where neither the model nor the flow names a rate.
+# The rates where neither the model nor the flow names one.
 TRAIN_RATE = 0.002
 FINETUNE_RATE = 0.001
 

@@ -1,8 +1,7 @@
-"""Whether every file of a run is the one that the run wrote: by the digests in its manifest, whatever it means."""
+"""`touched`: files of a run whose digests are not those in its manifest."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,11 +35,10 @@ def touched(run: RunDirectory) -> Iterator[str]:
     for stage in records:
         yield from run.changes(stage)
     yield from _of_other_inputs(records)
-    yield from _bitstream(run)
 
 
 def _of_other_inputs(records: dict[str, Any]) -> Iterator[str]:
-    """The digests chain the stages: what one wrote is what another read."""
+    """Each artefact that a stage read has the digest of what another stage wrote."""
     wrote = {name: (stage, digest) for stage, record in records.items() for name, digest in record["outputs"].items()}
     for stage, record in records.items():
         for name, read in record["inputs"].items():
@@ -49,25 +47,3 @@ def _of_other_inputs(records: dict[str, Any]) -> Iterator[str]:
                     f"{MANIFEST}: stage {stage!r} read another {name} than stage {wrote[name][0]!r} wrote; run the "
                     "flow again"
                 )
-
-
-def _bitstream(run: RunDirectory) -> Iterator[str]:
-    """The file that configures a board has the digest in `measure.json`, which has its own in the manifest."""
-    made = _made(run)
-    if made is None:
-        return
-    path = run.file(str(made["path"]))
-    if not path.is_file():
-        yield f"{path.name} is gone; the run wrote it"
-    elif digest_file(path) != made["sha256"]:
-        yield differs(path.name)
-
-
-def _made(run: RunDirectory) -> dict[str, Any] | None:
-    try:
-        measured = json.loads(run.file("measure.json").read_text())
-        made = None if measured is None else measured["bitstream"]
-        return made if made is not None and {"path", "sha256"} <= made.keys() else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        # That the file is another has been said.
-        return None

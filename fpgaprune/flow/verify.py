@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.certify.link_checks import check_firmware, check_keras_file, check_onnx_file
-from fpgaprune.design import Design
 from fpgaprune.documents import read_json
-from fpgaprune.errors import CertificateError, DesignError, FpgaPruneError, MaskError, RemovalError, RtlError, RunError
+from fpgaprune.errors import CertificateError, DesignError, FpgaPruneError, MaskError, RtlError, RunError
 from fpgaprune.flow.run_directory import CERTIFICATE, MANIFEST, RunDirectory
+from fpgaprune.flow.stage import artefacts_at
+from fpgaprune.flow.stages import STAGES
 from fpgaprune.flow.untouched import touched
 from fpgaprune.masks import MaskSet
-from fpgaprune.remove.plan import read_plan
-from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
 
 
 def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
@@ -50,7 +46,7 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
     except FpgaPruneError as error:
         problems.append(str(error))
     except Exception as error:
-        # A parser may raise anything on bytes that nobody wrote; that they are other bytes has been said.
+        # A parser may raise anything on changed bytes. `problems` names the changed file already.
         if not problems:
             raise
         problems.append(f"the rest was not checked: a changed file could not be read ({type(error).__name__})")
@@ -58,40 +54,33 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
 
 
 def _meaning(run: RunDirectory) -> Iterator[tuple[LinkCheck | None, list[str]]]:
-    """Each link, read from the files, with what does not hold of it; first what does not hold of the masks."""
+    """Each link, read from the files, with a line for each problem; the problems of other claims come first."""
     certificate = _certificate(run)
-    masks, removed = (_masks(run, name) for name in ("masks.npz", "removed_masks.npz"))
-    problems = [
-        f"{name} is not the file that was certified: its digest differs"
-        for name, found, key in (("masks.npz", masks, "masks"), ("removed_masks.npz", removed, "removed_masks"))
-        if found.digest() != certificate.get(key)
-    ]
-    yield None, [*problems, *_remap_problems(run, masks, removed)]
+    yield None, list(_mask_problems(run, certificate))
+    for stage in STAGES:
+        yield None, list(stage.claims(run))
     claims = {link["link"]: LinkCheck.from_json(link) for link in certificate["links"]}
-    checks = _checks(run, masks, removed)
-    if VERILOG_LINK in claims:
-        # Only a run that was measured has Verilog.
-        checks[VERILOG_LINK] = lambda: _check_verilog(run, removed)
-    for name, check in checks.items():
-        try:
-            link = check()
-        except (CertificateError, DesignError, RtlError) as error:
-            yield None, [str(error)]
-            continue
-        yield link, list(_link_problems(link, claims.get(name)))
+    for number, stage in enumerate(STAGES):
+        files = artefacts_at(STAGES[:number], run)
+        for name, read in stage.links.items():
+            if stage.may_be_left_out and name not in claims:
+                continue
+            try:
+                link = read(files)
+            except (CertificateError, DesignError, RtlError) as error:
+                yield None, [str(error)]
+                continue
+            yield link, list(_link_problems(link, claims.get(name)))
 
 
-def _checks(run: RunDirectory, masks: MaskSet, removed: MaskSet) -> dict[str, Callable[[], LinkCheck]]:
-    return {
-        "finetuned.keras": lambda: check_keras_file(run.file("finetuned.keras"), masks),
-        "removed.keras": lambda: check_keras_file(run.file("removed.keras"), removed),
-        "model.onnx": lambda: check_onnx_file(run.file("model.onnx"), removed),
-        "hls/firmware": lambda: check_firmware(run.file("hls"), Design.load(run.file("design.json")), removed),
-    }
-
-
-def _check_verilog(run: RunDirectory, masks: MaskSet) -> LinkCheck:
-    return check_verilog(VerilogProject.load(run.file("rtl")), Design.load(run.file("design.json")), masks)
+def _mask_problems(run: RunDirectory, certificate: Mapping[str, Any]) -> Iterator[str]:
+    """Whether the masks are those that were certified."""
+    for stage in STAGES:
+        for key in stage.masks:
+            if stage.may_be_left_out and key not in certificate:
+                continue
+            if _masks(run, f"{key}.npz").digest() != certificate.get(key):
+                yield f"{key}.npz is not the file that was certified: its digest differs"
 
 
 def _link_problems(link: LinkCheck, claim: LinkCheck | None) -> Iterator[str]:
@@ -116,22 +105,6 @@ def _link_problems(link: LinkCheck, claim: LinkCheck | None) -> Iterator[str]:
         yield f"{link.link}: the certificate's counts of zero, power-of-two and distinct weights are not those found"
     for path in claimed.keys() - {weight.path for weight in link.weights}:
         yield f"{link.link}: {path!r} was certified and is gone"
-
-
-def _remap_problems(run: RunDirectory, masks: MaskSet, removed: MaskSet) -> Iterator[str]:
-    """Whether the masks after removal are the masks before it, carried over by the plan that was applied."""
-    try:
-        expected = read_plan(run.file("removal.json")).remap(masks)
-    except (RemovalError, MaskError) as error:
-        yield f"removal.json: {error}"
-        return
-    for path in expected.keys() | removed.keys():
-        if path not in removed:
-            yield f"removed_masks.npz has no mask for {path!r}, which was locked before removal"
-        elif path not in expected:
-            yield f"removed_masks.npz has a mask for {path!r}, which masks.npz and the removal plan do not know"
-        elif not np.array_equal(removed[path], expected[path]):
-            yield f"removed_masks.npz: the mask for {path!r} is not the one before removal, carried over by the plan"
 
 
 def _certificate(run: RunDirectory) -> dict[str, Any]:

@@ -14,13 +14,16 @@ from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.hls_project import AnyPrecision, LayerSettings, make_design
 from fpgaprune.hls.precision import AVERAGES, MOVES
-from fpgaprune.hls.prepare import DEPTHWISE, fold
+from fpgaprune.hls.prepare import DEPTHWISE, fold, quantise_weights
 from fpgaprune.hls.ranges import Samples
+from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.width_search import Labels
+from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
 from fpgaprune.quantise.layers import ROUNDED, Rounded, RoundedAverage
-from fpgaprune.quantise.plain import is_rounded
+from fpgaprune.quantise.plain import is_rounded, rounded_types, unrounded
 from fpgaprune.target import Target
+from fpgaprune.weights import weight_arrays
 
 # float32 holds whole numbers of at most this many bits.
 _FLOAT32_BITS = 24
@@ -63,13 +66,34 @@ def quantize(
         UnsupportedLayerError: a layer is not rounded here; the message names it.
         HlsError: as `to_hls`, or `model` is rounded already.
     """
-    if is_rounded(model):
-        raise HlsError(f"model {model.name!r} rounds already; quantize the model that it was made from")
+    require_exact_sums(precision)
+    folded = require_roundable(model)
+    design = make_design(model, target, data, precision, labels=labels, layers=layers)
+    return _rounding(folded, design)
+
+
+def require_exact_sums(precision: AnyPrecision | None) -> None:
+    """`precision` gives every sum a type that holds it.
+
+    Raises:
+        HlsError: it does not.
+    """
     if isinstance(precision, FixedType) or (isinstance(precision, str) and precision != "auto"):
         raise HlsError(
             f"precision is {precision}, one type for every sum too, which then rounds and overflows; give "
             "Precision(...) or 'auto', with which sums are exact"
         )
+
+
+def require_roundable(model: Any) -> Any:
+    """`model` as `fold` makes it; each of its layers can be rounded.
+
+    Raises:
+        UnsupportedLayerError: one cannot; the message names it.
+        HlsError: `model` is rounded already.
+    """
+    if is_rounded(model):
+        raise HlsError(f"model {model.name!r} rounds already; quantize the model that it was made from")
     folded = fold(model)
     for layer in folded.layers:
         activation = getattr(getattr(layer, "activation", None), "__name__", "linear")
@@ -78,8 +102,30 @@ def quantize(
                 f"layer {layer.name!r} is a {_kind(layer, activation)}, which quantize cannot round; train with "
                 "fp.finetune, and let precision 'auto' find its types"
             )
-    design = make_design(model, target, data, precision, labels=labels, layers=layers)
-    return _rounding(folded, design)
+    return folded
+
+
+def carry_masks(model: Any, rounded: Any, masks: MaskSet) -> MaskSet:
+    """`masks` of `model` for `rounded`, which `quantize` made of it.
+
+    A kernel keeps its locks. So do the elements of a vector that are zero; others took in what BatchNorm shifts.
+    """
+    halves = depthwise_names(keras.Model(model.inputs, model.outputs))
+    weights, carried = weight_arrays(rounded), {}
+    for path, mask in masks.items():
+        layer, _, name = path.rpartition("/")
+        if layer in halves and name != "bias":
+            path = f"{halves[layer] if name == 'depthwise_kernel' else layer}/kernel"
+        if path in weights:
+            carried[path] = mask if mask.ndim > 1 else mask | (weights[path] != 0)
+    return MaskSet(carried)
+
+
+def settle(rounded: Any) -> Any:
+    """A new model of Keras's own layers, whose weights are those that the hardware of `rounded` holds."""
+    plain = unrounded(rounded)
+    quantise_weights(plain, rounded_types(rounded))
+    return plain
 
 
 def _rounding(folded: Any, design: Design) -> Any:

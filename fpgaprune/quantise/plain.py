@@ -48,3 +48,15 @@ def unrounded(model: Any) -> Any:
         if layer.weights:
             plain.get_layer(layer.name).set_weights(layer.get_weights())
     return plain
+
+
+def without_last_rounding(model: Any) -> Any:
+    """`model`, with the same layers and weights, whose outputs are those before the last layer rounds them."""
+    last = [producer(tensor) for tensor in model.outputs]
+    return keras.Model(
+        model.inputs,
+        [
+            layer.input if isinstance(layer, Rounded) else output
+            for layer, output in zip(last, model.outputs, strict=True)
+        ],
+    )

@@ -132,7 +132,7 @@ class Case:
 
 CASES = [Case(*place) for place in product(BACKENDS, IO_TYPES, STRATEGIES, NETWORKS)]
 # Written and read back in every run: each backend, io type, strategy and network at least once, but for
-# distributed_arithmetic: da4ml compiles for minutes at its first use; tests/golden run it as plain Python.
+# distributed_arithmetic: da4ml compiles for minutes at its first use; tests/golden cover it.
 QUICK = [
     Case("Vivado", "io_parallel", "latency", "residual"),
     Case("Vitis", "io_stream", "resource_unrolled", "cnn"),

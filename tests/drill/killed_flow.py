@@ -26,6 +26,7 @@ from fpgaprune.files import write_bytes
 from fpgaprune.flow import runner
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.progress import Silent
+from fpgaprune.flow.stages import report
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import write_npz
 
@@ -137,7 +138,8 @@ def _project(context):
 
 
 def _stage(name, inputs, outputs, run):
-    return runner.Stage(name, run, inputs, outputs, lambda config: config.name, needs_keras=False)
+    settings = {"settings": lambda config: config.name, "needs_keras": False}
+    return runner.Stage(name, run, inputs, outputs, **settings, folders=("rtl", "synth"))
 
 
 def _trained(context):
@@ -164,7 +166,7 @@ def only_files(folder):
     )
     config = parse_config({"name": "files"}, "drill")
     runner.check_flow = lambda _: SimpleNamespace(digest=lambda: "data")
-    runner.require_convertible = lambda *_: None
+    runner.foresee_flow = lambda *_: None
     runner.assemble_certificate = lambda run: {"format": 1, "of": sorted(run.manifest["stages"])}
     return lambda path: runner.run_flow(config, path, Silent())
 
@@ -195,7 +197,7 @@ def small_flow(folder):
         "drill",
     )
     # Times, and which stages were unchanged, are what a kill may change.
-    runner.stage_times = lambda *_: ()
+    report.stage_times = lambda *_: ()
     return lambda path: runner.run_flow(config, path, Silent())
 
 

@@ -85,10 +85,7 @@ def as_text(folder):
 @pytest.mark.parametrize("name", PROJECTS)
 def test_a_project_is_the_one_that_was_looked_at(name, tmp_path, monkeypatch):
     if "distributed" in name:
-        # As plain Python da4ml needs a second for a network this small; compiling it takes three minutes.
-        monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
         pytest.importorskip("da4ml", reason="da4ml, which makes the adders, is not installed")
-        monkeypatch.setattr("numba.config.DISABLE_JIT", True)
     project, masks = write(name, tmp_path / "first")
     assert fp.certify(project, masks).require().links[0].locked == masks.locked_count > 0
     text = as_text(tmp_path / "first")

@@ -272,7 +272,7 @@ def test_a_changed_setting_reruns_only_what_depends_on_it(small, tmp_path):
     assert states == {
         **dict.fromkeys(("train", "select", "finetune", "certify", "remove", "export"), "unchanged"),
         **dict.fromkeys(("hls", "estimate", "report"), "done"),
-        **dict.fromkeys(("opinion", "measure"), "skipped:"),
+        **dict.fromkeys(("quantise", "opinion", "measure"), "skipped:"),
     }
     times = {time["name"]: time for time in json.loads((tmp_path / "run" / "report.json").read_text())["stages"]}
     assert list(times)[-4:] == ["hls", "opinion", "measure", "estimate"]

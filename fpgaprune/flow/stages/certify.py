@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from fpgaprune.certify.link_checks import check_keras_file, check_model
-from fpgaprune.flow.context import Context
-from fpgaprune.flow.facts import proven
+from fpgaprune.flow.stage import Context, Stage
+
+_LINKS = {"finetuned.keras": lambda files: check_keras_file(files.file("finetuned.keras"), files.masks("masks.npz"))}
 
 
-def certify(context: Context) -> dict[str, Any]:
+def _certify(context: Context) -> dict[str, Any]:
     """Every locked element is exactly zero in memory and in `finetuned.keras`."""
-    masks = context.masks("masks.npz")
-    return proven(
-        check_model(context.model("finetuned.keras"), masks),
-        check_keras_file(context.run.file("finetuned.keras"), masks),
-    )
+    memory = check_model(context.model("finetuned.keras"), context.masks("masks.npz"))
+    return context.artefacts.proven(_LINKS, memory)
+
+
+STAGE = Stage("certify", _certify, ("finetuned.keras", "masks.npz"), (), links=_LINKS)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
-from fpgaprune.flow.context import Context
+from fpgaprune.flow.dependence import section_json
+from fpgaprune.flow.sections import TargetConfig
+from fpgaprune.flow.stage import Context, Part, Results, Stage
+from fpgaprune.measure import Advice, Estimate
 
 
-def estimate(context: Context) -> dict[str, Any]:
+def _estimate(context: Context) -> dict[str, Any]:
     """`estimate.json` prices the network before and after for the part; it is null where no calibrated model can.
 
     Its `advice` says what is short for the network after, and what each change would bring.
@@ -17,7 +21,7 @@ def estimate(context: Context) -> dict[str, Any]:
     from fpgaprune.advice import advise
     from fpgaprune.estimate import estimate as price
 
-    target = context.config.target.target()
+    target = context.config[TargetConfig].target()
     trained, design = (Design.load(context.run.file(name)) for name in ("design_trained.json", "design.json"))
     try:
         figures = {"before": price(trained, target).to_json(), "after": price(design, target).to_json()}
@@ -30,3 +34,36 @@ def estimate(context: Context) -> dict[str, Any]:
         side: {key: figure[key] for key in ("fits", "fits_upper", "latency_cycles")} for side, figure in figures.items()
     }
     return {**sides, "advice": advice}
+
+
+def _part(context: Context, results: Results) -> Part:
+    figures = context.run.read_json("estimate.json")
+    figures, target = figures or {}, context.config[TargetConfig].target()
+    sides = {side: figures.get(side) and Estimate.from_json(figures[side], target) for side in ("before", "after")}
+    advice = figures.get("advice") and Advice.from_json(figures["advice"])
+    return Part({**sides, "advice": advice}, left_out=results.get("left_out"))
+
+
+def _outcome(results: Results) -> Iterator[tuple[str, str]]:
+    if "left_out" in results:
+        yield f"price       left out: {results['left_out']}", ""
+    for side in (side for side in ("before", "after") if side in results):
+        figure = results[side]
+        fits = {True: "fits", False: "does not fit", None: "cannot be judged"}[figure["fits"]]
+        if figure["fits"] and figure["fits_upper"] is False:
+            fits = "fits, but the upper end of its range does not"
+        cycles = f"{figure['latency_cycles']:,} cycles"
+        yield f"{side:<11} {fits}, {cycles} (analytic estimate of logic synthesis)", ""
+
+
+STAGE = Stage(
+    "estimate",
+    _estimate,
+    ("design.json", "design.npz", "design_trained.json", "design_trained.npz"),
+    ("estimate.json",),
+    lambda config: section_json(config[TargetConfig]),
+    needs_keras=False,
+    reported=("estimate.json",),
+    part=_part,
+    outcome=_outcome,
+)

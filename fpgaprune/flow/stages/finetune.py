@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from fpgaprune.flow.context import Context
-from fpgaprune.flow.facts import counts
+from fpgaprune.errors import ConfigError
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.dependence import code_digest, file_digest, judging, section_json
+from fpgaprune.flow.epochs import steps_of
+from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import predict
+from fpgaprune.flow.schedule_config import check_schedule
+from fpgaprune.flow.section import Flow
+from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig, TrainConfig
+from fpgaprune.flow.stage import Context, Known, Part, Results, Stage
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import read_npz
 from fpgaprune.weights import weight_arrays
 
 
-def finetune(context: Context) -> dict[str, Any]:
+def _finetune(context: Context) -> dict[str, Any]:
     """`finetuned.keras` is the network trained on, with every element that `masks.npz` locks at exact zero."""
     from fpgaprune.flow.finetuning import finetune_model
     from fpgaprune.flow.models import read_model
-    from fpgaprune.flow.selecting import guard_masks
+    from fpgaprune.flow.selecting import counts, guard_masks
 
     config, data = context.config, context.data
+    settings = config[FinetuneConfig]
     early: Mapping[str, Any] | None = None
-    if config.finetune.rewind_epoch is not None:
+    if settings.rewind_epoch is not None:
         early = read_npz(context.run.file("early.npz"))
-    elif config.finetune.rewind_file is not None:
-        early = weight_arrays(read_model(config.finetune.rewind_file)[0])
+    elif settings.rewind_file is not None:
+        early = weight_arrays(read_model(settings.rewind_file)[0])
     model, checkpoint = context.model("trained.keras"), context.checkpoint("finetune")
     selection, task = context.masks("selection.npz"), context.task(model)
     found = finetune_model(model, config, task, selection, data, early, context.progress, checkpoint)
@@ -36,5 +45,65 @@ def finetune(context: Context) -> dict[str, Any]:
         **counts(found.masks),
         "additions": list(found.additions),
         "changes": [list(change) for change in found.changes],
-        "warnings": [warning["text"] for warning in guard_masks(model, config.select, found.masks)],
+        "warnings": [warning["text"] for warning in guard_masks(model, config[SelectConfig], found.masks)],
     }
+
+
+def _checks(known: Known) -> Iterator[Callable[[], Any]]:
+    fit = known.config[FinetuneConfig].fit
+    if fit is not None and is_function_name(fit):
+        yield partial(named_function, fit, "finetune.fit", ConfigError)
+    if known.data is not None:
+        yield partial(_check_schedule, known.config, known.data)
+
+
+def _check_schedule(config: Flow, data: Dataset) -> None:
+    settings, model = config[FinetuneConfig], config[TrainConfig].model
+    epoch, file = settings.rewind_epoch, settings.rewind_file
+    if epoch is not None and model is not None:
+        raise ConfigError(
+            f"finetune.schedule.rewind_to is epoch {epoch}, but train.model skips the training; name a .keras file "
+            "that holds the early weights"
+        )
+    if epoch is not None and epoch > config[TrainConfig].epochs:
+        raise ConfigError(
+            f"finetune.schedule.rewind_to is epoch {epoch}; the training has {config[TrainConfig].epochs} epochs"
+        )
+    if file is not None and not file.exists():
+        raise ConfigError(f"finetune.schedule.rewind_to: {file} does not exist")
+    if settings.fit is not None and settings.schedule.kind != "one_shot":
+        raise ConfigError(
+            f"finetune.fit is a training loop of your own, and finetune.schedule is {settings.schedule.kind!r}; a "
+            "schedule needs ours: leave out one of them"
+        )
+    select = config[SelectConfig]
+    check_schedule(settings.schedule, steps_of(config, data), select.sparsity, select.granularity)
+
+
+def _settings(config: Flow) -> Any:
+    settings = config[FinetuneConfig]
+    # A schedule chooses on the way what it locks, as [select] says.
+    chooses = settings.schedule.kind != "one_shot"
+    return [
+        section_json(settings),
+        *(file_digest(settings.rewind_file), judging(config), code_digest(settings.fit)),
+        [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
+    ]
+
+
+def _outcome(results: Results) -> Iterator[tuple[str, str]]:
+    yield from ((f"warning: {warning}", "yellow") for warning in results["warnings"])
+
+
+STAGE = Stage(
+    "finetune",
+    _finetune,
+    ("trained.keras", "early.npz", "selection.npz"),
+    ("finetuned.keras", "masks.npz"),
+    _settings,
+    sections={"finetune": FinetuneConfig(epochs=40, batch_size=32, learning_rate=0.002)},
+    checks=_checks,
+    masks=("masks",),
+    part=lambda _, results: Part({"warnings": results["warnings"]}),
+    outcome=_outcome,
+)

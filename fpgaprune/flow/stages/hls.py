@@ -2,45 +2,166 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from pydantic import Field, field_validator
 
+from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify.link_checks import check_firmware
+from fpgaprune.design import STRATEGIES, Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ToolError, UnsupportedLayerError
-from fpgaprune.flow.context import Context
-from fpgaprune.flow.facts import proven
+from fpgaprune.fixed import FixedType
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.dependence import judging, section_json
+from fpgaprune.flow.requirements import Row, package, program, row
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, in_shape, predict
+from fpgaprune.flow.section import Flow, Section, require
+from fpgaprune.flow.sections import TargetConfig, VerdictConfig
+from fpgaprune.flow.simulating import OTHER_BITS
+from fpgaprune.flow.stage import MASKS, NETWORK, TYPES, Artefacts, Context, Part, Results, Stage
+from fpgaprune.report import Check
+from fpgaprune.vendor.tools import TOOLS, find_tools
+from fpgaprune.weights import uncomputed_names
 
 if TYPE_CHECKING:
+    from fpgaprune.flow.hardware import Hardware
     from fpgaprune.flow.metric import Judge
+    from fpgaprune.hls.hls_project import AnyPrecision
 
 # Most seconds for g++, and how many samples its program runs however slow it is.
 COMPILE_S = 600.0
 FEWEST_SIMULATED = 8
 
 
-def hls(context: Context) -> dict[str, Any]:
-    """`hls/` is an hls4ml project whose weights hold the locks; `design.json` says what it computes."""
-    from fpgaprune.flow.hardware import Hardware
+class LayerHlsConfig(Section):
+    """What one layer, or those that a glob fits, has instead: its layout, its widths, its types."""
 
-    hardware = Hardware.of(context.config, context.data)
-    model = context.model("removed.keras")
-    judge, searched = partial(context.judge_of, model), context.run.file("hls.search.json")
-    project = hardware.project(model, context.run.file("hls"), judge, searched, context.progress)
-    # What it is compared with has the same bits per number, found or given.
-    hardware.design(context.model("trained.keras"), project.search).save(context.run.file("design_trained.json"))
-    project.design.save(context.run.file("design.json"))
+    strategy: Literal[STRATEGIES] | None = None  # type: ignore[valid-type]
+    """How its multiplications are laid out."""
+    reuse_factor: int | None = Field(default=None, ge=1)
+    """Times that one of its multipliers is used for each output position."""
+    weight_bits: int | None = Field(default=None, ge=2, le=32)
+    """Bits of a weight."""
+    activation_bits: int | None = Field(default=None, ge=2, le=32)
+    """Bits of its output."""
+    weight: str | None = None
+    """Type of its weights, as `fixed<8,1>`."""
+    bias: str | None = None
+    """Type of its biases."""
+    accum: str | None = None
+    """Type of its sums."""
+    result: str | None = None
+    """Type of its output."""
+
+    @field_validator("weight", "bias", "accum", "result")
+    @classmethod
+    def _type(cls, text: str | None) -> str | None:
+        if text is not None:
+            require(FixedType.parse, text)
+        return text
+
+
+class HlsConfig(Section):
+    """The hls4ml project: backend, fixed-point types, C simulation, as `weight_bits = 6`."""
+
+    backend: str = "Vitis"
+    """hls4ml backend: `Vivado`, `Vitis`, `Quartus`, `oneAPI`, `Catapult` or another that hls4ml has; an unknown one
+    lists them."""
+    backend_options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Options of that backend, handed on to hls4ml."""
+    precision: str = "widths"
+    """`widths` (the three widths below), `auto` (widths are searched to `max_loss`), or one type for everything, as
+    `fixed<16,6>`."""
+    max_loss: float = Field(default=0.005, ge=0, le=1)
+    """Most accuracy that precision `auto` may lose, on the validation samples or else the training samples."""
+    weight_bits: int = Field(default=8, ge=2, le=32)
+    """Bits of a weight."""
+    activation_bits: int = Field(default=8, ge=2, le=32)
+    """Bits of what a layer gives."""
+    sum_bits: int = Field(default=16, ge=2, le=32)
+    """Bits of what a convolution or a Dense layer hands on."""
+    layers: dict[str, LayerHlsConfig] = Field(default_factory=dict)
+    """A layer, or a glob of layers, to what it has instead."""
+    build: tuple[str, ...] = ()
+    """Steps that the vendor's tool does where it is found, as `synth` and `cosim`."""
+    build_timeout_s: float = Field(default=14_400.0, gt=0)
+    """Most seconds for each of these steps."""
+    simulate: int = Field(default=360, ge=1)
+    """Held-out samples that the C simulation runs, where there is a compiler; fewer where `simulate_s` is too short."""
+    simulate_s: float = Field(default=5.0, gt=0)
+    """Most seconds for the C simulation, on all cores; it runs 8 samples at least, and compiling comes on top."""
+
+    @field_validator("precision")
+    @classmethod
+    def _precision(cls, precision: str) -> str:
+        if precision not in ("widths", "auto"):
+            require(FixedType.parse, precision)
+        return precision
+
+    @field_validator("backend")
+    @classmethod
+    def _backend(cls, backend: str) -> str:
+        from fpgaprune.hls.hls_backends import BACKENDS
+
+        if backend not in BACKENDS:
+            raise ValueError(f"wanted one of {', '.join(BACKENDS)}")
+        return backend
+
+
+def hardware_of(config: Flow, data: Dataset) -> Hardware:
+    """How `[hls]` and `[target]` of `config` ask for hls4ml projects."""
+    from fpgaprune.flow.hardware import Hardware
+    from fpgaprune.hls.precision import Precision
+    from fpgaprune.hls.width_search import AutoPrecision
+
+    settings = config[HlsConfig]
+    precision: AnyPrecision = settings.precision
+    if settings.precision == "auto":
+        precision = AutoPrecision(max_loss=settings.max_loss, sum_bits=settings.sum_bits)
+    elif settings.precision == "widths":
+        precision = Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
+    return Hardware(
+        target=replace(config[TargetConfig].target(), backend=settings.backend),
+        name=config.name,
+        data=data,
+        precision=precision,
+        sum_bits=settings.sum_bits,
+        layers={name: entry.model_dump(exclude_none=True) for name, entry in settings.layers.items()},
+        backend_options=settings.backend_options,
+    )
+
+
+def _link(files: Artefacts) -> LinkCheck:
+    return check_firmware(files.file("hls"), Design.load(files.file("design.json")), files.masks())
+
+
+_LINKS = {"hls/firmware": _link}
+
+
+def _hls(context: Context) -> dict[str, Any]:
+    """`hls/` is an hls4ml project whose weights hold the locks; `design.json` says what it computes."""
+    run, settings = context.run, context.config[HlsConfig]
+    hardware, model = hardware_of(context.config, context.data), context.model()
+    types = context.artefacts.types()
+    judge, searched = partial(context.judge_of, model), run.file("hls.search.json")
+    project = hardware.with_types(types).project(model, run.file("hls"), judge, searched, context.progress)
+    # The trained network has the same widths, so that the two can be compared.
+    before = hardware.design(context.model("trained.keras"), project.search, types)
+    before.save(run.file("design_trained.json"))
+    project.design.save(run.file("design.json"))
     wanted = predict(model, context.data.x_test)
-    check = check_firmware(project.path, project.design, context.masks("removed_masks.npz"))
     return {
         **hardware.facts(project),
         "emulation": _emulated(context, project, model, wanted),
         "simulation": _simulated(context, project, model, wanted),
-        "build": hardware.build(project, context.progress),
-        **proven(check),
+        "build": hardware.build(project, settings.build, settings.build_timeout_s, context.progress),
+        **context.artefacts.proven(_LINKS),
     }
 
 
@@ -59,7 +180,7 @@ def _emulated(context: Context, project: Any, model: Any, wanted: Samples) -> di
 
 def _simulated(context: Context, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
     """What the hardware does on held-out samples, as many as the time allows; the emulation must give the same bits."""
-    settings = context.config.hls
+    settings = context.config[HlsConfig]
     x = at(context.data.x_test, slice(settings.simulate))
     try:
         ran = project.compile(COMPILE_S).run(
@@ -70,7 +191,7 @@ def _simulated(context: Context, project: Any, model: Any, wanted: Samples) -> d
         )
     except ToolError as error:
         return {"left_out": str(error)}
-    # The first of them: as many as the time allowed.
+    # The simulation ran the first samples, as many as the time allowed.
     some = slice(ran.samples)
     x = at(context.data.x_test, some)
     found = _agreement(context, context.judge(model, some), ran.outputs, at(wanted, some))
@@ -84,10 +205,116 @@ def _simulated(context: Context, project: Any, model: Any, wanted: Samples) -> d
 
 
 def _agreement(context: Context, judge: Judge, outputs: Samples, wanted: Samples) -> dict[str, Any]:
-    """The metric of the hardware's outputs and what it lost; and of a classifier, how often its class is Keras's."""
+    """The metric of the hardware and what it lost; for a classifier also how often it gives the class of Keras."""
     outputs = in_shape(outputs, wanted)
     found = {"samples": count_of(outputs), **judge.reading(outputs), **judge.lost(wanted, outputs)}
     if context.data.classes is None or isinstance(outputs, tuple) or outputs.shape[-1] < 2:
         return found
     same = outputs.argmax(axis=-1) == np.asarray(wanted).argmax(axis=-1)
     return {**found, "agreement": float(same.mean())}
+
+
+def _foresee(config: Flow, data: Dataset, model: Any) -> Iterator[str]:
+    """hls4ml takes every layer of the network, with the settings of `[hls]` and `[target]`."""
+    from fpgaprune.hls.check import check_model
+
+    settings, hardware = config[HlsConfig], hardware_of(config, data)
+    precision = None if settings.precision == "widths" else settings.precision
+    check = check_model(
+        model,
+        hardware.target,
+        precision,
+        name=config.name,
+        layers=hardware.layers,
+        backend_options=settings.backend_options,
+    )
+    yield from (*uncomputed_names(model), *check.problems)
+
+
+def _settings(config: Flow) -> Any:
+    settings = config[HlsConfig]
+    return [
+        *(config.name, section_json(settings), section_json(config[TargetConfig]), judging(config)),
+        # With a compiler or a vendor's tool installed since, the stage can do what it left out.
+        *(shutil.which("g++") is not None, sorted(find_tools()) if settings.build else []),
+    ]
+
+
+def _part(context: Context, results: Results) -> Part:
+    sides = (("emulation", results["emulation"]), ("C simulation", results["simulation"]))
+    searched = results["precision"]
+    return Part(checks=[check for name, found in sides for check in _compared(name, found, context.config, searched)])
+
+
+def _compared(name: str, found: Results, config: Flow, searched: Results | None) -> list[Check]:
+    against = f"{name} against Keras"
+    if "left_out" in found:
+        return [Check(against, "outputs", left_out=found["left_out"])]
+    samples, metric = found["samples"], found["name"]
+    checks = []
+    if "agreement" in found:
+        advice = "give more bits (hls.weight_bits, hls.activation_bits), or ask for less (verdict.agreement)"
+        limit = config[VerdictConfig].agreement
+        same = Check(against, "same class", found["agreement"], limit, True, samples, advice=advice, about="metric")
+        checks.append(same)
+    if searched:
+        # The search did not see these samples, so their own standard error is allowed on top.
+        checks.append(
+            Check(
+                against,
+                f"{metric} lost, by widths searched on {searched['on']}",
+                found["lost"],
+                config[HlsConfig].max_loss + found["lost_error"],
+                samples=samples,
+                advice="search with less to lose (hls.max_loss), or on other samples (x_valid, y_valid)",
+                about="metric",
+            )
+        )
+    else:
+        checks.append(Check(against, f"{metric} lost", found["lost"], samples=samples, about="metric"))
+    if "outputs_unlike_emulation" in found:
+        different = found["outputs_unlike_emulation"]
+        checks.append(Check(f"{name} against emulation", OTHER_BITS, different, 0, samples=samples))
+    return checks
+
+
+def _readings(results: Results) -> Results:
+    # Where the hardware cannot be emulated, the checks show what its C simulation gave on fewer samples.
+    found = results["emulation"]
+    return {} if "left_out" in found else {"hardware": {**found, **found["of_trained"]}}
+
+
+def _outcome(results: Results) -> Iterator[tuple[str, str]]:
+    for label, found in (("hardware", results["emulation"]), ("compiled", results["simulation"])):
+        if "left_out" in found:
+            yield f"{label:<11} left out: {found['left_out']}", ""
+        elif "agreement" in found:
+            same = f"{found['agreement']:.2%} of {found['samples']:,} samples"
+            yield f"{label:<11} the class that Keras gives on {same}", ""
+
+
+def _needs() -> Iterator[Row]:
+    yield package("hls", "hls4ml", "the hls4ml project")
+    yield package("hls", "da4ml", "the strategy distributed_arithmetic", "distributed-arithmetic")
+    yield program("hls", "g++", "the C simulation", "your system's package g++")
+    vendor = find_tools()
+    for name, (product, advice) in TOOLS.items():
+        path = vendor.get(name)
+        yield row("hls, [hls] build", name, None if path is None else str(path), product, advice)
+
+
+STAGE = Stage(
+    "hls",
+    _hls,
+    ("trained.keras", "trained_outputs.npz", NETWORK, MASKS, TYPES),
+    ("hls", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
+    _settings,
+    sections={"hls": HlsConfig(weight_bits=6, activation_bits=8, simulate=360)},
+    foresee=_foresee,
+    links=_LINKS,
+    part=_part,
+    readings=_readings,
+    outcome=_outcome,
+    packages=("hls4ml",),
+    needs=_needs,
+)

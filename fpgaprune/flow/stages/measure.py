@@ -2,39 +2,190 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Any
 
+from pydantic import Field, field_validator
+
+from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
-from fpgaprune.errors import RtlError, TargetError, ToolError, UnsupportedLayerError
-from fpgaprune.flow.context import Context
-from fpgaprune.flow.facts import proven
+from fpgaprune.errors import CertificateError, RtlError, TargetError, ToolError, UnsupportedLayerError
+from fpgaprune.fabric import OPEN_TOOLS, find_board, find_family, find_router, versions_found
+from fpgaprune.files import digest_file
+from fpgaprune.flow.dependence import section_json
+from fpgaprune.flow.digests import differs
+from fpgaprune.flow.measuring import measure_project
+from fpgaprune.flow.requirements import Row, open_tool, package, simulator
+from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import at, for_keras
+from fpgaprune.flow.section import Flow, Section, require
+from fpgaprune.flow.sections import TargetConfig
+from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
+from fpgaprune.flow.stage import MASKS, Artefacts, Context, Part, Results, Stage
+from fpgaprune.measure import ROUTE_ECP5, Measured
+from fpgaprune.report import LinkSummary
+from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
 
 
-def measure(context: Context) -> dict[str, Any]:
+class MeasureConfig(Section):
+    """What open tools measure of the network as Verilog; nothing unless a family, seeds or a board are named."""
+
+    families: tuple[str, ...] = ()
+    """Families of FPGAs to synthesise for: `xc7`, `xcup`, `ecp5`, `gowin` or `ice40`."""
+    seeds: int = Field(default=0, ge=0, le=100)
+    """Runs of place and route on an ECP5, each with a seed of its own."""
+    device: str | None = None
+    """The ECP5; the smallest that holds the network if left out."""
+    board: str | None = None
+    """Write a bitstream for it: `ulx3s`, or a TOML file like those in hw/boards."""
+    target_mhz: float | None = Field(default=None, gt=0)
+    """Clock that place and route aims at; the network's own if left out."""
+    interval: int = Field(default=0, ge=0)
+    """Clock cycles that a sample may take: the more, the smaller; 0 for as many as it has positions."""
+    simulate: int = Field(default=360, ge=0)
+    """Held-out samples that Verilator runs; 0 for none."""
+    timeout_s: float = Field(default=3600.0, gt=0)
+    """Most seconds for each run of a tool."""
+
+    @field_validator("families")
+    @classmethod
+    def _families(cls, families: tuple[str, ...]) -> tuple[str, ...]:
+        for family in families:
+            require(find_family, family)
+        return families
+
+    @field_validator("device")
+    @classmethod
+    def _device(cls, device: str | None) -> str | None:
+        return device if device is None else str(require(find_router("ecp5").devices.find, device).name)
+
+    @field_validator("board")
+    @classmethod
+    def _board(cls, board: str | None) -> str | None:
+        # The folder of a file is not known yet.
+        if board is not None and not board.endswith(".toml"):
+            require(find_board, board)
+        return board
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything is to be measured."""
+        return bool(self.families or self.seeds or self.board)
+
+
+def _link(files: Artefacts) -> LinkCheck:
+    return check_verilog(VerilogProject.load(files.file("rtl")), Design.load(files.file("design.json")), files.masks())
+
+
+_LINKS = {VERILOG_LINK: _link}
+
+
+def _measure(context: Context) -> dict[str, Any]:
     """`measure.json` says what open tools made of the network as Verilog, where the flow asks for it.
 
     The Verilog is the certificate's last link: no product of a locked weight is in it.
     """
-    settings = context.config.measure
+    run, settings = context.run, context.config[MeasureConfig]
     if not settings.asks:
-        context.run.write_json("measure.json", None)
+        run.write_json("measure.json", None)
         return {"left_out": "the flow names no family, no seeds and no board in [measure]"}
-    from fpgaprune.flow.measuring import check_measured, measure_project
-    from fpgaprune.flow.simulating import simulate_verilog
     from fpgaprune.rtl import to_verilog
 
-    design, part = Design.load(context.run.file("design.json")), context.config.target.target().part
+    design, part = Design.load(run.file("design.json")), context.config[TargetConfig].target().part
     links: dict[str, Any] = {}
     try:
-        project = to_verilog(design, context.run.file("rtl"), interval=settings.interval)
-        link = check_measured(project, design, context.masks("removed_masks.npz"))
-        links = {"not_read": link} if isinstance(link, str) else proven(link)
+        project = to_verilog(design, run.file("rtl"), interval=settings.interval)
+        links = _proven(context.artefacts)
         some = for_keras(at(context.data.x_test, slice(settings.simulate)))
         simulation = simulate_verilog(project, design, some, settings.timeout_s, context.progress.step)
-        found = measure_project(project, design, part, settings, context.run.path, context.progress.step, simulation)
+        found = measure_project(
+            project,
+            design,
+            part,
+            run.path,
+            context.progress.step,
+            simulation,
+            families=settings.families,
+            seeds=settings.seeds,
+            device=settings.device,
+            board=settings.board,
+            target_mhz=settings.target_mhz,
+            timeout_s=settings.timeout_s,
+        )
     except (ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
-        context.run.write_json("measure.json", None)
+        run.write_json("measure.json", None)
         return {"left_out": str(error), **links}
-    context.run.write_json("measure.json", found.to_json())
+    run.write_json("measure.json", found.to_json())
     return links
+
+
+def _proven(files: Artefacts) -> dict[str, Any]:
+    try:
+        link = _link(files)
+    except CertificateError as error:
+        # The products cannot be read back from this Verilog, so the certificate claims nothing of it.
+        return {"not_read": str(error)}
+    return files.proven({}, link)
+
+
+def _bitstream(run: RunDirectory) -> Iterator[str]:
+    """The file that configures a board has the digest in `measure.json`, which has its own in the manifest."""
+    made = _made(run)
+    if made is None:
+        return
+    path = run.file(str(made["path"]))
+    if not path.is_file():
+        yield f"{path.name} is gone; the run wrote it"
+    elif digest_file(path) != made["sha256"]:
+        yield differs(path.name)
+
+
+def _made(run: RunDirectory) -> dict[str, Any] | None:
+    try:
+        measured = json.loads(run.file("measure.json").read_text())
+        made = None if measured is None else measured["bitstream"]
+        return made if made is not None and {"path", "sha256"} <= made.keys() else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        # `verify` has named the changed file already.
+        return None
+
+
+def _settings(config: Flow) -> Any:
+    settings = config[MeasureConfig]
+    # With a tool installed since, the stage can do what it left out.
+    tools = versions_found(ROUTE_ECP5.family) if settings.asks else []
+    return [section_json(settings), config[TargetConfig].part, *tools]
+
+
+def _part(context: Context, results: Results) -> Part:
+    content = context.run.read_json("measure.json")
+    measured = None if content is None else Measured.from_json(content)
+    unread = [LinkSummary(VERILOG_LINK, left_out=results["not_read"])] if "not_read" in results else []
+    left_out = results.get("left_out") if context.config[MeasureConfig].asks else None
+    return Part({"measured": measured}, verilog_checks(measured), unread, left_out)
+
+
+def _needs() -> Iterator[Row]:
+    yield package("measure", "da4ml", "Verilog with fewer adders", "rtl")
+    yield package("measure", "mtkahypar", "floorplans for place and route", "rtl")
+    yield simulator("measure", "simulation of the Verilog, with g++", "rtl")
+    yield from (open_tool("measure", tool) for tool in OPEN_TOOLS)
+
+
+STAGE = Stage(
+    "measure",
+    _measure,
+    ("design.json", "design.npz", MASKS),
+    ("measure.json", "rtl"),
+    _settings,
+    sections={"measure": MeasureConfig()},
+    needs_keras=False,
+    may_be_left_out=True,
+    links=_LINKS,
+    claims=_bitstream,
+    reported=("measure.json",),
+    part=_part,
+    needs=_needs,
+    folders=("rtl", "synth"),
+)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError, UnsupportedLayerError
-from fpgaprune.flow.context import Context
+from fpgaprune.flow.dependence import section_json
+from fpgaprune.flow.requirements import Row, package
+from fpgaprune.flow.section import Flow
+from fpgaprune.flow.stage import Context, Part, Results, Stage
+from fpgaprune.flow.stages.export import ExportConfig
 from fpgaprune.report import Check
 
 
 def opinion(context: Context) -> dict[str, Any]:
     """What hls4ml makes of `model.onnx` is the design in `design.json`, where the flow asks for this."""
-    settings = context.config.export
+    settings = context.config[ExportConfig]
     if not settings.second_opinion:
         return {}
     if settings.batch not in (None, 1):
@@ -27,7 +33,7 @@ def opinion(context: Context) -> dict[str, Any]:
     return {"differences": len(found.differences), "samples": found.samples, "unlike": found.unlike}
 
 
-def opinion_checks(found: dict[str, Any]) -> list[Check]:
+def opinion_checks(found: Results) -> list[Check]:
     """What the stage found, for the report; nothing where nobody asked."""
     if not found:
         return []
@@ -38,3 +44,25 @@ def opinion_checks(found: dict[str, Any]) -> list[Check]:
         Check(name, quantity, found["differences"], 0),
         Check(name, "random samples with other bits", found["unlike"], 0, samples=found["samples"]),
     ]
+
+
+def _settings(config: Flow) -> Any:
+    # With qonnx installed since, the stage can do what it left out.
+    return [section_json(config[ExportConfig]), find_spec("qonnx") is not None]
+
+
+def _needs() -> Iterator[Row]:
+    yield package("opinion", "qonnx", "hls4ml from the ONNX file", "second-opinion")
+
+
+STAGE = Stage(
+    "opinion",
+    opinion,
+    ("model.onnx", "design.json", "design.npz"),
+    (),
+    _settings,
+    needs_keras=False,
+    not_asked="the flow does not ask for it; second_opinion = true in [export] does",
+    part=lambda _, results: Part(checks=opinion_checks(results)),
+    needs=_needs,
+)

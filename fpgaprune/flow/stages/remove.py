@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from fpgaprune.certify.link_checks import check_keras_file
-from fpgaprune.flow.context import Context
-from fpgaprune.flow.facts import proven
+from fpgaprune.errors import MaskError, RemovalError
+from fpgaprune.flow.dependence import judging
+from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import for_keras, predict
-from fpgaprune.keras_file import save_keras
+from fpgaprune.flow.stage import Context, Network, Part, Results, Stage
+from fpgaprune.keras_file import read_keras_weights, save_keras
+from fpgaprune.masks import MaskSet
+from fpgaprune.remove.plan import read_plan
+from fpgaprune.report import Check, layer_reports
 
 EQUIVALENCE_TOLERANCE = 1e-9
-# What is stored rounds each bias that took in a constant to float32, once.
+# The stored network rounds each bias that took in a constant to float32, once.
 ROUNDING_TOLERANCE = 1e-6
+_EQUIVALENCES = {
+    "equivalence": "removal, exact arithmetic in float64",
+    "stored": "removal, as stored in float32",
+}
+_LINKS = {
+    "removed.keras": lambda files: check_keras_file(files.file("removed.keras"), files.masks("removed_masks.npz"))
+}
 
 
-def remove(context: Context) -> dict[str, Any]:
+def _remove(context: Context) -> dict[str, Any]:
     """`removed.keras` is the network without dead and unread channels, proven equal in float64."""
     from fpgaprune.remove.apply import apply_removal
     from fpgaprune.remove.planning import plan_removal
@@ -39,5 +54,53 @@ def remove(context: Context) -> dict[str, Any]:
         "stored": stored.to_json(),
         "channels": plan.channel_counts,
         "parameters": plan.parameters,
-        **proven(check_keras_file(context.run.file("removed.keras"), masks)),
+        **context.artefacts.proven(_LINKS),
     }
+
+
+def _claims(run: RunDirectory) -> Iterator[str]:
+    """Whether the masks after removal are the masks before it, carried over by the plan that was applied."""
+    masks, removed = (MaskSet.load(run.file(name)) for name in ("masks.npz", "removed_masks.npz"))
+    try:
+        expected = read_plan(run.file("removal.json")).remap(masks)
+    except (RemovalError, MaskError) as error:
+        yield f"removal.json: {error}"
+        return
+    for path in expected.keys() | removed.keys():
+        if path not in removed:
+            yield f"removed_masks.npz has no mask for {path!r}, which was locked before removal"
+        elif path not in expected:
+            yield f"removed_masks.npz has a mask for {path!r}, which masks.npz and the removal plan do not know"
+        elif not np.array_equal(removed[path], expected[path]):
+            yield f"removed_masks.npz: the mask for {path!r} is not the one before removal, carried over by the plan"
+
+
+def _part(context: Context, results: Results) -> Part:
+    layers = layer_reports(
+        read_keras_weights(context.run.file("trained.keras")),
+        read_keras_weights(context.run.file("removed.keras")),
+        context.masks("masks.npz"),
+        read_plan(context.run.file("removal.json")).kept,
+    )
+    return Part({"layers": layers}, [_equivalence(results[key], what) for key, what in _EQUIVALENCES.items()])
+
+
+def _equivalence(found: Results, what: str) -> Check:
+    quantity = "largest difference of the logits over their scale"
+    return Check(what, quantity, found["max_relative_error"], found["tolerance"], samples=found["samples"])
+
+
+STAGE = Stage(
+    "remove",
+    _remove,
+    ("trained_outputs.npz", "finetuned.keras", "masks.npz"),
+    ("removed.keras", "removed_masks.npz", "removal.json"),
+    judging,
+    network=Network("removed.keras", "removed_masks.npz"),
+    masks=("removed_masks",),
+    links=_LINKS,
+    claims=_claims,
+    reported=("masks.npz", "removed_masks.npz", "removal.json", "trained.keras", "removed.keras"),
+    part=_part,
+    readings=lambda results: {"after": results["metric"]},
+)

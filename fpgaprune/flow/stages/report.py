@@ -1,93 +1,57 @@
-"""The stage `report`: a `RunReport` put together from a run's artefacts, without TensorFlow."""
+"""The stage `report`: a `RunReport` put together from the parts of the other stages, without TensorFlow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.documents import read_json
-from fpgaprune.errors import RunError
-from fpgaprune.flow.config import FlowConfig
-from fpgaprune.flow.context import Context
-from fpgaprune.flow.keras_sections import VerdictConfig
-from fpgaprune.flow.simulating import OTHER_BITS, verilog_checks
-from fpgaprune.flow.stages.opinion import opinion_checks
-from fpgaprune.keras_file import read_keras_weights
-from fpgaprune.measure import Advice, Estimate, Measured
-from fpgaprune.remove.plan import read_plan
-from fpgaprune.report import Check, LinkSummary, Metric, RunReport, StageTime, layer_reports, write_report
+from fpgaprune.flow.dependence import section_json
+from fpgaprune.flow.section import Flow
+from fpgaprune.flow.sections import DataConfig, TargetConfig, VerdictConfig
+from fpgaprune.flow.stage import Context, Stage
+from fpgaprune.report import Check, LinkSummary, Metric, RunReport, stage_times, write_report
 from fpgaprune.report.verdict import ADVICE
-from fpgaprune.rtl import VERILOG_LINK
-
-_EQUIVALENCES = {
-    "equivalence": "removal, exact arithmetic in float64",
-    "stored": "removal, as stored in float32",
-}
-_CHECKED = ("certify", "remove", "export", "hls", "measure")
 
 
-def write_run_report(context: Context, times: Sequence[StageTime] = ()) -> dict[str, Any]:
-    """`report.html`, `report.md` and `report.json` show the whole run, and the `times` of its stages."""
-    run, config = context.run, context.config
-    results = {name: run.results(name) for name in ("train", *_CHECKED)}
-    figures, measured = (
-        read_json(run.file(name), RunError, "what the flow wrote", "run the flow again")
-        for name in ("estimate.json", "measure.json")
-    )
-    figures, target = figures or {}, config.target.target()
-    before, after = (figures.get(side) and Estimate.from_json(figures[side], target) for side in ("before", "after"))
-    opened = None if measured is None else Measured.from_json(measured)
-    links = [LinkCheck.from_json(link) for name in _CHECKED for link in results[name].get("links", ())]
-    summaries = [LinkSummary.of(link) for link in links]
-    if "not_read" in results["measure"]:
-        summaries.append(LinkSummary(VERILOG_LINK, left_out=results["measure"]["not_read"]))
-    metric = metric_of(results, config.verdict, context.data.name)
+def _report(context: Context) -> dict[str, Any]:
+    """`report.html`, `report.md` and `report.json` show the whole run, and how long its stages took."""
+    run, config, records = context.run, context.config, context.run.manifest["stages"]
+    results = {stage.name: run.results(stage.name) for stage in context.stages}
+    parts = {stage.name: stage.part(context, results[stage.name]) for stage in context.stages}
+    metric = metric_of(context.stages, results, config[VerdictConfig], context.data.name)
+    links = [LinkSummary.of(LinkCheck.from_json(link)) for found in results.values() for link in found.get("links", ())]
     report = RunReport(
         name=config.name,
-        target=target,
+        target=config[TargetConfig].target(),
         metric=metric,
-        layers=layer_reports(
-            read_keras_weights(run.file("trained.keras")),
-            read_keras_weights(run.file("removed.keras")),
-            context.masks("masks.npz"),
-            read_plan(run.file("removal.json")).kept,
-        ),
-        before=before,
-        after=after,
-        advice=figures.get("advice") and Advice.from_json(figures["advice"]),
-        measured=opened,
-        left_out=_left_out(measure=results["measure"] if config.measure.asks else {}, estimate=run.results("estimate")),
-        certificate=summaries,
-        checks=[
-            *_loss_checks(metric),
-            *_checks(results, config),
-            *opinion_checks(run.results("opinion")),
-            *verilog_checks(opened),
-        ],
-        stages=times,
-        warnings=run.results("finetune")["warnings"],
+        left_out={name: part.left_out for name, part in parts.items() if part.left_out is not None},
+        certificate=[*links, *(link for part in parts.values() for link in part.links)],
+        checks=[*_loss_checks(metric), *(check for part in parts.values() for check in part.checks)],
+        stages=stage_times(results, records, run.ran),
         versions=run.manifest["versions"],
         seed=config.seed,
+        **{name: value for part in parts.values() for name, value in part.fields.items()},
     )
     write_report(run.path, report)
     return {}
 
 
-def _left_out(**results: dict[str, Any]) -> dict[str, str]:
-    """Stage to why it was left out, for those that were."""
-    return {stage: result["left_out"] for stage, result in results.items() if "left_out" in result}
+def metric_of(
+    stages: Iterable[Stage], results: Mapping[str, Mapping[str, Any]], settings: VerdictConfig, data: str
+) -> Metric:
+    """The metric of a run: before, after, in hardware, and what was lost of it.
 
-
-def metric_of(results: Mapping[str, Any], settings: VerdictConfig, data: str) -> Metric:
-    """The metric of a run: before, after, in hardware, and what was lost of it."""
-    before, after = results["train"]["metric"], results["remove"]["metric"]
-    readings = {"before": before, "after": after}
-    emulated = results["hls"]["emulation"]
-    # Where the hardware cannot be emulated, what compiling it gave on fewer samples stands in the checks.
-    lost = after
-    if "left_out" not in emulated:
-        readings["hardware"], lost = emulated, emulated["of_trained"]
+    Args:
+        stages: in order; each says which reading it has.
+        results: stage to what it returned.
+        settings: what may be lost.
+        data: name of the samples.
+    """
+    readings: dict[str, Mapping[str, Any]] = {}
+    for stage in (stage for stage in stages if stage.name in results):
+        readings.update(stage.readings(results[stage.name]))
+    before, last = readings["before"], list(readings.values())[-1]
     return Metric(
         name=before["name"],
         **{when: reading["value"] for when, reading in readings.items()},
@@ -96,8 +60,8 @@ def metric_of(results: Mapping[str, Any], settings: VerdictConfig, data: str) ->
         data=data,
         higher_is_better=before["higher_is_better"],
         is_fraction=before["is_fraction"],
-        lost=lost["lost"],
-        lost_error=lost["lost_error"],
+        lost=last["lost"],
+        lost_error=last["lost_error"],
         max_loss=settings.max_loss,
     )
 
@@ -107,7 +71,7 @@ def _loss_checks(metric: Metric) -> list[Check]:
     if metric.lost is None or metric.max_loss is None:
         return []
     where = "removed network" if metric.hardware is None else "hardware"
-    # The samples are some of many: the standard error of the loss is allowed on top.
+    # Other samples would give another loss, so its standard error is allowed on top.
     limit = metric.max_loss + (metric.lost_error or 0.0)
     return [
         Check(
@@ -122,51 +86,18 @@ def _loss_checks(metric: Metric) -> list[Check]:
     ]
 
 
-def _checks(results: dict[str, Any], config: FlowConfig) -> list[Check]:
-    onnx = results["export"]
-    return [
-        *(_equivalence(results["remove"][key], what) for key, what in _EQUIVALENCES.items()),
-        Check(
-            "ONNX against Keras", "largest difference", onnx["max_abs_error"], onnx["allowed"], samples=onnx["samples"]
-        ),
-        *_hardware("emulation", results["hls"]["emulation"], config, results),
-        *_hardware("C simulation", results["hls"]["simulation"], config, results),
-    ]
+def _settings(config: Flow) -> Any:
+    target, verdict = section_json(config[TargetConfig]), section_json(config[VerdictConfig])
+    return [config.name, target, verdict, config[DataConfig].source]
 
 
-def _hardware(name: str, found: dict[str, Any], config: FlowConfig, results: dict[str, Any]) -> list[Check]:
-    against = f"{name} against Keras"
-    if "left_out" in found:
-        return [Check(against, "outputs", left_out=found["left_out"])]
-    samples, searched = found["samples"], results["hls"]["precision"]
-    metric = results["train"]["metric"]["name"]
-    checks = []
-    if "agreement" in found:
-        advice = "give more bits (hls.weight_bits, hls.activation_bits), or ask for less (verdict.agreement)"
-        limit = config.verdict.agreement
-        same = Check(against, "same class", found["agreement"], limit, True, samples, advice=advice, about="metric")
-        checks.append(same)
-    if searched:
-        # These samples took no part in the search: their own standard error is allowed on top.
-        checks.append(
-            Check(
-                against,
-                f"{metric} lost, by widths searched on {searched['on']}",
-                found["lost"],
-                config.hls.max_loss + found["lost_error"],
-                samples=samples,
-                advice="search with less to lose (hls.max_loss), or on other samples (x_valid, y_valid)",
-                about="metric",
-            )
-        )
-    else:
-        checks.append(Check(against, f"{metric} lost", found["lost"], samples=samples, about="metric"))
-    if "outputs_unlike_emulation" in found:
-        different = found["outputs_unlike_emulation"]
-        checks.append(Check(f"{name} against emulation", OTHER_BITS, different, 0, samples=samples))
-    return checks
-
-
-def _equivalence(found: dict[str, Any], what: str) -> Check:
-    quantity = "largest difference of the logits over their scale"
-    return Check(what, quantity, found["max_relative_error"], found["tolerance"], samples=found["samples"])
+STAGE = Stage(
+    "report",
+    _report,
+    (),
+    ("report.html", "report.md", "report.json"),
+    _settings,
+    sections={"verdict": VerdictConfig()},
+    needs_keras=False,
+    reads_results=True,
+)

@@ -2,28 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from fpgaprune.flow.context import Context
-from fpgaprune.flow.facts import counts
+from fpgaprune.errors import MaskError
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.dependence import file_digest, section_json
+from fpgaprune.flow.named_function import is_function_name, named_function
+from fpgaprune.flow.requirements import Row, package
+from fpgaprune.flow.section import Flow
+from fpgaprune.flow.sections import MULTIPLIER, FinetuneConfig, SelectConfig, TargetConfig
+from fpgaprune.flow.stage import Context, Known, Stage
+from fpgaprune.masks import MaskSet
+from fpgaprune.weights import match_paths
 
 
-def select(context: Context) -> dict[str, Any]:
+def _select(context: Context) -> dict[str, Any]:
     """`selection.npz` says which elements will be locked from the first step of fine-tuning on."""
-    from fpgaprune.flow.selecting import choose_masks, explicit_masks, guard_masks
+    from fpgaprune.flow.selecting import choose_masks, counts, explicit_masks, guard_masks
     from fpgaprune.flow.task import FINETUNE_RATE
 
     config, data = context.config, context.data
-    model = context.model("trained.keras")
-    # Criteria that read the data ask for the loss.
+    settings, model = config[SelectConfig], context.model("trained.keras")
+    # Criteria that read the data need the loss.
     context.task(model).compile(model, None, FINETUNE_RATE, steps=1)
-    samples = (data.x_train, data.y_train)
-    masks, additions = choose_masks(
-        model, config.select, samples, config.seed, context.progress.step, config.target.target()
-    )
-    if config.finetune.schedule.kind != "one_shot":
-        # That the sparsity can be reached is known now; which units go is decided on the way.
-        masks, additions = explicit_masks(model, config.select), []
+    samples, target = (data.x_train, data.y_train), config[TargetConfig].target()
+    masks, additions = choose_masks(model, settings, samples, config.seed, context.progress.step, target)
+    if config[FinetuneConfig].schedule.kind != "one_shot":
+        # The sparsity can be reached, as is known now. The schedule decides which units go.
+        masks, additions = explicit_masks(model, settings), []
     masks.save(context.run.file("selection.npz"))
-    warnings = guard_masks(model, config.select, masks)
+    warnings = guard_masks(model, settings, masks)
     return {**counts(masks), "additions": additions, "warnings": [warning["text"] for warning in warnings]}
+
+
+def _checks(known: Known) -> Iterator[Callable[[], Any]]:
+    settings, shapes = known.config[SelectConfig], known.shapes
+    if is_function_name(settings.criterion):
+        yield partial(named_function, settings.criterion, "criterion", MaskError)
+    if settings.masks is not None:
+        yield partial(MaskSet.load, settings.masks)
+    if shapes is None:
+        return
+    yield from (partial(MaskSet.from_slices, shapes, (text,)) for text in settings.locks)
+    yield from (partial(match_paths, pattern, shapes) for pattern in settings.patterns)
+    if settings.masks is not None and settings.masks.exists():
+        masks = settings.masks
+        yield lambda: MaskSet.load(masks).fitted(shapes)
+
+
+def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+    """The weights fall into the units of `granularity`."""
+    from fpgaprune.flow.selecting import check_units
+
+    try:
+        check_units(model, config[SelectConfig], config[TargetConfig].target())
+    except MaskError as error:
+        yield f"select.granularity: {error}"
+
+
+def _settings(config: Flow) -> Any:
+    select = config[SelectConfig]
+    target = section_json(config[TargetConfig]) if select.granularity == MULTIPLIER else None
+    return [section_json(select), file_digest(select.masks), config[FinetuneConfig].schedule.kind, target]
+
+
+def _needs() -> Iterator[Row]:
+    yield package("select", "tensorflow-model-optimization", "models that were pruned with it")
+
+
+STAGE = Stage(
+    "select",
+    _select,
+    ("trained.keras",),
+    ("selection.npz",),
+    _settings,
+    sections={
+        "select": SelectConfig(
+            locks=("conv2/kernel[:, :, 29, 13]", "conv3/kernel[:, :, :, 5]"), sparsity=0.85, granularity="kernel"
+        )
+    },
+    checks=_checks,
+    foresee=_foresee,
+    needs=_needs,
+)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from fpgaprune.flow.context import Context
-from fpgaprune.flow.network import small_cnn
+from fpgaprune.errors import CertificateError, ConfigError
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.dependence import judging, section_json
+from fpgaprune.flow.named_function import is_function_name, named_function
+from fpgaprune.flow.network import small_cnn, small_cnn_shapes
 from fpgaprune.flow.progress import epochs_shown
+from fpgaprune.flow.requirements import Row, package
 from fpgaprune.flow.samples import arrays_of, predict
-from fpgaprune.keras_file import save_keras
+from fpgaprune.flow.section import Flow
+from fpgaprune.flow.sections import FinetuneConfig, TrainConfig
+from fpgaprune.flow.stage import Context, Known, Stage
+from fpgaprune.hls.classes import class_problem
+from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.npz_file import write_npz
+from fpgaprune.select.tfmot_model import is_tf_keras
 from fpgaprune.weights import weight_arrays
 
 
-def train(context: Context) -> dict[str, Any]:
+def _train(context: Context) -> dict[str, Any]:
     """`trained.keras` is the trained network; its metric on held-out samples is known.
 
     `early.npz` holds its weights after the epoch that a schedule goes back to, where there is one.
@@ -24,7 +34,7 @@ def train(context: Context) -> dict[str, Any]:
     from fpgaprune.flow.models import read_model
     from fpgaprune.flow.task import TRAIN_RATE
 
-    settings, data = context.config.train, context.data
+    settings, data = context.config[TrainConfig], context.data
     imported, checkpoint = None, context.checkpoint("train")
     if settings.model is not None:
         context.run.file("early.npz").unlink(missing_ok=True)
@@ -33,11 +43,11 @@ def train(context: Context) -> dict[str, Any]:
         model = small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
         steps = steps_in_epoch(data.x_train, settings.batch_size)
         context.task(model).compile(model, settings.learning_rate, TRAIN_RATE, settings.epochs * steps)
-        # Its state can be taken up only once it has one.
+        # A saved state can be restored only once the optimizer has variables.
         model.optimizer.build(model.trainable_variables)
         start = checkpoint.load()
         done = 0 if start is None else start.epoch
-        early = context.config.finetune.rewind_epoch
+        early = context.config[FinetuneConfig].rewind_epoch
         if start is None:
             context.run.file("early.npz").unlink(missing_ok=True)
         if early == 0 and start is None:
@@ -58,7 +68,7 @@ def train(context: Context) -> dict[str, Any]:
     save_keras(model, context.run.file("trained.keras"))
     checkpoint.remove()
     outputs = predict(model, data.x_test)
-    # What later networks are compared with: predicting again would take longer than reading.
+    # Later networks are compared with these outputs. Reading them is faster than predicting again.
     write_npz(context.run.file("trained_outputs.npz"), {f"{n:03}": a for n, a in enumerate(arrays_of(outputs))})
     found: dict[str, Any] = {"metric": context.judge(model).reading(outputs)}
     return found if imported is None else {**found, "imported": imported}
@@ -73,3 +83,109 @@ def _after_epoch(number: int | None, act: Callable[[], None]) -> Any:
 
 def _save_early(context: Context, model: Any) -> None:
     write_npz(context.run.file("early.npz"), weight_arrays(model))
+
+
+def _checks(known: Known) -> Iterator[Callable[[], Any]]:
+    settings = known.config[TrainConfig]
+    yield partial(_read_shapes, known)
+    for key, name in (("train.loss", settings.loss), ("train.metric", settings.metric)):
+        if name is not None and is_function_name(name):
+            yield partial(named_function, name, key, ConfigError)
+    if known.data is not None:
+        yield partial(_fit_data, known, known.data)
+    if known.shapes is not None and settings.model is not None:
+        yield from (partial(_refuse, problem) for problem in _class_problems(settings))
+
+
+def _read_shapes(known: Known) -> None:
+    """The shapes of the weights are known, where a model is named and tf_keras need not be asked."""
+    model = known.config[TrainConfig].model
+    if model is None or (model.exists() and is_tf_keras(model)):
+        return
+    try:
+        known.shapes = read_keras_weights(model).map(lambda array: array.shape)
+    except CertificateError as error:
+        raise ConfigError(f"train.model: {error}") from error
+
+
+def _fit_data(known: Known, data: Dataset) -> None:
+    """The data have their inputs and outputs in the order of the network's; the shapes of its own network are known."""
+    known.data = _fitting(known.config, data)
+    if known.config[TrainConfig].model is None:
+        known.shapes = small_cnn_shapes(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
+
+
+def _refuse(problem: str) -> None:
+    raise ConfigError(f"train.model: {problem}")
+
+
+def _class_problems(settings: TrainConfig) -> list[str]:
+    """A line for each layer of the saved model that no back end takes, whatever its settings."""
+    layers = [] if settings.model is None else read_keras_layers(settings.model)
+    # What an operation of Keras (`x * 2`) is, is known only when the model is loaded.
+    known = [layer for layer in layers if layer.module.split(".")[0] == "keras" and layer.kind[:1].isupper()]
+    problems = (class_problem(layer.name, layer.kind, layer.module, nested=layer.nested) for layer in known)
+    return [problem for problem in problems if problem is not None]
+
+
+def _fitting(config: Flow, data: Dataset) -> Dataset:
+    """`data` with named inputs and outputs in the order of the network's; the network takes them."""
+    model = config[TrainConfig].model
+    if model is None:
+        shape = arrays_of(data.x_train)[0].shape[1:]
+        if data.classes is None or isinstance(data.x_train, tuple):
+            raise ConfigError(
+                f"data {data.name!r} have no class numbers of shape (N,), or several inputs; the built-in network "
+                "classifies one: name a model with train.model"
+            )
+        if len(shape) != 3 or min(shape[:2]) < 6:
+            raise ConfigError(
+                f"data {data.name!r} has samples of shape {shape}; the built-in network takes (height, width, "
+                "channels) of 6 x 6 or more: name a model with train.model"
+            )
+        return data
+    if not model.exists() or is_tf_keras(model):
+        return data
+    try:
+        ends = read_keras_ends(model)
+    except CertificateError:
+        # The check of the weights says so.
+        return data
+    where = f"train.model {model}"
+    ordered = data.in_order(tuple(ends.inputs), ends.outputs)
+    for (name, wanted), array in zip(ends.inputs.items(), arrays_of(ordered.x_train), strict=True):
+        if wanted is not None and not _fits(array.shape[1:], wanted):
+            which = "" if len(ends.inputs) == 1 else f" for its input {name!r}"
+            raise ConfigError(
+                f"{where} takes samples of shape {wanted}{which}; data {data.name!r} has {array.shape[1:]}"
+            )
+    if ends.classes is not None and ends.classes > 1 and data.classes is not None and data.classes > ends.classes:
+        raise ConfigError(f"{where} has {ends.classes} outputs; data {data.name!r} has {data.classes} classes")
+    return ordered
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(wanted) and all(w in (None, size) for size, w in zip(shape, wanted, strict=True))
+
+
+def _settings(config: Flow) -> Any:
+    return [section_json(config[TrainConfig]), judging(config), config[FinetuneConfig].rewind_epoch]
+
+
+def _needs() -> Iterator[Row]:
+    yield package("train to remove", "tensorflow", "every stage with a Keras model")
+    yield package("train to remove", "keras", "the same")
+
+
+STAGE = Stage(
+    "train",
+    _train,
+    (),
+    ("trained.keras", "trained_outputs.npz", "early.npz"),
+    _settings,
+    sections={"train": TrainConfig(epochs=24, batch_size=32, learning_rate=0.002)},
+    checks=_checks,
+    readings=lambda results: {"before": results["metric"]},
+    packages=("tensorflow", "keras", "numpy"),
+    needs=_needs,
+)

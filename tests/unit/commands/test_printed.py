@@ -130,7 +130,7 @@ def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
     (out / "report.json").write_text('{"checks": []}')
     finished = SimpleNamespace(file=out.joinpath, manifest=manifest)
     monkeypatch.setattr("fpgaprune.flow.runner.run_flow", lambda *_: finished)
-    replaced(monkeypatch, "reporting.metric_of", None)
+    replaced(monkeypatch, "stages.report.metric_of", None)
     monkeypatch.setattr("fpgaprune.report.verdict.headline", lambda _: ("pruning costs nothing", "good"))
     estimated = "1,234 cycles (analytic estimate of logic synthesis)"
     assert printed("run", "--out", out).splitlines()[:-1] == [

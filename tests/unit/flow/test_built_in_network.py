@@ -5,12 +5,11 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import ConfigError
-from fpgaprune.flow.checking import check_flow
+from fpgaprune.flow.checking import check_flow, foresee_flow
 from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.convertible import require_convertible
-from fpgaprune.flow.hardware import Hardware
 from fpgaprune.flow.network import small_cnn
 from fpgaprune.flow.selecting import check_units
+from fpgaprune.flow.stages.hls import hardware_of
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,7 @@ def test_images_of_six_by_six_are_the_smallest(tmp_path, shape, is_taken):
 
 def test_a_layer_has_the_options_that_are_given_and_no_others():
     config = parse_config({"hls": {"layers": {"conv*": {"weight": "fixed<6,2>"}}}}, "flow.toml")
-    assert Hardware.of(config, None).layers == {"conv*": {"weight": "fixed<6,2>"}}
+    assert hardware_of(config, None).layers == {"conv*": {"weight": "fixed<6,2>"}}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +50,7 @@ def test_units_that_no_weight_has_are_refused_before_training(tmp_path, granular
     }
     config = parse_config(document, "flow.toml")
     with pytest.raises(ConfigError, match=rf"select\.granularity: .*{message}"):
-        require_convertible(config, check_flow(config))
+        foresee_flow(config, check_flow(config))
 
 
 def test_a_moved_reuse_factor_is_said_before_training():

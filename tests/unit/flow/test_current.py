@@ -14,9 +14,8 @@ def key(folder, **section):
     run = RunDirectory(folder)
     run.manifest.update(data="digest", versions={"fpgaprune": "as long ago"})
     stage = runner.Stage("measure", None, (), (), lambda config: config.measure.model_dump_json())
-    return runner._key(
-        stage, SimpleNamespace(run=run, config=parse_config({"measure": section}, "flow"), versions=runner._versions())
-    )
+    config = parse_config({"measure": section}, "flow")
+    return runner._key(stage, SimpleNamespace(run=run, config=config, versions=runner._versions()), (), ())
 
 
 def test_the_same_stage_has_the_same_key(tmp_path):

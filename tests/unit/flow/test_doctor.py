@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 from fpgaprune.cli import app
 from fpgaprune.errors import ToolError
 from fpgaprune.fabric.families import OPEN_TOOLS
-from fpgaprune.flow import doctor
+from fpgaprune.flow import requirements
 from fpgaprune.flow.doctor import examine, missing_extras
+from fpgaprune.flow.stages import hls
 
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
@@ -26,10 +27,10 @@ def bare(monkeypatch):
     def no_tool(tool):
         raise ToolError(tool.program)
 
-    monkeypatch.setattr(doctor, "version", missing)
-    monkeypatch.setattr(doctor, "find_open_tool", no_tool)
-    monkeypatch.setattr(doctor, "find_tools", dict)
-    monkeypatch.setattr(doctor.shutil, "which", lambda _: None)
+    monkeypatch.setattr(requirements, "version", missing)
+    monkeypatch.setattr(requirements, "find_open_tool", no_tool)
+    monkeypatch.setattr(hls, "find_tools", dict)
+    monkeypatch.setattr(requirements.shutil, "which", lambda _: None)
 
 
 @pytest.mark.skipif(not PYPROJECT.is_file(), reason="the list of extras is in the checkout only")
@@ -54,9 +55,9 @@ def test_pip_is_never_told_a_single_package(bare):
 
 
 def test_what_is_found_has_no_command(bare, monkeypatch):
-    monkeypatch.setattr(doctor, "version", lambda _: "1.0")
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/bin/{name}")
-    monkeypatch.setattr(doctor, "find_tools", lambda: {"vivado": Path("/tools/vivado")})
+    monkeypatch.setattr(requirements, "version", lambda _: "1.0")
+    monkeypatch.setattr(requirements.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(hls, "find_tools", lambda: {"vivado": Path("/tools/vivado")})
     rows = examine()
     found = {row["tool"]: row["found"] for row in rows if row["found"]}
     assert (found["qonnx"], found["g++"], found["vivado"]) == ("1.0", "/bin/g++", "/tools/vivado")

@@ -15,13 +15,12 @@ from fpgaprune.errors import ConfigError, RunError
 from fpgaprune.fabric.families import OPEN_TOOLS
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.config import parse_config
-from fpgaprune.flow.hardware_sections import MeasureConfig
+from fpgaprune.flow.measured_run import settings_of
 from fpgaprune.flow.measuring import (
     kernels_kept,
     measure_project,
     measured_tables,
     open_reports,
-    settings_of,
 )
 from fpgaprune.measure import Kernels, Measured, Simulated
 from fpgaprune.target import find_part
@@ -58,10 +57,14 @@ def measured(tmp_path, monkeypatch):
         tiny_project(tmp_path / "run" / "rtl"),
         convolution(),
         find_part("lfe5u-45f"),
-        MeasureConfig(families=("ecp5",), seeds=3, device="lfe5u-45f", target_mhz=60, board="ulx3s"),
         tmp_path / "run",
         lambda *step: told.append(step),
         Simulated(left_out="no simulator"),
+        families=("ecp5",),
+        seeds=3,
+        device="lfe5u-45f",
+        target_mhz=60,
+        board="ulx3s",
     )
     return found, told, tmp_path / "run"
 

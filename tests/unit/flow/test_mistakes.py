@@ -72,13 +72,14 @@ def test_tensorflow_is_loaded_after_its_settings():
     """It reads its log level and its choice of kernels when it is loaded."""
     code = (
         "import sys\n"
-        "from fpgaprune.flow import convertible, session\n"
+        "from fpgaprune.flow import session\n"
         "from fpgaprune.flow.config import parse_config\n"
         "def stop(seed):\n"
         "    print('tensorflow' in sys.modules or 'keras' in sys.modules)\n"
         "    raise SystemExit\n"
         "session.start_session = stop\n"
-        "convertible.require_convertible(parse_config({}, 'x'), None)\n"
+        "from fpgaprune.flow.checking import foresee_flow\n"
+        "foresee_flow(parse_config({}, 'x'), None)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -6,6 +6,7 @@ import pytest
 
 from fpgaprune.flow import progress
 from fpgaprune.flow.progress import Silent, epochs_shown, tell_end
+from fpgaprune.flow.stages import opinion
 
 
 class Recorder(Silent):
@@ -38,7 +39,7 @@ def test_how_a_stage_ended(name, results, seconds, told):
 
 def test_an_opinion_that_nobody_asked_for_was_skipped():
     recorder = Recorder()
-    tell_end(recorder, "opinion", {}, 0.0)
+    tell_end(recorder, "opinion", {}, 0.0, opinion.STAGE.not_asked)
     ((_, state, note, _),) = recorder.stages
     assert (state, note) == ("skipped", "the flow does not ask for it; second_opinion = true in [export] does")
 

@@ -70,7 +70,7 @@ def test_drafts_are_dropped_under_the_lock_only(tmp_path):
         path.write_text("")
     run.require_unused()
     assert all(draft.exists() for draft in drafts)
-    with run.locked():
+    with run.locked(["rtl"]):
         assert not any(draft.exists() for draft in drafts)
     assert all(path.exists() for path in kept)
 

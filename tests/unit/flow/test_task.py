@@ -6,8 +6,8 @@ import pytest
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import check_data
-from fpgaprune.flow.keras_sections import TrainConfig
 from fpgaprune.flow.metric import Judge
+from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.flow.task import read_task
 
 RNG = np.random.default_rng(1)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.stages import measure
 from fpgaprune.flow.untouched import touched
 
 SINGLE = ("trained.keras", "estimate.json", "report.html", "measure.json")
@@ -35,7 +36,8 @@ def run(tmp_path):
 
 
 def lines(path):
-    return list(touched(RunDirectory.existing(path)))
+    run = RunDirectory.existing(path)
+    return [*touched(run), *measure.STAGE.claims(run)]
 
 
 def files(path):

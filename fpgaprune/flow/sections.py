@@ -1,12 +1,13 @@
-"""The sections of a flow file that say what is done to the Keras network: data, train, select, finetune, export."""
+"""The sections of a flow file that several stages read: data, train, select, finetune, verdict, target."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
+from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.named_function import FORMS, is_function_name
 from fpgaprune.flow.schedule_config import Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
@@ -16,6 +17,7 @@ from fpgaprune.select.criteria import CRITERIA
 from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.normalize import NORMALIZATIONS
 from fpgaprune.slices import parse_slice
+from fpgaprune.target import Target, find_part
 
 # The granularity that takes strategy, reuse factor and io_type from [target].
 MULTIPLIER = "multiplier"
@@ -202,13 +204,28 @@ class VerdictConfig(Section):
     """Smallest share of held-out samples on which the hardware gives Keras's class. No limit if left out."""
 
 
-class ExportConfig(Section):
-    """How `model.onnx` is written, and whether it goes to hls4ml too, as `second_opinion = true`."""
+class TargetConfig(Section):
+    """The part and how the network is put on it, as `part = "pynq-z2"`."""
 
-    batch: int | None = Field(default=None, ge=1)
-    """Size of the first axis; free if left out."""
-    opset: int = Field(default=17, ge=13, le=18)
-    """ONNX operator set."""
-    second_opinion: bool = False
-    """Whether the file goes to hls4ml past Keras, and must give the design that Keras gave; takes a batch that is free
-    or 1."""
+    part: str = "xc7z020clg400-1"
+    """A part, an order number or a board, as `fpgaprune parts` lists them; or `board.toml:name` of your own."""
+    clock_ns: float = Field(default=5.0, gt=0)
+    """Clock period in ns."""
+    io_type: Literal[IO_TYPES] = "io_stream"  # type: ignore[valid-type]
+    """Everything of a sample at once, or one position after another."""
+    strategy: Literal[STRATEGIES] = "latency"  # type: ignore[valid-type]
+    """How multiplications are laid out."""
+    reuse_factor: int = Field(default=1, ge=1)
+    """Times that one multiplier is used for each output position."""
+
+    @field_validator("part")
+    @classmethod
+    def _known(cls, part: str, info: ValidationInfo) -> str:
+        if ".toml" in part and info.context is not None:
+            part = str(Path(info.context["folder"]) / part)
+        require(find_part, part)
+        return part
+
+    def target(self) -> Target:
+        """The target that these settings describe."""
+        return Target.of(**self.model_dump())

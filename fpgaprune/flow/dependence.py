@@ -1,0 +1,34 @@
+"""What a result depends on: sections of the flow, files that it names, functions of the user's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.flow.digests import digest_tree
+from fpgaprune.flow.section import Flow, Section
+from fpgaprune.flow.sections import TrainConfig
+
+
+def section_json(section: Section) -> Any:
+    """`section` as JSON data."""
+    return json.loads(section.model_dump_json())
+
+
+def file_digest(path: Path | None) -> str | None:
+    """SHA-256 of the file or folder at `path`; None where there is none."""
+    return None if path is None else digest_tree(path)
+
+
+def code_digest(function: str | None) -> str | None:
+    """SHA-256 of the file of a user's function: it may change while its name stays. None where there is no file."""
+    home = "" if function is None else function.rpartition(":")[0]
+    return file_digest(Path(home)) if home.endswith(".py") else None
+
+
+def judging(config: Flow) -> Any:
+    """What decides how outputs are judged."""
+    train = config[TrainConfig]
+    names = [name for name in (train.metric, train.loss) if name is not None]
+    return [file_digest(train.model), train.metric, train.mode, train.loss, [code_digest(name) for name in names]]

@@ -1,0 +1,51 @@
+"""`measure_run`: a finished run measured once more, as a command line asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.errors import ConfigError, ToolError
+from fpgaprune.fabric import family_of
+from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.progress import Progress
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.runner import run_again
+from fpgaprune.flow.stages.measure import STAGE, MeasureConfig
+from fpgaprune.target import find_part
+
+
+def settings_of(run_dir: Path, families: tuple[str, ...], **asked: Any) -> MeasureConfig:
+    """The settings that a command line gives; where it names nothing, the family of the run's own part.
+
+    Args:
+        run_dir: the run.
+        families: of open synthesis.
+        asked: other fields of `MeasureConfig`.
+
+    Raises:
+        RunError: there is no run.
+        ConfigError: a setting is not allowed, or the part belongs to no family of open synthesis.
+    """
+    if not (families or asked.get("seeds") or asked.get("board")):
+        part = str(RunDirectory.existing(run_dir).manifest["config"]["target"]["part"])
+        own = family_of(find_part(part))
+        if own is None:
+            raise ConfigError(f"part {part!r} is of no family that open synthesis knows; give one with --family")
+        families = (own,)
+    return parse_config({"measure": {"families": families, **asked}}, "measure")[MeasureConfig]
+
+
+def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = None) -> RunDirectory:
+    """The finished run `out` has been measured as `settings` say; its report and its certificate show it.
+
+    Raises:
+        RunError: there is no run with a hardware project, or it is in use.
+        ToolError: what was asked for could not be measured; the message says why. The report was written without it.
+    """
+    RunDirectory.existing(out).results("hls")
+    run = run_again(out, STAGE, {"measure": settings}, progress)
+    left_out = run.results("measure").get("left_out")
+    if left_out is not None:
+        raise ToolError(f"{out}: nothing was measured: {left_out}")
+    return run

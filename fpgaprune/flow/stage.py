@@ -1,0 +1,249 @@
+"""`Stage`: one step of the flow, with all that the runner, `verify`, `doctor` and the report ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fpgaprune.certificate import LinkCheck, LockCertificate
+from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.progress import Progress
+from fpgaprune.flow.requirements import Row
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.samples import Samples, at
+from fpgaprune.flow.section import Flow, Section
+from fpgaprune.flow.sections import TrainConfig
+from fpgaprune.masks import MaskSet
+from fpgaprune.npz_file import read_npz
+from fpgaprune.report import Check, LinkSummary
+
+if TYPE_CHECKING:
+    from fpgaprune.flow.checkpoint import Checkpoint
+    from fpgaprune.flow.metric import Judge
+    from fpgaprune.flow.task import Task
+
+Results = Mapping[str, Any]
+Shapes = Mapping[str, tuple[int, ...]]
+# Links of the certificate by name, each with what reads it from files.
+Links = Mapping[str, "Callable[[Artefacts], LinkCheck]"]
+# Stand among a stage's inputs for the files of the network that an earlier stage hands on.
+NETWORK, MASKS, TYPES = "the network", "the masks of the network", "the types of the network"
+
+
+@dataclass(frozen=True)
+class Network:
+    """The files in a run that hold one network.
+
+    Attributes:
+        model: a `.keras` file. masks: what is locked in it.
+        types: of its weights and results in hardware, where it was trained under them.
+    """
+
+    model: str
+    masks: str
+    types: str | None = None
+
+
+@dataclass(frozen=True)
+class Artefacts:
+    """The files of a run, and which of them hold the network that a stage reads."""
+
+    run: RunDirectory
+    network: Network | None = None
+
+    def file(self, name: str) -> Path:
+        """The path of the artefact `name`."""
+        return self.run.file(self.named(name) or name)
+
+    def types(self) -> dict[str, dict[str, str]]:
+        """Layer to role to type in hardware, for each layer that was trained under it; empty where none was."""
+        name = self.named(TYPES)
+        return {} if name is None else self.run.read_json(name)
+
+    def masks(self, name: str = MASKS) -> MaskSet:
+        """The masks in artefact `name`."""
+        return MaskSet.load(self.file(name))
+
+    def named(self, name: str) -> str | None:
+        """The name of a file; of one of the network for NETWORK, MASKS and TYPES, and None where it has none."""
+        if self.network is None:
+            return name
+        own = {NETWORK: self.network.model, MASKS: self.network.masks, TYPES: self.network.types}
+        return own.get(name, name)
+
+    def proven(self, links: Links, *further: LinkCheck) -> dict[str, Any]:
+        """`links` as JSON data for the manifest, after those in `further`; each of them holds.
+
+        Raises:
+            CertificateError: one does not.
+        """
+        checks = (*further, *(read(self) for read in links.values()))
+        LockCertificate(checks).require()
+        return {"links": [check.to_json() for check in checks]}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every stage is given.
+
+    Attributes:
+        run: the run directory. config: the flow. data: its samples. progress: is told of steps.
+        versions: of the packages; that of fpgaprune has a digest of its code.
+        key: says what the result of the stage that runs depends on.
+        network: the network that earlier stages hand on.
+        stages: those before this one.
+    """
+
+    run: RunDirectory
+    config: Flow
+    data: Dataset
+    progress: Progress
+    versions: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
+    network: Network | None = None
+    stages: Sequence[Stage] = ()
+
+    @property
+    def artefacts(self) -> Artefacts:
+        """The files of the run."""
+        return Artefacts(self.run, self.network)
+
+    def model(self, name: str = NETWORK) -> Any:
+        """The Keras model in artefact `name`, uncompiled."""
+        from fpgaprune.flow.models import load_keras
+
+        return load_keras(self.artefacts.file(name))
+
+    def masks(self, name: str = MASKS) -> MaskSet:
+        """The masks in artefact `name`."""
+        return self.artefacts.masks(name)
+
+    def trained_outputs(self) -> Samples:
+        """What the trained network gives for the held-out samples."""
+        arrays = tuple(array for _, array in sorted(read_npz(self.run.file("trained_outputs.npz")).items()))
+        return arrays if len(arrays) > 1 else arrays[0]
+
+    def task(self, model: Any) -> Task:
+        """How `model` is trained and judged."""
+        from fpgaprune.flow.task import read_task
+
+        return read_task(self.config[TrainConfig], model, self.data)
+
+    def judge(self, model: Any, some: slice = slice(None)) -> Judge:
+        """The metric on held-out samples, or on `some` of them; `model` has the outputs that are judged."""
+        return self.judge_of(model, at(self.data.y_test, some))
+
+    def judge_of(self, model: Any, labels: Samples) -> Judge:
+        """The metric on samples with these `labels`."""
+        from fpgaprune.flow.metric import Judge
+
+        return Judge(self.config[TrainConfig], self.task(model), model, labels)
+
+    def checkpoint(self, stage: str) -> Checkpoint:
+        """Where `stage` keeps the state of its training; of another key it finds none."""
+        from fpgaprune.flow.checkpoint import Checkpoint
+
+        return Checkpoint(self.run.file(f"{stage}.checkpoint.npz"), self.key)
+
+
+@dataclass
+class Known:
+    """What is known before anything is trained: `shapes` are those of the weights by path; None is unknown."""
+
+    config: Flow
+    data: Dataset | None
+    shapes: Shapes | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a stage adds to the report.
+
+    Attributes:
+        fields: of `RunReport`, to what stands there.
+        checks: comparisons. links: of the certificate that could not be read.
+        left_out: why the stage did not do its work; None where it did.
+    """
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    checks: Sequence[Check] = ()
+    links: Sequence[LinkSummary] = ()
+    left_out: str | None = None
+
+
+def _nothing(*_: Any) -> Iterator[Any]:
+    return iter(())
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the flow.
+
+    Attributes:
+        name: as in the manifest.
+        run: the work; returns JSON data for the manifest.
+        inputs: artefacts read; NETWORK, MASKS and TYPES stand for those of the network as it is by then.
+        outputs: artefacts written.
+        settings: what of the configuration the result depends on.
+        sections: tables of the flow file, each as the built-in flow has it.
+        needs_keras: whether TensorFlow is loaded for it.
+        reads_results: whether it reads the results of all earlier stages, and the files in `reported`.
+        network: what it hands on to later stages, where it wrote these files.
+        may_be_left_out: whether a run is whole without its network and its links.
+        not_asked: what a watcher reads where the stage has no results, because the flow does not ask for any.
+        checks: functions that raise where the flow cannot go well, called before anything is trained.
+        foresee: yields what is wrong with the network before its training, a Keras model; once for each `settings`.
+        masks: keys of the certificate; each is the digest of the masks in the file of this name and `.npz`.
+        links: of the certificate that `verify` reads again, by name.
+        claims: yields a line for each other claim about files that does not hold.
+        reported: artefacts that `part` reads.
+        part: its part of the report.
+        readings: when (`before`, `after`, `hardware`) to a reading of the metric, and what was lost until then.
+        outcome: lines of the terminal at the end of a run, each with a style or "".
+        packages: those whose versions the manifest holds.
+        needs: rows of `doctor`.
+        folders: where a killed run leaves drafts.
+    """
+
+    name: str
+    run: Callable[[Context], dict[str, Any]]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    settings: Callable[[Flow], Any] = lambda _: None
+    sections: Mapping[str, Section] = field(default_factory=dict)
+    needs_keras: bool = True
+    reads_results: bool = False
+    network: Network | None = None
+    may_be_left_out: bool = False
+    not_asked: str | None = None
+    checks: Callable[[Known], Iterator[Callable[[], Any]]] = _nothing
+    foresee: Callable[[Flow, Dataset, Any], Iterator[str]] | None = None
+    masks: tuple[str, ...] = ()
+    links: Links = field(default_factory=dict)
+    claims: Callable[[RunDirectory], Iterator[str]] = _nothing
+    reported: tuple[str, ...] = ()
+    part: Callable[[Context, Results], Part] = lambda *_: Part()
+    readings: Callable[[Results], Mapping[str, Mapping[str, Any]]] = lambda _: {}
+    outcome: Callable[[Results], Iterable[tuple[str, str]]] = _nothing
+    packages: tuple[str, ...] = ()
+    needs: Callable[[], Iterable[Row]] = _nothing
+    folders: tuple[str, ...] = ()
+
+
+def artefacts_at(stages: Iterable[Stage], run: RunDirectory) -> Artefacts:
+    """The files of `run` as a stage reads them that comes after `stages`."""
+    network = None
+    for stage in stages:
+        wrote = run.manifest["stages"].get(stage.name, {}).get("outputs", {})
+        if stage.network is not None and wrote.get(stage.network.model) is not None:
+            network = stage.network
+    return Artefacts(run, network)
+
+
+def inputs_of(stage: Stage, earlier: Sequence[Stage], files: Artefacts) -> tuple[str, ...]:
+    """The artefacts that `stage` reads, each by its name in the run; `earlier` are the stages before it."""
+    reported = [name for one in earlier for name in one.reported] if stage.reads_results else []
+    names = (files.named(name) for name in (*stage.inputs, *reported))
+    return tuple(name for name in names if name is not None)

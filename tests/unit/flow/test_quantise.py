@@ -1,0 +1,223 @@
+"""The stage `quantise`: what it writes is what the hardware holds, under the same locks; off, it leaves nothing."""
+
+import json
+from dataclasses import replace
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import ConfigError
+from fpgaprune.fixed import FixedType
+from fpgaprune.flow.checking import check_flow
+from fpgaprune.flow.config import parse_config
+from fpgaprune.flow.data import check_data
+from fpgaprune.flow.models import load_keras
+from fpgaprune.flow.progress import Silent
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.samples import predict
+from fpgaprune.flow.session import start_session
+from fpgaprune.flow.stage import Context, Network, artefacts_at, inputs_of
+from fpgaprune.flow.stages import STAGES, hls, quantise
+from fpgaprune.hls.precision import Precision
+from fpgaprune.hls.quantize import quantize
+from fpgaprune.keras_file import save_keras
+from fpgaprune.masks import MaskSet
+from fpgaprune.npz_file import write_npz
+from fpgaprune.quantise.plain import without_last_rounding
+from fpgaprune.target import Target
+
+FILES = ("quantised.keras", "quantised_masks.npz", "quantised_types.json")
+
+
+def network():
+    """A convolution with BatchNorm, a separable one, and logits."""
+    return keras.Sequential(
+        [
+            keras.Input((6, 6, 2), name="x"),
+            layers.Conv2D(4, 3, name="conv"),
+            layers.BatchNormalization(name="bn"),
+            layers.ReLU(name="relu"),
+            layers.SeparableConv2D(3, 3, name="sep"),
+            layers.Flatten(name="flat"),
+            layers.Dense(2, name="dense"),
+        ]
+    )
+
+
+def context(folder, **keys):
+    """A run whose removed network waits to be trained on; every third weight of its kernels is locked."""
+    start_session(3)
+    rng = np.random.default_rng(3)
+    x = rng.random((48, 6, 6, 2), dtype=np.float32)
+    y = (x.mean(axis=(1, 2, 3)) > 0.5).astype(np.int64)
+    config = parse_config(
+        {
+            "quantise": {"epochs": 2, **keys},
+            "hls": {"weight_bits": 3, "activation_bits": 4},
+            "finetune": {"batch_size": 8},
+        },
+        "flow.toml",
+    )
+    model, masks = network(), {}
+    for path in ("conv/kernel", "sep/depthwise_kernel", "sep/pointwise_kernel", "dense/kernel", "conv/bias"):
+        layer, name = path.split("/")
+        (variable,) = [v for v in model.get_layer(layer).weights if v.name == name]
+        masks[path] = (np.arange(np.prod(variable.shape)) % 3 > 0).reshape(variable.shape)
+        variable.assign(np.where(masks[path], variable, 0))
+    run = RunDirectory(folder)
+    with run.locked():
+        save_keras(model, run.file("removed.keras"))
+        MaskSet(masks).save(run.file("removed_masks.npz"))
+        write_npz(run.file("trained_outputs.npz"), {"000": predict(model, x)})
+        run.write_manifest()
+    data = check_data("d", {"x_train": x, "y_train": y, "x_test": x, "y_test": y})
+    return Context(run, config, data, Silent(), key="k", network=Network("removed.keras", "removed_masks.npz"))
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """What the stage was given, and what it returned."""
+    given = context(tmp_path_factory.mktemp("run"))
+    return given, quantise.STAGE.run(given)
+
+
+def test_every_weight_is_one_that_the_hardware_holds(done):
+    given, _ = done
+    types = json.loads(given.run.file("quantised_types.json").read_text())
+    model = load_keras(given.run.file("quantised.keras"))
+    rounded = [layer for layer in model.layers if layer.weights]
+    assert [layer.name for layer in rounded] == ["conv", "sep_depthwise", "sep", "dense"]
+    for layer in rounded:
+        for role, values in zip(("weight", "bias"), layer.get_weights(), strict=False):
+            kind = FixedType.parse(types[layer.name][role])
+            assert kind.width == 3 or role == "bias"
+            np.testing.assert_array_equal(values, kind.to_float(kind.to_raw(values)))
+
+
+def test_locks_of_kernels_hold_under_the_names_that_folding_gives(done):
+    given, results = done
+    before, after = (given.masks(name) for name in ("removed_masks.npz", "quantised_masks.npz"))
+    for was, now in (
+        *(("conv/kernel",) * 2, ("dense/kernel",) * 2),
+        *(("sep/depthwise_kernel", "sep_depthwise/kernel"), ("sep/pointwise_kernel", "sep/kernel")),
+    ):
+        np.testing.assert_array_equal(before[was], after[now])
+    # A bias has taken in the shift of BatchNorm; where that is zero, its lock holds.
+    assert set(after) - {"conv/bias"} == {"conv/kernel", "dense/kernel", "sep_depthwise/kernel", "sep/kernel"}
+    (link,) = results["links"]
+    assert (link["link"], link["violations"]) == ("quantised.keras", 0)
+    assert list(quantise.STAGE.claims(given.run)) == []
+
+
+def test_another_mask_of_a_kernel_is_found(done, tmp_path):
+    given, _ = done
+    run = RunDirectory(tmp_path)
+    masks = {path: mask.copy() for path, mask in given.masks("quantised_masks.npz").items()}
+    given.masks("removed_masks.npz").save(run.file("removed_masks.npz"))
+    masks["dense/kernel"][:] = True
+    MaskSet(masks).save(run.file("quantised_masks.npz"))
+    (line,) = quantise.STAGE.claims(run)
+    assert line == "quantised_masks.npz: the mask for 'dense/kernel' is not that of removed_masks.npz"
+
+
+def test_the_hardware_has_the_types_of_the_training_and_computes_what_was_trained(done):
+    given, results = done
+    types = json.loads(given.run.file("quantised_types.json").read_text())
+    hardware = hls.hardware_of(given.config, given.data).with_types(types)
+    model = load_keras(given.run.file("quantised.keras"))
+    design = hardware.design(model)
+    for layer, kinds in types.items():
+        assert {role: str(design[layer].types[role]) for role in kinds} == kinds
+    outputs = emulate(design, given.data.x_test)
+    lost = given.judge(model).lost(given.trained_outputs(), outputs)
+    assert lost["lost"] == results["rounded"]["after"]["lost"]
+
+
+def test_later_stages_read_the_network_that_was_trained_on(done):
+    given, results = done
+    number = STAGES.index(quantise.STAGE)
+    run = RunDirectory(given.run.path)
+    run.record("remove", "k", {}, run.digests(["removed.keras"]), {}, 1.0)
+    export = STAGES[number + 1]
+    assert inputs_of(export, STAGES, artefacts_at(STAGES[:number], run)) == ("removed.keras", "removed_masks.npz")
+    run.record("quantise", "k", {}, run.digests(FILES), results, 1.0)
+    assert inputs_of(export, STAGES, artefacts_at(STAGES[: number + 1], run)) == FILES[:2]
+    assert inputs_of(hls.STAGE, STAGES, artefacts_at(STAGES[: number + 1], run))[-3:] == FILES
+
+
+def test_its_part_of_the_report_says_what_rounding_costs_before_and_after(done):
+    given, results = done
+    before, after = quantise.STAGE.part(given, results).checks
+    assert (before.measured, after.measured) == tuple(results["rounded"][when]["lost"] for when in ("before", "after"))
+    assert quantise.STAGE.readings(results)["after"]["value"] == results["metric"]["value"]
+    ((line, _),) = quantise.STAGE.outcome(results)
+    assert line.startswith("quantised   accuracy lost to rounding: ")
+
+
+def test_a_training_that_was_killed_goes_on_as_if_undisturbed(done, tmp_path):
+    class KilledError(Exception):
+        pass
+
+    class Killer(Silent):
+        def step(self, done, total, note=""):
+            if done > total // 2:
+                raise KilledError
+
+    given, _ = done
+    again = context(tmp_path)
+    with pytest.raises(KilledError):
+        quantise.STAGE.run(replace(again, progress=Killer()))
+    assert again.run.file("quantise.checkpoint.npz").is_file()
+    start_session(3)
+    quantise.STAGE.run(again)
+    assert not again.run.file("quantise.checkpoint.npz").exists()
+    for name in FILES:
+        assert again.run.file(name).read_bytes() == given.run.file(name).read_bytes()
+
+
+def test_without_epochs_nothing_is_written_and_what_was_is_gone(tmp_path):
+    run = RunDirectory(tmp_path)
+    for name in FILES:
+        run.file(name).write_text("of before")
+    config = parse_config({}, "flow.toml")
+    assert quantise.STAGE.run(Context(run, config, None, Silent())) == {}
+    assert not any(run.file(name).exists() for name in FILES)
+    assert quantise.STAGE.readings({}) == {}
+    assert quantise.STAGE.part(None, {}).checks == ()
+    assert list(quantise.STAGE.outcome({})) == list(quantise.STAGE.claims(run)) == []
+
+
+def test_one_type_for_every_sum_is_refused_before_anything_is_trained(tmp_path):
+    np.savez(
+        tmp_path / "d.npz",
+        **{f"x_{p}": np.zeros((4, 8, 8, 1)) for p in ("train", "test")},
+        y_train=[0, 1, 0, 1],
+        y_test=[0, 1, 0, 1],
+    )
+    document = {"data": {"source": str(tmp_path / "d.npz")}, "hls": {"precision": "fixed<16,6>"}}
+    check_flow(parse_config(document, "flow.toml"))
+    with pytest.raises(
+        ConfigError, match=r"quantise.epochs: hls.precision is 'fixed<16,6>', one type for every sum too"
+    ):
+        check_flow(parse_config({**document, "quantise": {"epochs": 1}}, "flow.toml"))
+
+
+def test_a_layer_that_cannot_be_rounded_is_refused_before_anything_is_trained():
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(3, name="a"), layers.LeakyReLU(name="leaky")])
+    assert list(quantise.STAGE.foresee(parse_config({}, "flow.toml"), None, model)) == []
+    (line,) = quantise.STAGE.foresee(parse_config({"quantise": {"epochs": 1}}, "flow.toml"), None, model)
+    assert line.startswith("quantise.epochs: layer 'leaky' is a LeakyReLU, which quantize cannot round")
+
+
+def test_the_training_sees_probabilities_before_they_are_rounded():
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(4, name="d"), layers.Softmax(name="softmax")])
+    x = np.random.default_rng(0).random((32, 3), dtype=np.float32)
+    rounded = quantize(model, Target.of("xc7z020clg400-1"), x, Precision(4, 4))
+    seen, given = (predict(one, x) for one in (without_last_rounding(rounded), rounded))
+    lsb = rounded.layers[-1].types["result"].lsb
+    assert (seen % lsb != 0).any()
+    assert np.abs(seen - given).max() <= lsb
+    assert (given % lsb == 0).all()
