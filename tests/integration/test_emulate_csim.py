@@ -111,7 +111,8 @@ def test_a_few_kinds_give_the_bits_of_the_c_simulation(io_type, seed, parts, tmp
 
 @pytest.mark.parametrize("io_type", ["io_stream", pytest.param("io_parallel", marks=pytest.mark.slow)])
 def test_tables_of_our_own_templates_give_the_bits_of_the_c_simulation(io_type, tmp_path):
-    rng = np.random.default_rng(3)
+    # The types that this seed draws leave many values of each table.
+    rng = np.random.default_rng(8)
     names = [name for name, function in FUNCTIONS.items() if function.own_template]
     branches = [chain((6,), kl.Activation(name)) for name in names]
     project = written(branches, rng, target(io_type), tmp_path / "hls")
@@ -119,7 +120,7 @@ def test_tables_of_our_own_templates_give_the_bits_of_the_c_simulation(io_type, 
     simulated = simulated if isinstance(simulated, tuple) else (simulated,)
     found = emulate(project.design, project.inputs)
     assert differing(names, simulated, found if isinstance(found, tuple) else (found,)) == []
-    assert all(len(np.unique(values)) > 1 for values in simulated)
+    assert all(len(np.unique(values)) > 8 for values in simulated)
 
 
 @pytest.mark.slow
