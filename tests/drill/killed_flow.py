@@ -191,6 +191,7 @@ def small_flow(folder):
             "train": {"epochs": 2},
             "select": {"sparsity": 0.8},
             "finetune": {"epochs": 2},
+            "quantise": {"epochs": 2},
             "verdict": {"max_loss": 1.0},
             "target": {"part": "xczu9eg"},
         },
