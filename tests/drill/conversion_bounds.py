@@ -29,6 +29,9 @@ _TABLES = {
     "softsign": (1 / 64, 1.0, 0.0),
     "elu": (1 / 128, 1.0, math.exp(-7.99)),
     "selu": (1 / 128, 1.76, 1.76 * math.exp(-7.99)),
+    # Their tables hold f(-|x|), whose slope is at most a half; beyond the end stands gelu(-3.99), silu(-7.99).
+    "gelu": (0.5 / 256, 1.13, 1.4e-4),
+    "silu": (0.5 / 128, 1.1, 2.8e-3),
 }
 
 
