@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design.templates import as_built
 
 Settings = Mapping[str, Any]
 # Settings of the whole network stand before those of single layers.
@@ -41,8 +42,8 @@ class Edit:
 
 
 def with_layers(design: Design, layers: Sequence[LayerSpec]) -> Design:
-    """`design` with other `layers`."""
-    return replace(design, layers=tuple(layers))
+    """`design` with other `layers`, as hls4ml would build it."""
+    return as_built(replace(design, layers=tuple(layers)))
 
 
 def flow_text(settings: Settings) -> str:

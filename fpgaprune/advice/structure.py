@@ -17,7 +17,7 @@ def other_io_type(design: Design) -> Edit | None:
     images = any(math.prod(layer.output_shape[:-1]) > 1 for layer in design.layers)
     if images == (design.io_type == "io_stream"):
         return None
-    changed = streamed(design) if images else replace(design, io_type="io_parallel")
+    changed = streamed(design) if images else with_layers(replace(design, io_type="io_parallel"), design.layers)
     return Edit(("io_type",), {"target": {"io_type": changed.io_type}}, changed)
 
 
@@ -44,7 +44,7 @@ def streamed(design: Design) -> Design:
             layers.append(
                 LayerSpec(name, "Clone", (layer.name,), layer.output_shape, _handed_on(layer), operation=Copy())
             )
-    return replace(with_layers(design, layers), io_type="io_stream")
+    return with_layers(replace(design, io_type="io_stream"), layers)
 
 
 def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:

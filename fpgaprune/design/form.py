@@ -90,6 +90,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= 500 and value.isprintable()
 
 
+def _is_text_or_null(value: Any) -> bool:
+    return value is None or _is_text(value)
+
+
 def _is_number(value: Any) -> bool:
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return plain and math.isfinite(value) and abs(value) <= _MAX_NUMBER
@@ -115,7 +119,7 @@ _HEAD: _Form = {
     "io_type": (_is_text, "'io_parallel' or 'io_stream'"),
     "backend": (_is_text, "the name of a backend"),
     "clock_ns": (_is_number, "a number of ns"),
-    "part": (lambda value: value is None or _is_text(value), "an order number, or null"),
+    "part": (_is_text_or_null, "an order number, or null"),
     "outputs": (lambda value: _are_texts(value) and bool(value), "a list of names"),
 }
 _LAYER: _Form = {
@@ -130,5 +134,7 @@ _LAYER: _Form = {
     "project_name": (_is_text, "a name"),
     "model_shape": (lambda value: value is None or _is_shape(value), "a list of sizes from 1, or null"),
     "reuse_factor": (lambda value: type(value) is int and 1 <= value <= _MAX_NUMBER, "a whole number from 1"),
+    "fault": (_is_text_or_null, "a sentence, or null"),
+    "unknown": (_is_text_or_null, "a sentence, or null"),
     "strategy": (lambda value: isinstance(value, str | None) and value in _STRATEGIES, "a strategy, or null"),
 }

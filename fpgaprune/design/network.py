@@ -25,7 +25,7 @@ from fpgaprune.files import write_bytes
 from fpgaprune.fixed import FixedType
 from fpgaprune.npz_file import read_npz, write_npz
 
-FORMAT = 2
+FORMAT = 3
 _ANEW = "make it anew with this fpgaprune"
 IO_TYPES = ("io_parallel", "io_stream")
 STRATEGIES = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
@@ -49,6 +49,8 @@ class LayerSpec:
         strategy: one of `STRATEGIES`, or None where a layer has no multiplications.
         project_name: what the layer is called in the files of its hls4ml project, which allows fewer names than Keras.
         model_shape: the shape in which the model gives this output, where the hardware's last layer has another.
+        fault: why the project does not compute what the operation says, in words; None where nothing is known of it.
+        unknown: why nobody here knows which bits the project computes, in words; None where they are known.
     """
 
     name: str
@@ -63,6 +65,8 @@ class LayerSpec:
     strategy: str | None = None
     project_name: str = ""
     model_shape: tuple[int, ...] | None = None
+    fault: str | None = None
+    unknown: str | None = None
 
     def __post_init__(self) -> None:
         if not self.project_name:
@@ -82,6 +86,9 @@ class LayerSpec:
 @dataclass(frozen=True)
 class Design:
     """A whole fixed-point network, layers in execution order.
+
+    How a layer computes stands in its operation alone: after a change of `io_type`, `backend`, or a layer's strategy,
+    `fpgaprune.design.templates.as_built` writes there what hls4ml then makes of it.
 
     Attributes:
         name: project name, a C identifier.
@@ -191,6 +198,8 @@ class Design:
                 "strategy": layer.strategy,
                 "project_name": layer.project_name,
                 "model_shape": None if layer.model_shape is None else list(layer.model_shape),
+                "fault": layer.fault,
+                "unknown": layer.unknown,
             }
             for layer in self.layers
         ]
@@ -213,6 +222,8 @@ class Design:
                 strategy=row["strategy"],
                 project_name=row["project_name"],
                 model_shape=None if row["model_shape"] is None else tuple(row["model_shape"]),
+                fault=row["fault"],
+                unknown=row["unknown"],
             )
             for row in document["layers"]
         )

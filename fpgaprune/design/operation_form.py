@@ -45,14 +45,17 @@ def _read(kind: Any, document: Any) -> Any:
 
 
 def _value(where: str, hint: Any, value: Any) -> Any:
-    """`value` as `hint` says: a number, a text, a truth value, a tuple of numbers, a window, or None."""
+    """`value` as `hint` says: a number, a text, a truth value, a tuple of numbers, a window, a type, or None."""
     if isinstance(hint, types.UnionType):
         if value is None:
             return None
         (hint,) = (one for one in typing.get_args(hint) if one is not type(None))
     if is_dataclass(hint):
         return _read(hint, value)
-    if typing.get_origin(hint) is tuple:
+    if typing.get_origin(hint) is typing.Literal:
+        if isinstance(value, str) and value in typing.get_args(hint):
+            return value
+    elif typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)
         fixed = len(inner) if inner[-1] is not Ellipsis else None
         if isinstance(value, list | tuple) and len(value) <= 16 and fixed in (None, len(value)):

@@ -1,11 +1,20 @@
 """What a layer of a `Design` computes: a closed set of operations, each with typed fields.
 
-A layer's `kind` is only what hls4ml calls it; whoever computes, prices or writes a layer goes by its operation.
+A layer's `kind` is only what hls4ml calls it; whoever computes, prices or writes a layer goes by its operation. Where
+hls4ml's templates for one backend or io type compute in another way than those for the next, a field says how; its
+default is the way of Vitis in io_stream, as that of a `Design`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+from fpgaprune.fixed import FixedType
+
+# In which order products are added to the bias: one input after another; every n-th input and then those beside them, n
+# the layer's reuse factor; in one that is not known here, so that only exact sums are known.
+Order = Literal["in_order", "by_reuse", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,13 @@ class Input:
 
 @dataclass(frozen=True)
 class Dense:
-    """Every input times every weight (N_in, N_out), plus a bias."""
+    """Every input times every weight (N_in, N_out), plus a bias.
+
+    Attributes:
+        order: in which products are added.
+    """
+
+    order: Order = "in_order"
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,7 @@ class Convolution:
         pointwise: whether hls4ml takes its template for windows of one place.
         partitions: parts of the image that hls4ml computes one after another in io_parallel; None where unknown.
         encoded: whether its stream is hls4ml's encoded one, and not lines in buffers.
+        order: in which products are added.
     """
 
     window: Window
@@ -55,6 +71,7 @@ class Convolution:
     pointwise: bool = False
     partitions: int | None = None
     encoded: bool = False
+    order: Order = "in_order"
 
 
 @dataclass(frozen=True)
@@ -66,12 +83,15 @@ class Pooling:
         largest: whether it takes the largest value, and not the average.
         counts_padding: whether an average is divided by all places of the window, those of the padding too.
         encoded: as for `Convolution`.
+        assigns_first: whether every value is assigned to the accumulator's type before it is compared or added, and the
+            values of a window are added as a balanced tree; else one after another, and only results are assigned.
     """
 
     window: Window | None
     largest: bool
     counts_padding: bool = False
     encoded: bool = False
+    assigns_first: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,6 +104,7 @@ class Recurrent:
         function: the activation of what is proposed; gate: that of the gates.
         sequences: whether it hands on the state after every step, and not only the last.
         table_size: entries of each table.
+        order: in which products are added.
     """
 
     cell: str
@@ -92,6 +113,7 @@ class Recurrent:
     gate: str
     sequences: bool
     table_size: int
+    order: Order = "in_order"
 
 
 @dataclass(frozen=True)
@@ -124,11 +146,15 @@ class LookUp:
         function: its name in the table of functions.
         table_size: entries of its table.
         parameter: by what an entry of `elu` is multiplied.
+        scale_type: the type of the constant by which `selu` multiplies; None where that of its input.
+        signed_index: whether an index of `elu` or `selu` that wraps below zero gives the first entry, and not the last.
     """
 
     function: str
     table_size: int
     parameter: float | None = None
+    scale_type: FixedType | None = None
+    signed_index: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,6 +168,7 @@ class Softmax:
         exp_table_size: entries of the table of exponentials.
         inverse_table_size: entries of the table of inverses.
         exp_scale: by what a number is multiplied before its exponential is taken.
+        below_sign: whether tables are addressed with the bits below the sign, and not with the highest.
     """
 
     variant: str = "stable"
@@ -151,6 +178,7 @@ class Softmax:
     exp_table_size: int | None = None
     inverse_table_size: int | None = None
     exp_scale: float = 1.0
+    below_sign: bool = False
 
 
 @dataclass(frozen=True)

@@ -109,9 +109,6 @@ def check(step: Step) -> None:
     """
     name = function_of(step.layer.operation)
     function = FUNCTIONS.get(name)
-    if function is None or not function.hardware or (step.streamed and not function.streamed):
-        known = sorted(f.name for f in FUNCTIONS.values() if f.hardware and (f.streamed or not step.streamed))
-        raise UnsupportedLayerError(
-            f"activation {name!r} has no emulation in {'io_stream' if step.streamed else 'io_parallel'}; "
-            f"those that have: {', '.join(known)}"
-        )
+    if function is None or not function.hardware:
+        known = sorted(function.name for function in FUNCTIONS.values() if function.hardware)
+        raise UnsupportedLayerError(f"activation {name!r} has no emulation; those that have: {', '.join(known)}")

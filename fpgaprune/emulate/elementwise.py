@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from fpgaprune.design.operations import Merge
-from fpgaprune.emulate.backends import AP_BACKENDS
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError, UnsupportedLayerError
@@ -31,9 +30,6 @@ def merge(step: Step, a: Exact, b: Exact) -> Exact:
     """`nnet::add`, `subtract`, `multiply`, `average`, `maximum`, `minimum`; the smaller input is repeated."""
     count = a.raw.shape[0]
     length = max(math.prod(a.raw.shape[1:]), math.prod(b.raw.shape[1:]))
-    if a.raw.shape[1:] != b.raw.shape[1:] and (step.streamed or step.backend not in AP_BACKENDS):
-        shapes = f"{a.raw.shape[1:]} and {b.raw.shape[1:]}"
-        raise DesignError(f"it merges {shapes}, and its template reads past the end of the shorter one")
     a, b = _repeated(a.flat(), length), _repeated(b.flat(), length)
     return _OPERATIONS[step.operation(Merge).function](step, a, b).reshape(count, *step.layer.output_shape)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from fpgaprune.design import Design
 from fpgaprune.design import operations as op
 from fpgaprune.emulate import activations, elementwise, moves, pooling, products, recurrent, softmax, tables
-from fpgaprune.emulate.backends import check_backend, is_streamed
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError, UnsupportedLayerError
@@ -47,20 +46,15 @@ def steps_of(design: Design) -> tuple[Step, ...]:
     """Every layer of `design` but its inputs, each with a rule.
 
     Raises:
-        UnsupportedLayerError: a layer, its variant or the backend has no emulation; the message names it.
-        DesignError: a layer does not say what it computes.
+        UnsupportedLayerError: a layer or its variant has no emulation; the message names it.
+        DesignError: a layer does not say what it computes, or its project computes something else.
     """
-    check_backend(design)
     by_name = {layer.name: layer for layer in design.layers}
     steps = []
     for layer in design.layers:
-        step = Step(
-            layer,
-            tuple(by_name[name] for name in layer.inputs),
-            is_streamed(design),
-            design.backend,
-            design.io_type == "io_stream",
-        )
+        if layer.unknown:
+            raise UnsupportedLayerError(f"layer {layer.name!r} ({layer.kind}): {layer.unknown}")
+        step = Step(layer, tuple(by_name[name] for name in layer.inputs))
         try:
             kind = type(layer.operation)
             if kind in _CHECKS:
@@ -76,4 +70,7 @@ def steps_of(design: Design) -> tuple[Step, ...]:
                 f"layer {layer.name!r} is a {layer.kind}, which has no emulation; those that have: "
                 f"{', '.join(kind.__name__ for kind in RULES)}"
             )
+    for layer in design.layers:
+        if layer.fault:
+            raise DesignError(f"layer {layer.name!r} ({layer.kind}): {layer.fault}")
     return tuple(steps)

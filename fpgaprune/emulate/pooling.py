@@ -1,7 +1,4 @@
-"""Pooling layers.
-
-The streaming templates bring each value into the accumulator's type first, the parallel ones last.
-"""
+"""Pooling layers."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import summed
 from fpgaprune.emulate.windows import Windows, as_image
-from fpgaprune.errors import DesignError
 
 
 def pooling(step: Step, x: Exact) -> Exact:
@@ -24,39 +20,34 @@ def pooling(step: Step, x: Exact) -> Exact:
     if pool.window is None:
         return _global_pooling(step, x)
     windows = Windows.of(pool.window)
-    if step.streamed and (any(windows.pad) or windows.size != windows.stride):
-        raise DesignError(
-            "pooling in io_stream with padding or a stride that is not its size has no template in hls4ml"
-        )
     padded = _padded(step, x, windows)
     taps = [padded.on(tap) for tap in windows.views(padded.raw)]
     if pool.largest:
         pooled = _largest(step, taps)
     else:
-        total = summed(taps, step.type("accum"), tree=step.streamed)
+        total = summed(taps, step.type("accum"), tree=pool.assigns_first)
         pooled = total.quotient(window_counts(step, x, windows))
     return pooled.into(step.result).reshape(x.raw.shape[0], *step.layer.output_shape)
 
 
 def _global_pooling(step: Step, x: Exact) -> Exact:
     """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`."""
-    accum = step.type("accum")
+    pool, accum = step.operation(Pooling), step.type("accum")
     places = int(np.prod(x.raw.shape[1:-1]))
     flat = x.raw.reshape(x.raw.shape[0], places, x.raw.shape[-1])
     taps = [x.on(flat[:, place]) for place in range(places)]
-    if step.operation(Pooling).largest:
+    if pool.largest:
         # The streaming template starts from the smallest number of the accumulator's type, which changes nothing.
         pooled = _largest(step, taps)
-    elif step.streamed:
-        pooled = summed([tap.into(accum) for tap in taps], accum, tree=False).quotient(places)
     else:
-        pooled = summed(taps, accum, tree=False).quotient(places)
+        addends = [tap.into(accum) for tap in taps] if pool.assigns_first else taps
+        pooled = summed(addends, accum, tree=False).quotient(places)
     return pooled.into(step.result)
 
 
 def _largest(step: Step, taps: list[Exact]) -> Exact:
     accum = step.type("accum")
-    if step.streamed:
+    if step.operation(Pooling).assigns_first:
         taps = [tap.into(accum) for tap in taps]
         return taps[0].on(reduce(np.maximum, [tap.raw for tap in taps]))
     return taps[0].on(reduce(np.maximum, [tap.raw for tap in taps])).into(accum)

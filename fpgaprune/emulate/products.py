@@ -28,7 +28,6 @@ def convolution(step: Step, x: Exact) -> Exact:
     if step.operation(Convolution).depthwise:
         return _depthwise(step, x)
     windows = Windows.of(step.operation(Convolution).window)
-    _refuse_unstreamable(step, windows)
     weight = step.weight("weight")
     kernel = step.keep("kernel", lambda: Kernel.of(weight.reshape(-1, weight.shape[-1]), step.type("weight")))
     low, high = kernel.partial_bounds(x.low, x.high)
@@ -45,12 +44,9 @@ def convolution(step: Step, x: Exact) -> Exact:
 def _depthwise(step: Step, x: Exact) -> Exact:
     """`nnet::depthwise_conv_1d_cl` and `depthwise_conv_2d_cl`: one kernel for each channel."""
     windows = Windows.of(step.operation(Convolution).window)
-    _refuse_unstreamable(step, windows)
     channels = x.raw.shape[-1]
     if step.layer.output_shape[-1] != channels:
         raise DesignError("the depth multiplier is not 1; the templates of hls4ml know no other")
-    if step.layer.strategy == "resource" and not step.streamed:
-        raise DesignError("io_parallel with strategy 'resource' has no template in hls4ml: choose 'latency'")
     weight = step.keep("taps", lambda: Exact.of(step.weight("weight").reshape(-1, channels), step.type("weight")))
     image = x.on(windows.padded(as_image(x.raw), 0))
     image = Exact(image.raw, x.fraction, min(x.low, 0), max(x.high, 0))
@@ -58,7 +54,7 @@ def _depthwise(step: Step, x: Exact) -> Exact:
         (image.on(tap) * weight.on(row)).into(step.type("accum"))
         for tap, row in zip(windows.views(image.raw), weight.raw, strict=True)
     ]
-    if step.exact_sums:
+    if step.order == "unknown":
         reach = int(np.abs(weight.raw.astype(np.int64)).sum(axis=0).max()) * max(-image.low, image.high)
         _require_exact(step, Exact(np.zeros(0), image.fraction + weight.fraction, -reach, reach))
     bias = step.constants("bias").into(step.type("accum"))
@@ -98,7 +94,7 @@ def accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel, bias: str) -
     order = step.keep(f"order of {inputs}", lambda: input_order(step, inputs))
     accum, x = step.type("accum"), parts[0]
     total = weighted_sum(parts, kernel, step.constants(bias), accum, order)
-    if step.exact_sums or step.layer.strategy in ("resource_unrolled", "distributed_arithmetic"):
+    if step.order == "unknown":
         low, high = kernel.partial_bounds(x.low, x.high)
         _require_exact(step, Exact(np.zeros(0), x.fraction + kernel.weight.fraction, low, high), bias)
     return total
@@ -127,15 +123,3 @@ def input_order(step: Step, inputs: int) -> NDArray[np.int64]:
         )
     # One cycle takes every reuse-th input, the next the ones beside them.
     return indices[np.lexsort((indices, indices % reuse))]
-
-
-def _refuse_unstreamable(step: Step, windows: Windows) -> None:
-    if not step.streamed:
-        return
-    if any(windows.pad):
-        raise DesignError("a padded window in io_stream has no template in hls4ml; it puts a padding layer before it")
-    pointwise = step.operation(Convolution).pointwise
-    if windows.size[0] == 1 and windows.stride[0] > 1 and not pointwise and len(step.layer.output_shape) == 3:
-        raise DesignError(
-            "kernels of height 1 with a vertical stride are wrong in io_stream: hls4ml ignores that stride"
-        )

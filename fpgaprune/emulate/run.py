@@ -30,7 +30,7 @@ def emulate(design: Design, x: Inputs) -> Any:
     """What the hardware gives for `x`, the bits of the compiled C simulation, without a compiler.
 
     Args:
-        design: a design for Vitis, Vivado or VivadoAccelerator.
+        design: a design for Vitis, Vivado, VivadoAccelerator, or for what is known of Quartus and Catapult.
         x: samples (N, ...), or one such array for each input of the design; taken as float32, as hls4ml does.
 
     Returns:

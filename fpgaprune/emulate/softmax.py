@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design.functions import single_exp
-from fpgaprune.design.operations import Reshape, Softmax
+from fpgaprune.design.operations import Softmax
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.softmax_quartus import quartus_stable
 from fpgaprune.emulate.step import Step
@@ -23,22 +23,13 @@ _LEGACY_TABLE = FixedType(18, 8)
 
 
 def softmax(step: Step, x: Exact) -> Exact:
-    """`nnet::softmax` over the last axis in io_stream; in io_parallel over the axis that the design names.
-
-    Without a named axis io_parallel normalises over the whole tensor, as hls4ml does.
-    """
-    inner, outer = step.operation(Softmax).inner, step.operation(Softmax).outer
-    shape = step.layer.output_shape
-    if step.packets and step.sources[0].operation == Reshape() and inner * outer == 1:
-        # A flattened stream keeps the packets of the layer before it.
-        raise DesignError("softmax right after a flattened stream works on the packets before it: put a layer between")
-    if step.streamed:
-        inner, outer = 1, math.prod(shape[:-1])
+    """`nnet::softmax` over the axis that the design says."""
+    layer, shape = step.operation(Softmax), step.layer.output_shape
+    inner, outer = layer.inner, layer.outer
     slices = x.reshape(x.raw.shape[0], outer, math.prod(shape) // (outer * inner), inner)
     # The normalised axis first, so that its members are addends.
     moved = slices.on(np.moveaxis(slices.raw, 2, 0))
-    quartus = step.backend == "Quartus" and step.operation(Softmax).variant == "stable"
-    done = (quartus_stable if quartus else _VARIANTS[step.operation(Softmax).variant])(step, moved)
+    done = (quartus_stable if layer.below_sign else _VARIANTS[layer.variant])(step, moved)
     return done.on(np.moveaxis(done.raw, 0, 2)).reshape(x.raw.shape[0], *shape)
 
 
@@ -82,9 +73,8 @@ def _argmax(step: Step, x: Exact) -> Exact:
 
 
 def _legacy(step: Step, x: Exact) -> Exact:
-    # Its template takes both sizes, in io_stream, and the tables' type from the defaults of nnet::activ_config.
-    table_type = _LEGACY_TABLE
-    exp_size, size = (1024, 1024) if step.streamed else (_exp_size(step), _inverse_size(step))
+    # Its template takes the tables' type from the defaults of nnet::activ_config.
+    table_type, exp_size, size = _LEGACY_TABLE, _exp_size(step), _inverse_size(step)
     exponentials = step.keep("exp", lambda: _legacy_exp(exp_size, table_type))
     inverses = step.keep("inv", lambda: _legacy_inverse(size, table_type))
     one = Exact.from_real(np.ones(1), table_type)

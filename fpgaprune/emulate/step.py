@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import LayerSpec
-from fpgaprune.emulate.backends import AC_BACKENDS
+from fpgaprune.design.operations import Convolution, Dense, Order, Recurrent
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
@@ -27,23 +27,18 @@ class Step:
     Attributes:
         layer: what the design says of it.
         sources: the layers that it reads.
-        streamed: True where `io_type` is `io_stream`; some templates then add in another order.
-        backend: whose templates compute it.
-        packets: True where `io_type` is `io_stream`, whatever the templates.
         kept: what does not depend on the data (tables, weight matrices), made on first use.
     """
 
     layer: LayerSpec
     sources: tuple[LayerSpec, ...]
-    streamed: bool
-    backend: str = "Vitis"
-    packets: bool = False
     kept: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def exact_sums(self) -> bool:
-        """Whether sums must be exact, for the order of addition of the backend's templates is not known here."""
-        return self.backend in AC_BACKENDS
+    def order(self) -> Order:
+        """In which order the layer adds its products."""
+        found = self.layer.operation
+        return found.order if isinstance(found, Dense | Convolution | Recurrent) else "in_order"
 
     @property
     def result(self) -> FixedType:

@@ -19,8 +19,6 @@ from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
 
 _INT = FixedType(32, 32, True, "TRN_ZERO")
-# ap_ufixed<16, 1> lambda = 1.0507..., in nnet::selu.
-_SELU_SCALE_TYPE = FixedType(16, 1, signed=False)
 
 
 def table_of(function: ScalarFunction) -> Table:
@@ -82,9 +80,7 @@ def _negative(step: Step, x: Exact, function: ScalarFunction) -> Exact:
     """A table where x is negative; elsewhere `nnet::elu` gives x, `nnet::selu` lambda times x."""
     size = size_of(step)
     index = -_index(x.on(np.minimum(x.raw, 0)), size, table_of(function).reach)
-    # An index that wrapped below zero is compared as an unsigned number, but for nnet::selu in io_parallel.
-    unsigned = step.streamed or function.name != "selu"
-    index = np.where(index < 0, size - 1, index) if unsigned else index
+    index = index if step.operation(LookUp).signed_index else np.where(index < 0, size - 1, index)
     below, above = scales(step, function)
     entry = _entry(step_entries(step, function), index, size)
     negative, other = entry if below is None else below * entry, x if above is None else above * x
@@ -105,8 +101,7 @@ def scales(step: Step, function: ScalarFunction) -> tuple[Exact | None, Exact | 
         alpha = step.operation(LookUp).parameter
         return step.keep("alpha", lambda: constant(alpha, step.type("param"))), None
     if function.name == "selu":
-        # The streaming template writes lambda in the type of the data.
-        kind = step.sources[0].types["result"] if step.streamed else _SELU_SCALE_TYPE
+        kind = step.operation(LookUp).scale_type or step.sources[0].types["result"]
         return None, step.keep("lambda", lambda: constant(SELU_SCALE, kind))
     return None, None
 

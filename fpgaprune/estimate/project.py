@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design.templates import as_built
 from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
 from fpgaprune.estimate.firmware import Call, Struct
@@ -92,14 +93,16 @@ class _Reader:
         read = {source for layer in self.layers for source in layer.inputs}
         outputs = tuple(layer.name for layer in self.layers if layer.name not in read)
         try:
-            return Design(
-                name=name,
-                layers=tuple(self.layers),
-                outputs=outputs or (self.layers[-1].name,),
-                io_type="io_stream" if self.stream else "io_parallel",
-                backend=settings["backend"],
-                clock_ns=settings["clock_ns"],
-                part=settings["part"],
+            return as_built(
+                Design(
+                    name=name,
+                    layers=tuple(self.layers),
+                    outputs=outputs or (self.layers[-1].name,),
+                    io_type="io_stream" if self.stream else "io_parallel",
+                    backend=settings["backend"],
+                    clock_ns=settings["clock_ns"],
+                    part=settings["part"],
+                )
             )
         except DesignError as error:
             raise EstimateError(f"{self.home} holds no whole design: {error}") from error

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.templates import as_built
 from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.files import is_storage_error, storage_error
 from fpgaprune.firmware import stored_forms
@@ -188,14 +189,16 @@ def extract(
     """
     with _as_problem(f"hls4ml's graph of {graph.config.get_project_name()!r} cannot be read"):
         layers, outputs = extract_layers(graph, raws, sources, types or {}, names)
-    return Design(
-        name=graph.config.get_project_name(),
-        layers=layers,
-        outputs=outputs,
-        io_type=target.io_type,
-        backend=target.backend,
-        clock_ns=target.clock_ns,
-        part=target.order_number,
+    return as_built(
+        Design(
+            name=graph.config.get_project_name(),
+            layers=layers,
+            outputs=outputs,
+            io_type=target.io_type,
+            backend=target.backend,
+            clock_ns=target.clock_ns,
+            part=target.order_number,
+        )
     )
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import keras
 
 from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.emulate.backends import AP_BACKENDS
-from fpgaprune.emulate.backends import BACKENDS as EMULATED
+from fpgaprune.design.templates import AP_BACKENDS, KNOWN_BACKENDS
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls.classes import class_problem
 from fpgaprune.hls.gru_lstm import RECURRENT, recurrent_reason
@@ -127,7 +126,7 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"layer {name!r} is a softmax right after a flattened tensor, of which hls4ml takes each packet by itself "
             "in io_stream: put a layer between, or choose io_parallel"
         )
-    if io_type == "io_stream" and backend.name in EMULATED and _windows_overlap(layer, kind):
+    if io_type == "io_stream" and backend.name in KNOWN_BACKENDS and _windows_overlap(layer, kind):
         return (
             f"layer {name!r} is a {kind} with padding, or with strides that are not its pool size, for which hls4ml "
             "has no template in io_stream: choose io_parallel, or a pool size and strides that divide the input"

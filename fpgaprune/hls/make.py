@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design
 from fpgaprune.design.operations import Input
+from fpgaprune.design.templates import AP_BACKENDS
 from fpgaprune.emulate import emulate
-from fpgaprune.emulate.backends import AP_BACKENDS
-from fpgaprune.emulate.backends import BACKENDS as EMULATED
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import require_board
@@ -245,8 +244,6 @@ def _require_sound(design: Design) -> None:
     """hls4ml's templates compute what `design` says; for some backends this is known only in part."""
     if design.backend == "Quartus":
         check_softmax(design)
-    if design.backend not in EMULATED:
-        return
     entries = [
         np.zeros((0, *layer.output_shape), np.float32) for layer in design.layers if isinstance(layer.operation, Input)
     ]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.operations import LookUp, Operation, Recurrent, Softmax
+from fpgaprune.design.templates import as_built
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convert import extract_layers, in_words, needed_options, quiet
@@ -230,7 +231,7 @@ def _precision(graph: Any, kind: FixedType) -> Any:
 
 def _extracted(graph: Any, like: Design, raws: Mapping[str, Any], types: dict[str, dict[str, FixedType]]) -> Design:
     layers, outputs = extract_layers(graph, raws, {}, types)
-    return without_idle(replace(like, layers=layers, outputs=outputs))
+    return as_built(without_idle(replace(like, layers=layers, outputs=outputs)))
 
 
 def _renamed(design: Design, names: Mapping[str, str], like: Design) -> Design:

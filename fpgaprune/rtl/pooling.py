@@ -1,7 +1,4 @@
-"""Pooling layers as chains.
-
-The streaming templates bring each value into the accumulator's type first, the parallel ones last.
-"""
+"""Pooling layers as chains."""
 
 from __future__ import annotations
 
@@ -21,7 +18,8 @@ from fpgaprune.rtl.sums import summed
 def pooling(context: Context, chain: Chain) -> None:
     """`nnet::pooling1d_cl` and `pooling2d_cl`, or over the whole image."""
     step = context.step
-    window, largest = step.operation(Pooling).window, step.operation(Pooling).largest
+    pool = step.operation(Pooling)
+    window, first = pool.window, pool.assigns_first
     if window is None:
         _global_pooling(context, chain)
         return
@@ -30,7 +28,7 @@ def pooling(context: Context, chain: Chain) -> None:
     # hls4ml pads with the top bit alone set: the smallest number of a signed type, the middle of an unsigned one.
     kind = source.types["result"]
     lowest = -(1 << (kind.width - 1)) if kind.signed else 1 << (kind.width - 1)
-    chain.pad(windows.pad, lowest if largest else 0)
+    chain.pad(windows.pad, lowest if pool.largest else 0)
     chain.window(windows.size, windows.stride)
     taps = windows.taps
     accum, result = step.type("accum"), step.result
@@ -39,8 +37,8 @@ def pooling(context: Context, chain: Chain) -> None:
         channels = len(values) // taps
         return [values[channel::channels] for channel in range(channels)]
 
-    if largest:
-        chain.compute("largest", lambda v: [_largest(c, accum, step.streamed).into(result) for c in split(v)], result)
+    if pool.largest:
+        chain.compute("largest", lambda v: [_largest(c, accum, first).into(result) for c in split(v)], result)
         return
     shape = (1, *source.output_shape[:-1], 1)
     counts = window_counts(step, Exact(np.zeros(shape, np.float32), 0, 0, 0), windows)
@@ -48,7 +46,7 @@ def pooling(context: Context, chain: Chain) -> None:
         divisor = counts
         chain.compute(
             "average",
-            lambda v: [summed(c, accum, step.streamed).quotient(divisor).into(result) for c in split(v)],
+            lambda v: [summed(c, accum, first).quotient(divisor).into(result) for c in split(v)],
             result,
         )
         return
@@ -57,9 +55,9 @@ def pooling(context: Context, chain: Chain) -> None:
     def average(values: list[Number], number: Number) -> list[Number]:
         found = []
         for channel in split(values):
-            total = summed(channel, accum, step.streamed)
-            first, *others = sorted(set(by_place.tolist()))
-            quotient = total.quotient(first)
+            total = summed(channel, accum, first)
+            fewest, *others = sorted(set(by_place.tolist()))
+            quotient = total.quotient(fewest)
             for divisor in others:
                 here = number.looked_up([int(count == divisor) for count in by_place], 0)
                 quotient = total.quotient(divisor).chosen(here.place, quotient)
@@ -72,14 +70,15 @@ def pooling(context: Context, chain: Chain) -> None:
 def _global_pooling(context: Context, chain: Chain) -> None:
     """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`: over a running value, or over all pixels at once."""
     step = context.step
+    first = step.operation(Pooling).assigns_first
     accum, result, places = step.type("accum"), step.result, chain.stream.beats
     chain.image()
     if step.operation(Pooling).largest:
-        chain.compute_lanes("begin", lambda x: x.into(accum) if step.streamed else x)
+        chain.compute_lanes("begin", lambda x: x.into(accum) if first else x)
         chain.largest()
-        chain.compute_lanes("finish", lambda x: (x if step.streamed else x.into(accum)).into(result), result)
-    elif _exact(chain, accum, step.streamed):
-        chain.compute_lanes("begin", lambda x: x.into(accum) if step.streamed else x)
+        chain.compute_lanes("finish", lambda x: (x if first else x.into(accum)).into(result), result)
+    elif _exact(chain, accum, first):
+        chain.compute_lanes("begin", lambda x: x.into(accum) if first else x)
         chain.accumulate()
         chain.compute_lanes("finish", lambda x: x.into(accum).quotient(places).into(result), result)
     else:
@@ -90,7 +89,7 @@ def _global_pooling(context: Context, chain: Chain) -> None:
 
         def average(values: list[Number]) -> list[Number]:
             channels = [values[lane::lanes] for lane in range(lanes)]
-            if step.streamed:
+            if first:
                 channels = [[x.into(accum) for x in channel] for channel in channels]
             return [summed(c, accum, tree=False).quotient(places).into(result) for c in channels]
 
@@ -98,10 +97,10 @@ def _global_pooling(context: Context, chain: Chain) -> None:
     chain.renamed(step.layer.output_shape)
 
 
-def _exact(chain: Chain, accum: FixedType, streamed: bool) -> bool:
+def _exact(chain: Chain, accum: FixedType, first: bool) -> bool:
     """Whether values added one after another in `accum` give what their exact sum gives."""
     if accum.overflow == "WRAP":
-        return streamed or chain.stream.fraction <= accum.fraction
+        return first or chain.stream.fraction <= accum.fraction
     shift = accum.fraction - chain.stream.fraction
     if shift < 0:
         return False
@@ -109,8 +108,8 @@ def _exact(chain: Chain, accum: FixedType, streamed: bool) -> bool:
     return accum.raw_min <= low << shift and high << shift <= accum.raw_max
 
 
-def _largest(values: list[Number], accum: FixedType, streamed: bool) -> Number:
-    row = [value.into(accum) for value in values] if streamed else list(values)
+def _largest(values: list[Number], accum: FixedType, first: bool) -> Number:
+    row = [value.into(accum) for value in values] if first else list(values)
     while len(row) > 1:
         row = [a.larger(b) for a, b in zip(row[::2], row[1::2], strict=False)] + ([row[-1]] if len(row) % 2 else [])
-    return row[0] if streamed else row[0].into(accum)
+    return row[0] if first else row[0].into(accum)

@@ -29,8 +29,6 @@ def softmax(context: Context, chain: Chain) -> None:
         )
     shape = step.layer.output_shape
     inner, outer = step.operation(Softmax).inner, step.operation(Softmax).outer
-    if step.streamed:
-        inner, outer = 1, math.prod(shape[:-1])
     members = math.prod(shape) // (outer * inner)
     if inner == 1 and members % shape[-1] == 0 and members == shape[-1]:
         chain.relaid(shape[-1])

@@ -19,7 +19,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.design import IO_TYPES
-from fpgaprune.emulate.backends import AP_BACKENDS
+from fpgaprune.design.templates import AP_BACKENDS
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.hls.hls_backends import BACKENDS
 from fpgaprune.hls.hls_project import make_design

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.design import Design
+from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, RtlError
 from fpgaprune.fabric import to_verilog
@@ -130,7 +131,7 @@ def small(tmp_path_factory):
     y = net.merge(x, net.conv(net.conv(x, 2, pads=(1, 1, 1, 1)), 2, pads=(1, 1, 1, 1)), "add")
     y = net.dense(net.flatten(y), 3)
     layers = [replace(la, types={**la.types, **({"accum": wide} if "accum" in la.types else {})}) for la in net.layers]
-    design = Design("small", tuple(layers), (y,))
+    design = as_built(Design("small", tuple(layers), (y,)))
     return design, to_verilog(design, tmp_path_factory.mktemp("small"), fold={y: 30})
 
 

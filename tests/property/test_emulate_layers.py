@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import trace
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
@@ -65,7 +66,7 @@ class Number:
 
 def run(layer: LayerSpec, source: FixedType, raw: np.ndarray, io_type: str) -> np.ndarray:
     entry = layer_of("x", "Input", (), raw.shape[1:], {"result": source})
-    design = Design("net", (entry, layer), (layer.name,), io_type)
+    design = as_built(Design("net", (entry, layer), (layer.name,), io_type))
     values = trace(design, source.to_float(raw).astype(np.float32), [layer.name])[layer.name]
     return np.ldexp(values, layer.types["result"].fraction).astype(np.int64)
 

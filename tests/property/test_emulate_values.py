@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate, trace
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
@@ -49,7 +50,7 @@ def test_merges_are_computed_number_by_number_and_the_smaller_input_is_repeated(
         for place, (kind, size) in enumerate(zip(kinds, sizes, strict=True))
     ]
     layer = layer_of("m", "Merge", ("x0", "x1"), (2, 3), {"result": result}, attributes={"op": name.title()})
-    design = Design("net", (*entries, layer), ("m",), "io_parallel")
+    design = as_built(Design("net", (*entries, layer), ("m",), "io_parallel"))
     values = emulate(design, [kind.to_float(raw).astype(np.float32) for kind, raw in zip(kinds, raws, strict=True)])
     got = np.ldexp(values, result.fraction).astype(np.int64).reshape(3, 6)
     for sample, place in np.ndindex(3, 6):
@@ -330,7 +331,7 @@ def test_a_trace_holds_what_each_layer_hands_on():
     entry = layer_of("x", "Input", (), (2,), {"result": kind})
     first = layer_of("a", "Clone", ("x",), (2,), {"result": result})
     last = layer_of("b", "Merge", ("a", "x"), (2,), {"result": result}, attributes={"op": "minimum"})
-    design = Design("net", (entry, first, last), ("b",), "io_stream")
+    design = as_built(Design("net", (entry, first, last), ("b",), "io_stream"))
     values = trace(design, np.array([[1.3125, -2.5]], np.float32), ["a", "b"])
     assert values["a"].tolist() == [[math.floor(1.3125 * 8) / 8, -2.5]]
     assert values["b"].tolist() == [[1.25, -2.5]]

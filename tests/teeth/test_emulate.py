@@ -10,6 +10,7 @@ import pytest
 
 from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate, first_difference, trace
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
@@ -25,7 +26,7 @@ def network(weights: np.ndarray, accum: FixedType = EXACT, reuse: int = 1) -> De
     strategy = "resource" if reuse > 1 else "latency"
     dense = layer_of("fc", "Dense", ("x",), (3,), types, arrays, reuse_factor=reuse, strategy=strategy)
     relu = layer_of("relu", "Activation", ("fc",), (3,), {"result": KIND}, {}, {}, {"activation": "relu"})
-    return Design("net", (layer_of("x", "Input", (), (4,), {"result": KIND}), dense, relu), ("relu",))
+    return as_built(Design("net", (layer_of("x", "Input", (), (4,), {"result": KIND}), dense, relu), ("relu",)))
 
 
 WEIGHTS = np.random.default_rng(5).integers(-60, 61, (4, 3))

@@ -59,13 +59,15 @@ def test_round_trip_is_exact_and_reproducible(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(format=99), "not a design of format 2"),
-        (lambda d: d.update(format=1), "not a design of format 2; make it anew"),
+        (lambda d: d.update(format=99), "not a design of format 3"),
+        (lambda d: d.update(format=2), "not a design of format 3; make it anew"),
         (
             lambda d: d["layers"][1]["operation"].update(type="Denser"),
             "an operation is 'Denser'; wanted one of Input, ",
         ),
-        (lambda d: d["layers"][1]["operation"].update(units=4), "a Dense has .*'units'.*; wanted nothing"),
+        (lambda d: d["layers"][1]["operation"].update(units=4), "a Dense has .*'units'.*; wanted order"),
+        (lambda d: d["layers"][1]["operation"].update(order="any"), "Dense.order is 'any', which is no such setting"),
+        (lambda d: d["layers"][1].update(fault=7), "fault is 7; wanted a sentence, or null"),
         (lambda d: d["layers"][2]["operation"].update(largest=1), "Pooling.largest is 1, which is no such setting"),
         (lambda d: d["layers"][2]["operation"].pop("window"), "a Pooling has .*; wanted window, largest, "),
         (lambda d: d["layers"][2]["operation"]["window"].update(size=[2]), r"Window.size is \[2\], which is no such"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.templates import as_built
 from fpgaprune.fixed import FixedType
 
 EIGHT = FixedType(8, 4, True, "RND", "SAT")
@@ -23,7 +24,7 @@ def layer(name: str, kind: str, source: str | None, shape: tuple[int, ...], **mo
 
 def design(*layers: LayerSpec, io_type: str = "io_parallel", backend: str = "Vitis") -> Design:
     """The layers as a design; the last is its output."""
-    return Design("net", layers, (layers[-1].name,), io_type, backend)
+    return as_built(Design("net", layers, (layers[-1].name,), io_type, backend))
 
 
 def mlp(strategy: str = "latency", accum: FixedType = WIDE) -> Design:

@@ -7,6 +7,7 @@ import pytest
 
 from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.fixed import FixedType
@@ -29,7 +30,7 @@ def design(**attributes):
     given |= {"table_size": 4096, "static": True, "apply_reset_gate": "after"}
     layer = layer_of("g", "GRU", ("in",), (3, 1), types, weights, attributes=given | attributes, strategy="latency")
     first = layer_of("in", "Input", (), (3, 1), {"result": KIND})
-    return Design("d", (first, layer), ("g",))
+    return as_built(Design("d", (first, layer), ("g",)))
 
 
 def test_a_state_moves_half_way_where_its_gate_is_open_by_half():

@@ -60,7 +60,7 @@ def test_no_output_is_a_negative_zero():
             lambda: design(
                 layer("x", "Input", None, (2,)), layer("a", "Activation", "x", (2,), attributes={"activation": "mish"})
             ),
-            "layer 'a': activation 'mish' has no emulation in io_parallel; those that have: elu, gelu, hard_sigmoid",
+            "layer 'a': activation 'mish' has no emulation; those that have: elu, gelu, hard_sigmoid",
         ),
         (
             lambda: design(
@@ -69,7 +69,10 @@ def test_no_output_is_a_negative_zero():
             ),
             "layer 'm': merge 'dot1d' has no emulation",
         ),
-        (lambda: design(layer("x", "Input", None, (2,)), backend="oneAPI"), "is for oneAPI, whose arithmetic"),
+        (
+            lambda: design(layer("x", "Input", None, (2,)), backend="oneAPI"),
+            "it is for backend oneAPI, whose arithmetic",
+        ),
     ],
 )
 def test_what_has_no_emulation_is_refused_by_name(made, message):

@@ -12,6 +12,7 @@ from keras import layers as kl
 import fpgaprune as fp
 from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.templates import as_built
 from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convertible_layers import check_kinds
@@ -89,8 +90,8 @@ def test_tables_of_one_function_in_two_sizes_are_refused(tmp_path):
     header.parent.mkdir(parents=True)
     header.write_text("namespace nnet {\n} // namespace nnet\n")
     with pytest.raises(HlsError, match="tables of gelu of 512, 1024 entries, and a project has one"):
-        add_templates(tmp_path, Design("net", tuple(layers), ("g512", "g1024")))
-    add_templates(tmp_path, Design("net", tuple(layers[:2]), ("g512",)))
+        add_templates(tmp_path, as_built(Design("net", tuple(layers), ("g512", "g1024"))))
+    add_templates(tmp_path, as_built(Design("net", tuple(layers[:2]), ("g512",))))
     assert "table_t table[512] = {-0.0, -0.00" in header.read_text()
 
 
@@ -111,7 +112,7 @@ def merging(backend: str, io_type: str) -> Design:
         layer_of("b", "Input", (), (3,), {"result": TYPE}),
         layer_of("sum", "Merge", ("a", "b"), (2, 3), {"result": TYPE}, attributes={"op": "add"}),
     )
-    return Design("net", layers, ("sum",), io_type=io_type, backend=backend)
+    return as_built(Design("net", layers, ("sum",), io_type=io_type, backend=backend))
 
 
 def test_the_emulator_spreads_a_merge_only_where_the_template_does():
@@ -141,7 +142,7 @@ def test_a_project_for_streams_gets_a_template_of_relu6_once(backend, stream, tm
         layer_of("x", "Input", (), (3,), {"result": TYPE}),
         layer_of("six", "Activation", ("x",), (3,), {"result": TYPE}, attributes={"activation": "relu6"}),
     )
-    design = Design("net", layers, ("six",), io_type="io_stream", backend=backend)
+    design = as_built(Design("net", layers, ("six",), io_type="io_stream", backend=backend))
     add_templates(tmp_path, replace(design, io_type="io_parallel"))
     assert "relu6" not in header.read_text()
     add_templates(tmp_path, design)

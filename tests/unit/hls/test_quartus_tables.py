@@ -8,6 +8,7 @@ import pytest
 
 from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.templates import as_built
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convertible_layers import check_kinds
@@ -24,7 +25,7 @@ def design(*sources, names=("out_1", "out_2")):
         types = {"result": LOGITS, "exp_table": SUMS, "inv_table": SUMS}
         attributes = {"implementation": "stable", "table_size": 4}
         layers.append(layer_of(name, "Softmax", (f"{name}_dense",), (4,), types, attributes=attributes))
-    return Design("net", tuple(layers), tuple(names[: len(sources)]))
+    return as_built(Design("net", tuple(layers), tuple(names[: len(sources)])))
 
 
 def test_the_tables_are_those_of_the_types_that_the_layer_reads(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.templates import as_built
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.softmax_types import BOUND, logits_type, quartus_table_size, softmax_entries, softmax_types
@@ -34,7 +35,7 @@ def design(logits: FixedType, classes: int, backend: str = "Vitis", io_type: str
         layer_of("x", "Input", (), (classes,), {"result": logits}),
         layer_of("soft", "Softmax", ("x",), (classes,), {**types, "result": RESULT}, attributes=attributes),
     )
-    return Design("net", layers, ("soft",), io_type=io_type, backend=backend)
+    return as_built(Design("net", layers, ("soft",), io_type=io_type, backend=backend))
 
 
 def logits_of(kind: FixedType, classes: int, rng: np.random.Generator, samples: int = 400) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.templates import as_built
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 
@@ -171,7 +172,7 @@ class Net:
         return self.add("Softmax", (source,), self.shape(source), types, attributes=attributes)
 
     def design(self, *outputs: str) -> Design:
-        return Design("net", tuple(self.layers), outputs, io_type=self.io_type)
+        return as_built(Design("net", tuple(self.layers), outputs, io_type=self.io_type))
 
 
 def random_branch(net: Net) -> str:

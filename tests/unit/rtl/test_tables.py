@@ -26,8 +26,8 @@ def test_a_narrow_input_has_an_entry_for_each_value_and_a_wide_one_the_table_of_
     raws = np.arange(source.raw_min, source.raw_max + 1, dtype=np.int64)
     circuit = Circuit()
     x = Number(circuit, circuit.input(width, True, source.raw_min, source.raw_max), source.fraction)
-    circuit.output(look_up(Step(layer, (entry,), False), x).place, result.width)
-    step = Step(layer, (entry,), False)
+    circuit.output(look_up(Step(layer, (entry,)), x).place, result.width)
+    step = Step(layer, (entry,))
     wanted = look_up_real(step, Exact(raws.astype(np.float64), source.fraction, source.raw_min, source.raw_max))
     assert (circuit.evaluate([raws])[0] == wanted.integers()).all()
     assert [len(table) for table in circuit.tables] == [entries]

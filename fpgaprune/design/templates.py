@@ -1,0 +1,156 @@
+"""How the templates of hls4ml's backends and io types compute a layer, as far as it is known here.
+
+Vitis, Vivado and VivadoAccelerator share `ap_fixed` and one set of templates, of which everything is known. Quartus
+and Catapult have `ac_fixed`, whose integers, rounding and overflow are the same, but templates of their own: another
+order of addition, sums of averages in the type of the data, other tables. Of these, what does not depend on them is
+known: sums that are exact, and layers that compare, add or move values. Projects of oneAPI and Libero cannot be
+compiled without the vendors' compilers, so that nothing was compared with them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fpgaprune.design import operations as op
+from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design.network import Design, LayerSpec
+from fpgaprune.fixed import FixedType
+
+AP_BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator")
+AC_BACKENDS = ("Quartus", "Catapult")
+KNOWN_BACKENDS = (*AP_BACKENDS, *AC_BACKENDS)
+
+_AC_OPERATIONS = (
+    *(op.Input, op.Dense, op.Convolution, op.Map, op.LookUp, op.Scale, op.Pooling, op.Merge, op.Concatenate),
+    *(op.Reshape, op.Copy, op.Transpose, op.Resize, op.Pad),
+)
+_OPERATIONS = {"Quartus": (*_AC_OPERATIONS, op.Softmax), "Catapult": _AC_OPERATIONS}
+_AC_ROUNDINGS = ("TRN", "RND")
+_AC_OVERFLOWS = ("WRAP", "SAT")
+_AC_ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.any_backend)
+_AC_SOFTMAX = ("stable",)
+# ap_ufixed<16, 1> lambda = 1.0507..., in nnet::selu of io_parallel.
+_SELU_SCALE_TYPE = FixedType(16, 1, signed=False)
+# What nnet::softmax_legacy of io_stream takes from the defaults of nnet::activ_config.
+_LEGACY_SIZE = 1024
+
+
+def as_built(design: Design) -> Design:
+    """`design`, each layer as hls4ml's templates for the design's backend and io type compute it.
+
+    The order of addition, the form of tables and what is rounded first stand in the operations; `fault` and `unknown`
+    name the layers whose templates compute something else, or something that is not known here.
+    """
+    made: dict[str, LayerSpec] = {}
+    for layer in design.layers:
+        sources = [made[name] for name in layer.inputs]
+        fault = _fault(layer, sources, design)
+        made[layer.name] = replace(
+            layer,
+            operation=layer.operation if fault else _operation(layer, design),
+            fault=fault,
+            unknown=_unknown(layer, design),
+        )
+    return replace(design, layers=tuple(made.values()))
+
+
+def _streams(design: Design) -> bool:
+    """Whether the templates for `io_stream` differ from the others; Quartus pads within them, as in `io_parallel`."""
+    return design.io_type == "io_stream" and design.backend != "Quartus"
+
+
+def _operation(layer: LayerSpec, design: Design) -> op.Operation:
+    operation, streams = layer.operation, _streams(design)
+    if isinstance(operation, op.Dense | op.Convolution | op.Recurrent):
+        return replace(operation, order=_order(layer, design.backend))
+    if isinstance(operation, op.Pooling):
+        return replace(operation, assigns_first=streams)
+    if isinstance(operation, op.LookUp) and operation.function == "selu":
+        return replace(operation, scale_type=None if streams else _SELU_SCALE_TYPE, signed_index=not streams)
+    if isinstance(operation, op.Softmax):
+        return _softmax(operation, layer.output_shape, design)
+    return operation
+
+
+def _order(layer: LayerSpec, backend: str) -> op.Order:
+    if backend in AC_BACKENDS:
+        return "unknown"
+    if layer.strategy in ("resource_unrolled", "distributed_arithmetic") and not layer.is_depthwise:
+        return "unknown"
+    return "by_reuse" if layer.strategy == "resource" else "in_order"
+
+
+def _softmax(operation: op.Softmax, shape: tuple[int, ...], design: Design) -> op.Softmax:
+    """Over the last axis in io_stream; in io_parallel over the named one, or over the whole tensor if none is named."""
+    if not _streams(design):
+        return replace(operation, below_sign=design.backend == "Quartus" and operation.variant == "stable")
+    operation = replace(operation, inner=1, outer=math.prod(shape[:-1]), below_sign=False)
+    if operation.variant != "legacy":
+        return operation
+    return replace(operation, exp_table_size=_LEGACY_SIZE, inverse_table_size=_LEGACY_SIZE)
+
+
+def _fault(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> str | None:
+    """Why hls4ml's template computes something else than the layer's operation."""
+    shape, streams = layer.output_shape, _streams(design)
+    before = [source.output_shape for source in sources]
+    match layer.operation:
+        case op.Convolution(window=window) if streams and any(window.pad):
+            return "a padded window in io_stream has no template in hls4ml; it puts a padding layer before it"
+        case op.Convolution(op.Window((1, _), (stride, _)), pointwise=False) if (
+            streams and stride > 1 and len(shape) == 3
+        ):
+            return "kernels of height 1 with a vertical stride are wrong in io_stream: hls4ml ignores that stride"
+        case op.Convolution(depthwise=True) if layer.strategy == "resource" and not streams:
+            return "io_parallel with strategy 'resource' has no template in hls4ml: choose 'latency'"
+        case op.Pooling(op.Window(size, stride, pad)) if streams and (any(pad) or size != stride):
+            return "pooling in io_stream with padding or a stride that is not its size has no template in hls4ml"
+        case op.Merge() if len(set(before)) > 1 and (streams or design.backend not in AP_BACKENDS):
+            return f"it merges {' and '.join(map(str, before))}, and its template reads past the end of the shorter one"
+        case op.Resize() if streams:
+            for old, new in zip(before[0], shape, strict=False):
+                if new % old:
+                    return f"io_stream resizes by whole factors only; {old} to {new} is none"
+        case op.Softmax(inner=1, outer=1) if design.io_type == "io_stream" and sources[0].operation == op.Reshape():
+            # A flattened stream keeps the packets of the layer before it.
+            return "softmax right after a flattened stream works on the packets before it: put a layer between"
+    return None
+
+
+def _unknown(layer: LayerSpec, design: Design) -> str | None:
+    """Why it is not known here which bits hls4ml's template computes."""
+    name = op.function_of(layer.operation)
+    if design.backend not in KNOWN_BACKENDS:
+        return (
+            f"it is for backend {design.backend}, whose arithmetic has no emulation; those that have: "
+            f"{', '.join(KNOWN_BACKENDS)}"
+        )
+    if design.backend in AC_BACKENDS:
+        reason = _unknown_of_ac(layer, design.backend, name)
+        return None if reason is None else f"it has no emulation for backend {design.backend}: {reason}"
+    if name in FUNCTIONS and not FUNCTIONS[name].streamed and _streams(design):
+        known = sorted(function.name for function in FUNCTIONS.values() if function.hardware and function.streamed)
+        return f"activation {name!r} has no emulation in io_stream; those that have: {', '.join(known)}"
+    return None
+
+
+def _unknown_of_ac(layer: LayerSpec, backend: str, name: str) -> str | None:
+    operation = layer.operation
+    if not isinstance(operation, _OPERATIONS[backend]) or (layer.is_depthwise and backend == "Quartus"):
+        return f"emulated are {', '.join(kind.__name__ for kind in _OPERATIONS[backend])}"
+    if layer.is_depthwise and len(layer.output_shape) == 2:
+        return "of depthwise layers only those of images were compared"
+    if isinstance(operation, op.Pooling) and not operation.largest:
+        return "it adds up averages in the type of the data, which can overflow; use max pooling"
+    if name and name not in _AC_ACTIVATIONS:
+        return f"its table is not known here; emulated are {', '.join(_AC_ACTIVATIONS)}"
+    if backend == "Catapult" and operation == op.Merge("average"):
+        return "its template halves with a constant of a type that cannot hold one half"
+    if isinstance(operation, op.Softmax) and operation.variant not in _AC_SOFTMAX:
+        return f"of its variants only {', '.join(_AC_SOFTMAX)} was compared"
+    kind = layer.types["result"]
+    if kind.rounding not in _AC_ROUNDINGS or kind.overflow not in _AC_OVERFLOWS:
+        return f"rounding {kind.rounding} with overflow {kind.overflow} was not compared with ac_fixed"
+    return None
