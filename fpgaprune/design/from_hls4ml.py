@@ -41,6 +41,7 @@ _ACTIVATIONS = frozenset(
 _PLAIN: Mapping[str, Operation] = {
     "Input": Input(),
     "Dense": Dense(),
+    "ApplyAlpha": Scale(),
     "BatchNormalization": Scale(),
     "Clone": Copy(),
     "Repack": Reshape(repacks=True),

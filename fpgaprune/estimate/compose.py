@@ -22,6 +22,7 @@ _MODELS: dict[str, Callable[[LayerFeatures, DesignFeatures], Hardware]] = {
     "activation": elementwise.activation,
     "softmax": elementwise.softmax,
     "merge": elementwise.merge,
+    "concatenation": elementwise.concatenation,
     "pooling": window.pooling,
     "global_pooling": window.global_pooling,
     "padding": window.reordering,
@@ -68,9 +69,9 @@ def _fifos(design: DesignFeatures) -> Hardware:
         depth = layer.fifo_depth or layer.positions_out
         count = layer.channels_out * layer.copies
         bits = layer.out.bits
-        if design.io_type == "io_parallel":
+        if not design.streams:
             depth, count = 2, layer.positions_out * layer.channels_out
-        if design.tool == "vitis" and design.io_type == "io_stream":
+        if design.tool == "vitis" and design.streams:
             # Vitis HLS packs the channels of one transfer into one FIFO.
             count, bits = layer.copies, bits * layer.channels_out
         threshold = VITIS_FIFO_REGISTER_BITS if design.tool == "vitis" else FIFO_REGISTER_BITS
@@ -95,7 +96,7 @@ def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, 
     if not active:
         return 0, 1
     latencies = [h.latency_cycles for _, h in active]
-    if design.io_type == "io_stream":
+    if design.streams:
         longest = max(latencies)
         return round(longest + 6 + len(active)), round(longest + 1)
     if not design.pipelined:

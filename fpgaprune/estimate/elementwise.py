@@ -15,7 +15,7 @@ from fpgaprune.estimate.window import pace
 def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """The products of a Dense layer. In a stream it collects its inputs first, and its outputs leave together."""
     made = product_hardware(layer, design)
-    if design.io_type == "io_parallel":
+    if not design.streams:
         return made
     made.lut["process"] = made.ff["process"] = 1
     made.lut["stream_bit"] = layer.n_out * layer.out.bits
@@ -34,10 +34,10 @@ def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 def scale(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """One constant product and one addition per channel."""
     made = product_hardware(layer, design) if layer.products else Hardware()
-    if design.io_type == "io_parallel":
+    if not design.streams:
         # A vector in parallel: every position has its own products.
         made.repeat(layer.positions_in)
-    if design.io_type == "io_stream":
+    if design.streams:
         made.lut["process"] = made.ff["process"] = 1
         made.lut["stream_bit"] = layer.channels_out * layer.out.bits
         made.latency_cycles = layer.positions_in + 1 + made.latency_cycles
@@ -48,8 +48,7 @@ def scale(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """A comparison and a selection per number, or a look-up table for a curved function."""
     made = Hardware()
-    stream = design.io_type == "io_stream"
-    numbers = layer.channels_in if stream else layer.positions_in * layer.channels_in
+    numbers = layer.channels_in if design.streams else layer.positions_in * layer.channels_in
     function = function_named(layer.operation)
     if not layer.operation or (function is not None and function.table is None):
         made = _compared(layer, design, numbers)
@@ -59,7 +58,7 @@ def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         made.lut["table_index_bit"] = numbers * layer.inp.bits
         made.ff["table_index_bit"] = numbers * layer.inp.bits
         made.latency_cycles = 2
-    if stream:
+    if design.streams:
         made.lut["process"] = made.ff["process"] = 1
         made.lut["stream_bit"] = numbers * layer.out.bits
         if pace(design) > 0.25 and not layer.operation.startswith("linear"):
@@ -91,11 +90,11 @@ def _compared(layer: LayerFeatures, design: DesignFeatures, numbers: int) -> Har
 def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """Tables of exp and 1/x, a comparison tree for the maximum, an adder tree for the sum, a product per class."""
     made = Hardware()
-    classes = layer.channels_in if design.io_type == "io_stream" else layer.positions_in * layer.channels_in
+    classes = layer.channels_in if design.streams else layer.positions_in * layer.channels_in
     ratio = pace(design)
     block = max(table_blocks(layer.table_size, layer.table_bits), 1)
     # In a stream the classes of one sample share what they need, as the reuse factor says.
-    lanes = math.ceil(classes / layer.reuse) if design.io_type == "io_stream" else classes
+    lanes = math.ceil(classes / layer.reuse) if design.streams else classes
     # Each table has two ports; Vivado HLS keeps three copies of the exp table, Vitis HLS as many as the classes need.
     made.bram18 = block * (classes if design.tool == "vitis" else min(math.ceil(lanes / 2) + 1, 4))
     made.bram18_placed = made.bram18
@@ -108,7 +107,7 @@ def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     cycles = 1.3 + 8.4 * ratio - 2 + multiply + min(4.5 * ratio, 2.8) * math.log2(max(classes, 2)) + 2
     made.latency_cycles = max(round(cycles - 2 * ratio), 1)
     made.ff["softmax_bit"] = classes * layer.table_bits * made.latency_cycles
-    if design.io_type == "io_stream":
+    if design.streams:
         made.lut["process"] = made.ff["process"] = 1
         made.lut["stream_bit"] = classes * layer.out.bits
         made.latency_cycles += 2
@@ -118,17 +117,22 @@ def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def merge(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """One addition, comparison or product per number, or none for a concatenation."""
-    made = Hardware()
-    stream = design.io_type == "io_stream"
-    numbers = layer.channels_out if stream else layer.positions_out * layer.channels_out
+    """One addition, comparison or product per number, and what it takes to join two streams."""
+    made = concatenation(layer, design)
+    numbers = layer.channels_out if design.streams else layer.positions_out * layer.channels_out
     if layer.operation.startswith("mult"):
         made.dsp = numbers if uses_dsp(layer, design) else 0
-    elif not layer.kind.startswith("Concat"):
+    else:
         made.lut["add_bit"] = numbers * layer.out.bits
-    if stream:
+    return made
+
+
+def concatenation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
+    """Wires; in a stream, a process that reads two."""
+    made = Hardware()
+    if design.streams:
         made.lut["process"] = made.ff["process"] = 1
-        made.lut["stream_bit"] = numbers * layer.out.bits
+        made.lut["stream_bit"] = layer.channels_out * layer.out.bits
         made.latency_cycles = layer.positions_out + 2
         made.interval_cycles = made.latency_cycles
     return made
@@ -137,7 +141,7 @@ def merge(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 def passing(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """Wires; in a stream, a process that copies or repacks the data."""
     made = Hardware()
-    if design.io_type == "io_stream" and layer.family == "clone":
+    if design.streams and layer.family == "clone":
         made.lut["process"] = made.ff["process"] = 1
         made.lut["stream_bit"] = layer.channels_out * layer.out.bits
         made.latency_cycles = layer.positions_in + 2

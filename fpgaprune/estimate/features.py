@@ -30,7 +30,7 @@ class LayerFeatures:
 
     Attributes:
         name: of the layer.
-        kind: its class as the source names it.
+        kind: its class as the source names it; no price depends on it.
         family: which hardware model prices it.
         operation: activation or pooling function in lower case, where there is one.
         positions_in: transfers of the input stream for each sample (pixels); 1 for a vector.
@@ -102,7 +102,7 @@ class DesignFeatures:
 
     Attributes:
         name: of the design.
-        io_type: `io_parallel` or `io_stream`.
+        streams: whether layers hand on one pixel after another (`io_stream`), and not all at once (`io_parallel`).
         tool: `vivado` (Vivado HLS) or `vitis` (Vitis HLS).
         clock_ns: period asked for.
         uncertainty_ns: part of it that the scheduler leaves unused.
@@ -116,7 +116,7 @@ class DesignFeatures:
 
     name: str
     layers: tuple[LayerFeatures, ...]
-    io_type: str
+    streams: bool
     tool: str
     clock_ns: float
     uncertainty_ns: float

@@ -14,7 +14,6 @@ from fpgaprune.design import operations as op
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, count_products
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
-from fpgaprune.estimate.kinds import family_of
 from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
 
@@ -43,7 +42,7 @@ _FAMILIES: Mapping[type[op.Operation], str] = {
     op.Crop: "padding",
     op.Resize: "resize",
     op.Merge: "merge",
-    op.Concatenate: "merge",
+    op.Concatenate: "concatenation",
     op.Copy: "clone",
     op.Transpose: "transpose",
 }
@@ -63,37 +62,40 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
             f"design {design.name!r} was made for backend {design.backend!r}, for which no reports were calibrated; "
             f"wanted Vivado or Vitis"
         )
+    streams = design.io_type == "io_stream"
     clock = target.clock_ns if target else design.clock_ns
     part = target.order_number if target else (design.part or "")
     known: dict[str, int] = {}
     layers: list[LayerFeatures] = []
     for spec in design.layers:
-        layers.append(_layer(spec, design, known, layers))
+        layers.append(_layer(spec, design, known, layers, streams))
         known[spec.name] = len(layers) - 1
     split = any(x.family == "conv" and x.positions_out > x.copies_in_parallel for x in layers)
     folded = split or any(spec.strategy == "resource" for spec in design.layers)
     return DesignFeatures(
         name=design.name,
         layers=tuple(layers),
-        io_type=design.io_type,
+        streams=streams,
         tool=tool,
         clock_ns=clock,
         uncertainty_ns=clock * _UNCERTAINTY[tool],
         part=part.lower(),
-        pipelined=design.io_type == "io_parallel" and not folded,
+        pipelined=not streams and not folded,
     )
 
 
-def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: list[LayerFeatures]) -> LayerFeatures:
+def _layer(
+    spec: LayerSpec, design: Design, known: Mapping[str, int], before: list[LayerFeatures], streams: bool
+) -> LayerFeatures:
     where = f"layer {spec.name!r}"
     operation = spec.operation
-    family = _FAMILIES.get(type(operation)) or _family(spec, where)
+    family = _family(spec, where)
     source = before[known[spec.inputs[0]]] if spec.inputs else None
     if source is None and family != "input":
         raise EstimateError(f"{where} ({spec.kind}) reads no layer; wanted one input at least")
     shape = spec.output_shape or (1,)
     positions, channels = math.prod(shape[:-1]), shape[-1]
-    if family == "reshape" and design.io_type == "io_stream" and source and operation == op.Reshape():
+    if family == "reshape" and streams and source and operation == op.Reshape():
         positions, channels = source.positions_out, source.channels_out
     out = _port(spec.types.get("result"), source.out if source else Port(16))
     inp = source.out if source else out
@@ -187,13 +189,15 @@ def _kernel(spec: LayerSpec) -> tuple[int, int]:
 
 
 def _family(spec: LayerSpec, where: str) -> str:
-    """The hardware model of a layer whose operation alone does not say it."""
+    """The hardware model of a layer's operation."""
     operation = spec.operation
     if isinstance(operation, op.Convolution):
         return "depthwise" if operation.depthwise else "conv"
     if isinstance(operation, op.Pooling):
         return "global_pooling" if operation.window is None else "pooling"
-    return family_of(spec.kind, where)
+    if type(operation) not in _FAMILIES:
+        raise EstimateError(f"{where} is a {spec.kind!r}, which no hardware model prices")
+    return _FAMILIES[type(operation)]
 
 
 def _function(operation: op.Operation) -> str:

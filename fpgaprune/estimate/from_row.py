@@ -58,29 +58,29 @@ def row_features(row: Row) -> DesignFeatures:
             notes.append(f"clock_uncertainty_ns {stated:g} leaves nothing of {clock:g} ns; priced with {uncertainty:g}")
         else:
             uncertainty = stated
-    io_type = _io_type(fields, parsed)
+    streams = _streams(fields, parsed)
     strategy = fields.choice("strategy", STRATEGIES)
     features: list[LayerFeatures] = []
     for index, layer in enumerate(parsed):
         kind = layer.text("class")
         if not can_be_priced(kind):
             notes.append(_unpriced(layer, kind))
-            features.append(_wire(layer, kind, features[-1] if features else None, io_type))
+            features.append(_wire(layer, kind, features[-1] if features else None, streams))
             continue
-        features.append(_layer(layer, index, features[-1] if features else None, strategy, io_type, notes))
+        features.append(_layer(layer, index, features[-1] if features else None, strategy, streams, notes))
         if tool == "vivado" and layer.text("fn", "").startswith("pointwise"):
             features[-1] = replace(features[-1], copies_in_parallel=features[-1].positions_out)
-    if not any(can_be_priced(layer.kind) for layer in features):
+    if not any(can_be_priced(layer.text("class")) for layer in parsed):
         raise EstimateError(notes[-1])
     return DesignFeatures(
         name=name,
         layers=tuple(_written_as_read(features)),
-        io_type=io_type,
+        streams=streams,
         tool=tool,
         clock_ns=clock,
         uncertainty_ns=uncertainty,
         part=fields.text("part", "").lower(),
-        pipelined=_pipelined(fields, parsed, io_type),
+        pipelined=_pipelined(fields, parsed, streams),
         multiplier=fields.choice("mul_impl_forced", ("dsp", "fabric")),
         # Without a pragma at the top, Vitis HLS runs one layer after another, one sample at a time.
         left_out=tuple(notes),
@@ -88,11 +88,11 @@ def row_features(row: Row) -> DesignFeatures:
     )
 
 
-def _wire(fields: Fields, kind: str, previous: LayerFeatures | None, io_type: str) -> LayerFeatures:
+def _wire(fields: Fields, kind: str, previous: LayerFeatures | None, streams: bool) -> LayerFeatures:
     """A layer that is left out: it has the shape that the next one reads, and no hardware."""
     shape = fields.sizes("out")
     size = fields.maybe_count("n_out", "n_filt")
-    positions, channels = _stream(shape, size, previous, io_type)
+    positions, channels = _stream(shape, size, previous, streams)
     out = fields.port("output_t", previous.out if previous else Port(16))
     return LayerFeatures(
         fields.text("name", kind), kind, "reshape", positions_out=positions, channels_out=channels, out=out
@@ -119,22 +119,22 @@ def _tool(fields: Fields) -> str:
     )
 
 
-def _io_type(fields: Fields, layers: list[Fields]) -> str:
-    """The io_type that the row states; without one, images are streamed and vectors are not."""
+def _streams(fields: Fields, layers: list[Fields]) -> bool:
+    """Whether the row states the io_type io_stream; without one, images are streamed and vectors are not."""
     stated = fields.text("io_type", "").rstrip("?")
     if stated not in ("", "io_parallel", "io_stream"):
         raise EstimateError(f"{fields.where} has io_type {stated!r}; wanted io_parallel or io_stream")
     images = any(layer.data.get("class") in (*_CONVOLUTIONS, "Pooling") for layer in layers)
-    return stated or ("io_stream" if images else "io_parallel")
+    return stated == "io_stream" or (not stated and images)
 
 
-def _pipelined(fields: Fields, layers: list[Fields], io_type: str) -> bool:
+def _pipelined(fields: Fields, layers: list[Fields], streams: bool) -> bool:
     if any(layer.data.get("class") in _CONVOLUTIONS for layer in layers):
         return False
     pragma = fields.choice("top_pragma", ("PIPELINE", "DATAFLOW"))
     if pragma:
         return pragma == "PIPELINE"
-    return io_type == "io_parallel" and fields.data.get("strategy") != "resource"
+    return not streams and fields.data.get("strategy") != "resource"
 
 
 def _written_as_read(features: list[LayerFeatures]) -> list[LayerFeatures]:
@@ -148,7 +148,7 @@ def _written_as_read(features: list[LayerFeatures]) -> list[LayerFeatures]:
 
 
 def _layer(
-    fields: Fields, index: int, previous: LayerFeatures | None, default: str | None, io_type: str, notes: list[str]
+    fields: Fields, index: int, previous: LayerFeatures | None, default: str | None, streams: bool, notes: list[str]
 ) -> LayerFeatures:
     kind = fields.text("class")
     name = fields.text("name", "") or f"{kind.lower()}_{index}"
@@ -161,7 +161,7 @@ def _layer(
     weight = fields.port("scale_t" if family == "scale" else "weight_t", inp)
     depths = [d for d in fields.mapping("fifo_depth").values() if isinstance(d, int) and d > 0]
     size = fields.maybe_count("n_in", "n_elem")
-    positions_in, channels_in = _stream(shape_in, size, previous, io_type)
+    positions_in, channels_in = _stream(shape_in, size, previous, streams)
     if previous is None and not shape_in and size and depths and size % depths[-1] == 0:
         # For the first layer of a stream, only the FIFO behind it tells pixels from channels.
         positions_in, channels_in = depths[-1], size // depths[-1]
@@ -282,7 +282,7 @@ def _many_share(bits: int) -> float:
     return _MANY_SHARE[-1][1]
 
 
-def _stream(shape: tuple[int, ...], size: int | None, previous: LayerFeatures | None, io_type: str) -> tuple[int, int]:
+def _stream(shape: tuple[int, ...], size: int | None, previous: LayerFeatures | None, streams: bool) -> tuple[int, int]:
     """Positions and channels of a layer's data, from its shape, else from its size and the layer before."""
     if shape:
         return math.prod(shape[:-1]), shape[-1]
@@ -290,6 +290,6 @@ def _stream(shape: tuple[int, ...], size: int | None, previous: LayerFeatures | 
         positions, channels = previous.positions_out, previous.channels_out
         if size is None or positions * channels == size:
             return positions, channels
-        if io_type == "io_stream" and size % channels == 0:
+        if streams and size % channels == 0:
             return size // channels, channels
     return 1, size or 1

@@ -1,4 +1,4 @@
-"""Which hardware model prices which layer class, under the names of hls4ml and of calibration rows."""
+"""Which hardware model prices which layer class of a calibration row."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FAMILIES: dict[str, str] = {
     "Upsampling": "resize",
     "Resize": "resize",
     "Merge": "merge",
-    "Concatenate": "merge",
+    "Concatenate": "concatenation",
     "Clone": "clone",
     "Transpose": "transpose",
 }

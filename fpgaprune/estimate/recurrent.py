@@ -50,7 +50,7 @@ def recurrent(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     _put(made.ff, "hold_bit", 2 * layer.n_out * bits + 2 * units * layer.out.bits)
     # Each step selects its inputs from those of all steps.
     _put(made.lut, "input_select_bit", layer.positions_in * layer.n_in * layer.inp.bits)
-    if design.io_type == "io_stream":
+    if design.streams:
         made.lut["process"] = made.ff["process"] = 1
         made.lut["stream_bit"] = units * layer.out.bits
     turns = max(made.interval_cycles, other.interval_cycles)

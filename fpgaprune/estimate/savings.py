@@ -142,8 +142,9 @@ def design_notes(
 ) -> tuple[str, ...]:
     """What a person should know about the whole estimate: `zeros` are the notes on its layers, `synth` its figures."""
     notes = [note for note in zeros if note]
-    if design.io_type != target.io_type:
-        notes.append(f"priced as {design.io_type}, as the design was made; {target.io_type} would need a new project")
+    priced = "io_stream" if design.streams else "io_parallel"
+    if priced != target.io_type:
+        notes.append(f"priced as {priced}, as the design was made; {target.io_type} would need a new project")
     capacity = capacity_of(target.part)
     unknown = [name for name in ESTIMATED if capacity[name] is None]
     if unknown:

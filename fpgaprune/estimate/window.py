@@ -25,7 +25,7 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made = Hardware()
     core = product_hardware(layer, design)
     made.add(core)
-    if design.io_type == "io_parallel":
+    if not design.streams:
         # hls4ml computes the partitions of a small parallel convolution in turn, with one set of products.
         made.repeat(layer.copies_in_parallel)
         parts = math.ceil(layer.positions_out / layer.copies_in_parallel)
@@ -97,7 +97,7 @@ def pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     height, width = layer.kernel
     made = Hardware()
     steps = (height * width - 1) * layer.channels_in * layer.inp.bits
-    if design.io_type == "io_parallel":
+    if not design.streams:
         made.lut["compare_bit"] = steps * layer.positions_out
         made.lut["select_bit"] = steps * layer.positions_out
         return made
@@ -117,7 +117,7 @@ def global_pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """One running comparison or sum per channel."""
     made = Hardware()
     bits = layer.channels_in * max(layer.inp.bits, layer.accum.bits if "av" in layer.operation else 0)
-    if design.io_type == "io_parallel":
+    if not design.streams:
         made.lut["compare_bit"] = made.lut["select_bit"] = bits * max(layer.positions_in - 1, 1)
         return made
     made.lut["compare_bit"] = made.lut["select_bit"] = made.lut["stream_bit"] = bits
@@ -131,7 +131,7 @@ def global_pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 def reordering(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """Padding, cropping, resizing, transposing: pixels pass, repeat or drop out; there is no arithmetic."""
     made = Hardware()
-    if design.io_type == "io_parallel":
+    if not design.streams:
         return made
     made.lut["process"] = made.ff["process"] = 1
     made.lut["pad_bit"] = layer.channels_out * layer.out.bits

@@ -38,7 +38,8 @@ class DesignDifference:
 def design_differences(one: Design, other: Design) -> tuple[DesignDifference, ...]:
     """Every difference that hardware would show; empty where both designs are one network in one layout.
 
-    Layers are paired by kind and by what they read. A `Reshape` that changes no shape counts as none.
+    Layers are paired by the class of their operation and by what they read. A `Reshape` that changes no shape counts
+    as none.
     """
     one, other = without_idle(one), without_idle(other)
     pairs = pair_layers(other, one)

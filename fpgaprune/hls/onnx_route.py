@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.operations import LookUp, Operation, Recurrent, Softmax
+from fpgaprune.design.operations import Copy, LookUp, Operation, Pad, Pooling, Recurrent, Reshape, Softmax
 from fpgaprune.design.templates import as_built
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
@@ -28,8 +28,6 @@ from fpgaprune.hls.paired_layers import pair_layers, without_idle
 from fpgaprune.hls.precision import hls_precision
 from fpgaprune.hls.softmax_types import table_types
 
-# hls4ml adds these kinds by itself; their types follow from the layers around them.
-_ADDED = frozenset({"ZeroPadding1D", "ZeroPadding2D", "Clone", "Repack"})
 # A type in a design has 64 bits at most.
 _WIDEST = "fixed<64,32>"
 
@@ -123,7 +121,7 @@ def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:
         # hls4ml takes a bias in only where the type of the sum is left open; it is settled afterwards.
         del types["result"]
     entry["Precision"].update(hls_precision({role: kind for role, kind in types.items() if role != "inp_norm"}))
-    if place.like.kind == "Softmax":
+    if isinstance(place.like.operation, Softmax):
         entry.update(table_types(types))
     if place.like.strategy is not None:
         entry["Strategy"] = place.like.strategy
@@ -149,7 +147,7 @@ def _settings(operation: Operation) -> dict[str, Any]:
 def _places(clean: Any, skeleton: Design, likes: Mapping[str, LayerSpec]) -> dict[str, _Place]:
     """Node or input of the ONNX graph, to the layer that it becomes."""
     made: dict[str, _Place] = {}
-    names = {layer.name: layer.kind for layer in skeleton.layers}
+    names = {layer.name: layer.operation for layer in skeleton.layers}
     for entry in clean.graph.input:
         if entry.name in names:
             made[entry.name] = _Place(entry.name, likes[entry.name])
@@ -157,8 +155,9 @@ def _places(clean: Any, skeleton: Design, likes: Mapping[str, LayerSpec]) -> dic
     for node in clean.graph.node:
         found = [
             name
-            for name, kind in names.items()
-            if name == node.name or (name.endswith(f"_{node.name}") and (kind not in _ADDED or node.op_type == "Pad"))
+            for name, operation in names.items()
+            if name == node.name
+            or (name.endswith(f"_{node.name}") and (node.op_type == "Pad" or not _added(operation)))
         ]
         if found:
             made[node.name] = _Place(found[0], likes[found[0]])
@@ -168,9 +167,14 @@ def _places(clean: Any, skeleton: Design, likes: Mapping[str, LayerSpec]) -> dic
     return made
 
 
+def _added(operation: Operation) -> bool:
+    """Whether hls4ml adds such layers by itself, whose types follow from the layers around them."""
+    return isinstance(operation, Pad | Copy) or operation == Reshape(repacks=True)
+
+
 def _require_known_order(file: Path, places: Mapping[str, _Place]) -> None:
     for place in places.values():
-        if place.like.kind.startswith("Depthwise") and place.like.strategy == "resource":
+        if place.like.is_depthwise and place.like.strategy == "resource":
             raise UnsupportedLayerError(
                 f"layer {place.like.name!r} of {file.name} is a {place.like.kind} with strategy 'resource', whose "
                 "weights hls4ml stores in another order when it reads ONNX: choose strategy 'latency'"
@@ -208,8 +212,7 @@ def _quantise(clean: Any, places: Mapping[str, _Place]) -> dict[str, dict[str, N
             clean.set_initializer(tensor, kind.to_float(raw).astype(np.float32))
             if role == "weight" and node.op_type == "Conv":
                 # Outputs come first in ONNX; a depthwise kernel has them where Keras has its channels.
-                depthwise = place.like.kind.startswith("Depthwise")
-                raw = np.moveaxis(raw, 0, -2 if depthwise else -1)
+                raw = np.moveaxis(raw, 0, place.like.output_axis)
             raws[place.name][role] = np.ascontiguousarray(raw)
     return raws
 
@@ -220,7 +223,7 @@ def _settle_types(graph: Any, places: Mapping[str, _Place]) -> None:
         node = graph.graph[place.name]
         if place.bias is not None:
             node.get_output_variable().type.precision = _precision(graph, place.like.types["result"])
-        if "Pooling" in place.like.kind:
+        if isinstance(place.like.operation, Pooling):
             # The backend Catapult widened this type as it widened the counterpart's.
             node.get_attr("accum_t").precision = _precision(graph, place.like.types["accum"])
 

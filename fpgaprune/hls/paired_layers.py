@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.operations import Merge, Reshape
+from fpgaprune.design.operations import LookUp, Map, Merge, Reshape
 
 # The order of their inputs does not matter: a + b = b + a, in fixed point too.
 _COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "average"})
@@ -33,8 +33,8 @@ def without_idle(design: Design) -> Design:
 def pair_layers(design: Design, like: Design) -> dict[str, str]:
     """Name in `design` to name in `like`, for every layer that has a counterpart.
 
-    A counterpart is of the same kind and reads the counterparts of the layer's inputs. Where several fit, the same
-    output shape decides, then the nearest weights (of the layer or of one below it), then the order.
+    A counterpart has an operation of the same class and reads the counterparts of the layer's inputs. Where several
+    fit, the same output shape decides, then the nearest weights (of the layer or of one below it), then the order.
 
     Args:
         design: a design without idle layers.
@@ -44,7 +44,7 @@ def pair_layers(design: Design, like: Design) -> dict[str, str]:
     free = {layer.name: layer for layer in like.layers}
     for layer in design.layers:
         sources = [pairs.get(name) for name in layer.inputs]
-        fitting = [one for one in free.values() if one.kind == layer.kind and reads_the_same(one, sources)]
+        fitting = [one for one in free.values() if _class(one) is _class(layer) and reads_the_same(one, sources)]
         if fitting:
             mine = _values(design, layer)
             chosen = min(
@@ -61,6 +61,11 @@ def reads_the_same(layer: LayerSpec, sources: list[str | None]) -> bool:
     if isinstance(layer.operation, Merge) and layer.operation.function in _COMMUTATIVE:
         return sorted(layer.inputs) == sorted(str(name) for name in sources)
     return list(layer.inputs) == sources
+
+
+def _class(layer: LayerSpec) -> type:
+    """The class of the layer's operation; a function is one whether it is computed or looked up."""
+    return Map if isinstance(layer.operation, LookUp) else type(layer.operation)
 
 
 def _distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

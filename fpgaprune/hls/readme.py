@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fpgaprune.design import Design
+from fpgaprune.design.operations import Input
 from fpgaprune.hls.build import build_commands, shown, steps_of
 from fpgaprune.hls.golden import INPUTS, OUTPUTS
 from fpgaprune.hls.hls_backends import BACKENDS
@@ -35,7 +36,7 @@ def readme(design: Design, golden: int = 0) -> str:
         f"An hls4ml project for {design.backend}, written by fpgaprune. It needs no other file: copy the whole folder.",
         "",
         f"- part {design.part}, clock period {design.clock_ns:g} ns, {design.io_type}",
-        f"- inputs: {_ports(design, [layer.name for layer in design.layers if layer.kind == 'Input'])}",
+        f"- inputs: {_ports(design, [layer.name for layer in design.layers if isinstance(layer.operation, Input)])}",
         f"- outputs: {_ports(design, design.outputs)}",
         f"- weights: {total}, of which {zeros} are zero in hardware",
         "",

@@ -146,7 +146,8 @@ def random_design(family: str, number: int) -> DesignFeatures:
     clock = one_of(0.9, 2.5, 4.0, 5.0, 10.0, 25.0)
     io_type = one_of("io_parallel", "io_stream")
     return DesignFeatures(
-        "d", (ends[0], layer, ends[1]), io_type, one_of("vivado", "vitis"), clock, clock * one_of(0.125, 0.27),
+        "d", (ends[0], layer, ends[1]), io_type == "io_stream", one_of("vivado", "vitis"), clock,
+        clock * one_of(0.125, 0.27),
         one_of("xc7z020clg400-1", "xcu250-figd2104-2l-e", "xczu7ev-ffvc1156-2-e", "xcvu13p-flga2577-2-e", ""),
         io_type == "io_parallel" and one_of(False, True), one_of(None, None, "dsp", "fabric"),
         overlaps=one_of(False, True),

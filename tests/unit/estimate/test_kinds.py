@@ -1,5 +1,7 @@
 """Every layer class that has a hardware model is priced, in a stream and in parallel."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,6 +73,21 @@ def test_a_depthwise_weight_meets_no_other_on_its_input():
     first = layer_of("in", "Input", (), (6, 6, 4), {"result": T16})
     features = design_features(Design("d", (first, layer), ("it",)), TARGET)
     assert features.layers[1].products.distinct_many == 36
+
+
+def test_a_layer_of_no_operation_is_named():
+    first = layer_of("in", "Input", (), (6, 6, 4), {"result": T16})
+    odd = layer_of("x", "SimpleRNN", ("in",), (4,), {"result": T16})
+    with pytest.raises(EstimateError, match="layer 'x' is a 'SimpleRNN', which no hardware model prices"):
+        design_features(Design("d", (first, odd), ("x",)), TARGET)
+
+
+@pytest.mark.parametrize("kind", ["Concatenate", "Anything"])
+def test_a_price_goes_by_the_operation_and_not_by_its_name(kind):
+    first = layer_of("in", "Input", (), (6, 6, 4), {"result": T16})
+    joined = layer_of("it", "Concatenate", ("in", "in"), (6, 6, 8), {"result": T16}, attributes={"axis": 3})
+    made = estimate(Design("d", (first, replace(joined, kind=kind)), ("it",)), TARGET).layers[1]
+    assert made.csynth.lut == estimate(Design("d", (first, joined), ("it",)), TARGET).layers[1].csynth.lut
 
 
 def test_unknown_classes_are_named():

@@ -35,7 +35,7 @@ def test_another_operation_is_a_difference_in_each_of_its_fields():
     (found,) = design_differences(mlp(), with_layer("relu", operation=Map("relu6")))
     assert str(found) == "layer 'relu': function differs: relu and relu6"
     found = design_differences(mlp(), with_layer("relu", operation=LookUp("tanh", 1024)))
-    assert {each.what for each in found} == {"operation", "function", "table_size"}
+    assert {each.what for each in found} == {"operation", "function", "table_size", "signed_index"}
 
 
 def test_integers_are_counted_and_the_first_is_named():
