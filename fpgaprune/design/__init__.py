@@ -7,5 +7,6 @@ from fpgaprune.design.network import (
     Design,
     LayerSpec,
 )
+from fpgaprune.design.verilog_layout import VerilogLayout
 
-__all__ = ["FORMAT", "IO_TYPES", "STRATEGIES", "Design", "LayerSpec"]
+__all__ = ["FORMAT", "IO_TYPES", "STRATEGIES", "Design", "LayerSpec", "VerilogLayout"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, VerilogLayout
 from fpgaprune.fabric.bitstream import Bitstream, make_bitstream
 from fpgaprune.fabric.place import place_and_route
 from fpgaprune.fabric.simulation import Simulation, simulate
 from fpgaprune.fabric.synthesis import synthesize
 from fpgaprune.measure import PlaceAndRoute, Synthesis
-from fpgaprune.rtl import Options, VerilogProject, generate
+from fpgaprune.rtl import VerilogProject, generate
 
 
 class RtlProject(VerilogProject):
@@ -35,24 +35,33 @@ class RtlProject(VerilogProject):
 
 
 def to_verilog(
-    design: Design, output_dir: str | os.PathLike[str], *, options: Options | None = None, **changes: Any
+    design: Design,
+    output_dir: str | os.PathLike[str],
+    *,
+    layout: VerilogLayout | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    solver_seconds: float = 600.0,
+    **changes: Any,
 ) -> RtlProject:
     """`output_dir` holds the design as Verilog-2001, bit-exact with `emulate`, and `project.json` that lists it.
 
     Every layer is a module in a file of its own, or in several where one would be too long. Streams are AXI4-Stream,
     one pixel of all channels a beat, raw integers of the type of the layer at that end, channel 0 in the lowest bits.
-    The same design and options give the same bytes.
+    The same design and layout give the same bytes.
 
     Args:
         design: what is to be computed.
-        output_dir: is made; solved adders are kept in its `cache` unless the options name another folder.
-        options: how; the defaults unless given.
-        **changes: single fields of `Options`, as `adders="plain"`.
+        output_dir: is made.
+        layout: how; the defaults unless given.
+        cache: folder in which solved adders are kept by content; `cache` in `output_dir` unless given.
+        solver_seconds: wall-clock limit of one run of da4ml; `shared` adders stand in beyond it.
+        **changes: single fields of `VerilogLayout`, as `interval=4000`.
 
     Raises:
         UnsupportedLayerError: a layer has no Verilog; the message names it, and nothing is written.
         DesignError: as for `emulate`.
-        RtlError: options do not fit the design.
+        RtlError: the layout does not fit the design.
         ToolError: the chosen solver is missing or failed.
     """
-    return RtlProject(**vars(generate.to_verilog(design, output_dir, options=options, **changes)))
+    made = generate.to_verilog(design, output_dir, layout=layout, cache=cache, solver_seconds=solver_seconds, **changes)
+    return RtlProject(**vars(made))

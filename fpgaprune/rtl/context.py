@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.design import VerilogLayout
 from fpgaprune.emulate.step import Step
 from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.options import Options
-from fpgaprune.rtl.solve import solve
+from fpgaprune.rtl.solve import Solver, solve
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,15 @@ class Context:
 
     Attributes:
         step: the layer as the emulator sees it.
-        options: as the caller gave them.
+        layout: of the design.
+        solver: who makes its adders.
         beats: cycles for a sample; a layer that takes no more slows nothing down.
         notes: of the adders that were made for the layer, each once.
     """
 
     step: Step
-    options: Options
+    layout: VerilogLayout
+    solver: Solver
     beats: int
     notes: list[str] = field(default_factory=list)
 
@@ -37,7 +39,7 @@ class Context:
         Raises:
             RtlError, ToolError: as for `fpgaprune.rtl.solve.solve`.
         """
-        solved = solve(matrix, low, high, self.options)
+        solved = solve(matrix, low, high, self.solver)
         if solved.note and solved.note not in self.notes:
             self.notes.append(solved.note)
         return solved.graph

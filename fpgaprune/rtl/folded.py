@@ -23,20 +23,20 @@ _WORTH = 8
 def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
     """Inputs that the layer takes each cycle; None where all its products are made at once.
 
-    A layer is folded as the options or its strategy say. Where they say nothing, it is folded if that is smaller and
+    A layer is folded as the layout or its strategy says. Where they say nothing, it is folded if that is smaller and
     costs no time, because a sample takes as many cycles to arrive.
 
     Raises:
-        RtlError: the options want it in less than one cycle, or in more cycles than it has inputs.
+        RtlError: the layout wants it in less than one cycle, or in more cycles than it has inputs.
     """
     layer = context.step.layer
     inputs, outputs = weights.matrix.shape
-    wanted = context.options.fold.get(layer.name)
+    wanted = context.layout.fold.get(layer.name)
     if wanted is None and layer.strategy == "resource" and layer.reuse_factor > 1:
         wanted = min(layer.reuse_factor, inputs)
     if wanted is None:
         wanted = min(context.beats, inputs)
-        if weights.kept > context.options.parallel_products:
+        if weights.kept > context.layout.parallel_products:
             wanted = max(wanted, 2)
         elif weights.kept < _WORTH * _lanes(chain, inputs, wanted) * outputs:
             wanted = 1

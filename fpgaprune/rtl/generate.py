@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec
+from fpgaprune.design import Design, LayerSpec, VerilogLayout
 from fpgaprune.design import operations as op
 from fpgaprune.emulate.kinds import steps_of
 from fpgaprune.emulate.run import emulate
@@ -24,9 +24,9 @@ from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, RULES
 from fpgaprune.rtl.layer_text import LayerText, layer_text
 from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.names import verilog_names
-from fpgaprune.rtl.options import Options
 from fpgaprune.rtl.pairing import Pair, pair
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
+from fpgaprune.rtl.solve import Solver
 from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
 
@@ -34,7 +34,13 @@ FOLDER = "rtl"
 
 
 def to_verilog(
-    design: Design, output_dir: str | os.PathLike[str], *, options: Options | None = None, **changes: Any
+    design: Design,
+    output_dir: str | os.PathLike[str],
+    *,
+    layout: VerilogLayout | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    solver_seconds: float = 600.0,
+    **changes: Any,
 ) -> VerilogProject:
     """`output_dir` holds the design as Verilog-2001 and `project.json` that lists it; see `fpgaprune.to_verilog`.
 
@@ -42,14 +48,12 @@ def to_verilog(
         UnsupportedLayerError, DesignError, RtlError, ToolError: as for `fpgaprune.to_verilog`.
     """
     folder = Path(output_dir)
-    chosen = replace(options or Options(), **changes)
-    chosen = replace(chosen, cache=folder / "cache" if chosen.cache is None else Path(chosen.cache))
-    unknown = set(chosen.fold) - {layer.name for layer in design.layers if isinstance(layer.operation, op.Dense)}
-    if unknown:
-        raise RtlError(f"fold names {', '.join(sorted(unknown))}, which is no Dense layer of design {design.name!r}")
+    chosen = replace(layout or VerilogLayout(), **changes)
+    chosen.require_fits(design)
+    solver = Solver(chosen.adders, folder / "cache" if cache is None else Path(cache), solver_seconds)
     _check(design)
     try:
-        return _Network(design, chosen).write(folder)
+        return _Network(design, chosen, solver).write(folder)
     except (FpgaPruneError, OSError):
         raise
     except PARSER_ERRORS as error:
@@ -90,9 +94,10 @@ class _Edge:
 class _Network:
     """The Verilog of a design as it grows, layer by layer."""
 
-    def __init__(self, design: Design, options: Options) -> None:
+    def __init__(self, design: Design, layout: VerilogLayout, solver: Solver) -> None:
         self.design = design
-        self.options = options
+        self.layout = layout
+        self.solver = solver
         self.top = verilog_names([design.name])[design.name]
         self.names = verilog_names([layer.name for layer in design.layers], taken=[self.top])
         self.edges: dict[str, _Edge] = {}
@@ -108,8 +113,10 @@ class _Network:
         self.contexts: dict[str, Context] = {}
 
     def write(self, folder: Path) -> VerilogProject:
-        beats = max(self.options.interval, *(_beats(self.design, layer) for layer in self.design.layers))
-        self.contexts = {step.layer.name: Context(step, self.options, beats) for step in steps_of(self.design)}
+        beats = max(self.layout.interval, *(_beats(self.design, layer) for layer in self.design.layers))
+        self.contexts = {
+            step.layer.name: Context(step, self.layout, self.solver, beats) for step in steps_of(self.design)
+        }
         inputs: list[RtlPort] = []
         outputs: list[RtlPort] = []
         for layer in self.design.layers:
@@ -257,7 +264,7 @@ class _Network:
             ports,
             met.module if met else None,
             chain,
-            self.options.levels,
+            self.layout.levels,
             any(_pads(reader) for reader in self.design.layers if last in reader.inputs),
             head,
         )

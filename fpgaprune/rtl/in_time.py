@@ -22,7 +22,7 @@ def serial_sums(
     They are computed at once where a sample has too few cycles, where the accumulator rounds or saturates (the order of
     the additions counts then), and where bit by bit takes no fewer LUTs.
     """
-    if not context.options.serial or not weights.kept:
+    if not context.layout.serial or not weights.kept:
         return None
     rows, columns = chain.image()
     s = chain.stream

@@ -15,10 +15,24 @@ from fpgaprune.errors import RtlError, ToolTimeoutError
 from fpgaprune.files import write_bytes
 from fpgaprune.rtl import da4ml_solver
 from fpgaprune.rtl.adders import AdderGraph, share
-from fpgaprune.rtl.options import Options
 
 # Part of every key of the cache; raised when the solvers change what they make, or the file its form.
 _FORMAT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Solver:
+    """Who makes adders.
+
+    Attributes:
+        adders: as in `VerilogLayout`.
+        cache: folder in which solved adders are kept by content; none unless given.
+        seconds: wall-clock limit of one run of da4ml; `shared` stands in beyond it.
+    """
+
+    adders: str = "shared"
+    cache: Path | None = None
+    seconds: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +48,22 @@ class Solved:
     note: str = ""
 
 
-def solve(matrix: NDArray[np.int64], low: int, high: int, options: Options) -> Solved:
-    """Adders that multiply integers from `low` to `high` by `matrix` (inputs, outputs), as `options` say.
+def solve(matrix: NDArray[np.int64], low: int, high: int, solver: Solver) -> Solved:
+    """Adders that multiply integers from `low` to `high` by `matrix` (inputs, outputs), made by `solver`.
 
-    They are kept in the options' cache, with their note.
+    They are kept in its cache, with their note.
 
     Raises:
         RtlError: the solver's answer is not that product.
         ToolError: the solver is missing or failed.
     """
     # Weights beyond what da4ml keeps exact, and matrices without any, need no search.
-    method = options.adders if np.abs(matrix).max(initial=0) < 1 << 24 and matrix.any() else "plain"
-    path = _path(matrix, low, high, method, options)
+    method = solver.adders if np.abs(matrix).max(initial=0) < 1 << 24 and matrix.any() else "plain"
+    path = _path(matrix, low, high, method, solver.cache)
     kept = _read(path, matrix) if path else None
     if kept is not None:
         return kept
-    solved = _solved(matrix, low, high, method, options.solver_seconds)
+    solved = _solved(matrix, low, high, method, solver.seconds)
     if not np.array_equal(solved.graph.matrix(), matrix):
         raise RtlError(f"solver {method!r} gave adders of another matrix; report it, and use adders='plain'")
     if path:
@@ -67,14 +81,14 @@ def _solved(matrix: NDArray[np.int64], low: int, high: int, method: str, seconds
         return Solved(share(matrix), note)
 
 
-def _path(matrix: NDArray[np.int64], low: int, high: int, method: str, options: Options) -> Path | None:
+def _path(matrix: NDArray[np.int64], low: int, high: int, method: str, cache: Path | None) -> Path | None:
     """The file that keeps the answer; None where there is no cache."""
-    if options.cache is None:
+    if cache is None:
         return None
     version = da4ml_solver.version() if method == "da4ml" else ""
     head = json.dumps([_FORMAT, method, version, matrix.shape, low, high])
     content = head.encode() + np.ascontiguousarray(matrix, dtype="<i8").tobytes()
-    return options.cache / f"{hashlib.sha256(content).hexdigest()}.json"
+    return cache / f"{hashlib.sha256(content).hexdigest()}.json"
 
 
 def _read(path: Path, matrix: NDArray[np.int64]) -> Solved | None:

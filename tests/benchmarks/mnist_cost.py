@@ -19,8 +19,7 @@ from fpgaprune.emulate.kinds import steps_of
 from fpgaprune.fabric.synthesis import synthesize
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.adders import AdderGraph
-from fpgaprune.rtl.options import Options
-from fpgaprune.rtl.solve import solve
+from fpgaprune.rtl.solve import Solver, solve
 
 FIGURES = ("lut", "ff", "dsp", "bram18")
 
@@ -30,28 +29,29 @@ def measure(
 ) -> list[dict[str, Any]]:
     """A row for each layer with a module: products kept, cost of its adders, cells (None where synthesis did not end).
 
-    The Dense layer is folded over the clocks that an image takes, in every design alike; `given` are further `Options`.
+    The Dense layer is folded over the cycles that a sample takes, in every design alike; `given` are further arguments
+    of `to_verilog`.
     """
     inputs = int(design["out"].weights["weight"].shape[0])
-    options = Options(**given, fold={"out": min(28 * 28, inputs)}, cache=cache / "adders")
-    project = fp.to_verilog(design, place, options=options)
+    solver = Solver(given.get("adders", "shared"), cache / "adders", given.get("solver_seconds", 600.0))
+    project = fp.to_verilog(design, place, fold={"out": min(28 * 28, inputs)}, cache=solver.cache, **given)
     found = synthesize(project, family, whole=False, timeout_s=timeout_s, cache=cache / "synth", workers=1)
     sources = {step.layer.name: step.sources[0].types["result"] for step in steps_of(design) if step.sources}
     rows = []
     for module in found.layers:
         layer = design[str(module.layer)]
-        cost = adder_bits(layer, sources[layer.name], options) if layer.kind == "Conv2D" else None
+        cost = adder_bits(layer, sources[layer.name], solver) if layer.kind == "Conv2D" else None
         cells = None if module.cells is None else {name: getattr(module.cells, name) for name in FIGURES}
         row = {"layer": layer.name, "kept": module.kept, "cost": cost, "cells": cells, "seconds": module.seconds}
         rows.append(row)
     return rows
 
 
-def adder_bits(layer: LayerSpec, reads: FixedType, options: Options) -> int:
+def adder_bits(layer: LayerSpec, reads: FixedType, solver: Solver) -> int:
     """Full adders of a convolution's window: the cost of its constant matrix."""
     weight = layer.weights["weight"]
     matrix = weight.reshape(-1, weight.shape[-1])
-    graph = solve(matrix, 0 if not reads.signed else reads.raw_min, reads.raw_max, options).graph
+    graph = solve(matrix, 0 if not reads.signed else reads.raw_min, reads.raw_max, solver).graph
     return graph_cost(graph, 0 if not reads.signed else reads.raw_min, reads.raw_max)
 
 

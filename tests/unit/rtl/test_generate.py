@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fpgaprune.design import VerilogLayout
 from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.rtl import Options, parts, to_verilog
+from fpgaprune.rtl import parts, to_verilog
 
 from .networks import Net, random_design
 
@@ -128,8 +129,8 @@ def test_sums_are_made_bit_by_bit_from_the_first_interval_on_that_has_time_for_a
     wide = [replace(la, types={**la.types, "accum": FixedType(40, 20)}) if la.weights else la for la in design.layers]
     design = replace(design, layers=tuple(wide))
 
-    def note(interval, **options):
-        return to_verilog(design, tmp_path / str(interval), interval=interval, **options).layers[-1].note
+    def note(interval, **layout):
+        return to_verilog(design, tmp_path / str(interval), interval=interval, **layout).layers[-1].note
 
     period = int(re.search(r"a sum of each every (\d+) clocks at most", note(2000))[1])
     # Nine windows that far apart, and a clock for each of the sixteen pixels that complete none.
@@ -216,15 +217,25 @@ def test_a_layer_that_nothing_reads_is_named(tmp_path):
         to_verilog(replace(design, layers=(*design.layers, extra)), tmp_path)
 
 
-def test_options_that_cannot_be_met_are_refused(tmp_path):
+def test_a_layout_is_what_its_fields_one_by_one_are(tmp_path):
+    design = small()
+    fields = {"interval": 4000, "levels": 2, "fold": {named(design, "Dense").name: 3}}
+    one = to_verilog(design, tmp_path / "one", layout=VerilogLayout(**fields))
+    other = to_verilog(design, tmp_path / "other", **fields)
+    plain = to_verilog(design, tmp_path / "plain")
+    texts = [{name: (made.path / name).read_text() for name in made.files} for made in (one, other, plain)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_layouts_that_cannot_be_met_are_refused(tmp_path):
     design = small()
     dense = named(design, "Dense").name
     with pytest.raises(RtlError, match="adders are 'magic'; wanted one of shared, plain, da4ml"):
-        Options(adders="magic")
+        VerilogLayout(adders="magic")
     with pytest.raises(RtlError, match="adder levels between two registers are 0"):
-        Options(levels=0)
+        VerilogLayout(levels=0)
     with pytest.raises(RtlError, match=r"the interval is -1 cycles; wanted 0 \(as a sample's pixels take\) or more"):
-        Options(interval=-1)
+        VerilogLayout(interval=-1)
     with pytest.raises(RtlError, match="fold names conv, which is no Dense layer of design 'net'"):
         to_verilog(design, tmp_path, fold={"conv": 2})
     with pytest.raises(RtlError, match=f"layer '{dense}'.*: folded 1000 times; wanted 1 to its 27 inputs"):

@@ -1,19 +1,20 @@
-"""`Options`: how a design is to be turned into Verilog."""
+"""How our own Verilog lays a design out: what it makes at once, what in turns, and what bit by bit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from fpgaprune.design.network import Design
+from fpgaprune.design.operations import Dense
 from fpgaprune.errors import RtlError
 
 ADDERS = ("shared", "plain", "da4ml")
 
 
 @dataclass(frozen=True)
-class Options:
-    """How a design is turned into Verilog.
+class VerilogLayout:
+    """The layout of a design in our own Verilog; no bit of its outputs depends on it.
 
     Attributes:
         adders: how products with constants become adders: `shared` (common pairs of digits are added once), `plain`
@@ -26,8 +27,6 @@ class Options:
             and more latency; never if False.
         interval: cycles that a sample may take, where that is more than its pixels take to arrive. The more there are,
             the more layers are folded or computed bit by bit.
-        cache: folder in which solved adders are kept by content; none unless given.
-        solver_seconds: wall-clock limit of one run of da4ml; `shared` stands in beyond it.
     """
 
     adders: str = "shared"
@@ -36,8 +35,6 @@ class Options:
     parallel_products: int = 4096
     serial: bool = True
     interval: int = 0
-    cache: Path | None = None
-    solver_seconds: float = 600.0
 
     def __post_init__(self) -> None:
         if self.adders not in ADDERS:
@@ -46,3 +43,15 @@ class Options:
             raise RtlError(f"adder levels between two registers are {self.levels}; wanted at least 1")
         if self.interval < 0:
             raise RtlError(f"the interval is {self.interval} cycles; wanted 0 (as a sample's pixels take) or more")
+
+    def require_fits(self, design: Design) -> None:
+        """Every layer that it names can be laid out so.
+
+        Raises:
+            RtlError: one is no Dense layer of `design`.
+        """
+        unknown = set(self.fold) - {layer.name for layer in design.layers if isinstance(layer.operation, Dense)}
+        if unknown:
+            raise RtlError(
+                f"fold names {', '.join(sorted(unknown))}, which is no Dense layer of design {design.name!r}"
+            )
