@@ -182,7 +182,7 @@ def test_processes_share_the_samples(small):
     [
         (np.zeros((2, 5, 5, 2)), r"samples for s_axis have shape \(5, 5, 2\); wanted \(6, 5, 2\)"),
         (np.full((2, 6, 5, 2), np.nan), "samples for s_axis hold NaN or infinity"),
-        (np.zeros((0, 6, 5, 2)), "samples for s_axis are none; wanted at least one"),
+        (np.zeros((0, 6, 5, 2)), "there are no samples for s_axis; wanted at least one"),
         ([np.zeros((1, 6, 5, 2)), np.zeros((1, 6, 5, 2))], "samples for s_axis have shape"),
     ],
 )
