@@ -234,3 +234,7 @@ def _print_estimate(priced: dict[str, Estimate]) -> None:
         upper = ", its upper end too" if made.fits_upper else ", but its upper end does not" if made.fits else ""
         said = f"{fits[made.fits]}{upper}; figures: analytic estimate of {ANALYTIC_SYNTH.words}"
         Console().print(said, highlight=False)
+        left_out = [f"{layer.name} ({layer.kind})" for layer in made.layers if layer.at(ANALYTIC_SYNTH).unknown]
+        if left_out:
+            said = f"left out, because no hardware model prices them: {', '.join(left_out)}"
+            Console().print(said, highlight=False, markup=False, soft_wrap=True)

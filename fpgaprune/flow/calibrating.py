@@ -11,6 +11,7 @@ from typing import Any
 from fpgaprune.errors import RunError
 from fpgaprune.estimate.coefficients import Calibration, calibration, write_calibration
 from fpgaprune.estimate.from_design import design_features
+from fpgaprune.estimate.kinds import UNPRICED
 from fpgaprune.estimate.recalibrate import Measured, changes, errors, errors_left_out, recalibrate
 from fpgaprune.estimate.stages import CALIBRATED
 from fpgaprune.flow.comparing import compare_folders, label_designs
@@ -88,6 +89,9 @@ def _measured(paths: list[Path], table: Comparison) -> list[Measured]:
         )
         if csynth or synth:
             features = design_features(design, target_of(design))
+            if any(layer.family == UNPRICED for layer in features.layers):
+                # The reports count layers of the whole design that the features leave out.
+                csynth, synth = {}, {}
             found.append(Measured(replace(features, name=label), csynth, synth, layers))
     return found
 

@@ -43,6 +43,11 @@ class Measurement(Struct, Generic[Count], frozen=True):
     cycles: Cycles = Cycles()
     clock_ns: float | None = None
 
+    @property
+    def unknown(self) -> bool:
+        """Whether no resource is known."""
+        return self.resources == Resources()
+
     def figure(self, name: str) -> Figure | None:
         """The count of resource `name` with its range; what a tool counted is its own range."""
         count = self.resources[name]
