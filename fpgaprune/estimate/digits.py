@@ -76,6 +76,13 @@ def joined(one: Products, other: Products) -> Products:
     return Products(**{**sums, "constant_bits": max(one.constant_bits, other.constant_bits)})
 
 
+def multiplier_blocks(weight: NDArray[np.int64], reuse: int) -> NDArray[np.int64] | None:
+    """(multipliers, reuse) the weights of each multiplier, consecutive ones of an output; None if `reuse` is uneven."""
+    if weight.size % reuse:
+        return None
+    return np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, reuse)
+
+
 def expect_products(total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int) -> Products:
     """The multiplications of a layer of which only counts are known; the shared ones are an expected number."""
     few = max(total - zero - power_of_two - many, 0)

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from fpgaprune.estimate.digits import Products, joined
 
+# Tool -> the clock uncertainty that hls4ml asks for, as a fraction of the period.
+UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
+
 
 @dataclass(frozen=True, slots=True)
 class Port:

@@ -13,8 +13,8 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design import operations as op
 from fpgaprune.design.reuse_factors import settle_reuse
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.digits import Products, count_products
-from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
+from fpgaprune.estimate.digits import Products, count_products, multiplier_blocks
+from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port
 from fpgaprune.estimate.kinds import UNPRICED, family_of, unpriced
 from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
@@ -27,10 +27,6 @@ _TOOLS = {
     "vitisunified": "vitis",
     "vitisaccelerator": "vitis",
 }
-# hls4ml's default clock uncertainty, as a share of the period.
-_UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
-
-
 _FAMILIES: Mapping[type[op.Operation], str] = {
     op.Input: "input",
     op.Reshape: "reshape",
@@ -85,7 +81,7 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
         io_type=design.io_type,
         tool=tool,
         clock_ns=clock,
-        uncertainty_ns=clock * _UNCERTAINTY[tool],
+        uncertainty_ns=clock * UNCERTAINTY[tool],
         part=part.lower(),
         pipelined=design.io_type == "io_parallel" and not folded,
         left_out=tuple(notes),
@@ -153,7 +149,7 @@ def _layer(
         table_bits=table.width if table else 18,
         copies=2 if family == "clone" else 1,
         copies_in_parallel=max(positions // (getattr(operation, "partitions", None) or positions or 1), 1),
-        live_blocks=_live_blocks(weight, reuse) if spec.strategy == "resource_unrolled" else None,
+        live_blocks=_live_blocks(spec, weight, reuse),
         encoded=getattr(operation, "encoded", False),
     )
     if family != "recurrent" or state is None:
@@ -168,7 +164,7 @@ def _layer(
             weight_bits=kind.width,
             constant_bits=max(min(kind.width, kind.fraction + 2), 1),
             products=count_products(state),
-            live_blocks=_live_blocks(state, reuse) if spec.strategy == "resource_unrolled" else None,
+            live_blocks=_live_blocks(spec, state, reuse),
         ),
     )
 
@@ -190,12 +186,12 @@ def _reuse(spec: LayerSpec, sizes: list[tuple[int, int]], notes: list[str]) -> i
     return factor
 
 
-def _live_blocks(weight: NDArray[np.int64] | None, reuse: int) -> int | None:
-    """Multipliers that have a weight other than zero: each serves `reuse` consecutive weights of an output."""
-    if weight is None or weight.size % reuse:
+def _live_blocks(spec: LayerSpec, weight: NDArray[np.int64] | None, reuse: int) -> int | None:
+    """Multipliers with a weight other than zero, of strategy `resource_unrolled`; None for another strategy."""
+    if spec.strategy != "resource_unrolled" or weight is None:
         return None
-    blocks = np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, reuse)
-    return int(np.count_nonzero(blocks.any(axis=1)))
+    blocks = multiplier_blocks(weight, reuse)
+    return None if blocks is None else int(np.count_nonzero(blocks.any(axis=1)))
 
 
 def _kernel(spec: LayerSpec) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from fpgaprune.design import STRATEGIES
 from fpgaprune.design.reuse_factors import legal_reuse_factors, nearest
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, expect_products
-from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
+from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port
 from fpgaprune.estimate.kinds import UNPRICED, family_of, unpriced
 from fpgaprune.estimate.row_fields import Fields
 
@@ -24,8 +24,6 @@ _MANY_SHARE = ((4, 0.0), (6, 0.10), (8, 0.20), (12, 0.80), (16, 0.72), (64, 0.80
 _CONVOLUTIONS = ("Conv1D", "Conv2D")
 # With an uncertainty above this fraction of the clock period, the scheduler gives every operation a cycle of its own.
 _MOST_UNCERTAIN = 0.9
-# The uncertainty that hls4ml asks for, as a fraction of the period.
-_UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
 
 
 def can_be_priced(kind: object) -> bool:
@@ -51,7 +49,7 @@ def row_features(row: Row) -> DesignFeatures:
     tool = _tool(fields)
     clock = fields.number("clock_ns", 0.05, 10_000.0)
     notes: list[str] = []
-    uncertainty = clock * _UNCERTAINTY[tool]
+    uncertainty = clock * UNCERTAINTY[tool]
     if row.get("clock_uncertainty_ns") is not None:
         stated = fields.number("clock_uncertainty_ns", 0.0, 10_000.0)
         if stated > _MOST_UNCERTAIN * clock:

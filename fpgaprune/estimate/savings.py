@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.estimate.device import speed_of
+from fpgaprune.estimate.digits import multiplier_blocks
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.products import product_hardware, uses_dsp
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
@@ -88,7 +89,7 @@ def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec:
     total = layer.products.total if layer.products else 0
     multipliers = math.ceil(total / layer.reuse)
     kind = "DSP" if uses_dsp(layer, design) else "multipliers in LUTs"
-    blocks = _blocks(spec, layer.reuse) if spec else None
+    blocks = multiplier_blocks(spec.weights["weight"], layer.reuse) if spec and "weight" in spec.weights else None
     freed = multipliers - int(np.count_nonzero(blocks.any(axis=1))) if blocks is not None else 0
     if layer.strategy == "resource":
         note = (
@@ -104,14 +105,6 @@ def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec:
         return note
     shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     return f"{note}; these {len(names)} further kernels would free {more} more: {shown}"
-
-
-def _blocks(spec: LayerSpec, reuse: int) -> NDArray[np.int64] | None:
-    """(multipliers, reuse) the weights of each multiplier: consecutive weights of one output."""
-    weight = spec.weights.get("weight")
-    if weight is None or weight.size % reuse:
-        return None
-    return np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, reuse)
 
 
 def _further_kernels(spec: LayerSpec, blocks: NDArray[np.int64]) -> tuple[list[str], int]:
