@@ -228,7 +228,12 @@ def test_every_kind_of_layer_that_hls4ml_makes_gives_the_bits_of_the_emulator(io
     ("module", "old", "new", "message"),
     [
         ("fp_delay", "assign out = row[DEPTH-1]", "assign out = 1'b0", r"no beat moved for \d+ cycles"),
-        ("fp_last", "assign last = count", "assign last = 1'b0 & count", "raised tlast before or after the end of a sample"),
+        (
+            "fp_last",
+            "assign last = count",
+            "assign last = 1'b0 & count",
+            "raised tlast before or after the end of a sample",
+        ),
     ],
 )
 def test_verilog_that_breaks_its_protocol_is_told(module, old, new, message, tmp_path):

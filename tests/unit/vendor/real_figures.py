@@ -262,5 +262,5 @@ REFUSED = {
     "quartus/srina-nemati_a.prj_quartus_quartus_compile.sta.summary": UNKNOWN,
     # The documentation that quotes it left out what follows the timing.
     "smarthls/Training2_l2114.summary.results.rpt": "has no section 'Resource Usage'; the report is cut off",
-    "vivado/2019.2_post_place_timing_summary.rpt": "its delays are neither those after routing nor those after synthesis",
+    "vivado/2019.2_post_place_timing_summary.rpt": "are neither those after routing nor those after synthesis",
 }
