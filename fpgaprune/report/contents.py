@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -269,26 +269,8 @@ class RunReport:
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON data; NaN is the string `nan`."""
-        document = {
-            "format": FORMAT,
-            "name": self.name,
-            "target": asdict(self.target),
-            "metric": {**asdict(self.metric), "holds": self.metric.holds},
-            "layers": [layer.to_json() for layer in self.layers],
-            "before": None if self.before is None else self.before.to_json(),
-            "after": None if self.after is None else self.after.to_json(),
-            "advice": None if self.advice is None else self.advice.to_json(),
-            "measured": None if self.measured is None else self.measured.to_json(),
-            "certificate": [{**asdict(link), "holds": link.holds} for link in self.certificate],
-            "checks": [{**asdict(check), "holds": check.holds} for check in self.checks],
-            "stages": [asdict(stage) for stage in self.stages],
-            "warnings": list(self.warnings),
-            "left_out": dict(self.left_out),
-            "versions": dict(self.versions),
-            "seed": self.seed,
-            "created": self.created,
-        }
-        plain: dict[str, Any] = _plain(document, "report")
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain: dict[str, Any] = _plain({"format": FORMAT, **own}, "report")
         return plain
 
 
@@ -301,6 +283,12 @@ def _require_figures_or_reason(what: str, figure: float | None, left_out: str | 
 
 def _plain(value: Any, where: str) -> Any:
     """`value` in JSON's own types."""
+    if hasattr(value, "to_json"):
+        return _plain(value.to_json(), where)
+    if isinstance(value, Metric | LinkSummary | Check):
+        return _plain({**asdict(value), "holds": value.holds}, where)
+    if isinstance(value, Target | StageTime):
+        return _plain(asdict(value), where)
     if isinstance(value, Mapping):
         return {str(key): _plain(item, f"{where}.{key}") for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -67,8 +67,8 @@ def render_markdown(report: RunReport) -> str:
             "## Measured with open tools",
             _wrap(
                 "The network as streaming Verilog: simulated by Verilator, synthesised by yosys, placed and routed by "
-                "nextpnr, as far as was asked for. This is another implementation than the one estimated above, "
-                "and each table holds one stage."
+                "nextpnr, as far as the flow asks for it. This implementation is not the one estimated above. "
+                "Each table holds one stage."
             ),
             *(block for table in measured for block in _table(table)),
         ]

@@ -1,4 +1,4 @@
-"""The stage `finetune`: the network trained on under its locks."""
+"""The stage `finetune`: fine-tunes the network under its locks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fpgaprune.flow.samples import predict
 from fpgaprune.flow.schedule_config import check_schedule
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig, TrainConfig
-from fpgaprune.flow.stage import Context, Known, Part, Results, Stage
+from fpgaprune.flow.stage import Context, Known, Part, Stage
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import read_npz
 from fpgaprune.weights import weight_arrays
 
 
 def _finetune(context: Context) -> dict[str, Any]:
-    """`finetuned.keras` is the network trained on, with every element that `masks.npz` locks at exact zero."""
-    from fpgaprune.flow.finetuning import finetune_model
+    """`finetuned.keras` is the fine-tuned network; every element that `masks.npz` locks is exactly zero."""
+    from fpgaprune.flow.finetuning import Finetuning
     from fpgaprune.flow.models import read_model
     from fpgaprune.flow.selecting import counts, guard_masks
 
@@ -36,7 +36,7 @@ def _finetune(context: Context) -> dict[str, Any]:
         early = weight_arrays(read_model(settings.rewind_file)[0])
     model, checkpoint = context.model("trained.keras"), context.checkpoint("finetune")
     selection, task = context.masks("selection.npz"), context.task(model)
-    found = finetune_model(model, config, task, selection, data, early, context.progress, checkpoint)
+    found = Finetuning(model, config, task, selection, data, context.progress, checkpoint).run(early)
     save_keras(model, context.run.file("finetuned.keras"))
     found.masks.save(context.run.file("masks.npz"))
     checkpoint.remove()
@@ -82,17 +82,13 @@ def _check_schedule(config: Flow, data: Dataset) -> None:
 
 def _settings(config: Flow) -> Any:
     settings = config[FinetuneConfig]
-    # A schedule chooses on the way what it locks, as [select] says.
+    # A schedule chooses its locks during the fine-tuning, as [select] says.
     chooses = settings.schedule.kind != "one_shot"
     return [
         section_json(settings),
         *(file_digest(settings.rewind_file), judging(config), code_digest(settings.fit)),
         [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
     ]
-
-
-def _outcome(results: Results) -> Iterator[tuple[str, str]]:
-    yield from ((f"warning: {warning}", "yellow") for warning in results["warnings"])
 
 
 STAGE = Stage(
@@ -105,5 +101,5 @@ STAGE = Stage(
     checks=_checks,
     masks=("masks",),
     part=lambda _, results: Part({"warnings": results["warnings"]}),
-    outcome=_outcome,
+    outcome=lambda results: [(f"warning: {warning}", "yellow") for warning in results["warnings"]],
 )

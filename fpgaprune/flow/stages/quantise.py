@@ -1,4 +1,4 @@
-"""The stage `quantise`: the removed network trained on while it rounds as its hardware does."""
+"""The stage `quantise`: trains the removed network while it rounds as its hardware does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LINKS = {_MODEL: lambda files: check_keras_file(files.file(_MODEL), files.masks
 
 
 class QuantiseConfig(Section):
-    """How the network is trained on while it rounds as its hardware does, as `epochs = 8`.
+    """How the network is trained while it rounds as its hardware does, as `epochs = 8`.
 
     Types are those of `[hls]`, found before this training; batches are those of `[finetune]`.
     """
@@ -134,7 +134,7 @@ def _settings(config: Flow) -> Any:
 
 
 def _claims(run: RunDirectory) -> Iterator[str]:
-    """Whether every kernel that was locked before this training is locked as before."""
+    """A line for each kernel whose mask differs from the mask before this training."""
     if not run.file(_MASKS).is_file():
         return
     before, after = (MaskSet.load(run.file(name)) for name in ("removed_masks.npz", _MASKS))
