@@ -32,7 +32,7 @@ def advise(
 
     Args:
         design: the network as fixed-point data.
-        target: part and clock; the design's own unless given.
+        target: part and clock; the default is the design's own.
         trained: the same network before pruning; a suggested sparsity is a fraction of its kernels. `design` unless
             given.
         calibrated: coefficients of the estimator instead of those that ship with the package.

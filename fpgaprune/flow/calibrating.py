@@ -25,7 +25,7 @@ def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | N
     Args:
         folders: run directories or hls4ml projects, with the reports of a vendor tool inside.
         out: TOML file to write; `fpgaprune estimate --calibration` reads it.
-        start: the coefficients that stay where the reports say little; the default is the shipped ones.
+        start: the coefficients to start from, by default the shipped ones; they stay if the reports say little.
 
     Returns:
         The designs; the median error of each figure before, after, and with each design left out in turn; the

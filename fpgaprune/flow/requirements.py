@@ -43,7 +43,7 @@ def open_tool(stage: str, tool: OpenTool) -> Row:
 
 
 def installed(name: str) -> str | None:
-    """The version of a package; None where it is missing."""
+    """The version of a package; None if it is missing."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -21,7 +21,7 @@ from fpgaprune.flow.digests import changed_files, differences, digest_files, dig
 MANIFEST = "manifest.json"
 CERTIFICATE = "certificate.json"
 FORMAT = 1
-# Artefact to SHA-256; None where it is missing.
+# Artefact to SHA-256; None if it is missing.
 Digests = Mapping[str, str | None]
 _LOCK = ".lock"
 _OWNER = "process "
@@ -143,7 +143,7 @@ class RunDirectory:
         return hashlib.sha256(json.dumps(json.loads(json.dumps(content)), sort_keys=True).encode()).hexdigest()
 
     def digests(self, names: Any) -> dict[str, str | None]:
-        """Artefact to SHA-256; None where it is missing."""
+        """Artefact to SHA-256; None if it is missing."""
         return {name: digest_tree(self.file(name)) for name in names}
 
     @contextlib.contextmanager

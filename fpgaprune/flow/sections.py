@@ -45,7 +45,7 @@ class TrainConfig(Section):
     batch_size: int = Field(default=32, ge=1)
     """Samples in a training step."""
     learning_rate: float | None = Field(default=None, gt=0)
-    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.002 where it has none."""
+    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.002 if it has none."""
     loss: str | None = None
     """A loss of Keras by name, or `file.py:function`. The model's own, or what fits the labels, if left out."""
     metric: str | None = None
@@ -54,7 +54,7 @@ class TrainConfig(Section):
     mode: Literal["max", "min"] | None = None
     """Whether the metric should be high (`max`) or low (`min`). Known for Keras's metrics if left out."""
     optimizer: str | None = None
-    """An optimizer of Keras by name. The model's own if left out, `adam` where it has none."""
+    """An optimizer of Keras by name. The model's own if left out, `adam` if it has none."""
     class_weight: dict[str, float] | None = None
     """Class number to the weight of its samples in the loss, as `{0 = 1.0, 1 = 5.0}`."""
 
@@ -68,7 +68,7 @@ class TrainConfig(Section):
 
 
 class SelectConfig(Section):
-    """Which elements are locked: named ones, those of a mask file, zeros, zeros of a type, then those of least score.
+    """Which elements are locked: named slices, those of a mask file, zeros, and then the units with the lowest scores.
 
     `sparsity = 0.6` locks the six tenths of all convolution kernels with the smallest l1 norm.
     """
@@ -136,7 +136,7 @@ class FinetuneConfig(Section):
     batch_size: int = Field(default=32, ge=1)
     """Samples in a training step."""
     learning_rate: float | None = Field(default=None, gt=0)
-    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 where it has none."""
+    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 if it has none."""
     fit: str | None = None
     """`file.py:function`, a training loop of your own: it gets the locked model and the data."""
     schedule: ScheduleConfig = OneShotConfig()

@@ -55,7 +55,7 @@ def changes(advice: Advice) -> tuple[Change, ...]:
 
 
 def changes_table(advice: Advice) -> Table | None:
-    """The design as it is and after each change that could be priced; None where there is none."""
+    """The design as it is and after each change that could be priced; None if there is none."""
     priced = [(n, row) for n, row in enumerate(advice.suggestions, start=1) if row.after is not None]
     if not priced:
         return None

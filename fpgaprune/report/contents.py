@@ -61,7 +61,7 @@ class Metric:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the loss, less one standard error, is at most the allowed loss; None where either is unknown."""
+        """Whether the loss, less one standard error, is at most the allowed loss; None if either is unknown."""
         if self.lost is None or self.max_loss is None:
             return None
         # A loss that is not a number is refused.
@@ -78,7 +78,7 @@ class LayerReport:
         kernels_kept: number of free kernels; a kernel of a Dense layer is one weight.
         kernels_locked: number of locked kernels.
         channels_before: (inputs, outputs) before removal.
-        channels_after: (inputs, outputs) after removal; None where the layer left the network.
+        channels_after: (inputs, outputs) after removal; None if the layer left the network.
         parameters_before: numbers in the layer's weights before removal.
         parameters_after: numbers in the layer's weights after removal.
         mask: bool (C_in, C_out) before removal, True = the kernel is kept; None for a Dense layer.
@@ -167,7 +167,7 @@ class LinkSummary:
 
     @property
     def holds(self) -> bool | None:
-        """True without a violation, None where the link was left out."""
+        """True without a violation, None if the link was left out."""
         return None if self.violations is None else self.violations == 0
 
 

@@ -93,7 +93,7 @@ def layer_speed_table(report: RunReport) -> Table:
 
 
 def multiplications_table(report: RunReport) -> Table | None:
-    """Multiplications of each layer after quantisation, by what they cost; None where no layer has any."""
+    """Multiplications of each layer after quantisation, by what they cost; None if no layer has any."""
     pairs = [
         pair
         for pair in pair_layers(report.before, report.after)

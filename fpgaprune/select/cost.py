@@ -58,7 +58,7 @@ class Adders:
         """
         if (scores < 0).any():
             raise MaskError(
-                f"a score of {path!r} is {scores.min():.3g}; wanted none below 0 where they are divided by a cost: "
+                f"a score of {path!r} is {scores.min():.3g}; wanted none below 0, because they are divided by a cost: "
                 "use another criterion, or cost 'none'"
             )
         kind = FixedType.holding(float(np.abs(weight).max(initial=0.0)), self.weight_bits)

@@ -114,7 +114,7 @@ class Block:
             raise MaskError(f"block shape is {self.shape}; wanted whole numbers of 1 or more, or -1 for a whole axis")
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:  # noqa: ARG002
-        """The blocks of the weight `path`; raises MaskError where the weight has fewer axes than the block."""
+        """The blocks of the weight `path`; raises MaskError if the weight has fewer axes than the block."""
         if len(self.shape) > len(shape):
             raise MaskError(f"weight {path!r} of shape {shape} has fewer axes than the block {self.shape}")
         sides = (1,) * (len(shape) - len(self.shape)) + self.shape

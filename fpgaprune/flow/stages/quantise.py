@@ -36,7 +36,7 @@ class QuantiseConfig(Section):
     epochs: int = Field(default=0, ge=0)
     """Passes over the training samples; 0 leaves this training out."""
     learning_rate: float | None = Field(default=None, gt=0)
-    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 where it has none."""
+    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 if it has none."""
 
 
 def _quantise(context: Context) -> dict[str, Any]:
