@@ -33,7 +33,17 @@ class Dataset:
 
     Each is an array (N, ...), or a tuple of such arrays in the network's order for several inputs or outputs. Class
     numbers and one-hot labels of whole numbers are int64, everything else is float32. For an autoencoder y is x.
-    `x_valid` and `y_valid` serve to choose between networks: neither training nor the figures of the report use them.
+
+    Attributes:
+        name: name of the source.
+        x_train: samples for training.
+        y_train: their labels.
+        x_test: held-out samples.
+        y_test: their labels.
+        x_valid: samples for choices between networks; neither training nor the figures of the report use them.
+        y_valid: their labels.
+        inputs: names of the inputs, if the source names several.
+        outputs: names of the outputs, if the source names several.
     """
 
     name: str
@@ -43,7 +53,6 @@ class Dataset:
     y_test: Samples
     x_valid: Samples | None = None
     y_valid: Samples | None = None
-    # Names of the inputs and the outputs, if the source names several.
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 

@@ -17,7 +17,14 @@ _PROVEN = "Are zeros and bits proven?"
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question: a short `verdict`, `lines` with details, and a `tone`: good, bad or open."""
+    """The answer to a question.
+
+    Attributes:
+        question: the question.
+        verdict: the answer in a few words.
+        lines: the details.
+        tone: `good`, `bad` or `open`.
+    """
 
     question: str
     verdict: str

@@ -214,7 +214,13 @@ class Check:
 
 @dataclass(frozen=True)
 class StageTime:
-    """One stage of the flow: its `name`, its `seconds` or None, and a `note` such as `unchanged`."""
+    """The time of one stage of the flow.
+
+    Attributes:
+        name: name of the stage.
+        seconds: the time that it took, or None.
+        note: a note such as `unchanged`, or "".
+    """
 
     name: str
     seconds: float | None

@@ -31,7 +31,12 @@ class Addition:
 
 @dataclass(frozen=True)
 class Closure:
-    """The masks with all locks that follow, and a list of these locks in the order in which `close` found them."""
+    """The result of `close`.
+
+    Attributes:
+        masks: the masks with all locks that follow.
+        additions: these locks in the order in which `close` found them.
+    """
 
     masks: MaskSet
     additions: tuple[Addition, ...]

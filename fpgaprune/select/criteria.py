@@ -21,7 +21,13 @@ from fpgaprune.select.question import Question, Scores
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion; `pool` says whether the score of a unit is the mean of its elements or the first of them."""
+    """A criterion.
+
+    Attributes:
+        scores: gives the scores.
+        needs_data: whether it needs samples.
+        pool: whether the score of a unit is the mean score of its elements, or the first.
+    """
 
     scores: Callable[[Question], Scores]
     needs_data: bool = False

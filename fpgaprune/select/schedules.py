@@ -16,9 +16,13 @@ Schedule = Callable[[int], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class ConstantSparsity:
-    """The same sparsity every `frequency` steps, from `begin_step` to `end_step` (-1: without an end).
+    """The same sparsity at all times. TF-MOT's `ConstantSparsity` gives the same numbers.
 
-    TF-MOT's `ConstantSparsity` gives the same numbers.
+    Attributes:
+        target_sparsity: the sparsity, 0..1.
+        begin_step: first step with a selection.
+        end_step: last step with a selection; -1 for no end.
+        frequency: steps between two selections.
     """
 
     target_sparsity: float
@@ -39,6 +43,14 @@ class PolynomialDecay:
     """From `initial_sparsity` to `final_sparsity`: the distance falls with the `power` of the remaining steps.
 
     TF-MOT's `PolynomialDecay` gives the same numbers in float32.
+
+    Attributes:
+        initial_sparsity: the sparsity at `begin_step`, 0..1.
+        final_sparsity: the sparsity from `end_step` on, 0..1.
+        begin_step: first step with a selection.
+        end_step: last step with a selection.
+        power: how fast the sparsity rises at first; 1 is a straight line.
+        frequency: steps between two selections.
 
     Source: Zhu, Gupta, "To Prune, or Not to Prune: Exploring the Efficacy of Pruning for Model Compression", 2017,
     section 3.
@@ -65,7 +77,12 @@ class PolynomialDecay:
 
 @dataclass(frozen=True)
 class OneShot:
-    """The whole sparsity at one step."""
+    """One selection.
+
+    Attributes:
+        sparsity: the sparsity, 0..1.
+        step: the step of the selection.
+    """
 
     sparsity: float
     step: int = 0

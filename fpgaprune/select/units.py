@@ -167,6 +167,10 @@ class Multiplier:
 class NofM:
     """Keeps at most `n` of every `m` consecutive input channels, at each position and output channel.
 
+    Attributes:
+        n: number of channels that stay free.
+        m: number of consecutive channels.
+
     Source: Mishra, Albericio Latorre, Pool, Stosic, Stosic, Venkatesh, Yu, Micikevicius, "Accelerating Sparse Deep
     Neural Networks", 2021, section 3 (2:4); Zhou, Ma, Zhu, Liu, Zhang, Yuan, Sun, Li, "Learning N:M Fine-grained
     Structured Sparse Neural Networks From Scratch", 2021.
