@@ -137,6 +137,9 @@ class FinetuneConfig(Section):
     """Samples in a training step."""
     learning_rate: float | None = Field(default=None, gt=0)
     """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 if it has none."""
+    quantised: bool = False
+    """Whether the network rounds as its hardware does from the first step on, with the types of `[hls]`, which
+    `[quantise]` then keeps. Weights are then chosen for a network that rounds, which matters for few bits."""
     fit: str | None = None
     """`file.py:function`, a training loop of your own: it gets the locked model and the data."""
     schedule: ScheduleConfig = OneShotConfig()

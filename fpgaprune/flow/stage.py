@@ -15,6 +15,7 @@ from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import Samples, at
 from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.sections import TrainConfig
+from fpgaprune.held import HeldValues
 from fpgaprune.masks import MaskSet
 from fpgaprune.npz_file import read_npz
 from fpgaprune.report import Check, LinkSummary
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 Results = Mapping[str, Any]
 Shapes = Mapping[str, tuple[int, ...]]
-# Name of a link of the certificate to the function that reads it from files.
-Links = Mapping[str, "Callable[[Artefacts], LinkCheck]"]
+# Name of a link of the certificate to the function that reads it from files; None if a run has no such link.
+Links = Mapping[str, "Callable[[Artefacts], LinkCheck | None]"]
 # Placeholders among the inputs of a stage: the files of the network that the latest stage hands on.
-NETWORK, MASKS, TYPES = "the network", "the masks of the network", "the types of the network"
+NETWORK, MASKS = "the network", "the masks of the network"
+TYPES, HELD = "the types of the network", "the held values of the network"
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,13 @@ class Network:
         model: its `.keras` file.
         masks: the file of its masks.
         types: the file of the hardware types under which it was trained, if it was.
+        held: the file of the values at which weights are held, if some are.
     """
 
     model: str
     masks: str
     types: str | None = None
+    held: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,16 +67,21 @@ class Artefacts:
         name = self.named(TYPES)
         return {} if name is None else self.run.read_json(name)
 
+    def held(self) -> HeldValues | None:
+        """The weights that are held at values, None where none are."""
+        name = self.named(HELD)
+        return HeldValues.load(self.run.file(name)) if name and self.run.file(name).is_file() else None
+
     def masks(self, name: str = MASKS) -> MaskSet:
         """The masks in artefact `name`."""
         return MaskSet.load(self.file(name))
 
     def named(self, name: str) -> str | None:
-        """The file name that `name` stands for: NETWORK, MASKS and TYPES are files of the network, or None."""
+        """The file name that `name` stands for: NETWORK, MASKS, TYPES and HELD are files of the network, or None."""
         if self.network is None:
-            return name
-        own = {NETWORK: self.network.model, MASKS: self.network.masks, TYPES: self.network.types}
-        return own.get(name, name)
+            return None if name == HELD else name
+        network = self.network
+        return {NETWORK: network.model, MASKS: network.masks, TYPES: network.types, HELD: network.held}.get(name, name)
 
     def proven(self, links: Links, *further: LinkCheck) -> dict[str, Any]:
         """`further` and `links` as JSON data for the manifest; all of them hold.
@@ -80,7 +89,8 @@ class Artefacts:
         Raises:
             CertificateError: a link does not hold.
         """
-        checks = (*further, *(read(self) for read in links.values()))
+        found = (read(self) for read in links.values())
+        checks = (*further, *(check for check in found if check is not None))
         LockCertificate(checks).require()
         return {"links": [check.to_json() for check in checks]}
 
@@ -189,7 +199,7 @@ class Stage:
     Attributes:
         name: its name in the manifest.
         run: does the work; returns JSON data for the manifest.
-        inputs: artefacts that it reads; NETWORK, MASKS and TYPES stand for files of the latest network.
+        inputs: artefacts that it reads; NETWORK, MASKS, TYPES and HELD stand for files of the latest network.
         outputs: artefacts that it writes.
         settings: the part of the configuration on which its result depends.
         sections: its tables of the flow file, with the values of the built-in flow.
