@@ -1,4 +1,4 @@
-"""`Edit`: a changed design, with the lines of the flow file that make the change."""
+"""`Edit`: a changed design, and the lines of the flow file that make the change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.templates import as_built
 
 Settings = Mapping[str, Any]
-# Settings of the whole network stand before those of single layers.
+# The order of the sections.
 _SECTIONS = ("target", "select", "hls")
 
 
@@ -23,7 +23,7 @@ class Edit:
         knobs: names of the settings that changed.
         settings: section of the flow file to its keys, as `{"target": {"strategy": "resource"}}`.
         design: the changed design.
-        keeps_function: whether it computes the same bits, or the same but for rounding.
+        keeps_function: whether the changed design computes the same, apart from rounding.
     """
 
     knobs: tuple[str, ...]

@@ -98,24 +98,25 @@ def _fault(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> st
     before = [source.output_shape for source in sources]
     match layer.operation:
         case op.Convolution(window=window) if streams and any(window.pad):
-            return "a padded window in io_stream has no template in hls4ml; it puts a padding layer before it"
+            return "hls4ml has no template for a padded window in io_stream; it puts a padding layer before it"
         case op.Convolution(op.Window((1, _), (stride, _)), pointwise=False) if (
             streams and stride > 1 and len(shape) == 3
         ):
-            return "kernels of height 1 with a vertical stride are wrong in io_stream: hls4ml ignores that stride"
+            return "a kernel of height 1 with a vertical stride is wrong in io_stream: hls4ml ignores that stride"
         case op.Convolution(depthwise=True) if layer.strategy == "resource" and not streams:
             return "io_parallel with strategy 'resource' has no template in hls4ml: choose 'latency'"
         case op.Pooling(op.Window(size, stride, pad)) if streams and (any(pad) or size != stride):
-            return "pooling in io_stream with padding or a stride that is not its size has no template in hls4ml"
+            return "hls4ml has no template for pooling in io_stream with padding, or with a stride that is not its size"
         case op.Merge() if len(set(before)) > 1 and (streams or design.backend not in AP_BACKENDS):
-            return f"it merges {' and '.join(map(str, before))}, and its template reads past the end of the shorter one"
+            shapes = " and ".join(map(str, before))
+            return f"it merges shapes {shapes}, and its template reads past the end of the shorter input"
         case op.Resize() if streams:
             for old, new in zip(before[0], shape, strict=False):
                 if new % old:
-                    return f"io_stream resizes by whole factors only; {old} to {new} is none"
+                    return f"io_stream resizes only by whole factors; got {old} to {new}"
         case op.Softmax(inner=1, outer=1) if design.io_type == "io_stream" and sources[0].operation == op.Reshape():
             # A flattened stream keeps the packets of the layer before it.
-            return "softmax right after a flattened stream works on the packets before it: put a layer between"
+            return "softmax after a flattened stream works on the packets before it: put a layer between"
     return None
 
 
@@ -141,7 +142,7 @@ def _unknown_of_ac(layer: LayerSpec, backend: str, name: str) -> str | None:
     if not isinstance(operation, _OPERATIONS[backend]) or (layer.is_depthwise and backend == "Quartus"):
         return f"emulated are {', '.join(kind.__name__ for kind in _OPERATIONS[backend])}"
     if layer.is_depthwise and len(layer.output_shape) == 2:
-        return "of depthwise layers only those of images were compared"
+        return "of depthwise layers only two-dimensional ones were compared"
     if isinstance(operation, op.Pooling) and not operation.largest:
         return "it adds up averages in the type of the data, which can overflow; use max pooling"
     if name and name not in _AC_ACTIVATIONS:

@@ -1,4 +1,4 @@
-"""Layers that compute each value by itself: batch normalisation and merges of two inputs."""
+"""Layers that compute each value by itself: batch normalisation, and merges of two inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HALF = Exact(np.ones(1, np.float32), 1, 1, 1)
 
 
 def batch_normalization(step: Step, x: Exact) -> Exact:
-    """`nnet::normalize`: scale times x plus bias, exact until it is assigned."""
+    """`nnet::normalize`: scale times x plus bias, exact until it is assigned to the result's type."""
     scale, bias = step.constants("scale"), step.constants("bias")
     length = math.prod(x.raw.shape[1:])
     if scale.raw.size not in (x.raw.shape[-1], length):
@@ -46,7 +46,7 @@ def check(step: Step) -> None:
 
 
 def _repeated(x: Exact, length: int) -> Exact:
-    # Flat indices modulo the shorter length, as in the template.
+    # The template takes flat indices modulo the shorter length.
     return x.on(np.tile(x.raw, (1, length // x.raw.shape[1])))
 
 

@@ -27,7 +27,7 @@ def softmax(step: Step, x: Exact) -> Exact:
     layer, shape = step.operation(Softmax), step.layer.output_shape
     inner, outer = layer.inner, layer.outer
     slices = x.reshape(x.raw.shape[0], outer, math.prod(shape) // (outer * inner), inner)
-    # The normalised axis first, so that its members are addends.
+    # The normalised axis comes first, because its values are the addends.
     moved = slices.on(np.moveaxis(slices.raw, 2, 0))
     done = (quartus_stable if layer.below_sign else _VARIANTS[layer.variant])(step, moved)
     return done.on(np.moveaxis(done.raw, 0, 2)).reshape(x.raw.shape[0], *shape)
@@ -127,7 +127,7 @@ def _exp_size(step: Step) -> int:
 
 
 def _said(*sizes: int | None) -> int:
-    """The first size that the design says."""
+    """The first size that the design states."""
     for size in sizes:
         if size is not None:
             return size
@@ -149,7 +149,7 @@ def _top_bits(x: Exact, kind: FixedType, size: int) -> NDArray[np.int64]:
 
 
 def _addressed(kind: FixedType, size: int) -> NDArray[np.float32]:
-    """The real value whose top bits are each of the table's addresses."""
+    """(size,) the real values whose top bits are the addresses of the table."""
     raw = np.arange(size, dtype=np.int64) << (kind.width - _address_bits(kind, size))
     if kind.signed:
         raw = np.where(raw > kind.raw_max, raw - (1 << kind.width), raw)
@@ -157,14 +157,14 @@ def _addressed(kind: FixedType, size: int) -> NDArray[np.float32]:
 
 
 def exponentials_of(step: Step, address: FixedType, negative: bool) -> Exact:
-    """The table of exponentials of what the top bits of an `address` number, its sign turned if `negative`."""
+    """The table of exponentials, addressed by the top bits of a number of type `address`, negated if `negative`."""
     scale = np.float32(step.operation(Softmax).exp_scale)
     x = _addressed(address, _exp_size(step)) * scale
     return _entries(single_exp(-x if negative else x), step.type("exp_table"))
 
 
 def inverses_of(step: Step) -> Exact:
-    """The table of one over what the top bits of a sum number."""
+    """The table of inverses, addressed by the top bits of a sum."""
     with np.errstate(divide="ignore"):
         values = np.float32(1) / _addressed(sum_type_of(step), _inverse_size(step))
     return _entries(values, step.type("inv_table"))

@@ -7,10 +7,9 @@ import pytest
 
 from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
-from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate
 from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.kinds import FAMILIES, family_of
+from fpgaprune.estimate.kinds import FAMILIES, UNPRICED, family_of, unpriced
 from fpgaprune.target import Target
 
 from .designs import T16
@@ -75,11 +74,13 @@ def test_a_depthwise_weight_meets_no_other_on_its_input():
     assert features.layers[1].products.distinct_many == 36
 
 
-def test_a_layer_of_no_operation_is_named():
+def test_a_layer_of_no_operation_has_no_price():
     first = layer_of("in", "Input", (), (6, 6, 4), {"result": T16})
-    odd = layer_of("x", "SimpleRNN", ("in",), (4,), {"result": T16})
-    with pytest.raises(EstimateError, match="layer 'x' is a 'SimpleRNN', which no hardware model prices"):
-        design_features(Design("d", (first, odd), ("x",)), TARGET)
+    dense = layer_of("fc", "Dense", ("in",), (4,), {"result": T16, "weight": T16}, weight(144, 4))
+    odd = layer_of("x", "SimpleRNN", ("fc",), (4,), {"result": T16})
+    features = design_features(Design("d", (first, dense, odd), ("x",)), TARGET)
+    assert features.layers[2].family == UNPRICED
+    assert "layer 'x' is a 'SimpleRNN', which no hardware model prices" in features.left_out[0]
 
 
 @pytest.mark.parametrize("kind", ["Concatenate", "Anything"])
@@ -90,9 +91,9 @@ def test_a_price_goes_by_the_operation_and_not_by_its_name(kind):
     assert made.csynth.lut == estimate(Design("d", (first, joined), ("it",)), TARGET).layers[1].csynth.lut
 
 
-def test_unknown_classes_are_named():
+def test_unknown_classes_have_no_model():
     assert set(FAMILIES.values()) >= {"dense", "conv", "softmax"}
-    with pytest.raises(
-        EstimateError, match="layer 'x' is a 'SimpleRNN', which no hardware model prices; known classes: Input"
-    ):
-        family_of("SimpleRNN", "layer 'x'")
+    assert family_of("SimpleRNN") == UNPRICED
+    assert unpriced("SimpleRNN", "layer 'x'").startswith(
+        "layer 'x' is a 'SimpleRNN', which no hardware model prices; known classes: Input"
+    )
