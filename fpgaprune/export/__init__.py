@@ -1,1 +1,1 @@
-"""ONNX files: the only package that imports tf2onnx."""
+"""Writes ONNX files; no other package imports tf2onnx."""
