@@ -319,7 +319,7 @@ def recurrent_accumulator(
     for role, bias in (("weight", "bias"), ("recurrent_weight", "recurrent_bias")):
         worst = worst + _largest_sums(weights[role], kinds[role], read[role], weights.get(bias), fraction)
     # A gate is 1 at most; a function without an upper end hands the cell state on as it is.
-    largest = max(1.0, float(worst.max()), _largest(result) if layer.activation is keras.activations.relu else 0.0)
+    largest = max(1.0, float(worst.max()), result.magnitude if layer.activation is keras.activations.relu else 0.0)
     return _holding(layer.name, largest, fraction)
 
 
@@ -350,11 +350,7 @@ def _largest_sums(
     moved = weight.lsb / 2 if weight.rounding.startswith("RND") else weight.lsb
     magnitudes = np.where(kernel == 0, 0.0, np.abs(kernel.astype(np.float64)) + moved)
     constant = 0.0 if bias is None else np.abs(bias) + 2.0 ** -(fraction + 1)
-    return np.asarray(magnitudes.reshape(-1, kernel.shape[-1]).sum(axis=0) * _largest(incoming) + constant)
-
-
-def _largest(kind: FixedType) -> float:
-    return float(max(abs(kind.raw_min), abs(kind.raw_max)) * kind.lsb)
+    return np.asarray(magnitudes.reshape(-1, kernel.shape[-1]).sum(axis=0) * incoming.magnitude + constant)
 
 
 def _holding(layer: str, magnitude: float, fraction: int) -> FixedType:

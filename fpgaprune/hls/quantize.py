@@ -181,13 +181,9 @@ def _sum_dtype(layer: Any, types: Mapping[str, FixedType], incoming: FixedType) 
     weight, bias = types["weight"], types.get("bias")
     shape = layer.kernel.shape
     terms = math.prod(shape[:-2]) if isinstance(layer, DEPTHWISE) else math.prod(shape[:-1])
-    largest = terms * _largest(weight) * _largest(incoming) + (_largest(bias) if bias else 0.0)
+    largest = terms * weight.magnitude * incoming.magnitude + (bias.magnitude if bias else 0.0)
     fraction = max(weight.fraction + incoming.fraction, bias.fraction if bias else 0)
     return "float32" if math.log2(largest) + fraction <= _FLOAT32_BITS else "float64"
-
-
-def _largest(kind: FixedType) -> float:
-    return float(max(-kind.raw_min, kind.raw_max) * kind.lsb)
 
 
 def _count(layer: Any) -> int:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from fpgaprune.design import Design
 from fpgaprune.design.operations import Input
 from fpgaprune.errors import ToolError, ToolTimeoutError
+from fpgaprune.processes import last_line
 
 _SOURCE = """\
 // The C simulation as a program, written by fpgaprune: it reads samples from standard input and writes outputs to
@@ -191,11 +192,8 @@ class Simulator:
     def _ended(self) -> str:
         code = self._process.wait()
         how = f"with code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
-        lines = self._log.read_bytes()[-4096:].decode(errors="replace").splitlines()
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return (
-            f"the C simulation ended {how} at a sample; its last line: {last!r}; all that it printed is in {self._log}"
-        )
+        last = last_line(self._log)
+        return f"the C simulation ended {how} at a sample; its last line: {last!r}; all its output is in {self._log}"
 
 
 def _source(design: Design) -> str:

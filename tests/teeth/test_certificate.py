@@ -139,8 +139,8 @@ def test_firmware_is_read_back_as_integers(tmp_path):
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("w2.h", "0.0000000", "0.0078125", "simulation would not be synthesis"),
-        ("w2.txt", "0.0000000", "0.0078125", "simulation would not be synthesis"),
+        ("w2.h", "0.0000000", "0.0078125", "simulation and synthesis would differ"),
+        ("w2.txt", "0.0000000", "0.0078125", "simulation and synthesis would differ"),
         ("both", "0.0000000", "0.0078125", "the design have different integers"),
         ("both", "0.0000000", "0.0010000", "cannot represent"),
         ("both", "0.0000000", "zero", "no number"),

@@ -37,8 +37,8 @@ def test_each_form_of_a_header_is_read(form, tmp_path):
     [
         ("fc_weight_t w2[3];\n", None, "holds no weight array for synthesis"),
         ("fc_weight_t w2[4] = {0.5, -0.25, 0};\n", None, "holds 3 values; wanted 4"),
-        ("fc_weight_t w2[3] = {0.5, half, 0};\n", None, "something that is no number"),
-        (HEADERS["vitis"], "0.5, -0.25, 0.125", "simulation would not be synthesis"),
+        ("fc_weight_t w2[3] = {0.5, half, 0};\n", None, "something that is not a number"),
+        (HEADERS["vitis"], "0.5, -0.25, 0.125", "simulation and synthesis would differ"),
         (HEADERS["vitis"], "0.5, -0.25", r"holds 2 values; w2\.h has 3"),
     ],
 )
