@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,26 @@ def real_array(values: Any, what: str) -> NDArray[Any]:
         if largest > np.finfo(np.float32).max:
             raise DataError(f"{what} hold numbers up to {largest:.3g}; wanted what float32 holds: scale the data")
     return array
+
+
+def sample_arrays(samples: Any, shapes: Sequence[tuple[int, ...]], taker: str) -> list[NDArray[Any]]:
+    """`samples` as one array (N, ...) for each input.
+
+    Args:
+        samples: an array (N, ...), or one for each input.
+        shapes: the shape of one sample of each input.
+        taker: name of the model or design in messages.
+
+    Raises:
+        DataError: the arrays are not numbers, have other shapes, or differ in the number of samples.
+    """
+    arrays = [real_array(array, "samples") for array in (samples if isinstance(samples, list | tuple) else [samples])]
+    if [array.shape[1:] for array in arrays] != list(shapes):
+        got = ", ".join(str(array.shape[1:]) for array in arrays)
+        raise DataError(f"samples have shape {got}; {taker} takes {', '.join(map(str, shapes))}")
+    if len({len(array) for array in arrays}) > 1:
+        raise DataError(f"the inputs have {[len(array) for array in arrays]} samples; wanted as many of each")
+    return arrays
 
 
 def class_numbers(labels: NDArray[Any], what: str, classes: int | None = None) -> NDArray[np.int64]:

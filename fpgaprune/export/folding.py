@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from fpgaprune.network import find_folds, folded_weights
+from fpgaprune.network import cloned, find_folds, folded_weights
 
 
 def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
@@ -35,14 +35,8 @@ def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         return args[0] if layer.name in folded.values() else layer(*args, **kwargs)
 
-    inputs = [keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype) for tensor in functional.inputs]
-    copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
-    for layer in functional.layers:
-        if layer.name in folds:
-            copy.get_layer(layer.name).set_weights(folded_weights(layer, folds[layer.name]))
-        elif layer.weights and layer.name not in folded.values():
-            copy.get_layer(layer.name).set_weights(layer.get_weights())
-    return copy, folded
+    weights = {name: folded_weights(functional.get_layer(name), bn) for name, bn in folds.items()}
+    return cloned(functional, clone, call, weights), folded
 
 
 def _is_float32(layer: Any) -> bool:

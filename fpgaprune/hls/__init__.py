@@ -1,1 +1,1 @@
-"""hls4ml projects: the only package that imports hls4ml."""
+"""Makes hls4ml projects; no other package imports hls4ml."""

@@ -11,6 +11,7 @@ Other packages import from here, not from the modules inside. Keras is loaded on
 from fpgaprune.network.activations import is_elementwise
 from fpgaprune.network.alive import Alive, alive_channels
 from fpgaprune.network.batch_norm import find_folds, folded_weights, scale_and_shift
+from fpgaprune.network.cloning import cloned
 from fpgaprune.network.coupling import Groups, coupled_outputs, groups_of
 from fpgaprune.network.flat import Flags, Network, Step, network_of, role_of
 from fpgaprune.network.graph import (
@@ -35,7 +36,16 @@ from fpgaprune.network.weight_axes import PLAIN, ChannelAxes, Weight, per_output
 from fpgaprune.network.windows import channel_axis, positions, spatial
 from fpgaprune.network.zeros import Zeros, none_of
 
-__all__ = ["Alive", "Groups", "alive_channels", "find_folds", "folded_weights", "is_elementwise", "scale_and_shift"]
+__all__ = [
+    "Alive",
+    "Groups",
+    "alive_channels",
+    "cloned",
+    "find_folds",
+    "folded_weights",
+    "is_elementwise",
+    "scale_and_shift",
+]
 __all__ += ["Call", "Flags", "Network", "Step", "calls_of", "coupled_outputs", "groups_of", "network_of", "role_of"]
 __all__ += ["count_uses", "graph_of", "is_model", "producer", "readers_of", "structures", "unconnected", "value_of"]
 __all__ += ["CHANNELWISE", "KERNEL", "MAKERS", "Ids", "Linear", "Liveness", "Role", "Slots", "Taps", "pick_carrier"]
