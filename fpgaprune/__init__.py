@@ -1,6 +1,6 @@
-"""fpgaprune prunes a trained Keras network kernel by kernel, proves the result, and prices it for a named FPGA.
+"""fpgaprune: prune a trained Keras network kernel by kernel, prove it, and price it for a named FPGA.
 
-`import fpgaprune as fp` does not load TensorFlow; each public name loads what it needs on first use.
+`import fpgaprune as fp` loads no TensorFlow; each public name loads what it needs on first use.
 """
 
 from __future__ import annotations

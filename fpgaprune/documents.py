@@ -84,7 +84,7 @@ def read_toml(path: str | os.PathLike[str], problem: type[FpgaPruneError], what:
         raise
     except ValueError as error:
         reason = str(error).splitlines()[0][:200]
-        raise problem(f"{what} {os.fspath(path)} is no TOML: {reason}{f'; {advice}' if advice else ''}") from error
+        raise problem(f"{what} {os.fspath(path)} is not TOML: {reason}{f'; {advice}' if advice else ''}") from error
 
 
 @contextmanager
@@ -93,9 +93,9 @@ def _one_line() -> Iterator[None]:
     try:
         yield
     except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
+        raise ValueError(f"not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
     except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        raise ValueError(f"no UTF-8 text: {error.reason} at byte {error.start}") from error
+        raise ValueError(f"not UTF-8 text: {error.reason} at byte {error.start}") from error
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     except MemoryError as error:
@@ -116,7 +116,7 @@ def _text(path: Path, problem: type[FpgaPruneError]) -> str:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"it holds {name}, which is no number of JSON")
+    raise ValueError(f"it holds {name}, which is not a JSON number")
 
 
 def _finite(text: str) -> float:

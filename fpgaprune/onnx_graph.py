@@ -44,7 +44,7 @@ def read_onnx(path: Path, problem: type[FpgaPruneError]) -> Any:
         for graph in _graphs(model.graph):
             _check_constants(graph)
     except (DecodeError, onnx.checker.ValidationError, *PARSER_ERRORS) as error:
-        raise problem(f"{path} is no ONNX file: {in_a_line(error)}; export it again") from error
+        raise problem(f"{path} is not an ONNX file: {in_a_line(error)}; export it again") from error
     return model
 
 

@@ -120,10 +120,10 @@ def _is_archive(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix == ".keras" and not zipped:
         raise ValueError(
-            f"it is no .keras, .h5 or SavedModel, or was cut short: a .keras file is a zip archive; {_AGAIN}"
+            f"it is not a .keras, .h5 or SavedModel file, or was cut short: a .keras file is a zip archive; {_AGAIN}"
         )
     if not zipped and not is_hdf5:
-        raise ValueError(f"it is no .keras, .h5 or SavedModel, or was cut short; {_AGAIN}")
+        raise ValueError(f"it is not a .keras, .h5 or SavedModel file, or was cut short; {_AGAIN}")
     return zipped
 
 
@@ -133,7 +133,7 @@ def _document(text: str | bytes) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"its configuration cannot be read: {error}") from error
     if not isinstance(found, dict):
-        raise ValueError("its configuration is no JSON object")
+        raise ValueError("its configuration is not a JSON object")
     return found
 
 
@@ -145,7 +145,7 @@ def _metadata(archive: zipfile.ZipFile) -> dict[str, Any]:
         raise ValueError(f"it {what}; wanted {_CONFIG}, {_METADATA} and {WEIGHTS}")
     found = parse_json(_member(archive, _METADATA, _MAX_CONFIG)) if _METADATA in names else {}
     if not isinstance(found, dict):
-        raise ValueError(f"its {_METADATA} is no JSON object")
+        raise ValueError(f"its {_METADATA} is not a JSON object")
     return found
 
 

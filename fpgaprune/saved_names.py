@@ -88,7 +88,7 @@ def _check_entry(entry: dict[str, Any], registered: Collection[str]) -> None:
     if name == "function":
         _check_function(entry.get("config"), module, registered)
     elif name not in _CLASSES and not (module is not None and _HOMES.fullmatch(module) and _IDENTIFIER.fullmatch(name)):
-        raise ValueError(f"the model names the class {shown(name)}, which is none of Keras's that can be read")
+        raise ValueError(f"the model names the class {shown(name)}, which is not one of Keras's that can be read")
 
 
 def _check_function(name: Any, module: str | None, registered: Collection[str]) -> None:

@@ -1,1 +1,1 @@
-"""Writes ONNX files; no other package imports tf2onnx."""
+"""ONNX files: the only package that imports tf2onnx."""

@@ -23,7 +23,11 @@ def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
     if not all(type(layer).__module__.startswith("keras.") and not hasattr(layer, "layers") for layer in model.layers):
         return functional, {}
-    folds = {name: bn for name, bn in find_folds(functional).items() if _is_float32(functional.get_layer(name))}
+    folds = {
+        name: bn
+        for name, bn in find_folds(functional).items()
+        if str(functional.get_layer(name).kernel.dtype) == "float32"
+    }
     if not folds:
         return functional, {}
     folded = {layer: bn.name for layer, bn in folds.items()}
@@ -37,7 +41,3 @@ def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
 
     weights = {name: folded_weights(functional.get_layer(name), bn) for name, bn in folds.items()}
     return cloned(functional, clone, call, weights), folded
-
-
-def _is_float32(layer: Any) -> bool:
-    return str(layer.kernel.dtype) == "float32"

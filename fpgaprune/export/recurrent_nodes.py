@@ -87,7 +87,9 @@ def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], ND
     for node in list(graph.node):
         matrix = constants.get(node.input[1]) if node.op_type == "MatMul" else None
         mark = float(matrix.flat[0]) if matrix is not None and matrix.size else 0.0
-        if mark not in marks or matrix is None or not _is_stand_in(matrix, mark, marks[mark]):
+        if matrix is None or mark not in marks or (matrix != mark).any():
+            continue
+        if matrix.shape != (marks[mark].input.shape[-1], marks[mark].units):
             continue
         _put(graph, node, marks[mark], values)
         placed.add(mark)
@@ -108,10 +110,6 @@ def _has_node(layer: Any) -> bool:
     names = (layer.activation.__name__, layer.recurrent_activation.__name__)
     plain = not (layer.return_state or layer.go_backwards or layer.stateful)
     return plain and layer.compute_dtype == "float32" and all(name in _ACTIVATIONS for name in names)
-
-
-def _is_stand_in(matrix: Any, mark: float, layer: Any) -> bool:
-    return matrix.shape == (layer.input.shape[-1], layer.units) and bool((matrix == mark).all())
 
 
 def _put(graph: Any, node: Any, layer: Any, values: Callable[[Any], NDArray[Any]]) -> None:

@@ -1,1 +1,1 @@
-"""Makes hls4ml projects; no other package imports hls4ml."""
+"""hls4ml projects: the only package that imports hls4ml."""

@@ -75,7 +75,7 @@ def check_model(
         except DesignError as error:
             problems.append(f"precision {precision!r} is neither 'auto' nor a type: {error}")
     if not is_project_name(name):
-        problems.append(f"project name {name!r} is no C identifier that is free; {PROJECT_NAMES}")
+        problems.append(f"project name {name!r} is not a free C identifier; {PROJECT_NAMES}")
     if not getattr(model, "inputs", None):
         problems.append(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
         return ModelCheck(tuple(problems), ())

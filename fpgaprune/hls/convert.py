@@ -60,7 +60,7 @@ def convert(
         HlsError: `name` is no C identifier, hls4ml cannot convert the model, or knows no such option.
     """
     if not is_project_name(name):
-        raise HlsError(f"project name {name!r} is no C identifier that is free; {PROJECT_NAMES}")
+        raise HlsError(f"project name {name!r} is not a free C identifier; {PROJECT_NAMES}")
     import hls4ml
 
     names = names_of(folded, name)

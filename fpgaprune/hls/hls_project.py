@@ -63,7 +63,7 @@ class HlsProject:
         try:
             return cls(folder, Design.load(folder / DESIGN))
         except DesignError as error:
-            raise HlsError(f"{folder} is no project that fpgaprune wrote: {error}") from error
+            raise HlsError(f"{folder} is not a project that fpgaprune wrote: {error}") from error
 
     def compile(self, timeout_s: float = 900.0) -> CSimulation:
         """Compiles the C simulation with g++.

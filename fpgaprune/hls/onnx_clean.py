@@ -47,7 +47,7 @@ def read_clean(path: Path) -> Any:
         ) from error
     model = read_onnx(path, HlsError)
     if not model.graph.node:
-        raise HlsError(f"{path} holds no network")
+        raise HlsError(f"{path} has no nodes")
     model = _one_sample(model, path)
     _require_operations(model.graph, path)
     _say_global_averages(model.graph)

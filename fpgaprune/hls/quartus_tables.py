@@ -65,5 +65,5 @@ def _keys(design: Design, layer: LayerSpec) -> tuple[FixedType, FixedType, int]:
     softmax = layer.operation
     size = softmax.table_size if isinstance(softmax, Softmax) else None
     if size is None:
-        raise HlsError(f"softmax {layer.name!r} does not say the size of its tables; make the design anew")
+        raise HlsError(f"softmax {layer.name!r} does not say the size of its tables; make the design again")
     return design[layer.inputs[0]].types["result"], layer.types["exp_table"], size

@@ -189,8 +189,11 @@ class _Queue:
             try:
                 found = simulator.give([array[place] for array in samples], timeout_s)
             except (ToolError, OSError) as error:
+                failed = (
+                    error if isinstance(error, ToolError) else ToolError(f"the C simulation cannot be read: {error}")
+                )
                 with self._lock:
-                    self.error = self.error or _tool_error(error)
+                    self.error = self.error or failed
                 return
             for result, values in zip(results, found, strict=True):
                 result[place] = values
@@ -205,10 +208,6 @@ class _Queue:
                 return None
             self._next += 1
             return self._next - 1
-
-
-def _tool_error(error: ToolError | OSError) -> ToolError:
-    return error if isinstance(error, ToolError) else ToolError(f"the C simulation cannot be read: {error}")
 
 
 def _cores() -> int:

@@ -187,12 +187,9 @@ class Site:
         if before is None:
 
             def read() -> NDArray[Any]:
-                array = value_of(kernel)
-                return (
-                    array.reshape(1, len(array), -1)
-                    if flat_outputs
-                    else np.moveaxis(array, (in_axis, out_axis), (-2, -1))
-                )
+                if flat_outputs:
+                    return value_of(kernel).reshape(1, kernel.shape[0], -1)
+                return np.moveaxis(value_of(kernel), (in_axis, out_axis), (-2, -1))
 
             before = self.trace.linears[path] = Linear(
                 path=self.path,

@@ -29,6 +29,6 @@ def apply_removal(model: Any, plan: RemovalPlan, *, dtype: str | None = None) ->
     weights = named_weights(model) if model.weights else {}
     if weights_digest(weights) != plan.digest:
         raise RemovalError(
-            f"the plan was made for other weights than model {model.name!r} has now; plan the removal anew"
+            f"the plan was made for other weights than model {model.name!r} has now; plan the removal again"
         )
     return rebuild(model, plan, dtype)

@@ -218,17 +218,20 @@ class RemovalPlan:
         """
         if data.get("format") != FORMAT:
             raise RemovalError(
-                f"a removal plan has format {shown(data.get('format'))}; wanted {FORMAT}: plan the removal anew"
+                f"a removal plan has format {shown(data.get('format'))}; wanted {FORMAT}: plan the removal again"
             )
         try:
             for row in data["weights"].values():
                 _check_kept(row["shape"], row["kept"])
             shapes = {path: row["shape"] for path, row in data["weights"].items()}
             kept = {path: row["kept"] for path, row in data["weights"].items()}
-            config = {path: {k: _tupled(v) for k, v in row.items()} for path, row in data["config"].items()}
+            config = {
+                path: {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+                for path, row in data["config"].items()
+            }
             return msgspec.convert({**data, "shapes": shapes, "kept": kept, "config": config}, cls, dec_hook=_array)
         except (LookupError, TypeError, AttributeError, ValueError, OverflowError, msgspec.ValidationError) as error:
-            raise RemovalError(f"a removal plan is not whole: {shown(error)}; plan the removal anew") from error
+            raise RemovalError(f"a removal plan is not whole: {shown(error)}; plan the removal again") from error
 
 
 def _array(kind: Any, numbers: Any) -> NDArray[Any]:
@@ -257,7 +260,3 @@ def read_plan(path: Path) -> RemovalPlan:
     if not isinstance(document, dict):
         raise RemovalError(f"{path} holds no removal plan; run the removal again")
     return RemovalPlan.from_json(document)
-
-
-def _tupled(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

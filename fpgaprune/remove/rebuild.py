@@ -58,7 +58,8 @@ def rebuild(
         if swaps and path.rpartition("/")[0] in swaps:
             continue
         value = small_value(sources.get(path), tuple(variable.shape), path, plan)
-        variable.assign(value.astype(_numpy_dtype(variable.dtype)))
+        # NumPy has no bfloat16; the assignment rounds to it.
+        variable.assign(value.astype(np.float32 if variable.dtype == "bfloat16" else variable.dtype))
     for layer in copy._flatten_layers():
         if isinstance(layer, keras.layers.Normalization):
             layer.finalize_state()  # the layer computes with copies of its weights
@@ -82,10 +83,6 @@ def small_value(source: Any, shape: tuple[int, ...], path: str, plan: RemovalPla
         value = value.astype(np.float64)
         np.add.at(value.reshape(-1), plan.deltas[path].at, plan.deltas[path].values)
     return value
-
-
-def _numpy_dtype(name: str) -> Any:
-    return np.float32 if name == "bfloat16" else name  # NumPy has no bfloat16; the assignment rounds
 
 
 def _final_layers(graph: Any) -> set[int]:

@@ -130,7 +130,7 @@ def split_groups(model: Any, groups: Sequence[KernelGroups] | None = None, *, gr
     fitting = {group.path: group for group in find_groups(model)}
     for path, group in chosen.items():
         if fitting.get(path) != group:
-            raise RemovalError(f"layer {path!r} does not have these groups of kernels now; find the groups anew")
+            raise RemovalError(f"layer {path!r} does not have these groups of kernels now; find the groups again")
     made: list[tuple[Any, list[NDArray[Any]]]] = []
     swaps = {
         path: partial(_split, model.get_layer(path), group, grouped and group.even, made)

@@ -50,16 +50,13 @@ def coupled(site: Site, sources: Sequence[Channels], join: Join, absorbing_zero:
         if absorbing_zero:
             zero = (result.known & (result.value == 0)) | (other.known & (other.value == 0))
             known, value = known | zero, np.where(zero, 0.0, value)
-        ids = np.broadcast_arrays(result.ids, other.ids)[0 if _covers(result, axes, shape) else 1]
+        covers = all(result.shape[axis] == shape[axis] for axis in axes)
+        ids = np.broadcast_arrays(result.ids, other.ids)[0 if covers else 1]
         result = Channels(shape, ids, known, value)
     for channels in sources:
         for slot in np.unique(np.broadcast_to(channels.ids, channels.known.shape)[channels.known]):
             site.trace.partners.setdefault(int(slot), site.path)
     return result
-
-
-def _covers(channels: Channels, axes: set[int], shape: Sequence[int | None]) -> bool:
-    return all(channels.shape[axis] == shape[axis] for axis in axes)
 
 
 def merge(join: Join, kind: str = "", absorbing_zero: bool = False) -> Values:

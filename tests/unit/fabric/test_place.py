@@ -205,7 +205,7 @@ def test_a_board_of_ones_own_is_read(tmp_path):
         ("speed = 6", "", "has speed = None; wanted a int"),
         ('clk = "G2"', "", "has pins serial_in, serial_out; wanted clk, serial_in, serial_out"),
         ("speed = 6", "speed = 6\nbuttons = 3", "has 'buttons'; allowed are name"),
-        ("[high]", "[high", "is no TOML"),
+        ("[high]", "[high", "is not TOML"),
     ],
 )
 def test_a_board_file_of_another_form_is_refused(tmp_path, old, new, message):
