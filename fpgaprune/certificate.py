@@ -1,7 +1,8 @@
 """`LockCertificate` says which locked elements were compared, where, and what was found.
 
 A link is one place that the weights pass through on their way to the hardware (memory, a `.keras` file, an ONNX file,
-the firmware). A link holds if every locked element there has exactly the bits of zero: -0.0 and NaN are violations.
+the firmware). A link holds if every locked element there has exactly the bits of zero: -0.0 and NaN are violations. A
+link may also compare elements that are held at other values; then they must have the bits of these values.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class WeightCheck:
         path: weight path.
         elements: number of elements of the array.
         locked: number of locked elements, which were compared.
-        violations: locked elements whose bits are not those of zero.
+        violations: locked elements whose bits are not those of zero, or of the value at which they are held.
         first_violation: index and value of the first violation, as text; None if there is none.
         sha256: over dtype, shape and all bytes of the array, in Keras's axis order.
     """
@@ -76,16 +77,23 @@ class LinkCheck:
         weights: one check for each masked weight that this link carries.
         not_carried: masked weights that this link does not hold as arrays of their own, with the reason.
         layers: counts of each layer's weights after quantisation; empty at links before it.
+        held: whether the elements were compared with the values at which they are held, not with zero.
     """
 
     link: str
     weights: tuple[WeightCheck, ...]
     not_carried: Mapping[str, str]
     layers: tuple[LayerCounts, ...] = ()
+    held: bool = False
+
+    @property
+    def wanted(self) -> str:
+        """What each locked element has to be, in words."""
+        return "at the values that they are held at" if self.held else "exactly zero"
 
     @property
     def violations(self) -> int:
-        """Locked elements that are not exactly zero."""
+        """Locked elements that are something else."""
         return sum(weight.violations for weight in self.weights)
 
     @property
@@ -142,7 +150,7 @@ class LockCertificate:
                 if weight.violations:
                     raise CertificateError(
                         f"{link.link}: {weight.violations} of {weight.locked} locked elements of {weight.path!r} are "
-                        f"not exactly zero, the first {weight.first_violation}; the model trained without its lock"
+                        f"not {link.wanted}, the first {weight.first_violation}; the model trained without its lock"
                     )
         if not self.links:
             raise CertificateError("the certificate has no link, so nothing was compared; certify at least one link")
@@ -154,19 +162,26 @@ class LockCertificate:
 
 
 def check_link(
-    link: str, arrays: Mapping[str, NDArray[Any]], masks: MaskSet, not_carried: Mapping[str, str] | None = None
+    link: str,
+    arrays: Mapping[str, NDArray[Any]],
+    masks: MaskSet,
+    not_carried: Mapping[str, str] | None = None,
+    values: Mapping[str, NDArray[Any]] | None = None,
 ) -> LinkCheck:
-    """Compares every locked element of `arrays` with zero, bit for bit.
+    """Compares every locked element of `arrays` with zero, or with its element of `values`, bit for bit.
 
     Args:
         link: the place where the arrays were read.
         arrays: weight path to array, floats or integers, in Keras's axis order.
         masks: True = free, False = locked.
         not_carried: weight path to the reason why this link has no such array.
+        values: weight path to what locked elements are held at, for each masked weight; zero if left out.
 
     Raises:
-        CertificateError: a masked weight is missing, or has another shape than its mask.
+        CertificateError: a masked weight is missing, or has another shape than its mask or its values.
     """
+    if values is not None:
+        link = f"{link}, held values"
     reasons = dict(not_carried or {})
     checks = []
     for path, mask in masks.items():
@@ -176,8 +191,18 @@ def check_link(
             raise CertificateError(
                 f"{link}: weight {path!r} is locked but missing; it has {', '.join(arrays) or 'none'}"
             )
-        checks.append(_check_weight(link, path, np.asarray(arrays[path]), mask))
-    return LinkCheck(link, tuple(checks), {path: reason for path, reason in reasons.items() if path in masks})
+        array = np.asarray(arrays[path])
+        wanted = np.zeros_like(array) if values is None else _values_of(link, path, values, array)
+        checks.append(_check_weight(link, path, array, mask, wanted))
+    left = {path: reason for path, reason in reasons.items() if path in masks}
+    return LinkCheck(link, tuple(checks), left, held=values is not None)
+
+
+def _values_of(link: str, path: str, values: Mapping[str, NDArray[Any]], array: NDArray[Any]) -> NDArray[Any]:
+    if path not in values or np.shape(values[path]) != array.shape:
+        got = f"shape {np.shape(values[path])}" if path in values else "none"
+        raise CertificateError(f"{link}: values of {path!r} have {got}; wanted one for each of {array.shape}")
+    return np.asarray(values[path]).astype(array.dtype)
 
 
 def digest_array(array: NDArray[Any]) -> str:
@@ -186,10 +211,12 @@ def digest_array(array: NDArray[Any]) -> str:
     return hashlib.sha256(f"{plain.dtype.str}{plain.shape}".encode() + plain.tobytes()).hexdigest()
 
 
-def _check_weight(link: str, path: str, array: NDArray[Any], mask: NDArray[np.bool_]) -> WeightCheck:
+def _check_weight(
+    link: str, path: str, array: NDArray[Any], mask: NDArray[np.bool_], wanted: NDArray[Any]
+) -> WeightCheck:
     if array.shape != mask.shape:
         raise CertificateError(f"{link}: weight {path!r} has shape {array.shape}; its mask has {mask.shape}")
-    wrong = ~mask & _has_set_bits(array)
+    wrong = ~mask & _differs(array, wanted)
     first = None
     if wrong.any():
         index = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -198,7 +225,7 @@ def _check_weight(link: str, path: str, array: NDArray[Any], mask: NDArray[np.bo
     return WeightCheck(path, int(array.size), locked, int(wrong.sum()), first, digest_array(array))
 
 
-def _has_set_bits(array: NDArray[Any]) -> NDArray[np.bool_]:
+def _differs(array: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
     # Compared as bytes, because -0.0 equals 0.0 as a value.
-    octets = np.ascontiguousarray(array).view(np.uint8).reshape(*array.shape, array.dtype.itemsize)
-    return np.asarray(octets.any(axis=-1))
+    octets = [np.ascontiguousarray(one).view(np.uint8).reshape(*one.shape, one.itemsize) for one in (array, wanted)]
+    return np.asarray((octets[0] != octets[1]).any(axis=-1))

@@ -105,7 +105,7 @@ def make(
         widths |= {("activation", layer): bits for layer, bits in found.activation_bits.items()}
         options = with_widths(options, widths)
         precision = Precision(precision.widest, precision.widest, precision.sum_bits)
-    types = choose_types(folded, ranges, precision, options, target.backend)
+    types = choose_types(folded, ranges, precision, options, target.backend, observed)
     require_ranges(folded, types, _given(types, precision, options), observed)
     raws = quantise_weights(folded, types)
     entries: dict[str, dict[str, Any]] = {
