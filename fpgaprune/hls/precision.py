@@ -239,12 +239,12 @@ class _Chooser:
         return replace(result, integer=result.integer - spare)
 
     def _activation(self, name: str, own: LayerOptions) -> FixedType:
+        if self.uniform:
+            return self.uniform
         bits = own.activation_bits or self.precision.activation_bits
-        if self.precision.clips and name in self.observed:
-            values = Range.with_least_error(self.observed[name], bits)
-        else:
-            values = self.ranges[name]
-        return self.uniform or fitting(values, bits, True if name in self.signed else None)
+        clips = self.precision.clips and name in self.observed
+        values = Range.with_least_error(self.observed[name], bits) if clips else self.ranges[name]
+        return fitting(values, bits, True if name in self.signed else None)
 
     def _sum(self, name: str, signed: bool | None = None) -> FixedType:
         return self.uniform or fitting(self.ranges[name], self.precision.sum_bits, signed)

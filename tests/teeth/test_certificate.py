@@ -143,7 +143,7 @@ def test_firmware_is_read_back_as_integers(tmp_path):
         ("w2.txt", "0.0000000", "0.0078125", "simulation and synthesis would differ"),
         ("both", "0.0000000", "0.0078125", "the design have different integers"),
         ("both", "0.0000000", "0.0010000", "cannot represent"),
-        ("both", "0.0000000", "zero", "no number"),
+        ("both", "0.0000000", "zero", "not a number"),
         ("w2.txt", ", 0.0000000", "", "3 values|holds 3"),
     ],
 )
