@@ -71,6 +71,7 @@ _HOMES = {
     "from_zeros": "fpgaprune.select.explicit",
     "golden_vectors": "fpgaprune.fabric",
     "guard": "fpgaprune.select.guard",
+    "import_hgq": "fpgaprune.quantise.hgq",
     "import_tfmot": "fpgaprune.select.tfmot_model",
     "layer_reports": "fpgaprune.report",
     "list_parts": "fpgaprune.target",

@@ -6,7 +6,7 @@ import json
 import os
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fpgaprune.errors import FpgaPruneError, shown
 from fpgaprune.files import storage_error
@@ -42,8 +42,13 @@ def read_json(
         raise problem(f"{os.fspath(path)} is not {what}: {error}; {advice}") from error
 
 
-def parse_json(text: str | bytes, *, strict: bool = True) -> Any:
+def parse_json(text: str | bytes, *, strict: bool = True, infinite: bool = False) -> Any:
     """The JSON data that `text` writes, as `read_json` wants it.
+
+    Args:
+        text: a document.
+        strict: as for `read_json`.
+        infinite: whether a number may be `Infinity`, as Python writes it: HGQ2 has such settings of its layers.
 
     Raises:
         ValueError: it is no such JSON; one line that says why.
@@ -52,8 +57,9 @@ def parse_json(text: str | bytes, *, strict: bool = True) -> Any:
         plain = text.decode("utf-8") if isinstance(text, bytes) else text
         if not strict:
             return json.loads(plain)
+        constant = _infinite if infinite else _no_number
         found = json.loads(
-            plain, parse_constant=_no_number, parse_float=_finite, parse_int=_whole, object_pairs_hook=_object
+            plain, parse_constant=constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=_object
         )
         _check(found)
     except json.JSONDecodeError as error:
@@ -113,8 +119,12 @@ def _text(path: Path, problem: type[FpgaPruneError]) -> str:
     return data.decode("utf-8")
 
 
-def _no_number(name: str) -> Any:
+def _no_number(name: str) -> NoReturn:
     raise ValueError(f"it holds {name}, which is no number of JSON")
+
+
+def _infinite(name: str) -> float:
+    return float("inf") if name == "Infinity" else _no_number(name)
 
 
 def _finite(text: str) -> float:

@@ -23,6 +23,7 @@ from fpgaprune.design.operations import (
     Operation,
     Pad,
     Pooling,
+    Quantise,
     Recurrent,
     Reshape,
     Resize,
@@ -238,5 +239,6 @@ _MAKERS = {
     "Merge": lambda words: Merge(str(words.need("op")).lower()),
     "Concatenate": lambda words: Concatenate(words.axis()),
     "Transpose": lambda words: Transpose(tuple(int(axis) for axis in words.need("perm"))),
+    "FixedPointQuantizer": lambda words: Quantise(tuple(words.need("kinds")), tuple(words.need("places"))),
     "Resize": lambda words: Resize(str(words.get("algorithm", "nearest"))),
 }

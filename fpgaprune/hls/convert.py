@@ -63,6 +63,8 @@ def convert(
         raise HlsError(f"project name {name!r} is no C identifier that is free; {PROJECT_NAMES}")
     import hls4ml
 
+    import fpgaprune.hls.rounded_channels  # noqa: F401
+
     names = names_of(folded, name)
     back = {own: layer for layer, own in names.items()}
     with quiet(), _as_problem(f"hls4ml cannot convert model {folded.name!r} for {target.backend}"):
@@ -85,6 +87,8 @@ def convert(
             io_type=target.io_type,
             part=target.order_number,
             clock_period=target.clock_ns,
+            # Every type is given; hls4ml would choose them anew where it finds a quantiser.
+            bit_exact=False,
             **_backend_options(target, backend_options or {}),
         )
 
@@ -246,6 +250,10 @@ def _layer(
             types[role] = given[name][role]
             weights[role] = np.asarray(raws[name][role], dtype=np.int64)
     plain = {key: _plain(value) for key, value in attributes.items() if key not in _NOT_DATA and _is_plain(value)}
+    if node.class_name == "FixedPointQuantizer":
+        from fpgaprune.hls.rounded_channels import quantiser_words
+
+        plain |= quantiser_words(node)
     return layer_of(
         name=name,
         kind=node.class_name,

@@ -29,6 +29,7 @@ from fpgaprune.hls.strategy_advice import StrategyAdvice, warn_of_idle_zeros
 from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress
 from fpgaprune.hls.write_project import DESIGN, write_project
 from fpgaprune.masks import MaskSet
+from fpgaprune.quantise.channels import rounds_channels
 from fpgaprune.target import Target
 
 AnyPrecision = Precision | AutoPrecision | FixedType | str
@@ -230,7 +231,7 @@ def _make(
     progress: Progress | None = None,
 ) -> Made:
     chosen = _precision(precision)
-    if data is None and not isinstance(chosen, FixedType):
+    if data is None and not isinstance(chosen, FixedType) and not rounds_channels(model):
         raise HlsError(
             "the ranges of the layers are read from samples: give some hundred as data=..., or one type for everything "
             "as precision='fixed<16,6>'"

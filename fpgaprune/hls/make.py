@@ -21,6 +21,7 @@ from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerE
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import require_board
 from fpgaprune.hls.convert import convert, extract
+from fpgaprune.hls.exact_types import exact_types
 from fpgaprune.hls.gru_lstm import RECURRENT, observe_states
 from fpgaprune.hls.layer_names import names_of, renamed
 from fpgaprune.hls.layer_options import LayerOptions, read_options
@@ -36,6 +37,7 @@ from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
+from fpgaprune.quantise.channels import rounds_channels
 from fpgaprune.quantise.plain import rounded_types
 from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
@@ -87,11 +89,17 @@ def make(
     observed |= observe_states(folded, observed) if observed else {}
     require_within_tables(folded, observed)
     ranges = {layer: Range.of(values) for layer, values in observed.items()}
-    found = None
-    if isinstance(precision, AutoPrecision):
+    found, exact = None, rounds_channels(folded)
+    typed = [layer for layer, own in options.items() if own.types or own.weight_bits or own.activation_bits]
+    if exact and (typed or isinstance(precision, FixedType)):
+        raise HlsError(
+            f"model {model.name!r} rounds its data to types of its own, so that every other type follows; leave out "
+            + (f"the types and widths of layer {typed[0]!r}" if typed else f"precision {precision}")
+        )
+    if isinstance(precision, AutoPrecision) and not exact:
         found = _search(model, folded, target, data, labels, precision, options, ranges, folder, results, progress)
         precision, options = _as_found(precision, found, options)
-    types = choose_types(folded, ranges, precision, options, target.backend)
+    types = exact_types(folded) if exact else choose_types(folded, ranges, precision, options, target.backend)
     require_ranges(folded, types, _given(types, precision, options), observed)
     raws = quantise_weights(folded, types)
     entries: dict[str, dict[str, Any]] = {
