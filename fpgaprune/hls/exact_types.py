@@ -95,9 +95,10 @@ def _entering(layer: Any, readers: list[Any]) -> FixedType:
     """A type from which each of `readers` gets what it gets from the real number."""
     if not readers or not all(isinstance(reader, RoundedChannels) for reader in readers):
         raise UnsupportedLayerError(
-            f"input {layer.name!r} is read as floats; wanted a quantiser (in HGQ2 enable_iq=True) before whatever reads it"
+            f"input {layer.name!r} is read as floats; wanted a quantiser before whatever reads it (in HGQ2 "
+            "enable_iq=True)"
         )
-    known = [kind for reader in readers for kind in reader.types() if kind is not None]
+    known: list[FixedType] = [kind for reader in readers for kind in reader.types() if kind is not None]
     if not known:
         return FixedType(1, 1, signed=False)
     if len(set(known)) == 1:
@@ -124,4 +125,3 @@ def _holding(magnitude: float, fraction: int) -> FixedType:
     if width > MAX_WIDTH:
         raise DesignError(f"its results take {width} bits; wanted {MAX_WIDTH} at most")
     return FixedType(width, integer)
-

@@ -89,18 +89,16 @@ def make(
     observed |= observe_states(folded, observed) if observed else {}
     require_within_tables(folded, observed)
     ranges = {layer: Range.of(values) for layer, values in observed.items()}
-    found, exact = None, rounds_channels(folded)
-    typed = [layer for layer, own in options.items() if own.types or own.weight_bits or own.activation_bits]
-    if exact and (typed or isinstance(precision, FixedType)):
-        raise HlsError(
-            f"model {model.name!r} rounds its data to types of its own, so that every other type follows; leave out "
-            + (f"the types and widths of layer {typed[0]!r}" if typed else f"precision {precision}")
-        )
-    if isinstance(precision, AutoPrecision) and not exact:
-        found = _search(model, folded, target, data, labels, precision, options, ranges, folder, results, progress)
-        precision, options = _as_found(precision, found, options)
-    types = exact_types(folded) if exact else choose_types(folded, ranges, precision, options, target.backend)
-    require_ranges(folded, types, _given(types, precision, options), observed)
+    found = None
+    if rounds_channels(folded):
+        _require_free(model, precision, options)
+        types = exact_types(folded)
+    else:
+        if isinstance(precision, AutoPrecision):
+            found = _search(model, folded, target, data, labels, precision, options, ranges, folder, results, progress)
+            precision, options = _as_found(precision, found, options)
+        types = choose_types(folded, ranges, precision, options, target.backend)
+        require_ranges(folded, types, _given(types, precision, options), observed)
     raws = quantise_weights(folded, types)
     entries: dict[str, dict[str, Any]] = {
         layer: {"Strategy": at.strategy, "ReuseFactor": at.reuse_factor} for layer, at in layouts.items()
@@ -118,6 +116,16 @@ def make(
             )
     _require_sound(design)
     return Made(graph, folded, design, advise_strategy(design, target), _free_locks(model, raws, sources), found, notes)
+
+
+def _require_free(model: Any, precision: Any, options: Mapping[str, LayerOptions]) -> None:
+    """Nobody has asked for types of `model`, whose data say them all."""
+    typed = [layer for layer, own in options.items() if own.types or own.weight_bits or own.activation_bits]
+    if typed or isinstance(precision, FixedType):
+        raise HlsError(
+            f"model {model.name!r} rounds its data to types of its own, from which all others follow; leave out "
+            + (f"the types and widths of layer {typed[0]!r}" if typed else f"precision {precision}")
+        )
 
 
 def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.network import activations
-from fpgaprune.network.graph import calls_of, graph_of, is_of_keras, nested_graph
+from fpgaprune.network.graph import calls_of, graph_of, nested_graph
 from fpgaprune.network.role import CHANNELWISE, Role
 from fpgaprune.network.slots import Ids
 
@@ -174,11 +174,9 @@ def network_of(model: Any) -> Network | None:
 
 def role_of(layer: Any) -> Role | None:
     """What a layer of exactly this class does to channels; None where nothing is known."""
-    if not is_of_keras(type(layer)):
-        return None
-    from fpgaprune.network.rules import RULES
+    from fpgaprune.network.rules import rule_of
 
-    rule = RULES.get(type(layer))
+    rule = rule_of(type(layer))
     return None if rule is None else rule.role
 
 

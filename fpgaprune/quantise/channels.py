@@ -11,9 +11,39 @@ from keras import ops
 
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
+from fpgaprune.network import Channels, LayerRule, Line, Role, Site
 from fpgaprune.quantise.rounding import rounded_between
 
 _VARIABLES = ("width", "integer", "signed")
+
+
+def _through(site: Site) -> Channels:
+    """A constant is rounded as its channel is, and a channel without bits is the constant 0."""
+    layer, channels = site.layer, site.inputs[0]
+    if layer.each_value and len(channels.varying) > 1:
+        site.hold(channels.ids, "layout")
+        return channels.unknown()
+    axis = channels.varying[0] if layer.each_value and channels.varying else len(channels.shape) - 1
+    line = site.line(axis)
+    variables = (layer.width, layer.integer, layer.signed)
+    for variable in variables:
+        axes: list[Any] = [None] * len(variable.shape)
+        axes[axis if layer.each_value else 0] = line.ids
+        site.weight(variable, *axes)
+    width = np.moveaxis(np.asarray(layer.width), axis if layer.each_value else 0, -1).reshape(-1, line.ids.size)
+    silent = (width == 0).all(axis=0)
+    if layer.each_value:
+        # Types differ from place to place, so that only zero is surely one constant.
+        return Line(line.ids, silent | (line.known & (line.value == 0)), np.zeros(line.ids.shape)).over(
+            site.shape, axis
+        )
+    value = np.array(
+        [
+            float(kind.to_float(kind.to_raw(at))) if kind else 0.0
+            for kind, at in zip(layer.types(), line.value, strict=True)
+        ]
+    )
+    return Line(line.ids, silent | line.known, value).over(site.shape, axis)
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
@@ -25,9 +55,11 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
     have the shape of a sample.
     """
 
-    def __init__(
-        self, rounding: str = "TRN", overflow: str = "WRAP", each_value: bool = False, **options: Any
-    ) -> None:
+    channel_rule = LayerRule(_through, Role.POINTWISE)
+    # Whether a project is made of it that takes one pixel after another.
+    streamed = False
+
+    def __init__(self, rounding: str = "TRN", overflow: str = "WRAP", each_value: bool = False, **options: Any) -> None:
         """A layer whose types share their modes of rounding and overflow, which are those of `FixedType`.
 
         Raises:
@@ -64,7 +96,9 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
 
     def types(self) -> tuple[FixedType | None, ...]:
         """The type of each channel, or of each value of a sample in order; None where it is always zero."""
-        parts = (np.asarray(part).astype(np.int64).reshape(-1).tolist() for part in self._parts())
+        parts = (
+            np.asarray(part).astype(np.int64).reshape(-1).tolist() for part in (self.width, self.integer, self.signed)
+        )
         return tuple(
             FixedType(width, integer, bool(signed), self.rounding, self.overflow) if width else None
             for width, integer, signed in zip(*parts, strict=True)
@@ -82,9 +116,6 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         signed = any(kind.signed for kind in known)
         integer = max(kind.integer + int(signed and not kind.signed) for kind in known)
         return FixedType(integer + max(kind.fraction for kind in known), integer, signed)
-
-    def _parts(self) -> tuple[Any, Any, Any]:
-        return self.width, self.integer, self.signed
 
     def get_config(self) -> dict[str, Any]:
         """What makes the layer anew; its types are weights."""

@@ -207,9 +207,7 @@ def _matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: 
     return found
 
 
-def _without_zeros(
-    values: Sequence[Number], matrix: NDArray[np.int64]
-) -> tuple[list[Number], NDArray[np.int64]]:
+def _without_zeros(values: Sequence[Number], matrix: NDArray[np.int64]) -> tuple[list[Number], NDArray[np.int64]]:
     """The same products, of values without the lowest bits that are always zero; what is always zero takes none."""
     shifts = [v.node.params[0] if v.node.op == "shl" else 0 for v in values]
     short = [v.on(v.node.args[0]) if shift else v for v, shift in zip(values, shifts, strict=True)]
