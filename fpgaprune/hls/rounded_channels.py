@@ -27,7 +27,15 @@ _STREAM = """
 template <class data_T, class res_T> void {name}(hls::stream<data_T> &data, hls::stream<res_T> &res) {{
     for (unsigned i = 0; i < {packets}; i++) {{
         #pragma HLS PIPELINE
-        data_T in_data = data.read();
+        typename data_T::value_type number[res_T::size];
+        // A flattened image comes pixel by pixel.
+        for (unsigned j = 0; j < res_T::size; j += data_T::size) {{
+            data_T in_data = data.read();
+            for (unsigned k = 0; k < data_T::size; k++) {{
+                #pragma HLS UNROLL
+                number[j + k] = in_data[k];
+            }}
+        }}
         res_T out_data;
         PRAGMA_DATA_PACK(out_data)
 {numbers}
@@ -72,7 +80,7 @@ class StreamQuantizer(Layer):  # type: ignore[misc, unused-ignore]
                 "another: choose io_parallel, or train one type for each channel (in HGQ2 heterogeneous_axis=(-1,))"
             )
         numbers = [
-            f"        out_data[{place}] = {'0' if kind is None else f'{_cpp(kind)}(in_data[{place}])'};"
+            f"        out_data[{place}] = {'0' if kind is None else f'{_cpp(kind)}(number[{place}])'};"
             for place, kind in enumerate(_kind(self, row) for row in rows[0].tolist())
         ]
         text = _STREAM.format(name=self.name, packets=math.prod(shape[:-1]), numbers="\n".join(numbers))
