@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DesignError, HlsError, ModelImportError, RemovalError, UnsupportedLayerError
+from fpgaprune.keras_file import holds_hgq
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import calls_of, count_uses, graph_of, producer, structures
 from fpgaprune.parser_errors import in_a_line
@@ -60,15 +61,6 @@ class ImportedHgq:
         return {"from": "HGQ2", "zeros": self.masks.locked_count, "weights": self.masks.size}
 
 
-def is_hgq(path: str | os.PathLike[str]) -> bool:
-    """Whether the file at `path` holds a model with layers of HGQ2; nothing is loaded.
-
-    Raises:
-        ModelImportError: the file is damaged, or is no model.
-    """
-    return _names_hgq(read_configuration(Path(path), ModelImportError).document)
-
-
 def import_hgq(source: Any) -> ImportedHgq:
     """The network `source` of HGQ2's layers as a network of Keras's own, whose outputs are those of HGQ2 bit for bit.
 
@@ -95,7 +87,8 @@ def import_hgq(source: Any) -> ImportedHgq:
 
 
 def _loaded(path: Path) -> Any:
-    if not is_hgq(path):
+    read_configuration(path, ModelImportError)
+    if not holds_hgq(path):
         raise ModelImportError(f"{path} names no layer of HGQ2's; every other Keras model is used as it is")
     check_arrays(path, ModelImportError)
     try:
@@ -108,14 +101,6 @@ def _loaded(path: Path) -> Any:
         # A layer may raise anything over settings that Keras never wrote.
         said = in_a_line(error, after="Exception encountered: ")
         raise ModelImportError(f"{path} cannot be loaded with this HGQ2: {said}") from error
-
-
-def _names_hgq(document: Any) -> bool:
-    if isinstance(document, Mapping):
-        module, name = document.get("module"), document.get("registered_name")
-        own = isinstance(module, str) and module.split(".")[0] == _PACKAGE
-        return own or (isinstance(name, str) and name.startswith("hgq>")) or any(map(_names_hgq, document.values()))
-    return isinstance(document, list) and any(map(_names_hgq, document))
 
 
 def _is_hgq(layer: Any) -> bool:
