@@ -27,6 +27,7 @@ from fpgaprune.network import calls_of, count_uses, graph_of, producer, structur
 from fpgaprune.parser_errors import in_a_line
 from fpgaprune.quantise.channels import RoundedChannels
 from fpgaprune.saved_model import check_arrays, read_configuration
+from fpgaprune.saved_names import check_names
 from fpgaprune.weights import named_weights
 
 INSTALL = "pip install 'fpgaprune[hgq]'"
@@ -87,7 +88,7 @@ def import_hgq(source: Any) -> ImportedHgq:
 
 
 def _loaded(path: Path) -> Any:
-    read_configuration(path, ModelImportError)
+    document = read_configuration(path, ModelImportError).document
     if not holds_hgq(path):
         raise ModelImportError(f"{path} names no layer of HGQ2's; every other Keras model is used as it is")
     check_arrays(path, ModelImportError)
@@ -96,6 +97,8 @@ def _loaded(path: Path) -> Any:
     except ImportError as error:
         raise ModelImportError(f"{path} holds layers of HGQ2's, which is not installed: {INSTALL}") from error
     try:
+        # Its compilation is not read.
+        check_names({**document, "compile_config": None}, keras.saving.get_custom_objects().keys())
         return keras.saving.load_model(path, compile=False)
     except Exception as error:
         # A layer may raise anything over settings that Keras never wrote.

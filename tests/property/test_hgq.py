@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,3 +139,40 @@ def test_what_has_no_bits_is_a_zero_of_the_masks() -> None:
         assert not mask[bits == 0].any()
         np.testing.assert_array_equal(mask, np.asarray(layer.qkernel) != 0)
     assert fp.certify(found.model, found.masks).ok
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("softmax", "layer 'last' is a QSoftmax of HGQ2's, which is not taken over; wanted one of QDense, "),
+        ("tanh", "layer 'last' has activation 'tanh', of which HGQ2 trains no exact bits; wanted one of linear, relu"),
+        ("float", "layer 'last' is a Dense whose bits HGQ2 does not know; use its layer of HGQ2's"),
+        ("scaler", "quantiser 'last_iq' is of type 'kif', or scales; wanted 'kif' or 'kbi' without a scaler"),
+        ("twice", "'again' is an operation of keras.ops, or a layer that is called twice"),
+    ],
+)
+def test_what_is_not_taken_over_is_named(kind: str, message: str) -> None:
+    import keras
+    from hgq.config import QuantizerConfig
+    from hgq.layers import QDense, QSoftmax
+
+    entry = keras.Input((3,))
+    again = QDense(3, name="again")
+    x = again(entry)
+    makers = {
+        "softmax": lambda: QSoftmax(name="last"),
+        "tanh": lambda: QDense(2, activation="tanh", name="last"),
+        "float": lambda: keras.layers.Dense(2, name="last"),
+        "scaler": lambda: QDense(2, iq_conf=QuantizerConfig("kif", "datalane", scaler=2.0), name="last"),
+        "twice": lambda: again,
+    }
+    with pytest.raises(fp.FpgaPruneError) as error:
+        fp.import_hgq(keras.Model(entry, makers[kind]()(x)))
+    assert str(error.value).startswith(message)
+
+
+def test_a_saved_network_is_the_network(tmp_path: Path) -> None:
+    model, x = drawn(dense_model, 5)
+    model.save(tmp_path / "model.keras")
+    found = fp.import_hgq(tmp_path / "model.keras")
+    np.testing.assert_array_equal(np.asarray(found.model(x, training=False)), np.asarray(model(x, training=False)))
