@@ -102,6 +102,11 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"layer {name!r} gives each channel a type of its own, for which backend {backend.name} has no template: "
             f"choose backend {' or '.join(map(repr, QUANTISING))}"
         )
+    if kind == "RoundedChannels" and layer.each_value and io_type == "io_stream" and len(layer.output.shape) > 2:
+        return (
+            f"layer {name!r} has types that differ from pixel to pixel, of which io_stream takes one after another: "
+            "choose io_parallel, or train one type for each channel (in HGQ2 heterogeneous_axis=(-1,))"
+        )
     if kind in backend.wrong:
         return (
             f"layer {name!r} is a {kind}, with which backend {backend.name} {backend.wrong[kind]}; another backend "

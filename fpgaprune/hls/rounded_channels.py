@@ -17,7 +17,6 @@ from hls4ml.model.types import Source
 from numpy.typing import NDArray
 
 from fpgaprune.design.operations import NOTHING
-from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.hls_backends import QUANTISING
 
@@ -53,7 +52,9 @@ class RoundedChannelsHandler(KerasV3LayerHandler):  # type: ignore[misc, unused-
     def handle(self, layer: Any, in_tensors: Any, out_tensors: Any) -> dict[str, Any]:  # noqa: ARG002
         """Signs, widths and integer bits for every value of a sample, behind a batch axis of 1."""
         shape = tuple(in_tensors[0].shape[1:])
-        parts = (np.asarray(part).astype(np.int16) for part in (layer.signed, layer.width, layer.integer))
+        own = shape if layer.each_value else shape[-1:]
+        variables = (layer.signed, layer.width, layer.integer)
+        parts = (np.asarray(part).astype(np.int16).reshape(own) for part in variables)
         return {
             "class_name": STREAMS if layer.streamed else ARRAYS,
             "mask_kbi": tuple(np.broadcast_to(part, shape)[None] for part in parts),
@@ -74,11 +75,6 @@ class StreamQuantizer(Layer):  # type: ignore[misc, unused-ignore]
         self.set_attr("n_in", self.get_input_variable().size())
         self.mask_kbi, self.SAT, self.RND = (self.attributes[key] for key in ("mask_kbi", "SAT", "RND"))
         rows = _rows(self)
-        if (rows != rows[:1]).any():
-            raise UnsupportedLayerError(
-                f"layer {self.name!r} has types that differ from pixel to pixel, of which io_stream takes one after "
-                "another: choose io_parallel, or train one type for each channel (in HGQ2 heterogeneous_axis=(-1,))"
-            )
         numbers = [
             f"        out_data[{place}] = {'0' if kind is None else f'{_cpp(kind)}(number[{place}])'};"
             for place, kind in enumerate(_kind(self, row) for row in rows[0].tolist())

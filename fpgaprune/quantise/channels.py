@@ -25,13 +25,12 @@ def _through(site: Site) -> Channels:
         return channels.unknown()
     axis = channels.varying[0] if layer.each_value and channels.varying else len(channels.shape) - 1
     line = site.line(axis)
-    variables = (layer.width, layer.integer, layer.signed)
-    for variable in variables:
-        axes: list[Any] = [None] * len(variable.shape)
-        axes[axis if layer.each_value else 0] = line.ids
-        site.weight(variable, *axes)
-    width = np.moveaxis(np.asarray(layer.width), axis if layer.each_value else 0, -1).reshape(-1, line.ids.size)
-    silent = (width == 0).all(axis=0)
+    shape = [int(size or 1) for size in site.shape]
+    along = np.broadcast_to(channels.ids, shape).reshape(-1) if layer.each_value else line.ids
+    for variable in (layer.width, layer.integer, layer.signed):
+        site.weight(variable, along)
+    width = np.asarray(layer.width).reshape(shape if layer.each_value else [-1])
+    silent = (np.moveaxis(width, axis if layer.each_value else 0, -1).reshape(-1, line.ids.size) == 0).all(axis=0)
     if layer.each_value:
         # Types differ from place to place, so that only zero is surely one constant.
         return Line(line.ids, silent | (line.known & (line.value == 0)), np.zeros(line.ids.shape)).over(
@@ -51,8 +50,8 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
     """Hands on its input, each channel as a type of its own holds it.
 
     The types are weights that never train, `width`, `integer` and `signed`, (C,): as in `FixedType`, and 0 bits of
-    width for a channel that is always zero. With `each_value` every value of a sample has a type of its own, and they
-    have the shape of a sample.
+    width for a channel that is always zero. With `each_value` every value of a sample has a type of its own, in the
+    order of its values.
     """
 
     channel_rule = LayerRule(_through, Role.POINTWISE)
@@ -75,14 +74,17 @@ class RoundedChannels(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
 
     def build(self, input_shape: Any) -> None:
         """The types exist; until they are set every channel is zero."""
-        shape = tuple(input_shape[1:]) if self.each_value else (input_shape[-1],)
+        shape = (math.prod(input_shape[1:]) if self.each_value else input_shape[-1],)
         self.width, self.integer, self.signed = (
             self.add_weight(name=name, shape=shape, initializer="zeros", trainable=False) for name in _VARIABLES
         )
 
     def call(self, inputs: Any) -> Any:
         """`inputs`, rounded and brought into range."""
-        width, integer, signed = (ops.cast(part, inputs.dtype) for part in (self.width, self.integer, self.signed))
+        shape = inputs.shape[1:] if self.each_value else inputs.shape[-1:]
+        width, integer, signed = (
+            ops.reshape(ops.cast(part, inputs.dtype), shape) for part in (self.width, self.integer, self.signed)
+        )
         low = -signed * 2.0 ** (width - 1)
         high = low + 2.0**width - 1
         if self.overflow == "SAT_SYM":

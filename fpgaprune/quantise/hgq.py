@@ -191,14 +191,13 @@ class _Builder:
         # A type without bits has no place of its point either.
         width, whole = np.where(bits > 0, bits, 0), np.where(bits > 0, signed + integer, 0)
         each = bits.ndim > 1 and any(size > 1 for size in bits.shape[1:-1])
-        wanted = shape if each else shape[-1:]
         layer = RoundedChannels(
             inner.round_mode.removeprefix("S_"), inner.overflow_mode, each_value=each, name=name, dtype="float32"
         )
         result = layer(given)
         parts = [np.broadcast_to(part.reshape(part.shape[1:]), shape) for part in (width, whole, signed * (bits > 0))]
         kept = [part if each else part[(0,) * (len(shape) - 1)] for part in parts]
-        self.weights.append((layer, [part.reshape(wanted).astype(np.float32) for part in kept]))
+        self.weights.append((layer, [part.reshape(-1).astype(np.float32) for part in kept]))
         return result
 
 

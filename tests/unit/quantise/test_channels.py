@@ -103,6 +103,18 @@ def test_types_beside_its_own_are_refused():
         fp.make_design(network(), fp.Target.of("xc7a35t", backend="Quartus", strategy="resource"))
 
 
+def test_types_that_differ_from_pixel_to_pixel_are_no_stream():
+    entry = keras.Input((2, 2, 1), name="x")
+    layer = RoundedChannels(each_value=True, name="q")
+    model = keras.Model(entry, keras.layers.Flatten()(layer(entry)))
+    layer.set_weights([np.array(part, np.float32) for part in PARTS])
+    with pytest.raises(UnsupportedLayerError, match=r"layer 'q' has types that differ from pixel to pixel, .*parallel"):
+        fp.make_design(model, fp.Target.of("xc7a35t"))
+    design = fp.make_design(model, fp.Target.of("xc7a35t", io_type="io_parallel"))
+    x = (np.random.default_rng(4).integers(-99, 99, (40, 2, 2, 1)) / 32).astype(np.float32)
+    np.testing.assert_array_equal(fp.emulate(design, x), model.predict(x, verbose=0))
+
+
 def test_an_input_that_one_port_cannot_hold_is_refused():
     entry = keras.Input((4,), name="x")
     model = keras.Model(entry, keras.layers.Dense(2, name="last")(rounded("RND_CONV")(entry)))

@@ -6,8 +6,12 @@ import pytest
 from fpgaprune.emulate import emulate
 from fpgaprune.emulate.exact import raw_of_real
 from fpgaprune.fixed import FixedType
+from fpgaprune.rtl.adders import share
 from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.links import Computation, Lane, Stream
+from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.sums import scaled_each
 from tests.unit.emulate.test_quantise import INPUT, WIDEST, quantiser
 
 KINDS = [FixedType(3, 1, False), FixedType(4, 3, True, "RND", "SAT"), None, FixedType(1, 1)]
@@ -54,3 +58,29 @@ def test_what_changes_values_forgets_what_was_known_of_each():
         change(chain)
         assert chain.stream.each is None
         assert not chain.stream.packed
+
+
+def test_products_leave_out_the_bits_that_are_always_zero():
+    circuit = Circuit()
+    values = [
+        Number(circuit, circuit.shl(circuit.input(4, True, -8, 7), 3), 5),
+        Number(circuit, circuit.const(0), 5),
+        Number(circuit, circuit.input(5, False, 0, 31), 5),
+    ]
+    solved = []
+
+    def solve(matrix, low, high):
+        solved.append(matrix)
+        return share(matrix)
+
+    products = scaled_each(values, [3, 7, -5], FixedType(8, 8), solve)
+    # No adder is looked for that the constant would share.
+    np.testing.assert_array_equal(solved[0], [[24, 0, 0], [0, 0, 0], [0, 0, -5]])
+    for product in products:
+        circuit.output(product.place, 20)
+    a, b = np.arange(-8, 8), np.arange(16) * 2
+    found = circuit.evaluate([a, b])
+    np.testing.assert_array_equal(np.broadcast_arrays(*found), [a * 8 * 3, 0 * a, b * -5])
+    # The factor 3 takes one adder of the short value.
+    adders = [circuit.nodes[place] for place in circuit.alive() if circuit.nodes[place].op in ("add", "sub")]
+    assert min(node.width for node in adders) < 8
