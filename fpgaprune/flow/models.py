@@ -22,7 +22,7 @@ _MAX_BYTES, _MAX_GROWTH = 1 << 32, 20
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
-    """The model saved at `path` as an uncompiled Keras 3 model; and what the import found, if tf_keras or HGQ2 saved it.
+    """The model saved at `path`, as an uncompiled Keras 3 model; what the import found, if tf_keras or HGQ2 saved it.
 
     Raises:
         ConfigError: there is no such file, or it holds no Keras model.
