@@ -13,7 +13,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-_CLASSES = ("fpgaprune.train", "fpgaprune.quantise.layers")
+_CLASSES = ("fpgaprune.train", "fpgaprune.quantise.layers", "fpgaprune.quantise.channels")
 
 
 class _KerasFinder(MetaPathFinder):

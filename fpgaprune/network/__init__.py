@@ -11,6 +11,7 @@ Other packages import from here, not from the modules inside. Keras is loaded on
 from fpgaprune.network.activations import is_elementwise
 from fpgaprune.network.alive import Alive, alive_channels
 from fpgaprune.network.batch_norm import find_folds, folded_weights, scale_and_shift
+from fpgaprune.network.channels import Channels, Line
 from fpgaprune.network.cloning import cloned
 from fpgaprune.network.coupling import Groups, coupled_outputs, groups_of
 from fpgaprune.network.flat import Flags, Network, Step, network_of, role_of
@@ -29,6 +30,7 @@ from fpgaprune.network.graph import (
 from fpgaprune.network.linear import Linear, Taps
 from fpgaprune.network.liveness import Liveness, pick_carrier
 from fpgaprune.network.role import CHANNELWISE, KERNEL, MAKERS, Role
+from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.slots import Ids, Slots
 from fpgaprune.network.trace import Affine, Count, Listed, Trace
 from fpgaprune.network.walk import trace_channels
@@ -50,4 +52,5 @@ __all__ += ["Call", "Flags", "Network", "Step", "calls_of", "coupled_outputs", "
 __all__ += ["count_uses", "graph_of", "is_model", "producer", "readers_of", "structures", "unconnected", "value_of"]
 __all__ += ["CHANNELWISE", "KERNEL", "MAKERS", "Ids", "Linear", "Liveness", "Role", "Slots", "Taps", "pick_carrier"]
 __all__ += ["PLAIN", "Affine", "ChannelAxes", "Count", "Listed", "Trace", "Weight", "trace_channels"]
+__all__ += ["Channels", "LayerRule", "Line", "Site"]
 __all__ += ["Zeros", "channel_axis", "none_of", "per_output", "positions", "spatial", "weights_of"]

@@ -20,7 +20,7 @@ from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.rtl import heading
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
-from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, RULES
+from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES
 from fpgaprune.rtl.layer_text import LayerText, layer_text
 from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.names import verilog_names
@@ -188,11 +188,18 @@ class _Network:
         while (follower := self._follower(names[-1], chain)) is not None:
             names.append(follower[0])
             chain = follower[1]
+        if self._is_packed(names[-1]):
+            chain.pack()
         chain.notes += dict.fromkeys(note for name in names for note in self.contexts[name].notes)
         edge = self._handed_on(
             layer, names[-1], sources, met, chain, {name: need[chain.need - 1] for name, need in needs.items()}
         )
         self.edges.update(dict.fromkeys(names, edge))
+
+    def _is_packed(self, name: str) -> bool:
+        """Whether all that reads layer `name` takes values of several widths."""
+        readers = [layer.operation for layer in self.design.layers if name in layer.inputs]
+        return name not in self.design.outputs and all(isinstance(reader, READS_PACKED) for reader in readers)
 
     def _follower(self, name: str, chain: Chain) -> tuple[str, Chain] | None:
         """The layer behind `name` that is computed with it, and the chain of both; None where there is none."""

@@ -19,6 +19,7 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Merge: elementwise.merge,
     op.Pad: moves.zero_padding,
     op.Pooling: pooling.pooling,
+    op.Quantise: elementwise.quantise,
     op.Reshape: moves.reshape,
     op.Resize: moves.resize,
     op.Scale: elementwise.batch_normalization,
@@ -27,8 +28,11 @@ RULES: Mapping[type[op.Operation], Rule] = {
 }
 
 # Each value by itself: the pipeline of the products before them does that, and one queue is enough.
-FOLLOWING = (op.LookUp, op.Map)
+FOLLOWING = (op.LookUp, op.Map, op.Quantise)
 FOLLOWED = (op.Dense, op.Convolution, *FOLLOWING)
+
+# What reads a stream whose values have widths of their own.
+READS_PACKED = (op.Dense, op.Convolution)
 
 # Operations that read two streams at once.
 PAIRED = (op.Concatenate, op.Merge)

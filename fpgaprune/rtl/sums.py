@@ -191,6 +191,7 @@ def _products(values: Sequence[Number], pairs: Sequence[tuple[int, int]], solve:
 def _matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: Solver) -> list[tuple[Number, bool]]:
     """`values @ matrix`, exact; where the flag is set it is the negative that was computed."""
     circuit = values[0].circuit
+    values, matrix = _without_zeros(values, matrix)
     graph = solve(matrix, min(v.low for v in values), max(v.high for v in values))
     zero = Number.constant(circuit, 0, values[0].fraction)
     nodes = list(values)
@@ -204,3 +205,11 @@ def _matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: 
         node = zero if leaving.node < 0 else nodes[leaving.node]
         found.append((node.shifted(leaving.shift), leaving.negate))
     return found
+
+
+def _without_zeros(values: Sequence[Number], matrix: NDArray[np.int64]) -> tuple[list[Number], NDArray[np.int64]]:
+    """The same products, of values without the lowest bits that are always zero; what is always zero takes none."""
+    shifts = [v.node.params[0] if v.node.op == "shl" else 0 for v in values]
+    short = [v.on(v.node.args[0]) if shift else v for v, shift in zip(values, shifts, strict=True)]
+    live = np.array([not (v.low == v.high == 0) for v in values])
+    return short, np.where(live[:, None], matrix << np.array(shifts)[:, None], 0)

@@ -10,6 +10,7 @@ import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.operations import NOTHING
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 
@@ -18,6 +19,8 @@ class Net:
 
     def __init__(self, rng: np.random.Generator, io_type: str = "io_stream") -> None:
         self.rng = rng
+        # Types of single channels are drawn aside, so that the designs of a seed stay what they are without them.
+        self.aside = np.random.default_rng(7)
         self.io_type = io_type
         self.layers: list[LayerSpec] = []
 
@@ -131,6 +134,19 @@ class Net:
         attributes = {"activation": name, "table_size": 256, "slope": 0.2, "shift": 0.5}
         return self.add("Activation", (source,), self.shape(source), types, attributes=attributes)
 
+    def quantise(self, source: str, each_value: bool = False) -> str:
+        """A type for each channel, or for each value of a sample; some have no bits."""
+        rng, shape = self.aside, self.shape(source)
+        kinds = [NOTHING]
+        for _ in range(4):
+            width, integer, signed = int(rng.integers(1, 6)), int(rng.integers(-1, 4)), bool(rng.random() < 0.5)
+            modes = str(rng.choice(ROUNDING_MODES)), str(rng.choice(OVERFLOW_MODES))
+            kinds.append(str(FixedType(width, integer, signed, *modes)))
+        places = rng.integers(0, len(kinds), math.prod(shape) if each_value else shape[-1]).tolist()
+        widest = FixedType(4 + 1 + 6, 5)
+        attributes = {"kinds": kinds, "places": places}
+        return self.add("FixedPointQuantizer", (source,), shape, {"result": widest}, attributes=attributes)
+
     def flatten(self, source: str) -> str:
         kind = next(layer.types["result"] for layer in self.layers if layer.name == source)
         return self.add("Reshape", (source,), (math.prod(self.shape(source)),), {"result": kind})
@@ -180,6 +196,8 @@ def random_branch(net: Net) -> str:
     x = net.input(int(rng.integers(4, 8)), int(rng.integers(4, 8)), int(rng.integers(1, 4)))
     for _ in range(int(rng.integers(1, 4))):
         x = _random_layer(net, x)
+        if net.aside.random() < 0.4:
+            x = net.quantise(x, each_value=bool(net.aside.random() < 0.2))
     h, w, _ = net.shape(x)
     end = rng.integers(4)
     if end == 0 and h > 1 and w > 1:
