@@ -48,6 +48,7 @@ def layer_text(
     meeting: Module | None,
     chain: Chain,
     levels: int,
+    waits: bool,
     reader_pauses: bool,
     head: str,
 ) -> LayerText:
@@ -59,10 +60,11 @@ def layer_text(
         meeting: the module in which two streams meet.
         chain: the modules behind that.
         levels: adder levels between two registers.
+        waits: whether every pipeline waits as a whole while its output cannot leave, so that none needs a queue.
         reader_pauses: whether what reads the layer stops now and then, as padding does.
         head: the comment at the top of each file.
     """
-    writer = _Writer(module, levels, _PAUSE if reader_pauses else 0, head)
+    writer = _Writer(module, levels, waits, _PAUSE if reader_pauses else 0, head)
     ends = [writer.row(links, prefix, bits) for prefix, bits, links in ports]
     if meeting is not None:
         writer.meet(meeting, ends[0][0], ends[1][0])
@@ -91,9 +93,10 @@ def _ports(prefix: str, bits: int, forward: str, backward: str) -> list[str]:
 class _Writer:
     """The body of a layer's module as it grows."""
 
-    def __init__(self, module: str, levels: int, slack: int, head: str) -> None:
+    def __init__(self, module: str, levels: int, waits: bool, slack: int, head: str) -> None:
         self.module = module
         self.levels = levels
+        self.waits = waits
         self.slack = slack
         self.head = head
         self.body = ""
@@ -149,7 +152,7 @@ class _Writer:
         if isinstance(link, SerialSums):
             return True
         plan = self._plan(link)
-        return plan.depth > 0 and plan.register_bits(link.circuit) * link.copies > _FREE_RUNNING * link.after
+        return not self.waits and plan.register_bits(link.circuit) * link.copies > _FREE_RUNNING * link.after
 
     def _plan(self, link: Computation) -> Schedule:
         if id(link) not in self._plans:

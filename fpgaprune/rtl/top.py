@@ -59,10 +59,10 @@ class Placed:
         )
 
     @classmethod
-    def fifo(cls, name: str, bits: int, depth: int, source: str, target: str) -> Placed:
-        """Up to `depth` beats of `source` wait before `target`."""
+    def queue(cls, module: str, name: str, source: str, target: str) -> Placed:
+        """Beats of `source` wait before `target`, in an instance of `module`."""
         return cls(
-            f"    fp_fifo #(.WIDTH({bits}), .DEPTH({depth})) {name} (\n        .clk(clk), .rst(reset_{name}),\n"
+            f"    {module} {name} (\n        .clk(clk), .rst(reset_{name}),\n"
             f"{_stream('s', source)},\n{_stream('m', target)}\n    );\n",
             f"reset_{name}",
         )
