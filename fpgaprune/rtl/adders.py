@@ -79,13 +79,26 @@ class AdderGraph:
 
 
 def share(weights: NDArray[np.int64], search: bool = True) -> AdderGraph:
-    """Adders for `weights` (inputs, outputs), pairs shared if `search`; zeros take part in nothing."""
+    """Adders for `weights` (inputs, outputs), pairs shared if `search`; zeros take part in nothing.
+
+    Sharing adds no level of adders. Two orders are tried: the one is better for dense matrices, the other for sparse.
+    """
+    found = [_shared(weights, youngest) for youngest in ((True, False) if search else (None,))]
+    return min(found, key=lambda graph: len(graph.sums))
+
+
+def _shared(weights: NDArray[np.int64], youngest: bool | None) -> AdderGraph:
+    """Adders for `weights`; no pair is shared if `youngest` is None."""
     builder = _Builder(weights.shape[0])
     columns: list[list[Digits]] = [[] for _ in range(weights.shape[1])]
+    counts = count_digits(weights).sum(axis=0).tolist()
+    # The tree of the longest column, without sharing, has so many levels; no column gets more.
+    levels = max(max(counts, default=0) - 1, 0).bit_length()
+    room = [(1 << levels) - count for count in counts]
     for block in _blocks(weights):
         digits = [_column_digits(weights[:, output], block) for output in range(weights.shape[1])]
-        if search:
-            share_pairs(builder, digits)
+        if youngest is not None:
+            share_pairs(builder, digits, room, youngest)
         for column, found in zip(columns, digits, strict=True):
             column.append(found)
     exits = []
