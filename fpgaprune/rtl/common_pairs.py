@@ -1,8 +1,8 @@
 """`share_pairs`: pairs of digits that several sums have become adders, so that no pair is left that occurs twice.
 
-Source: Hartley, "Subexpression Sharing in Filters Using Canonic Signed Digit Multipliers" (1996): the pair of digits that
-occurs most often becomes an adder, and the search begins anew. Here all pairs are counted at once, and those that occur
-almost as often as the most frequent one become adders in the same round.
+Source: Hartley, "Subexpression Sharing in Filters Using Canonic Signed Digit Multipliers" (1996): the pair of digits
+that occurs most often becomes an adder, and the search begins anew. Here all pairs are counted at once, and those that
+occur almost as often as the most frequent one become adders in the same round.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Search:
                 self._note(number, node, shift)
 
     def repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Each pair that occurs more than once, (a, b, distance of their shifts, product of their signs), most first."""
+        """Pairs that occur more than once, (a, b, distance of shifts, product of signs), and how often; most first."""
         found = [_keys(column) for column in self.columns if len(column) > 1]
         keys = np.sort(np.concatenate(found)) if found else np.zeros(0, np.int64)
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -140,4 +140,5 @@ def _keys(column: Digits) -> NDArray[np.int64]:
     node, shift, sign = digits.T
     one, two = np.triu_indices(len(digits), 1)
     nodes = node[one] << _NODE_BITS | node[two]
-    return (nodes << _DISTANCE_BITS | shift[two] - shift[one] + _HALF) << 1 | (sign[one] == sign[two])
+    keys: NDArray[np.int64] = (nodes << _DISTANCE_BITS | shift[two] - shift[one] + _HALF) << 1
+    return keys | (sign[one] == sign[two])

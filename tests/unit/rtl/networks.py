@@ -232,7 +232,7 @@ def random_design(seed: int, branches: int, io_type: str = "io_stream") -> Desig
 
 
 def parallel_design(seed: int, layers: int, io_type: str = "io_stream") -> Design:
-    """A design that takes a whole sample in every cycle: layers behind each other, beside each other, and two outputs."""
+    """A design that takes a sample in every cycle, its layers behind each other and beside each other."""
     net = Net(np.random.default_rng(seed), io_type)
     rng = net.rng
     rows = [net.input(int(rng.integers(2, 7))) for _ in range(2)]
