@@ -49,7 +49,7 @@ class Stream:
         return self.lanes * self.width
 
     def kind(self) -> FixedType:
-        """The type of each value. A stream has no mode of rounding or overflow: the type's modes mean nothing."""
+        """The type of each value. A stream neither rounds nor overflows: ignore the modes of the type."""
         return FixedType(self.width, self.width - self.fraction, self.signed)
 
 

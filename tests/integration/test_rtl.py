@@ -153,7 +153,7 @@ def small(tmp_path_factory):
 
 def test_a_folded_layer_gives_the_bits_of_the_emulator(small):
     design, project = small
-    assert project.layers[-1].note.startswith("folded: 6 multipliers in 30 clocks")
+    assert project.layers[-1].note.startswith("folded: 6 multipliers in 30 cycles")
     x = samples(design, 5, 0)
     for stalls, seed in ((0.0, 0), (0.5, 1)):
         found = simulate(project, x, stalls=stalls, seed=seed)
