@@ -141,4 +141,5 @@ def _keys(column: Digits) -> NDArray[np.int64]:
     one, two = np.triu_indices(len(digits), 1)
     nodes = node[one] << _NODE_BITS | node[two]
     keys: NDArray[np.int64] = (nodes << _DISTANCE_BITS | shift[two] - shift[one] + _HALF) << 1
-    return keys | (sign[one] == sign[two])
+    keys |= sign[one] == sign[two]
+    return keys

@@ -13,13 +13,13 @@ from fpgaprune.rtl.schedule import Schedule, schedule
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
 
-# A pipeline with more registers than this for each output bit never stops and ends in a queue, so that no enable has to
-# reach all of them. With fewer registers, the queue would take more than the enable.
+# A pipeline with more register bits than this for each output bit never stops and ends in a queue, so that no enable
+# reaches all registers. With fewer, the queue would take more than the enable.
 _FREE_RUNNING = 8
 _WINDOW = "fp_window"
 # Registers between a pixel that comes into a window and the window that leaves, at most.
 _WINDOW_CYCLES = 3
-# Beats that wait while padding puts its values between them, so that the pixels behind keep coming.
+# So many beats may wait while padding inserts its values, so that the pixels behind them keep coming.
 _PAUSE = 8
 # Modules of hw/rtl that others of them need.
 _NEEDED = {_WINDOW: ("fp_line_buffer", "fp_taps"), "fp_upsample": ("fp_line_buffer",)}
@@ -146,7 +146,7 @@ class _Writer:
         )
 
     def _runs_freely(self, link: Link) -> bool:
-        """Whether `link` never waits; then nothing behind it waits either, up to the next module."""
+        """Whether `link` never waits; nothing behind it waits then, up to the next module."""
         if isinstance(link, Module):
             return link.name == _WINDOW
         if isinstance(link, SerialSums):

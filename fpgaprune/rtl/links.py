@@ -1,4 +1,4 @@
-"""`Stream`, `Module`, `Computation`: the modules of a layer, and the streams between them."""
+"""`Stream`, `Module`, `Computation`: what a layer's chain is made of."""
 
 from __future__ import annotations
 

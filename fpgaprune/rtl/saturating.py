@@ -1,9 +1,8 @@
 """`Run`: saturating additions one after another, as a single one.
 
-Each addition adds a number and brings the total between two bounds. A run of additions equals a single one, which
-adds the sum of all addends and brings the total between two other bounds: those to which the run brings the lowest and
-the highest total.
-So runs can be joined in any grouping, and a tree of them takes as many steps as its height. Source: K. Papadantonakis,
+An addition adds a number and brings the total between two bounds. A run of additions equals one addition of the sum of
+all addends with two other bounds: the totals that the run makes of the lowest and of the highest total. So runs join in
+any grouping, and a tree of them takes as many steps as it has levels. Source: K. Papadantonakis,
 N. Kapre, S. Chan and A. DeHon, Pipelining Saturated Accumulation, IEEE Transactions on Computers, 2009.
 """
 
