@@ -19,6 +19,7 @@ from fpgaprune.fabric import golden_vectors as golden_vectors
 from fpgaprune.fabric import to_verilog as to_verilog
 from fpgaprune.fabric import write_handoff as write_handoff
 from fpgaprune.fixed import FixedType as FixedType
+from fpgaprune.held import HeldValues as HeldValues
 from fpgaprune.hls.differences import DesignDifference as DesignDifference
 from fpgaprune.hls.differences import design_differences as design_differences
 from fpgaprune.hls.hls_project import HlsProject as HlsProject
@@ -52,7 +53,10 @@ from fpgaprune.select.closure import close as close
 from fpgaprune.select.cost import Adders as Adders
 from fpgaprune.select.explicit import from_fixed as from_fixed
 from fpgaprune.select.explicit import from_zeros as from_zeros
+from fpgaprune.select.cheap_values import hold_largest as hold_largest
 from fpgaprune.select.gradual import GradualLock as GradualLock
+from fpgaprune.select.gradual_hold import GradualHold as GradualHold
+from fpgaprune.select.gradual_hold import hold_schedule as hold_schedule
 from fpgaprune.select.guard import SelectionWarning as SelectionWarning
 from fpgaprune.select.guard import guard as guard
 from fpgaprune.select.protection import Protection as Protection
