@@ -48,12 +48,12 @@ from fpgaprune.report import RunReport as RunReport
 from fpgaprune.report import layer_reports as layer_reports
 from fpgaprune.report import write_report as write_report
 from fpgaprune.rtl import check_verilog as check_verilog
+from fpgaprune.select.cheap_values import hold_largest as hold_largest
 from fpgaprune.select.choose import select as select
 from fpgaprune.select.closure import close as close
 from fpgaprune.select.cost import Adders as Adders
 from fpgaprune.select.explicit import from_fixed as from_fixed
 from fpgaprune.select.explicit import from_zeros as from_zeros
-from fpgaprune.select.cheap_values import hold_largest as hold_largest
 from fpgaprune.select.gradual import GradualLock as GradualLock
 from fpgaprune.select.gradual_hold import GradualHold as GradualHold
 from fpgaprune.select.gradual_hold import hold_schedule as hold_schedule

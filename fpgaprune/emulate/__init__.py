@@ -1,4 +1,4 @@
-"""What a `Design` computes, bit for bit, in NumPy: its meaning, so it stands just above `design.py`."""
+"""What a `Design` computes, bit for bit, in NumPy."""
 
 from fpgaprune.emulate.difference import Difference, first_difference
 from fpgaprune.emulate.run import emulate, trace

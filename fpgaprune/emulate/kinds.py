@@ -1,4 +1,4 @@
-"""Which function computes which operation."""
+"""`RULES`: operation -> the function that emulates it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Transpose: moves.transpose,
 }
 
-# Operations of which some variants have no emulation.
+# Checks of the operations that have variants without an emulation.
 _CHECKS: Mapping[type[op.Operation], Callable[[Step], None]] = {
     op.LookUp: activations.check,
     op.Map: activations.check,
@@ -44,11 +44,11 @@ _CHECKS: Mapping[type[op.Operation], Callable[[Step], None]] = {
 
 
 def steps_of(design: Design) -> tuple[Step, ...]:
-    """Every layer of `design` but its inputs, each with a rule.
+    """A step for every layer of `design` except its inputs; each has a rule.
 
     Raises:
         UnsupportedLayerError: a layer, its variant or the backend has no emulation; the message names it.
-        DesignError: a layer does not say what it computes.
+        DesignError: the design does not state what a layer computes.
     """
     check_backend(design)
     by_name = {layer.name: layer for layer in design.layers}

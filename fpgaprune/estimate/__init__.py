@@ -1,8 +1,8 @@
 """Estimates of resources and latency, without a vendor tool.
 
-`estimate(design, target)` prices a `Design`. Layers become neutral features (`features`), features become quantities of
-hardware (`products`, `window`, `elementwise`, put together in `compose`), and quantities become LUTs and flip-flops by
-coefficients that were fitted to vendor reports (`coefficients`, `fit`).
+`estimate(design, target)` prices a `Design`. `features` describes its layers; `products`, `window` and `elementwise`
+turn them into quantities of hardware, which `compose` puts together; `coefficients`, fitted to vendor reports by `fit`,
+turn the quantities into LUTs and flip-flops.
 """
 
 from fpgaprune.estimate.price import estimate

@@ -1,1 +1,1 @@
-"""Selection decides which elements to lock: by score and granularity, or because a user names them."""
+"""Decides which elements are locked: by score and granularity, or because a user names them."""
