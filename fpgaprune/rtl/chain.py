@@ -13,7 +13,7 @@ from fpgaprune.rtl.links import Computation, Lane, Link, Module, Need, Stream
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.serial import SerialSums
 
-# A window of more bits has readers all over the device. It gets a register of its own between the taps and them.
+# A window of more bits has readers all over the device: a register stands between its taps and them.
 _NEAR_BITS = 512
 
 
@@ -22,7 +22,7 @@ class Chain:
     """Modules in a row, and the stream that leaves the last one.
 
     Attributes:
-        stream: what leaves.
+        stream: the stream that leaves.
         need: for each beat that leaves, the beats that must have come in.
         links: the modules, first to last.
         held: beats that the modules can hold together, a measure of delay.

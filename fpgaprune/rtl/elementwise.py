@@ -117,7 +117,7 @@ def merge(context: Context, chain: Chain) -> None:
 
 
 def concatenate(context: Context, chain: Chain) -> None:
-    """Both inputs side by side, as they are joined already."""
+    """Both inputs side by side; their streams are joined already."""
     chain.assign(context.step.result)
 
 

@@ -106,10 +106,12 @@ class _Network:
             self.readers[name] += 1
         self.branches: dict[str, list[_Edge]] = {}
         self.contexts: dict[str, Context] = {}
+        self.beats = max(options.interval, *(_beats(design, layer) for layer in design.layers))
+        # A sample is one beat everywhere, so what takes one in every cycle may wait as a whole.
+        self.waits = self.beats == 1
 
     def write(self, folder: Path) -> VerilogProject:
-        beats = max(self.options.interval, *(_beats(self.design, layer) for layer in self.design.layers))
-        self.contexts = {step.layer.name: Context(step, self.options, beats) for step in steps_of(self.design)}
+        self.contexts = {step.layer.name: Context(step, self.options, self.beats) for step in steps_of(self.design)}
         inputs: list[RtlPort] = []
         outputs: list[RtlPort] = []
         for layer in self.design.layers:
@@ -218,25 +220,33 @@ class _Network:
         self, layer: LayerSpec, sources: list[_Edge], met: Pair, together: Mapping[str, Need]
     ) -> list[_Edge]:
         """Queues before a layer with two inputs, deep enough for what waits and for the difference of the delays."""
-        held = [edge.held + before.held for edge, before in zip(sources, met.befores, strict=True)]
+        held = [edge.held + self._held(before) for edge, before in zip(sources, met.befores, strict=True)]
         roomy = []
         for place, edge in enumerate(sources):
-            room = met.room(place, edge.needs, together)
-            roomy.append(self._with_fifo(layer, edge, place, room + max(0, held[1 - place] - held[place]) + 2))
+            depth = max(0, held[1 - place] - held[place])
+            if not self.waits:
+                depth += met.room(place, edge.needs, together) + 2
+            roomy.append(self._with_queue(layer, edge, place, depth) if depth else edge)
         return roomy
 
-    def _with_fifo(self, layer: LayerSpec, edge: _Edge, place: int, depth: int) -> _Edge:
-        self.library.add("fp_fifo")
+    def _held(self, chain: Chain) -> int:
+        """Beats that `chain` holds beside those in the registers of its computations."""
+        return 0 if self.waits else chain.held
+
+    def _with_queue(self, layer: LayerSpec, edge: _Edge, place: int, depth: int) -> _Edge:
+        # A queue delays by two cycles, a register by one.
+        module, parameter = ("fp_fifo", f", .DEPTH({depth})") if depth > 1 else ("fp_register", "")
+        self.library.add(module)
         wire = self._wire(f"{self.names[layer.name]}_wait{place}", edge.stream)
         name = f"{self.names[layer.name]}_fifo{place}"
-        self.placed.append(Placed.fifo(name, edge.stream.bits, depth, edge.wire, wire))
+        self.placed.append(Placed.queue(f"{module} #(.WIDTH({edge.stream.bits}){parameter})", name, edge.wire, wire))
         return replace(edge, wire=wire)
 
     def _handed_on(
         self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain, needs: dict[str, Need]
     ) -> _Edge:
         text = self._text(layer, last, sources, met, chain)
-        held = max(edge.held for edge in sources) + chain.held + (text.depth if text else 0)
+        held = max(edge.held for edge in sources) + (text.depth if text else 0) + self._held(chain)
         if text is None:
             # Nothing is done to the beats: the stream goes on under another name.
             return _Edge(sources[0].wire, chain.stream, needs, held)
@@ -265,6 +275,7 @@ class _Network:
             met.module if met else None,
             chain,
             self.options.levels,
+            self.waits,
             any(_pads(reader) for reader in self.design.layers if last in reader.inputs),
             head,
         )

@@ -27,7 +27,7 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Transpose: moves.transpose,
 }
 
-# Each value by itself: the pipeline of the products before them does that, and one queue is enough.
+# Operations on single values: the module of the products before them computes them, so that one queue serves both.
 FOLLOWING = (op.LookUp, op.Map, op.Quantise)
 FOLLOWED = (op.Dense, op.Convolution, *FOLLOWING)
 

@@ -1,4 +1,4 @@
-"""`Stream`, `Module`, `Computation`: the modules of a layer, and the streams between them."""
+"""`Stream`, `Module`, `Computation`: what a layer's chain is made of."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Stream:
         return self.each and self.each * count
 
     def kind(self) -> FixedType:
-        """The type of each value. A stream has no mode of rounding or overflow: the type's modes mean nothing."""
+        """The type of each value. A stream neither rounds nor overflows: ignore the modes of the type."""
         return FixedType(self.width, self.width - self.fraction, self.signed)
 
 

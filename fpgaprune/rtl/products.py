@@ -102,6 +102,6 @@ def _sums(
             result,
         )
         chain.notes.append(
-            f"bit by bit: {serial.count} adders of one bit, a sum of each every {serial.period} clocks at most"
+            f"bit by bit: {serial.count} adders of one bit, a sum of each every {serial.period} cycles at most"
         )
     chain.kept, chain.dropped = weights.kept, weights.matrix.size - weights.kept

@@ -1,9 +1,8 @@
 """Weighted and plain sums as circuits, in the arithmetic of an accumulator.
 
-Where the accumulator keeps every bit of an addend and either cannot overflow or wraps, any order gives the same
-bits, so shared adders and balanced trees may be used. Where it rounds each product but wraps, the products are
-rounded one by one and added in a tree. Where it saturates, each addition is done in the template's order, or gives the
-bits of that.
+Where the accumulator keeps every bit of an addend and wraps or cannot overflow, any order gives the same bits: adders
+are shared and trees are balanced. Where it rounds each product and wraps, products are rounded one by one and added in
+a tree. Where it saturates, additions keep the template's order, or a tree gives the bits of that order.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.saturating import saturated
 
-# The most numbers that are added one after another. They wait in registers, whose bits grow with the square of it.
+# At most so many numbers are added one after another. They wait in registers, whose bits grow with its square.
 _LONGEST_CHAIN = 512
 # Modes that round towards one side: adding a whole number before or after rounding gives the same.
 _TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")

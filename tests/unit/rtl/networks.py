@@ -249,6 +249,34 @@ def random_design(seed: int, branches: int, io_type: str = "io_stream") -> Desig
     return net.design(*[random_branch(net) for _ in range(branches)])
 
 
+def parallel_design(seed: int, layers: int, io_type: str = "io_stream") -> Design:
+    """A design that takes a sample in every cycle, its layers behind each other and beside each other."""
+    net = Net(np.random.default_rng(seed), io_type)
+    rng = net.rng
+    rows = [net.input(int(rng.integers(2, 7))) for _ in range(2)]
+    for _ in range(layers):
+        place = int(rng.integers(len(rows)))
+        x = rows[place]
+        same = [y for y in rows if net.shape(y) == net.shape(x) and y != x]
+        match int(rng.integers(5)):
+            case 0:
+                x = net.activation(x, str(rng.choice(["relu", "tanh", "hard_sigmoid"])))
+            case 1:
+                x = net.batch_norm(x)
+            case 2 if same:
+                x = net.merge(x, same[0], str(rng.choice(["add", "subtract", "maximum"])))
+                rows.remove(same[0])
+                place = min(place, len(rows) - 1)
+            case 3:
+                # A shortcut around two layers, or around nothing.
+                y = net.activation(net.dense(x, net.shape(x)[0]), "relu") if rng.random() < 0.7 else x
+                x = net.merge(x, y, "add") if rng.random() < 0.5 else net.concatenate(x, y)
+            case _:
+                x = net.dense(x, int(rng.integers(1, 5)))
+        rows[place] = x
+    return net.design(*rows)
+
+
 def samples(design: Design, count: int, seed: int) -> Any:
     """Values over the range of each input's type, a little beyond it, and at ties."""
     rng = np.random.default_rng(seed)
