@@ -75,6 +75,7 @@ _HOMES = {
     "guard": "fpgaprune.select.guard",
     "hold_largest": "fpgaprune.select.cheap_values",
     "hold_schedule": "fpgaprune.select.gradual_hold",
+    "import_hgq": "fpgaprune.quantise.hgq",
     "import_tfmot": "fpgaprune.select.tfmot_model",
     "layer_reports": "fpgaprune.report",
     "list_parts": "fpgaprune.target",

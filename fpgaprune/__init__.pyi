@@ -35,6 +35,7 @@ from fpgaprune.hls.width_search import AutoPrecision as AutoPrecision
 from fpgaprune.masks import MaskSet as MaskSet
 from fpgaprune.measure import Advice as Advice
 from fpgaprune.measure import Estimate as Estimate
+from fpgaprune.quantise.hgq import import_hgq as import_hgq
 from fpgaprune.remove.apply import apply_removal as apply_removal
 from fpgaprune.remove.plan import RemovalPlan as RemovalPlan
 from fpgaprune.remove.planning import plan_removal as plan_removal

@@ -1,7 +1,7 @@
-"""Keras can read fpgaprune's own classes from a model file as soon as both are imported, in either order.
+"""Lets Keras load models with fpgaprune's classes once both are imported, in either order.
 
-`keras.saving.load_model` finds a class only if its module was imported. fpgaprune imports Keras lazily, so
-the module with its classes follows Keras: when Keras is imported, or at once where it has been.
+`keras.saving.load_model` finds a class only if its module was imported. fpgaprune imports Keras lazily, so the modules
+with its classes are imported right after Keras, or at once if Keras is already imported.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-_CLASSES = ("fpgaprune.train", "fpgaprune.quantise.layers")
+_CLASSES = ("fpgaprune.train", "fpgaprune.quantise.layers", "fpgaprune.quantise.channels")
 
 
 class _KerasFinder(MetaPathFinder):
-    """Finds Keras once, as Python would, and has it followed by our classes."""
+    """Finds Keras once, as Python would, and imports our classes after it."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -35,13 +35,13 @@ class _KerasFinder(MetaPathFinder):
             execute(module)
             _register(module)
 
-        # On the loader that Python made, which keeps its type: importlib.resources asks for it.
+        # The loader keeps its type, because importlib.resources checks it.
         vars(spec.loader)["exec_module"] = execute_then_register
         return spec
 
 
 def register_with_keras() -> None:
-    """Keras knows our serializable classes from its import on, where it runs on TensorFlow."""
+    """Registers our serializable classes when Keras is imported, if Keras runs on TensorFlow."""
     if "keras" in sys.modules:
         _register(sys.modules["keras"])
     elif not any(isinstance(finder, _KerasFinder) for finder in sys.meta_path):

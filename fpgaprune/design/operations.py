@@ -7,14 +7,19 @@ default is the way of Vitis in io_stream, as that of a `Design`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
+from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
 
 # In which order products are added to the bias: one input after another; every n-th input and then those beside them, n
 # the layer's reuse factor; in one that is not known here, so that only exact sums are known.
 Order = Literal["in_order", "by_reuse", "unknown"]
+
+# In place of a type where a value has no bits.
+NOTHING = "0"
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,33 @@ class Map:
 
 
 @dataclass(frozen=True)
+class Quantise:
+    """Each value assigned to a type of its own, as channel 3 to `fixed<5,2,RND>`, while the layer's `result` holds all.
+
+    Attributes:
+        kinds: the types, as `FixedType` writes them; `0` where a value has no bits and is zero.
+        places: for each channel, or for each value of a sample in order, the number of its type in `kinds`.
+    """
+
+    kinds: tuple[str, ...]
+    places: tuple[int, ...]
+
+    def types(self, shape: tuple[int, ...]) -> tuple[FixedType | None, ...]:
+        """The type of each value of one sample of `shape`, in order; None where it has no bits.
+
+        Raises:
+            DesignError: there is neither a place for each channel nor for each value, or a place has no type.
+        """
+        size, channels = math.prod(shape), shape[-1]
+        if len(self.places) not in (channels, size):
+            raise DesignError(f"it has types for {len(self.places)} values; wanted {channels} (channels) or {size}")
+        if not all(0 <= place < len(self.kinds) for place in self.places):
+            raise DesignError(f"it names a type beyond the {len(self.kinds)} that it has")
+        known = [None if text == NOTHING else FixedType.parse(text) for text in self.kinds]
+        return tuple(known[place] for place in self.places) * (size // len(self.places))
+
+
+@dataclass(frozen=True)
 class LookUp:
     """A scalar function of every value that is looked up.
 
@@ -260,6 +292,7 @@ Operation = (
     | Recurrent
     | Scale
     | Map
+    | Quantise
     | LookUp
     | Softmax
     | Merge

@@ -24,6 +24,7 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Merge: elementwise.merge,
     op.Pad: moves.zero_padding,
     op.Pooling: pooling.pooling,
+    op.Quantise: activations.quantised,
     op.Recurrent: recurrent.recurrent,
     op.Reshape: moves.reshape,
     op.Resize: moves.resize,

@@ -35,6 +35,7 @@ _FAMILIES: Mapping[type[op.Operation], str] = {
     op.Scale: "scale",
     op.Map: "activation",
     op.LookUp: "activation",
+    op.Quantise: "activation",
     op.Softmax: "softmax",
     op.Pad: "padding",
     op.Crop: "padding",

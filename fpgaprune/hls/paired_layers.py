@@ -1,4 +1,4 @@
-"""Pairs of layers of two designs that compute the same, whatever their names are."""
+"""Pairs the layers of two designs that compute the same, independent of their names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "average"})
 
 
 def without_idle(design: Design) -> Design:
-    """`design` without each `Reshape` whose output has the shape of its input: it hands every number on as it is."""
+    """`design` without every `Reshape` whose output has the shape of its input, because it changes no number."""
     layers: list[LayerSpec] = []
     hands_on: dict[str, str] = {}
     shapes: dict[str, tuple[int, ...]] = {}
@@ -38,7 +38,7 @@ def pair_layers(design: Design, like: Design) -> dict[str, str]:
 
     Args:
         design: a design without idle layers.
-        like: another.
+        like: another design.
     """
     pairs: dict[str, str] = {}
     free = {layer.name: layer for layer in like.layers}
@@ -57,7 +57,7 @@ def pair_layers(design: Design, like: Design) -> dict[str, str]:
 
 
 def reads_the_same(layer: LayerSpec, sources: list[str | None]) -> bool:
-    """Whether `layer` reads `sources`, in their order where that matters."""
+    """Whether `layer` reads `sources`, in their order if that matters."""
     if isinstance(layer.operation, Merge) and layer.operation.function in _COMMUTATIVE:
         return sorted(layer.inputs) == sorted(str(name) for name in sources)
     return list(layer.inputs) == sources
@@ -73,7 +73,7 @@ def _distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 
 def _values(design: Design, layer: LayerSpec) -> NDArray[np.float64]:
-    """The weights of `layer`, or of the first layer below it that has some; none where there is none."""
+    """The weights of `layer`, or of the first layer after it that has weights; empty if there is none."""
     below = {layer.name}
     for other in (layer, *design.layers):
         if other is not layer and not below & set(other.inputs):

@@ -1,8 +1,8 @@
-"""The walk: every call of a graph in order, each by the rule of its exact class."""
+"""Applies to every call of a graph, in order, the rule of its exact class."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,20 +15,20 @@ from fpgaprune.network.trace import Count, Trace
 
 
 def trace_channels(model: Any, trace: Trace) -> list[Channels]:
-    """The channels of the outputs of `model`; everything else that is found of it is in `trace` then.
+    """Fills `trace`, and returns the channels of the outputs of `model`.
 
     Raises:
         RemovalError: the model's graph cannot be read.
     """
-    from fpgaprune.network.rules import RULES
+    from fpgaprune.network.rules import rule_of
 
-    return _Walk(trace, RULES).run(model)
+    return _Walk(trace, rule_of).run(model)
 
 
 @dataclass
 class _Walk:
     trace: Trace
-    rules: Mapping[type, LayerRule]
+    rule_of: Callable[[type], LayerRule | None]
     _nested: dict[int, list[Channels]] = field(default_factory=dict)
 
     def run(self, model: Any) -> list[Channels]:
@@ -58,9 +58,9 @@ class _Walk:
         site = Site(self.trace, call, sources)
         variables = getattr(call.operation, "variables", ())
         self.trace.members[call.path] = [self.trace.paths[id(v)] for v in variables if id(v) in self.trace.paths]
-        for extra in sources[_read_first(call) :]:  # a mask, or states: no rule looks at them
+        for extra in sources[_read_first(call) :]:  # a mask or states, which no rule reads
             self.trace.hold(extra.ids, "unsupported", call.path)
-        rule = None if call.kwargs.get("training") else self.rules.get(type(call.operation))
+        rule = None if call.kwargs.get("training") else self.rule_of(type(call.operation))
         results = rule.values(site) if rule else site.keep_all()
         return results if isinstance(results, list) else [results]
 
@@ -71,7 +71,7 @@ class _Walk:
         for before, now, tensor in zip(first, sources, graph.inputs, strict=True):
             if before.ids.shape == now.ids.shape:
                 self.trace.slots.unite(before.ids, now.ids)
-            elif before is not now:  # the inner layers cannot be two sizes at once
+            elif before is not now:  # the inner layers cannot have two sizes
                 self.trace.hold(before.ids, "shared", call.path)
                 self.trace.hold(now.ids, "shared", call.path)
             shape = [now.shape[k] if k not in now.varying else Count(now.line(k).ids) for k in range(len(now.shape))]
@@ -87,7 +87,7 @@ class _Walk:
 
 
 def _read_first(call: Call) -> int:
-    """How many of the tensors of `call` are in its first argument; all for an operation that is no layer."""
+    """How many of the tensors of `call` are in its first argument; all tensors if the operation is not a layer."""
     import keras
 
     if not isinstance(call.operation, keras.Layer):

@@ -1,5 +1,4 @@
-"""Dead and unread channels leave a Keras network, and the smaller network is proven equal.
+"""Removes dead and unread channels from a Keras network, and shows that the smaller network computes the same.
 
-`walk` goes through the graph with one rule per layer class (`rules/`) and fills a `trace`; `liveness` finds what
-is needed; `planning` writes the `plan`; `rebuild` makes the small model; `proof` compares the two.
+`planning` makes the `plan` from what `network` finds; `rebuild` makes the small model; `proof` compares the two.
 """

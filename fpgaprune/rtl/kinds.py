@@ -19,6 +19,7 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Merge: elementwise.merge,
     op.Pad: moves.zero_padding,
     op.Pooling: pooling.pooling,
+    op.Quantise: elementwise.quantise,
     op.Reshape: moves.reshape,
     op.Resize: moves.resize,
     op.Scale: elementwise.batch_normalization,
@@ -26,9 +27,12 @@ RULES: Mapping[type[op.Operation], Rule] = {
     op.Transpose: moves.transpose,
 }
 
-# Each value by itself: the pipeline of the products before them does that, and one queue is enough.
-FOLLOWING = (op.LookUp, op.Map)
+# Operations on single values: the module of the products before them computes them, so that one queue serves both.
+FOLLOWING = (op.LookUp, op.Map, op.Quantise)
 FOLLOWED = (op.Dense, op.Convolution, *FOLLOWING)
+
+# What reads a stream whose values have widths of their own.
+READS_PACKED = (op.Dense, op.Convolution)
 
 # Operations that read two streams at once.
 PAIRED = (op.Concatenate, op.Merge)

@@ -17,7 +17,7 @@ from fpgaprune.rtl import da4ml_solver
 from fpgaprune.rtl.adders import AdderGraph, share
 
 # Part of every key of the cache; raised when the solvers change what they make, or the file its form.
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)

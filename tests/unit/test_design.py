@@ -115,6 +115,8 @@ EVERY = (
     op.Scale(),
     op.Map("hard_sigmoid", None, 0.2, 0.5),
     op.LookUp("elu", 512, 0.25),
+    op.LookUp("selu", 512, None, FixedType(16, 1, signed=False), signed_index=True),
+    op.Quantise(("fixed<5,2>", "0"), (0, 1, 0)),
     op.Softmax("legacy", 2, 3, 1024, 2048, 4096, 0.5),
     op.Merge("add"),
     op.Concatenate(2),

@@ -32,7 +32,7 @@ from fpgaprune.weights import uncomputed_names
 if TYPE_CHECKING:
     from fpgaprune.flow.hardware import Hardware
     from fpgaprune.flow.metric import Judge
-    from fpgaprune.hls.hls_project import AnyPrecision
+    from fpgaprune.hls.make import AnyPrecision
 
 # Most seconds for g++, and the samples that its program runs however slow it is.
 COMPILE_S = 600.0
