@@ -13,7 +13,8 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-_CLASSES = ("fpgaprune.train", "fpgaprune.quantise.layers")
+# One class of each module that registers its classes when it is loaded.
+_CLASSES = (("fpgaprune.train", "LockedOptimizer"), ("fpgaprune.quantise", "Rounded"))
 
 
 class _KerasFinder(MetaPathFinder):
@@ -50,5 +51,5 @@ def register_with_keras() -> None:
 
 def _register(keras: ModuleType) -> None:
     if keras.backend.backend() == "tensorflow":
-        for name in _CLASSES:
-            import_module(name)
+        for package, name in _CLASSES:
+            getattr(import_module(package), name)

@@ -4,6 +4,6 @@
 `structure`, `part`), prices the copies with `fpgaprune.estimate`, and puts them in order (`order`).
 """
 
-from fpgaprune.advice.advise import advise
+import lazy_loader
 
-__all__ = ["advise"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -16,7 +16,7 @@ SHOWN = 3
 
 def print_advice(advice: Advice, shown: int = SHOWN) -> None:
     """What is short and the changes that help most are printed; nothing, where nothing is short."""
-    from fpgaprune.report.advice import changes, shortage_lines
+    from fpgaprune.report import changes, shortage_lines
 
     if not advice.needed:
         return

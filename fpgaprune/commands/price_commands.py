@@ -47,15 +47,14 @@ def estimate(
         raise ConfigError("--designs prices each row for its own part and clock; leave out --part and --clock-ns")
     if (source is None) == (designs is None):
         raise ConfigError("estimate takes either one run directory, design or project, or --designs FILE.jsonl")
-    from fpgaprune.estimate.coefficients import read_own_calibration
+    from fpgaprune.estimate import read_own_calibration
 
     calibrated = None if coefficients is None else read_own_calibration(coefficients)
     if designs is not None:
         _print_predictions(designs, calibrated)
         return
     from fpgaprune.advice import advise
-    from fpgaprune.flow.file_kinds import require_design_source
-    from fpgaprune.flow.pricing import load_designs, price, target_of
+    from fpgaprune.flow import load_designs, price, require_design_source, target_of
 
     require_design_source(Path(str(source)))
     priced = price(Path(str(source)), part, calibrated, clock_ns)
@@ -100,9 +99,7 @@ def measure(
     where a check of the report fails, for example if the Verilog gives other bits than the emulation. If the flow file
     of the run names package.module:function, this command runs that code: trust the flow file before you use it.
     """
-    from fpgaprune.flow.file_kinds import require_run
-    from fpgaprune.flow.measured_run import measure_run, settings_of
-    from fpgaprune.flow.measuring import measured_tables
+    from fpgaprune.flow import measure_run, measured_tables, require_run, settings_of
     from fpgaprune.measure import Measured
 
     require_run(run_dir)
@@ -131,7 +128,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare estimates with vendor reports, stage by stage, with the ratios predicted / actual."""
-    from fpgaprune.flow.comparing import compare_folders, comparison_tables
+    from fpgaprune.flow import compare_folders, comparison_tables
 
     found = compare_folders(source)
     if as_json:
@@ -149,7 +146,7 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Fit the estimates to your own vendor reports; estimate --calibration uses the result."""
-    from fpgaprune.flow.calibrating import calibrate_folders
+    from fpgaprune.flow import calibrate_folders
 
     found = calibrate_folders(source, out)
     if as_json:
@@ -206,7 +203,7 @@ def parts(
 
 
 def _print_predictions(designs: Path, calibrated: Any) -> None:
-    from fpgaprune.estimate.rows import estimate_designs_file
+    from fpgaprune.estimate import estimate_designs_file
 
     predictions, refusals = estimate_designs_file(designs, calibrated)
     for prediction in predictions:

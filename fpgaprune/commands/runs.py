@@ -17,7 +17,7 @@ from fpgaprune.terminal import Cell, print_json, print_problem, show_table
 from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
-    from fpgaprune.flow.section import Flow
+    from fpgaprune.flow import Flow
 
 
 def run(
@@ -50,8 +50,7 @@ def run(
     If a flow file names package.module:function, this command runs that code: trust the file before you run it.
     `fpgaprune config` lists every key of a flow file.
     """
-    from fpgaprune.flow.asked import asked_config
-    from fpgaprune.flow.runner import run_flow
+    from fpgaprune.flow import asked_config, run_flow
 
     config = asked_config(
         flow,
@@ -79,8 +78,7 @@ def verify(
     run_dir: Annotated[Path, typer.Argument(help="A run directory.")], quiet: Quiet = False, as_json: AsJson = False
 ) -> None:
     """Check a run's certificate again from its files alone; exit status 1 on any violation."""
-    from fpgaprune.flow.file_kinds import require_run
-    from fpgaprune.flow.verify import verify_run
+    from fpgaprune.flow import require_run, verify_run
 
     require_run(run_dir)
     links, problems = verify_run(run_dir)
@@ -108,8 +106,7 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """List layers, shapes and parameters; draw each convolution's kernel norms as PNG."""
-    from fpgaprune.flow.file_kinds import require_model
-    from fpgaprune.flow.inspection import inspect_model
+    from fpgaprune.flow import inspect_model, require_model
 
     require_model(model)
     found = inspect_model(model, out or model.parent / f"{model.stem}_kernels")
@@ -126,7 +123,7 @@ def inspect(
 
 def doctor(as_json: AsJson = False) -> None:
     """List the tools that were found, by stage, what each is for, and how to install those that are missing."""
-    from fpgaprune.flow.doctor import examine, missing_extras
+    from fpgaprune.flow import examine, missing_extras
 
     found = examine()
     if as_json:
@@ -143,11 +140,9 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _print_outcome(folder: Path, records: dict[str, Any], config: Flow, advice: dict[str, Any] | None) -> None:
-    from fpgaprune.flow.sections import DataConfig, VerdictConfig
-    from fpgaprune.flow.stages import STAGES
-    from fpgaprune.flow.stages.report import metric_of
+    from fpgaprune.flow import STAGES, DataConfig, VerdictConfig, metric_of
     from fpgaprune.measure import Advice
-    from fpgaprune.report.verdict import headline
+    from fpgaprune.report import headline
 
     console = Console()
     results = {name: record["results"] for name, record in records.items()}

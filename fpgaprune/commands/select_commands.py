@@ -85,8 +85,7 @@ def select(
     as_json: AsJson = False,
 ) -> None:
     """Choose what to lock in a saved model, and write the mask file."""
-    from fpgaprune.flow.file_kinds import require_model
-    from fpgaprune.flow.selecting import select_masks
+    from fpgaprune.flow import require_model, select_masks
 
     require_model(model)
     settings = _section(
@@ -157,9 +156,8 @@ def sensitivity(
     as_json: AsJson = False,
 ) -> None:
     """Measure accuracy at several sparsities of each weight alone, without training; continue an earlier run."""
-    from fpgaprune.flow.file_kinds import require_model
-    from fpgaprune.flow.selecting import measure_sensitivity
-    from fpgaprune.select.sensitivity import SPARSITIES
+    from fpgaprune.flow import measure_sensitivity, require_model
+    from fpgaprune.select import SPARSITIES
 
     require_model(model)
     settings = _section(
@@ -210,8 +208,7 @@ def import_tfmot(
     as_json: AsJson = False,
 ) -> None:
     """Import a model that TF-MOT pruned: as a Keras 3 model with the same predictions, and its masks."""
-    from fpgaprune.flow.file_kinds import require_model
-    from fpgaprune.flow.models import import_pruned
+    from fpgaprune.flow import import_pruned, require_model
 
     require_model(model)
     with Watcher(quiet=quiet or as_json) as watcher:
@@ -241,8 +238,7 @@ def import_tfmot(
 
 def _section(**values: Any) -> Any:
     """The `[select]` section that the options make; what was left out has the section's own default."""
-    from fpgaprune.flow.config import parse_config
-    from fpgaprune.flow.sections import SelectConfig
+    from fpgaprune.flow import SelectConfig, parse_config
 
     given = {key: value for key, value in values.items() if value is not None}
     return parse_config({"select": given}, "select")[SelectConfig]

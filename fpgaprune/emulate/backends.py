@@ -9,9 +9,27 @@ compiled without the vendors' compilers, so that nothing was compared with them.
 
 from __future__ import annotations
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design import operations as op
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import (
+    FUNCTIONS,
+    Concatenate,
+    Convolution,
+    Copy,
+    Dense,
+    Design,
+    Input,
+    LayerSpec,
+    LookUp,
+    Map,
+    Merge,
+    Pad,
+    Pooling,
+    Reshape,
+    Resize,
+    Scale,
+    Softmax,
+    Transpose,
+    function_of,
+)
 from fpgaprune.errors import UnsupportedLayerError
 
 AP_BACKENDS = ("Vitis", "Vivado", "VivadoAccelerator")
@@ -19,10 +37,10 @@ AC_BACKENDS = ("Quartus", "Catapult")
 BACKENDS = (*AP_BACKENDS, *AC_BACKENDS)
 
 _AC_OPERATIONS = (
-    *(op.Input, op.Dense, op.Convolution, op.Map, op.LookUp, op.Scale, op.Pooling, op.Merge, op.Concatenate),
-    *(op.Reshape, op.Copy, op.Transpose, op.Resize, op.Pad),
+    *(Input, Dense, Convolution, Map, LookUp, Scale, Pooling, Merge, Concatenate),
+    *(Reshape, Copy, Transpose, Resize, Pad),
 )
-_OPERATIONS = {"Quartus": (*_AC_OPERATIONS, op.Softmax), "Catapult": _AC_OPERATIONS}
+_OPERATIONS = {"Quartus": (*_AC_OPERATIONS, Softmax), "Catapult": _AC_OPERATIONS}
 _AC_ROUNDINGS = ("TRN", "RND")
 _AC_OVERFLOWS = ("WRAP", "SAT")
 _AC_ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.any_backend)
@@ -57,19 +75,19 @@ def is_streamed(design: Design) -> bool:
 
 def _reason(layer: LayerSpec, backend: str) -> str | None:
     operation = layer.operation
-    depthwise = isinstance(operation, op.Convolution) and operation.depthwise
+    depthwise = isinstance(operation, Convolution) and operation.depthwise
     if not isinstance(operation, _OPERATIONS[backend]) or (depthwise and backend == "Quartus"):
         return f"emulated are {', '.join(kind.__name__ for kind in _OPERATIONS[backend])}"
     if depthwise and len(layer.output_shape) == 2:
         return "of depthwise layers only those of images were compared"
-    if isinstance(operation, op.Pooling) and not operation.largest:
+    if isinstance(operation, Pooling) and not operation.largest:
         return "it adds up averages in the type of the data, which can overflow; use max pooling"
-    name = op.function_of(operation)
+    name = function_of(operation)
     if name and name not in _AC_ACTIVATIONS:
         return f"its table is not known here; emulated are {', '.join(_AC_ACTIVATIONS)}"
-    if backend == "Catapult" and operation == op.Merge("average"):
+    if backend == "Catapult" and operation == Merge("average"):
         return "its template halves with a constant of a type that cannot hold one half"
-    if isinstance(operation, op.Softmax) and operation.variant not in _AC_SOFTMAX:
+    if isinstance(operation, Softmax) and operation.variant not in _AC_SOFTMAX:
         return f"of its variants only {', '.join(_AC_SOFTMAX)} was compared"
     kind = layer.types["result"]
     if kind.rounding not in _AC_ROUNDINGS or kind.overflow not in _AC_OVERFLOWS:

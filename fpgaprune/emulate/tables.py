@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.functions import CENTRED, FUNCTIONS, RECTIFIED, SELU_SCALE, ScalarFunction, Table
-from fpgaprune.design.operations import LookUp, Recurrent
+from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, SELU_SCALE, LookUp, Recurrent, ScalarFunction, Table
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError

@@ -5,6 +5,6 @@ hardware (`products`, `window`, `elementwise`, put together in `compose`), and q
 coefficients that were fitted to vendor reports (`coefficients`, `fit`).
 """
 
-from fpgaprune.estimate.price import estimate
+import lazy_loader
 
-__all__ = ["estimate"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fpgaprune.design.functions import function_named
+from fpgaprune.design import function_named
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import table_blocks

@@ -22,7 +22,7 @@ from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.from_row import can_be_priced, row_features
 from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.price import total_hardware
+from fpgaprune.estimate.pricing import total_hardware
 from fpgaprune.estimate.stages import CALIBRATED, ff_share, lut_share
 from fpgaprune.measure import LABELS
 

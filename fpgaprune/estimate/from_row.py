@@ -8,8 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from fpgaprune.design import STRATEGIES
-from fpgaprune.design.reuse_factors import legal_reuse_factors, nearest
+from fpgaprune.design import STRATEGIES, legal_reuse_factors, nearest
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, expect_products
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.from_hls4ml import layer_of
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import FUNCTIONS, Design, LayerSpec, layer_of
 from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
 from fpgaprune.estimate.firmware import Call, Struct

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import ExportError
 
 _ACTIVATIONS = {function.name: function.onnx for function in FUNCTIONS.values() if function.recurrent}

@@ -18,7 +18,7 @@ from fpgaprune.fabric.open_tools import find_open_tool
 from fpgaprune.fabric.wrapped import digest_of, wrapped_netlist
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part, hardware_path
 
 _RESULT = "bitstream.json"

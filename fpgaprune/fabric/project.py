@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from fpgaprune import rtl
 from fpgaprune.design import Design
 from fpgaprune.fabric.bitstream import Bitstream, make_bitstream
 from fpgaprune.fabric.place import place_and_route
 from fpgaprune.fabric.simulation import Simulation, simulate
 from fpgaprune.fabric.synthesis import synthesize
 from fpgaprune.measure import PlaceAndRoute, Synthesis
-from fpgaprune.rtl import Options, VerilogProject, generate
 
 
-class RtlProject(VerilogProject):
+class RtlProject(rtl.VerilogProject):
     """A Verilog project whose methods run the tools; each is a function of this package as well."""
 
     def simulate(self, x: Any, **options: Any) -> Simulation:
@@ -35,7 +35,7 @@ class RtlProject(VerilogProject):
 
 
 def to_verilog(
-    design: Design, output_dir: str | os.PathLike[str], *, options: Options | None = None, **changes: Any
+    design: Design, output_dir: str | os.PathLike[str], *, options: rtl.Options | None = None, **changes: Any
 ) -> RtlProject:
     """`output_dir` holds the design as Verilog-2001, bit-exact with `emulate`, and `project.json` that lists it.
 
@@ -55,4 +55,4 @@ def to_verilog(
         RtlError: options do not fit the design.
         ToolError: the chosen solver is missing or failed.
     """
-    return RtlProject(**vars(generate.to_verilog(design, output_dir, options=options, **changes)))
+    return RtlProject(**vars(rtl.to_verilog(design, output_dir, options=options, **changes)))

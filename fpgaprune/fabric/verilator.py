@@ -16,7 +16,7 @@ from pathlib import Path
 from fpgaprune.errors import ToolError, ToolExitError
 from fpgaprune.files import digest_file, make_folder, write_bytes
 from fpgaprune.processes import find_tool, run_tool
-from fpgaprune.rtl.project import RtlPort, VerilogProject
+from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
 
 _PIP = "pip install 'fpgaprune[rtl]'"

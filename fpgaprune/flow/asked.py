@@ -12,7 +12,7 @@ from fpgaprune.flow.config import parse_config, read_config
 from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_flow, require_model
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import TrainConfig
-from fpgaprune.hls.reserved import is_project_name
+from fpgaprune.hls import is_project_name
 
 # Section and key of each option; an option that is left out changes nothing.
 _KEYS = {

@@ -9,14 +9,22 @@ from statistics import median
 from typing import Any
 
 from fpgaprune.errors import RunError
-from fpgaprune.estimate.coefficients import Calibration, calibration, write_calibration
-from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.recalibrate import Measured, changes, errors, errors_left_out, recalibrate
-from fpgaprune.estimate.stages import CALIBRATED
+from fpgaprune.estimate import (
+    CALIBRATED,
+    Calibration,
+    Measured,
+    calibration,
+    changes,
+    design_features,
+    errors,
+    errors_left_out,
+    recalibrate,
+    write_calibration,
+)
 from fpgaprune.flow.comparing import compare_folders, label_designs
 from fpgaprune.flow.pricing import target_of
 from fpgaprune.measure import CSYNTH, SYNTH, Stage
-from fpgaprune.vendor.compare import CompareRow, Comparison
+from fpgaprune.vendor import CompareRow, Comparison
 
 
 def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | None = None) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class _Work:
 
     def gradual(self, schedule: PolynomialConfig | ConstantConfig) -> Finetuned:
         """The locks grow from step to step."""
-        from fpgaprune.select.gradual import GradualLock
+        from fpgaprune.select import GradualLock
         from fpgaprune.train import relock
 
         self._compile()
@@ -138,7 +138,7 @@ class _Work:
 
     def rounds(self, schedule: RoundsConfig, early: Weights | None) -> Finetuned:
         """The locks grow from round to round; one optimizer goes through all of them, its rate starts anew in each."""
-        from fpgaprune.select.rounds import prune_rounds
+        from fpgaprune.select import prune_rounds
         from fpgaprune.train import lock, unlock
 
         self._compile(restarts=True)
@@ -234,7 +234,7 @@ class _Work:
 
     def _own_loop(self, name: str, masks: MaskSet) -> None:
         """The user's own loop trained the model under the lock, and moved no locked element."""
-        from fpgaprune.certify.link_checks import check_model
+        from fpgaprune.certify import check_model
 
         data = self._data
         given = {key: for_keras(getattr(data, key)) for key in ("x_train", "y_train", "x_test", "y_test")}

@@ -13,10 +13,17 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.samples import Samples, at, for_keras, in_shape, samples_of
-from fpgaprune.hls.hls_project import AnyPrecision, HlsProject, make_design, to_hls
-from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.quantize import quantize
-from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels
+from fpgaprune.hls import (
+    AnyPrecision,
+    AutoPrecision,
+    FoundWidths,
+    HlsProject,
+    Labels,
+    Precision,
+    make_design,
+    quantize,
+    to_hls,
+)
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from fpgaprune.memory import bounded_memory
 from fpgaprune.parser_errors import in_a_line
 from fpgaprune.saved_model import check_arrays, read_configuration
 from fpgaprune.saved_names import check_names
-from fpgaprune.select.tfmot_model import ImportedModel, import_tfmot, is_tf_keras
+from fpgaprune.select import ImportedModel, import_tfmot, is_tf_keras
 
 # Memory that loading a network may take: this much, and so many times its file.
 _MAX_BYTES, _MAX_GROWTH = 1 << 32, 20

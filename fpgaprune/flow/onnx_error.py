@@ -45,7 +45,7 @@ def onnx_error(model: Any, x: Samples, wanted: Samples, found: Any) -> tuple[flo
 
 def _own_rounding(model: Any, x: Samples, wanted: Samples) -> float:
     """The largest difference of `wanted` from what `model` gives in float64; 0 where it has no copy in float64."""
-    from fpgaprune.remove.rebuild import rebuild
+    from fpgaprune.remove import rebuild
 
     some = slice(_SAMPLES)
     try:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fpgaprune.errors import ConfigError, MaskError
 from fpgaprune.flow.section import Section
-from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay, Schedule
+from fpgaprune.select import ConstantSparsity, PolynomialDecay, Schedule
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # A schedule without numbers of its own changes its locks this often, within this share of the steps.

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design import Design, LayerSpec, layer_of
 from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.files import is_storage_error, storage_error
 from fpgaprune.firmware import stored_forms

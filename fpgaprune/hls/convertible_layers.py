@@ -7,9 +7,9 @@ from typing import Any
 
 import keras
 
-from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.emulate.backends import AP_BACKENDS
-from fpgaprune.emulate.backends import BACKENDS as EMULATED
+from fpgaprune.design import FUNCTIONS
+from fpgaprune.emulate import AP_BACKENDS
+from fpgaprune.emulate import BACKENDS as EMULATED
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls.classes import class_problem
 from fpgaprune.hls.gru_lstm import RECURRENT, recurrent_reason

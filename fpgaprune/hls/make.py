@@ -12,11 +12,9 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design
-from fpgaprune.design.operations import Input
-from fpgaprune.emulate import emulate
-from fpgaprune.emulate.backends import AP_BACKENDS
-from fpgaprune.emulate.backends import BACKENDS as EMULATED
+from fpgaprune.design import Design, Input
+from fpgaprune.emulate import AP_BACKENDS, emulate
+from fpgaprune.emulate import BACKENDS as EMULATED
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import require_board
@@ -36,7 +34,7 @@ from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
-from fpgaprune.quantise.plain import rounded_types
+from fpgaprune.quantise import rounded_types
 from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.operations import LookUp, Operation, Recurrent, Softmax
+from fpgaprune.design import Design, LayerSpec, LookUp, Operation, Recurrent, Softmax
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convert import extract_layers, in_words, needed_options, quiet

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fpgaprune.design import Design
-from fpgaprune.design.functions import FUNCTIONS, ScalarFunction
-from fpgaprune.design.operations import LookUp, function_of
-from fpgaprune.emulate.backends import AP_BACKENDS
+from fpgaprune.design import FUNCTIONS, Design, LookUp, ScalarFunction, function_of
+from fpgaprune.emulate import AP_BACKENDS
 from fpgaprune.errors import HlsError
 
 _FOLDER = Path("firmware", "nnet_utils")

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fpgaprune.emulate.backends import AP_BACKENDS
+from fpgaprune.emulate import AP_BACKENDS
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType, integer_bits
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.emulate.step import Step
+from fpgaprune.emulate import Step
 from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.options import Options

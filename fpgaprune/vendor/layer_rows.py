@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import FUNCTIONS
 from fpgaprune.vendor.report import ModuleRow
 
 # Layer classes of hls4ml and the functions of their templates, by what they compute.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fpgaprune.certify.link_checks import check_keras_file, check_model
+from fpgaprune.certify import check_keras_file, check_model
 from fpgaprune.flow.stage import Context, Stage
 
 _LINKS = {"finetuned.keras": lambda files: check_keras_file(files.file("finetuned.keras"), files.masks("masks.npz"))}

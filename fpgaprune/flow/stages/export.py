@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from fpgaprune.certify.link_checks import check_onnx_file
+from fpgaprune.certify import check_onnx_file
 from fpgaprune.flow.requirements import Row, package
 from fpgaprune.flow.samples import count_of, for_keras, predict
 from fpgaprune.flow.section import Flow, Section
@@ -32,7 +32,7 @@ _LINKS = {"model.onnx": lambda files: check_onnx_file(files.file("model.onnx"), 
 
 def _export(context: Context) -> dict[str, Any]:
     """`model.onnx` computes in onnxruntime what Keras computes."""
-    from fpgaprune.export.onnx_file import export_onnx, run_onnx
+    from fpgaprune.export import export_onnx, run_onnx
     from fpgaprune.flow.onnx_error import onnx_error
 
     model, x = context.model(), context.data.x_test

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.certify.link_checks import check_firmware
+from fpgaprune.certify import check_firmware
 from fpgaprune.design import STRATEGIES, Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ToolError, UnsupportedLayerError
@@ -26,13 +26,13 @@ from fpgaprune.flow.sections import TargetConfig, VerdictConfig
 from fpgaprune.flow.simulating import OTHER_BITS
 from fpgaprune.flow.stage import MASKS, NETWORK, TYPES, Artefacts, Context, Part, Results, Stage
 from fpgaprune.report import Check
-from fpgaprune.vendor.tools import TOOLS, find_tools
+from fpgaprune.vendor import TOOLS, find_tools
 from fpgaprune.weights import uncomputed_names
 
 if TYPE_CHECKING:
     from fpgaprune.flow.hardware import Hardware
     from fpgaprune.flow.metric import Judge
-    from fpgaprune.hls.hls_project import AnyPrecision
+    from fpgaprune.hls import AnyPrecision
 
 # Most seconds for g++, and how many samples its program runs however slow it is.
 COMPILE_S = 600.0
@@ -107,7 +107,7 @@ class HlsConfig(Section):
     @field_validator("backend")
     @classmethod
     def _backend(cls, backend: str) -> str:
-        from fpgaprune.hls.hls_backends import BACKENDS
+        from fpgaprune.hls import BACKENDS
 
         if backend not in BACKENDS:
             raise ValueError(f"wanted one of {', '.join(BACKENDS)}")
@@ -117,8 +117,7 @@ class HlsConfig(Section):
 def hardware_of(config: Flow, data: Dataset) -> Hardware:
     """How `[hls]` and `[target]` of `config` ask for hls4ml projects."""
     from fpgaprune.flow.hardware import Hardware
-    from fpgaprune.hls.precision import Precision
-    from fpgaprune.hls.width_search import AutoPrecision
+    from fpgaprune.hls import AutoPrecision, Precision
 
     settings = config[HlsConfig]
     precision: AnyPrecision = settings.precision
@@ -216,7 +215,7 @@ def _agreement(context: Context, judge: Judge, outputs: Samples, wanted: Samples
 
 def _foresee(config: Flow, data: Dataset, model: Any) -> Iterator[str]:
     """hls4ml takes every layer of the network, with the settings of `[hls]` and `[target]`."""
-    from fpgaprune.hls.check import check_model
+    from fpgaprune.hls import check_model
 
     settings, hardware = config[HlsConfig], hardware_of(config, data)
     precision = None if settings.precision == "widths" else settings.precision

@@ -23,7 +23,7 @@ def opinion(context: Context) -> dict[str, Any]:
         return {}
     if settings.batch not in (None, 1):
         return {"left_out": f"model.onnx takes {settings.batch} samples at a time; hardware takes one"}
-    from fpgaprune.hls.onnx_opinion import second_opinion
+    from fpgaprune.hls import second_opinion
 
     design = Design.load(context.run.file("design.json"))
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from fpgaprune.certify.link_checks import check_keras_file
+from fpgaprune.certify import check_keras_file
 from fpgaprune.errors import ConfigError, HlsError, UnsupportedLayerError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import judging, section_json
@@ -49,8 +49,8 @@ def _quantise(context: Context) -> dict[str, Any]:
         for name in (_MODEL, _MASKS, _TYPES):
             run.file(name).unlink(missing_ok=True)
         return {}
-    from fpgaprune.hls.quantize import carry_masks, settle
-    from fpgaprune.quantise.plain import rounded_types
+    from fpgaprune.hls import carry_masks, settle
+    from fpgaprune.quantise import rounded_types
 
     model = context.model()
     rounded = hardware_of(context.config, data).rounding(model, partial(context.judge_of, model))
@@ -76,7 +76,7 @@ def _train(context: Context, rounded: Any, masks: MaskSet) -> None:
     from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
     from fpgaprune.flow.progress import epochs_shown
     from fpgaprune.flow.task import FINETUNE_RATE
-    from fpgaprune.quantise.plain import without_last_rounding
+    from fpgaprune.quantise import without_last_rounding
     from fpgaprune.train import finetune
 
     settings, data = context.config[QuantiseConfig], context.data
@@ -118,7 +118,7 @@ def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
     """Each layer of the network can be rounded in Keras."""
     if not config[QuantiseConfig].epochs:
         return
-    from fpgaprune.hls.quantize import require_roundable
+    from fpgaprune.hls import require_roundable
 
     try:
         require_roundable(model)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.certify.link_checks import check_keras_file
+from fpgaprune.certify import check_keras_file
 from fpgaprune.errors import MaskError, RemovalError
 from fpgaprune.flow.dependence import judging
 from fpgaprune.flow.run_directory import RunDirectory
@@ -15,7 +15,7 @@ from fpgaprune.flow.samples import for_keras, predict
 from fpgaprune.flow.stage import Context, Network, Part, Results, Stage
 from fpgaprune.keras_file import read_keras_weights, save_keras
 from fpgaprune.masks import MaskSet
-from fpgaprune.remove.plan import read_plan
+from fpgaprune.remove import read_plan
 from fpgaprune.report import Check, layer_reports
 
 EQUIVALENCE_TOLERANCE = 1e-9
@@ -32,9 +32,7 @@ _LINKS = {
 
 def _remove(context: Context) -> dict[str, Any]:
     """`removed.keras` is the network without dead and unread channels, proven equal in float64."""
-    from fpgaprune.remove.apply import apply_removal
-    from fpgaprune.remove.planning import plan_removal
-    from fpgaprune.remove.proof import Reference
+    from fpgaprune.remove import Reference, apply_removal, plan_removal
 
     model = context.model("finetuned.keras")
     plan = plan_removal(model, strict=True)

@@ -10,8 +10,7 @@ from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import DataConfig, TargetConfig, VerdictConfig
 from fpgaprune.flow.stage import Context, Stage
-from fpgaprune.report import Check, LinkSummary, Metric, RunReport, stage_times, write_report
-from fpgaprune.report.verdict import ADVICE
+from fpgaprune.report import ADVICE, Check, LinkSummary, Metric, RunReport, stage_times, write_report
 
 
 def _report(context: Context) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from fpgaprune.flow.samples import arrays_of, predict
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, TrainConfig
 from fpgaprune.flow.stage import Context, Known, Stage
-from fpgaprune.hls.classes import class_problem
+from fpgaprune.hls import class_problem
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.npz_file import write_npz
-from fpgaprune.select.tfmot_model import is_tf_keras
+from fpgaprune.select import is_tf_keras
 from fpgaprune.weights import weight_arrays
 
 

@@ -8,8 +8,8 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.coefficients import Calibration, calibration, read_own_calibration, write_calibration
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.price import total_hardware
-from fpgaprune.estimate.recalibrate import Measured, changes, errors, errors_left_out, recalibrate
+from fpgaprune.estimate.pricing import total_hardware
+from fpgaprune.estimate.recalibration import Measured, changes, errors, errors_left_out, recalibrate
 from fpgaprune.estimate.stages import stage_figures
 
 from .designs import cnn, mlp

@@ -22,7 +22,7 @@ from fpgaprune.flow.session import start_session
 from fpgaprune.flow.stage import Context, Network, artefacts_at, inputs_of
 from fpgaprune.flow.stages import STAGES, hls, quantise
 from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.quantize import quantize
+from fpgaprune.hls.quantizing import quantize
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.npz_file import write_npz

@@ -10,7 +10,7 @@ from fpgaprune.estimate.coefficients import Calibration, Coefficient
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.features import DesignFeatures
 from fpgaprune.estimate.fit import Equation, fit, left_of
-from fpgaprune.estimate.price import total_hardware
+from fpgaprune.estimate.pricing import total_hardware
 from fpgaprune.estimate.stages import CALIBRATED, stage_figures
 
 Figures = Mapping[str, float]

@@ -1,0 +1,15 @@
+from .coefficients import Calibration as Calibration
+from .coefficients import calibration as calibration
+from .coefficients import read_own_calibration as read_own_calibration
+from .coefficients import write_calibration as write_calibration
+from .from_design import design_features as design_features
+from .pricing import estimate as estimate
+from .pricing import price as price
+from .project import read_project as read_project
+from .recalibration import Measured as Measured
+from .recalibration import changes as changes
+from .recalibration import errors as errors
+from .recalibration import errors_left_out as errors_left_out
+from .recalibration import recalibrate as recalibrate
+from .rows import estimate_designs_file as estimate_designs_file
+from .stages import CALIBRATED as CALIBRATED
