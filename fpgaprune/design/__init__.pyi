@@ -4,8 +4,8 @@ from .functions import FUNCTIONS as FUNCTIONS
 from .functions import NEGATIVE as NEGATIVE
 from .functions import RECTIFIED as RECTIFIED
 from .functions import SELU_SCALE as SELU_SCALE
+from .functions import FunctionTable as FunctionTable
 from .functions import ScalarFunction as ScalarFunction
-from .functions import Table as Table
 from .functions import function_named as function_named
 from .functions import single_exp as single_exp
 from .network import IO_TYPES as IO_TYPES
@@ -35,7 +35,7 @@ from .operations import Window as Window
 from .operations import function_of as function_of
 from .reuse_factors import ReuseWarning as ReuseWarning
 from .reuse_factors import legal_reuse_factors as legal_reuse_factors
-from .reuse_factors import nearest as nearest
+from .reuse_factors import nearest_reuse_factor as nearest_reuse_factor
 from .reuse_factors import product_size as product_size
 from .reuse_factors import settle_reuse as settle_reuse
 from .reuse_factors import warn_of_moved_reuse as warn_of_moved_reuse

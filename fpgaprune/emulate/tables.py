@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, SELU_SCALE, LookUp, Recurrent, ScalarFunction, Table
+from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, SELU_SCALE, FunctionTable, LookUp, Recurrent, ScalarFunction
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError
@@ -22,7 +22,7 @@ _INT = FixedType(32, 32, True, "TRN_ZERO")
 _SELU_SCALE_TYPE = FixedType(16, 1, signed=False)
 
 
-def table_of(function: ScalarFunction) -> Table:
+def table_of(function: ScalarFunction) -> FunctionTable:
     """How `function` is looked up.
 
     Raises:

@@ -1,8 +1,8 @@
 """Estimates of resources and latency, without a vendor tool.
 
-`estimate(design, target)` prices a `Design`. Layers become neutral features (`features`), features become quantities of
-hardware (`products`, `window`, `elementwise`, put together in `compose`), and quantities become LUTs and flip-flops by
-coefficients that were fitted to vendor reports (`coefficients`, `fit`).
+`estimate(design, target)` prices a `Design`. Layers become neutral features (`features`). Features become quantities of
+hardware (`multiplications`, `window`, `layer_hardware`; `compose` puts them together). Quantities become LUTs and
+flip-flops by coefficients that were fitted to vendor reports (`coefficients`, `fit`).
 """
 
 import lazy_loader

@@ -33,8 +33,8 @@ from fpgaprune.design import (
 )
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, count_products
+from fpgaprune.estimate.families import family_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
-from fpgaprune.estimate.kinds import family_of
 from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from fpgaprune.design import STRATEGIES, legal_reuse_factors, nearest
+from fpgaprune.design import STRATEGIES, legal_reuse_factors, nearest_reuse_factor
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, expect_products
+from fpgaprune.estimate.families import FAMILIES, family_of, is_known
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
-from fpgaprune.estimate.kinds import FAMILIES, family_of, is_known
 from fpgaprune.estimate.row_fields import Fields
 
 Row = Mapping[str, Any]
@@ -228,7 +228,7 @@ def _reuse(fields: Fields, n_in: int, n_out: int, strategy: str | None, notes: l
     reuse = fields.maybe_count("mult_reuse_factor", "reuse_factor") or 1
     if strategy != "resource" or reuse == 1:
         return reuse
-    moved = nearest(legal_reuse_factors(n_in, n_out, strategy), reuse)
+    moved = nearest_reuse_factor(legal_reuse_factors(n_in, n_out, strategy), reuse)
     if fields.maybe_count("reuse_factor_requested"):
         return moved
     if n_in * n_out % reuse and reuse < n_in * n_out:

@@ -14,7 +14,7 @@ from fpgaprune.estimate.device import dsps_per_product, speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import table_blocks
-from fpgaprune.estimate.products import product_hardware
+from fpgaprune.estimate.multiplications import product_hardware
 from fpgaprune.estimate.window import pace
 
 # Cycles of a step beyond the turns of its products: for the hand-over, and for additions that wait a clock period.

@@ -9,8 +9,8 @@ from .handoff import write_handoff as write_handoff
 from .open_tools import OpenTool as OpenTool
 from .open_tools import find_open_tool as find_open_tool
 from .place import place_and_route as place_and_route
-from .project import RtlProject as RtlProject
-from .project import to_verilog as to_verilog
+from .rtl_project import RtlProject as RtlProject
+from .rtl_project import to_verilog as to_verilog
 from .simulation import simulate as simulate
 from .synthesis import synthesize as synthesize
 from .vectors import golden_vectors as golden_vectors

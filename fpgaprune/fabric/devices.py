@@ -16,7 +16,7 @@ SMALLER = "choose a larger device, prune more, or give a sample more cycles (int
 
 
 @dataclass(frozen=True)
-class Site:
+class SiteKind:
     """One kind of place on a device.
 
     Attributes:
@@ -72,7 +72,7 @@ class Devices:
     name: str
     options: tuple[str, ...]
     speeds: tuple[int, ...]
-    sites: Mapping[str, Site]
+    sites: Mapping[str, SiteKind]
     room: Mapping[str, float]
     smallest_first: tuple[str, ...]
     devices: Mapping[str, Device]
@@ -143,7 +143,7 @@ def devices_of(family: str) -> Devices:
         name=found.name,
         options=tuple(place["options"]),
         speeds=tuple(place.get("speeds", ())),
-        sites={figure: Site(row["name"], tuple(row["holds"])) for figure, row in place["sites"].items()},
+        sites={figure: SiteKind(row["name"], tuple(row["holds"])) for figure, row in place["sites"].items()},
         room=place["room"],
         smallest_first=tuple(place["smallest_first"]),
         devices={part: Device(tuple(row["options"]), row["package"]) for part, row in place["devices"].items()},

@@ -12,13 +12,13 @@ from fpgaprune.errors import RunError
 from fpgaprune.estimate import (
     CALIBRATED,
     Calibration,
-    Measured,
+    ReportedDesign,
     calibration,
-    changes,
+    coefficient_changes,
     design_features,
-    errors,
-    errors_left_out,
+    errors_of_left_out,
     recalibrate,
+    recalibration_errors,
     write_calibration,
 )
 from fpgaprune.flow.comparing import compare_folders, label_designs
@@ -56,9 +56,9 @@ def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | N
         )
     fitted = recalibrate(measured, begin)
     found = {
-        "before": errors(measured, begin),
-        "after": errors(measured, fitted),
-        "left_out": errors_left_out(measured, begin),
+        "before": recalibration_errors(measured, begin),
+        "after": recalibration_errors(measured, fitted),
+        "left_out": errors_of_left_out(measured, begin),
     }
     write_calibration(out, fitted, f"Calibrated with the reports of {', '.join(one.design.name for one in measured)}.")
     return {
@@ -70,19 +70,19 @@ def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | N
         },
         "moved": {
             c.name: [begin.coefficients[c.name].value, c.value]
-            for c in changes(begin.coefficients, fitted.coefficients)
+            for c in coefficient_changes(begin.coefficients, fitted.coefficients)
         },
         "notes": list(table.notes),
     }
 
 
-def measured_designs(folders: Iterable[Path]) -> list[Measured]:
+def measured_designs(folders: Iterable[Path]) -> list[ReportedDesign]:
     """Every design in `folders` that has a vendor report, with what it says; named by its label."""
     paths = list(folders)
     return _measured(paths, compare_folders(paths))
 
 
-def _measured(paths: list[Path], table: Comparison) -> list[Measured]:
+def _measured(paths: list[Path], table: Comparison) -> list[ReportedDesign]:
     found = []
     for label, (_, design) in label_designs(paths).items():
         rows = [row for row in table.rows if row.design == label and row.figure in CALIBRATED]
@@ -96,7 +96,7 @@ def _measured(paths: list[Path], table: Comparison) -> list[Measured]:
         )
         if csynth or synth:
             features = design_features(design, target_of(design))
-            found.append(Measured(replace(features, name=label), csynth, synth, layers))
+            found.append(ReportedDesign(replace(features, name=label), csynth, synth, layers))
     return found
 
 

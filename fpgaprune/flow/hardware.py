@@ -1,4 +1,4 @@
-"""`Hardware`: how a flow makes hls4ml projects, and what is known of one when it is written."""
+"""`ProjectSettings`: how a flow makes hls4ml projects, and what is known of one when it is written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _GOLDEN = 32
 
 
 @dataclass(frozen=True)
-class Hardware:
+class ProjectSettings:
     """How projects of a flow are made.
 
     Attributes:
@@ -93,7 +93,7 @@ class Hardware:
         labels = self._lost(judge) if labels is None else labels
         return quantize(model, self.target, x, self.precision, labels=labels, layers=self.layers)
 
-    def with_types(self, types: Types) -> Hardware:
+    def with_types(self, types: Types) -> ProjectSettings:
         """The same for a network that was trained under `types`, layer to role to type; itself where there are none."""
         if not types:
             return self

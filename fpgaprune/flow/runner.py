@@ -22,7 +22,7 @@ from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
 from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.sections import DataConfig
 from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stage import Context, Stage, artefacts_at, inputs_of
+from fpgaprune.flow.stage import FlowStage, StageContext, artefacts_at, inputs_of
 from fpgaprune.flow.stages import STAGES
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import hardware_path
@@ -55,12 +55,12 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDi
         run.manifest["checked"] = checked
         # The manifest is written before any artefact, so that a killed run is known as one.
         run.write_manifest()
-        _finish(STAGES, Context(run, config, data, progress or Silent(), versions))
+        _finish(STAGES, StageContext(run, config, data, progress or Silent(), versions))
     return run
 
 
 def run_again(
-    out: Path, stage: Stage, sections: Mapping[str, Section], progress: Progress | None = None
+    out: Path, stage: FlowStage, sections: Mapping[str, Section], progress: Progress | None = None
 ) -> RunDirectory:
     """The finished run `out` has done `stage` as `sections` say instead; its report and its certificate show it.
 
@@ -74,7 +74,7 @@ def run_again(
     with run.locked(_folders()):
         run.manifest["config"] = json.loads(config.model_dump_json())
         again = [one for one in STAGES if one is stage or one.reads_results]
-        _finish(again, Context(run, config, data, progress or Silent(), _versions()))
+        _finish(again, StageContext(run, config, data, progress or Silent(), _versions()))
     return run
 
 
@@ -95,18 +95,18 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def _wrote(run: RunDirectory, stage: Stage, name: str) -> bool:
+def _wrote(run: RunDirectory, stage: FlowStage, name: str) -> bool:
     return run.manifest["stages"].get(stage.name, {}).get("outputs", {}).get(name) is not None
 
 
-def _finish(stages: Iterable[Stage], context: Context) -> None:
+def _finish(stages: Iterable[FlowStage], context: StageContext) -> None:
     """`stages` are up to date, and the certificate says what they found."""
     for stage in stages:
         _bring_up_to_date(stage, context)
     context.run.write_certificate(assemble_certificate(context.run))
 
 
-def _bring_up_to_date(stage: Stage, context: Context) -> None:
+def _bring_up_to_date(stage: FlowStage, context: StageContext) -> None:
     """`stage` has run with what it depends on now."""
     run, told = context.run, context.progress
     earlier = STAGES[: STAGES.index(stage)]
@@ -133,7 +133,7 @@ def _foreseen_key(config: Flow, versions: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
-def _key(stage: Stage, context: Context, inputs: Iterable[str], earlier: Iterable[Stage]) -> str:
+def _key(stage: FlowStage, context: StageContext, inputs: Iterable[str], earlier: Iterable[FlowStage]) -> str:
     run, config = context.run, context.config
     content = {
         "stage": stage.name,
@@ -148,7 +148,7 @@ def _key(stage: Stage, context: Context, inputs: Iterable[str], earlier: Iterabl
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _results(run: RunDirectory, stage: Stage) -> Any:
+def _results(run: RunDirectory, stage: FlowStage) -> Any:
     return run.manifest["stages"].get(stage.name, {}).get("results")
 
 

@@ -13,7 +13,7 @@ from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import Samples, at, count_of, for_keras, predict
 from fpgaprune.flow.sections import MULTIPLIER, SelectConfig, TrainConfig
 from fpgaprune.masks import MaskSet
-from fpgaprune.select import CRITERIA, NAMES
+from fpgaprune.select import CRITERIA, GRANULARITIES
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def check_units(model: Any, settings: SelectConfig, target: Target | None) -> No
     """
     from fpgaprune.select import select
 
-    if settings.granularity in NAMES or not (settings.sparsity or ":" in settings.granularity):
+    if settings.granularity in GRANULARITIES or not (settings.sparsity or ":" in settings.granularity):
         return
     options = score_options(settings, None, 0, target) | {"criterion": "l1", "data": None}
     none = dict.fromkeys(settings.sparsity, 0.0) if isinstance(settings.sparsity, dict) else 0.0

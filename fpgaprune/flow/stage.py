@@ -1,4 +1,4 @@
-"""`Stage`: one step of the flow, with all that the runner, `verify`, `doctor` and the report ask of it."""
+"""`FlowStage`: one step of the flow, with all that the runner, `verify`, `doctor` and the report ask of it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NETWORK, MASKS, TYPES = "the network", "the masks of the network", "the types of
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkFiles:
     """The files in a run that hold one network.
 
     Attributes:
@@ -51,7 +51,7 @@ class Artefacts:
     """The files of a run, and which of them hold the network that a stage reads."""
 
     run: RunDirectory
-    network: Network | None = None
+    network: NetworkFiles | None = None
 
     def file(self, name: str) -> Path:
         """The path of the artefact `name`."""
@@ -85,7 +85,7 @@ class Artefacts:
 
 
 @dataclass(frozen=True)
-class Context:
+class StageContext:
     """What every stage is given.
 
     Attributes:
@@ -102,8 +102,8 @@ class Context:
     progress: Progress
     versions: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
-    network: Network | None = None
-    stages: Sequence[Stage] = ()
+    network: NetworkFiles | None = None
+    stages: Sequence[FlowStage] = ()
 
     @property
     def artefacts(self) -> Artefacts:
@@ -158,7 +158,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """What a stage adds to the report.
 
     Attributes:
@@ -178,7 +178,7 @@ def _nothing(*_: Any) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class Stage:
+class FlowStage:
     """One step of the flow.
 
     Attributes:
@@ -208,14 +208,14 @@ class Stage:
     """
 
     name: str
-    run: Callable[[Context], dict[str, Any]]
+    run: Callable[[StageContext], dict[str, Any]]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     settings: Callable[[Flow], Any] = lambda _: None
     sections: Mapping[str, Section] = field(default_factory=dict)
     needs_keras: bool = True
     reads_results: bool = False
-    network: Network | None = None
+    network: NetworkFiles | None = None
     may_be_left_out: bool = False
     not_asked: str | None = None
     checks: Callable[[Known], Iterator[Callable[[], Any]]] = _nothing
@@ -224,7 +224,7 @@ class Stage:
     links: Links = field(default_factory=dict)
     claims: Callable[[RunDirectory], Iterator[str]] = _nothing
     reported: tuple[str, ...] = ()
-    part: Callable[[Context, Results], Part] = lambda *_: Part()
+    part: Callable[[StageContext, Results], ReportPart] = lambda *_: ReportPart()
     readings: Callable[[Results], Mapping[str, Mapping[str, Any]]] = lambda _: {}
     outcome: Callable[[Results], Iterable[tuple[str, str]]] = _nothing
     packages: tuple[str, ...] = ()
@@ -232,7 +232,7 @@ class Stage:
     folders: tuple[str, ...] = ()
 
 
-def artefacts_at(stages: Iterable[Stage], run: RunDirectory) -> Artefacts:
+def artefacts_at(stages: Iterable[FlowStage], run: RunDirectory) -> Artefacts:
     """The files of `run` as a stage reads them that comes after `stages`."""
     network = None
     for stage in stages:
@@ -242,7 +242,7 @@ def artefacts_at(stages: Iterable[Stage], run: RunDirectory) -> Artefacts:
     return Artefacts(run, network)
 
 
-def inputs_of(stage: Stage, earlier: Sequence[Stage], files: Artefacts) -> tuple[str, ...]:
+def inputs_of(stage: FlowStage, earlier: Sequence[FlowStage], files: Artefacts) -> tuple[str, ...]:
     """The artefacts that `stage` reads, each by its name in the run; `earlier` are the stages before it."""
     reported = [name for one in earlier for name in one.reported] if stage.reads_results else []
     names = (files.named(name) for name in (*stage.inputs, *reported))

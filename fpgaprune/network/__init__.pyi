@@ -1,4 +1,4 @@
-from .activations import is_elementwise as is_elementwise
+from .activation_traits import is_elementwise as is_elementwise
 from .alive import Alive as Alive
 from .alive import alive_channels as alive_channels
 from .batch_norm import find_folds as find_folds
@@ -8,8 +8,8 @@ from .coupling import Groups as Groups
 from .coupling import coupled_outputs as coupled_outputs
 from .coupling import groups_of as groups_of
 from .flat import Flags as Flags
+from .flat import FlatStep as FlatStep
 from .flat import Network as Network
-from .flat import Step as Step
 from .flat import network_of as network_of
 from .flat import role_of as role_of
 from .graph import Call as Call

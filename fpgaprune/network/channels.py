@@ -15,7 +15,7 @@ Shape = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
-class Line:
+class AxisChannels:
     """The channels along one axis: arrays of that axis' length.
 
     Attributes:
@@ -36,13 +36,13 @@ class Line:
         flat = tuple(-1 if k == axis else 1 for k in range(len(shape)))
         return Channels(shape, self.ids.reshape(flat), self.known.reshape(flat), self.value.reshape(flat))
 
-    def meet(self, other: Line) -> Line:
+    def meet(self, other: AxisChannels) -> AxisChannels:
         """Known only where both are, with one value; the ids are these."""
         return replace(self, known=self.known & other.known & (self.value == other.value))
 
-    def zeros_only(self) -> Line:
+    def zeros_only(self) -> AxisChannels:
         """Known only where the constant is 0."""
-        return Line(self.ids, self.known & (self.value == 0), np.zeros(self.value.shape))
+        return AxisChannels(self.ids, self.known & (self.value == 0), np.zeros(self.value.shape))
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class Channels:
         """The axes along which slots or facts differ."""
         return tuple(axis for axis, size in enumerate(self.ids.shape) if size > 1)
 
-    def line(self, axis: int) -> Line:
+    def line(self, axis: int) -> AxisChannels:
         """The channels along `axis`; call it only where nothing varies along another axis."""
         size = self.shape[axis]
         if size is None:  # nothing varies along an axis of unknown size, so one channel says it all
             size = 1
-        return Line(
+        return AxisChannels(
             np.broadcast_to(self.ids.reshape(-1), (size,)),
             np.broadcast_to(self.known.reshape(-1), (size,)),
             np.broadcast_to(self.value.reshape(-1), (size,)),
@@ -112,7 +112,7 @@ class Channels:
         )
 
 
-def _settle(facts: Line | Channels) -> None:
+def _settle(facts: AxisChannels | Channels) -> None:
     """Only finite constants are known, and the value is 0 where none is."""
     known = np.logical_and(facts.known, np.isfinite(facts.value))
     object.__setattr__(facts, "known", known)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.network.channels import Channels, Line, Shape
+from fpgaprune.network.channels import AxisChannels, Channels, Shape
 from fpgaprune.network.graph import Call, value_of
 from fpgaprune.network.linear import Linear, Taps
 from fpgaprune.network.role import Role
@@ -99,7 +99,7 @@ class Site:
                 self.owns(np.broadcast_to(channels.ids.reshape(-1), (channels.shape[-1],)))
         return results
 
-    def line(self, axis: int, source: int = 0) -> Line:
+    def line(self, axis: int, source: int = 0) -> AxisChannels:
         """The channels of an input along `axis`; if they vary along another axis, all stay and nothing is known."""
         channels = self.inputs[source]
         axis %= len(channels.shape)
@@ -109,7 +109,7 @@ class Site:
         size = channels.shape[axis] or 1
         ids = np.broadcast_to(self.trace.slots.fresh(1), (size,))
         self.hold(ids, "layout")
-        return Line(ids, np.zeros(ids.shape, bool), np.zeros(ids.shape))
+        return AxisChannels(ids, np.zeros(ids.shape, bool), np.zeros(ids.shape))
 
     def own(self, count: int, role: str = "output") -> Ids:
         """The slots of the channels that this layer makes."""
@@ -139,7 +139,7 @@ class Site:
 
     def linear(
         self,
-        line: Line,
+        line: AxisChannels,
         kernel: Any,
         out_ids: Ids,
         *,
@@ -154,7 +154,7 @@ class Site:
         absorbs: bool = True,
         mergeable: bool = True,
         flat_outputs: bool = False,
-    ) -> Line:
+    ) -> AxisChannels:
         """What a kernel makes of `line`, before the activation; the read is in the trace.
 
         Args:

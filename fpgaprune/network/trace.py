@@ -32,7 +32,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Hold:
+class KeptSlots:
     """Slots that must stay, why (a word of `plan.KEPT`) and which call says so."""
 
     ids: Ids
@@ -105,7 +105,7 @@ class Trace:
     axes: dict[str, Axes] = field(default_factory=dict)
     uses: dict[str, int] = field(default_factory=dict)
     configs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    holds: list[Hold] = field(default_factory=list)
+    holds: list[KeptSlots] = field(default_factory=list)
     writes: dict[str, Ids] = field(default_factory=dict)
     owners: dict[str, Owner] = field(default_factory=dict)
     even: list[tuple[Ids, Ids, str]] = field(default_factory=list)
@@ -121,7 +121,7 @@ class Trace:
 
     def hold(self, ids: Ids, reason: str, by: str) -> None:
         """The slots `ids` stay."""
-        self.holds.append(Hold(np.unique(ids), reason, by))
+        self.holds.append(KeptSlots(np.unique(ids), reason, by))
 
     def opaque(self, shape: Shape) -> Channels:
         """Channels of a tensor of which nothing is known but its shape; one slot for all."""

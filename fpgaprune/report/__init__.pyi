@@ -1,5 +1,5 @@
-from .advice import changes as changes
 from .advice import shortage_lines as shortage_lines
+from .advice import suggested_changes as suggested_changes
 from .contents import Check as Check
 from .contents import LayerReport as LayerReport
 from .contents import LinkSummary as LinkSummary

@@ -6,7 +6,7 @@ from .criteria import CRITERIA as CRITERIA
 from .explicit import from_fixed as from_fixed
 from .explicit import from_zeros as from_zeros
 from .gradual import GradualLock as GradualLock
-from .granularity import NAMES as NAMES
+from .granularity import GRANULARITIES as GRANULARITIES
 from .granularity import parse_granularity as parse_granularity
 from .guarding import SelectionWarning as SelectionWarning
 from .guarding import guard as guard

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fpgaprune.errors import MaskError
-from fpgaprune.network import Network, Role, Step, Weight, network_of, weights_of
+from fpgaprune.network import FlatStep, Network, Role, Weight, network_of, weights_of
 from fpgaprune.weights import named_weights
 
 # Of all multiplications: where Dense and recurrent weights do less, a default selection leaves them alone.
@@ -68,7 +68,7 @@ def _carry(model: Any, dense: list[str], convolutions: list[str], weights: Mappi
     return done >= DENSE_SHARE * sum(counts.values())
 
 
-def _positions(step: Step, network: Network) -> int | None:
+def _positions(step: FlatStep, network: Network) -> int | None:
     """At how many positions, or steps in time, a call uses its weights; None where a size is open."""
     # A transposed convolution uses each weight at each position of its input, a recurrent layer at each step.
     of_input = step.role in (Role.TRANSPOSED, Role.RECURRENT)

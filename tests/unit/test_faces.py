@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,15 @@ def test_every_package_has_the_contract_that_closes_it():
     contracts = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     closed = [contract["protected_modules"] for contract in contracts if contract["type"] == "protected"]
     assert sorted(closed) == [[f"fpgaprune.{package}.*"] for package in PACKAGES]
+
+
+def test_a_class_name_means_one_thing_and_no_file_name_stands_in_three_packages():
+    homes, files = defaultdict(set), defaultdict(list)
+    for file in PRODUCT.rglob("*.py"):
+        place = file.relative_to(PRODUCT)
+        files[file.stem].append(place)
+        for statement in ast.parse(file.read_text()).body:
+            if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_"):
+                homes[statement.name].add(place)
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+    assert {name: found for name, found in files.items() if len(found) > 2 and name != "__init__"} == {}

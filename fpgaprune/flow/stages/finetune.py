@@ -15,13 +15,13 @@ from fpgaprune.flow.samples import predict
 from fpgaprune.flow.schedule_config import check_schedule
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig, TrainConfig
-from fpgaprune.flow.stage import Context, Known, Part, Results, Stage
+from fpgaprune.flow.stage import FlowStage, Known, ReportPart, Results, StageContext
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import read_npz
 from fpgaprune.weights import weight_arrays
 
 
-def _finetune(context: Context) -> dict[str, Any]:
+def _finetune(context: StageContext) -> dict[str, Any]:
     """`finetuned.keras` is the network trained on, with every element that `masks.npz` locks at exact zero."""
     from fpgaprune.flow.finetuning import finetune_model
     from fpgaprune.flow.models import read_model
@@ -95,7 +95,7 @@ def _outcome(results: Results) -> Iterator[tuple[str, str]]:
     yield from ((f"warning: {warning}", "yellow") for warning in results["warnings"])
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "finetune",
     _finetune,
     ("trained.keras", "early.npz", "selection.npz"),
@@ -104,6 +104,6 @@ STAGE = Stage(
     sections={"finetune": FinetuneConfig(epochs=40, batch_size=32, learning_rate=0.002)},
     checks=_checks,
     masks=("masks",),
-    part=lambda _, results: Part({"warnings": results["warnings"]}),
+    part=lambda _, results: ReportPart({"warnings": results["warnings"]}),
     outcome=_outcome,
 )

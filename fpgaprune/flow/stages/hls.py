@@ -24,13 +24,13 @@ from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, 
 from fpgaprune.flow.section import Flow, Section, require
 from fpgaprune.flow.sections import TargetConfig, VerdictConfig
 from fpgaprune.flow.simulating import OTHER_BITS
-from fpgaprune.flow.stage import MASKS, NETWORK, TYPES, Artefacts, Context, Part, Results, Stage
+from fpgaprune.flow.stage import MASKS, NETWORK, TYPES, Artefacts, FlowStage, ReportPart, Results, StageContext
 from fpgaprune.report import Check
 from fpgaprune.vendor import TOOLS, find_tools
 from fpgaprune.weights import uncomputed_names
 
 if TYPE_CHECKING:
-    from fpgaprune.flow.hardware import Hardware
+    from fpgaprune.flow.hardware import ProjectSettings
     from fpgaprune.flow.metric import Judge
     from fpgaprune.hls import AnyPrecision
 
@@ -114,9 +114,9 @@ class HlsConfig(Section):
         return backend
 
 
-def hardware_of(config: Flow, data: Dataset) -> Hardware:
+def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
     """How `[hls]` and `[target]` of `config` ask for hls4ml projects."""
-    from fpgaprune.flow.hardware import Hardware
+    from fpgaprune.flow.hardware import ProjectSettings
     from fpgaprune.hls import AutoPrecision, Precision
 
     settings = config[HlsConfig]
@@ -125,7 +125,7 @@ def hardware_of(config: Flow, data: Dataset) -> Hardware:
         precision = AutoPrecision(max_loss=settings.max_loss, sum_bits=settings.sum_bits)
     elif settings.precision == "widths":
         precision = Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
-    return Hardware(
+    return ProjectSettings(
         target=replace(config[TargetConfig].target(), backend=settings.backend),
         name=config.name,
         data=data,
@@ -143,7 +143,7 @@ def _link(files: Artefacts) -> LinkCheck:
 _LINKS = {"hls/firmware": _link}
 
 
-def _hls(context: Context) -> dict[str, Any]:
+def _hls(context: StageContext) -> dict[str, Any]:
     """`hls/` is an hls4ml project whose weights hold the locks; `design.json` says what it computes."""
     run, settings = context.run, context.config[HlsConfig]
     hardware, model = hardware_of(context.config, context.data), context.model()
@@ -164,7 +164,7 @@ def _hls(context: Context) -> dict[str, Any]:
     }
 
 
-def _emulated(context: Context, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
+def _emulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
     """What the hardware does on every held-out sample, by emulation: no compiler is needed for it."""
     x = context.data.x_test
     try:
@@ -177,7 +177,7 @@ def _emulated(context: Context, project: Any, model: Any, wanted: Samples) -> di
     return {**found, "of_trained": judge.lost(trained, in_shape(outputs, trained))}
 
 
-def _simulated(context: Context, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
+def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
     """What the hardware does on held-out samples, as many as the time allows; the emulation must give the same bits."""
     settings = context.config[HlsConfig]
     x = at(context.data.x_test, slice(settings.simulate))
@@ -203,7 +203,7 @@ def _simulated(context: Context, project: Any, model: Any, wanted: Samples) -> d
     return {**found, "outputs_unlike_emulation": different}
 
 
-def _agreement(context: Context, judge: Judge, outputs: Samples, wanted: Samples) -> dict[str, Any]:
+def _agreement(context: StageContext, judge: Judge, outputs: Samples, wanted: Samples) -> dict[str, Any]:
     """The metric of the hardware and what it lost; for a classifier also how often it gives the class of Keras."""
     outputs = in_shape(outputs, wanted)
     found = {"samples": count_of(outputs), **judge.reading(outputs), **judge.lost(wanted, outputs)}
@@ -239,10 +239,12 @@ def _settings(config: Flow) -> Any:
     ]
 
 
-def _part(context: Context, results: Results) -> Part:
+def _part(context: StageContext, results: Results) -> ReportPart:
     sides = (("emulation", results["emulation"]), ("C simulation", results["simulation"]))
     searched = results["precision"]
-    return Part(checks=[check for name, found in sides for check in _compared(name, found, context.config, searched)])
+    return ReportPart(
+        checks=[check for name, found in sides for check in _compared(name, found, context.config, searched)]
+    )
 
 
 def _compared(name: str, found: Results, config: Flow, searched: Results | None) -> list[Check]:
@@ -302,7 +304,7 @@ def _needs() -> Iterator[Row]:
         yield row("hls, [hls] build", name, None if path is None else str(path), product, advice)
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "hls",
     _hls,
     ("trained.keras", "trained_outputs.npz", NETWORK, MASKS, TYPES),

@@ -11,12 +11,12 @@ from fpgaprune.errors import ToolError, UnsupportedLayerError
 from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.requirements import Row, package
 from fpgaprune.flow.section import Flow
-from fpgaprune.flow.stage import Context, Part, Results, Stage
+from fpgaprune.flow.stage import FlowStage, ReportPart, Results, StageContext
 from fpgaprune.flow.stages.export import ExportConfig
 from fpgaprune.report import Check
 
 
-def opinion(context: Context) -> dict[str, Any]:
+def opinion(context: StageContext) -> dict[str, Any]:
     """What hls4ml makes of `model.onnx` is the design in `design.json`, where the flow asks for this."""
     settings = context.config[ExportConfig]
     if not settings.second_opinion:
@@ -55,7 +55,7 @@ def _needs() -> Iterator[Row]:
     yield package("opinion", "qonnx", "hls4ml from the ONNX file", "second-opinion")
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "opinion",
     opinion,
     ("model.onnx", "design.json", "design.npz"),
@@ -63,6 +63,6 @@ STAGE = Stage(
     _settings,
     needs_keras=False,
     not_asked="the flow does not ask for it; second_opinion = true in [export] does",
-    part=lambda _, results: Part(checks=opinion_checks(results)),
+    part=lambda _, results: ReportPart(checks=opinion_checks(results)),
     needs=_needs,
 )

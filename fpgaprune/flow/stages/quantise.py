@@ -17,7 +17,7 @@ from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import predict
 from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.sections import FinetuneConfig, TargetConfig
-from fpgaprune.flow.stage import MASKS, NETWORK, Context, Known, Network, Part, Results, Stage
+from fpgaprune.flow.stage import MASKS, NETWORK, FlowStage, Known, NetworkFiles, ReportPart, Results, StageContext
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
@@ -39,7 +39,7 @@ class QuantiseConfig(Section):
     """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 where it has none."""
 
 
-def _quantise(context: Context) -> dict[str, Any]:
+def _quantise(context: StageContext) -> dict[str, Any]:
     """`quantised.keras` holds the weights of the hardware, trained with its rounding under the same locks.
 
     It is a network of Keras's own layers; `quantised_types.json` says under which types it was trained.
@@ -71,7 +71,7 @@ def _quantise(context: Context) -> dict[str, Any]:
     }
 
 
-def _train(context: Context, rounded: Any, masks: MaskSet) -> None:
+def _train(context: StageContext, rounded: Any, masks: MaskSet) -> None:
     from fpgaprune.flow.checkpoint import Resume
     from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
     from fpgaprune.flow.progress import epochs_shown
@@ -143,12 +143,12 @@ def _claims(run: RunDirectory) -> Iterator[str]:
             yield f"{_MASKS}: the mask for {path!r} is not that of removed_masks.npz"
 
 
-def _part(_: Context, results: Results) -> Part:
+def _part(_: StageContext, results: Results) -> ReportPart:
     if not results:
-        return Part()
+        return ReportPart()
     metric, rounded = results["metric"], results["rounded"]
     quantity, samples = f"{metric['name']} lost", metric["samples"]
-    return Part(
+    return ReportPart(
         checks=[
             Check(f"types of the hardware, {when}", quantity, rounded[key]["lost"], samples=samples, about="metric")
             for key, when in (("before", "before training under them"), ("after", "after training under them"))
@@ -163,14 +163,14 @@ def _outcome(results: Results) -> Iterator[tuple[str, str]]:
         yield f"quantised   {name} lost to rounding: {after:.4f}, and {before:.4f} before training under it", ""
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "quantise",
     _quantise,
     ("trained_outputs.npz", NETWORK, MASKS),
     (_MODEL, _MASKS, _TYPES),
     _settings,
     sections={"quantise": QuantiseConfig()},
-    network=Network(_MODEL, _MASKS, _TYPES),
+    network=NetworkFiles(_MODEL, _MASKS, _TYPES),
     may_be_left_out=True,
     not_asked="the flow does not ask for it; epochs above 0 in [quantise] do",
     checks=_checks,

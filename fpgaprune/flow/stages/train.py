@@ -16,7 +16,7 @@ from fpgaprune.flow.requirements import Row, package
 from fpgaprune.flow.samples import arrays_of, predict
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, TrainConfig
-from fpgaprune.flow.stage import Context, Known, Stage
+from fpgaprune.flow.stage import FlowStage, Known, StageContext
 from fpgaprune.hls import class_problem
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.npz_file import write_npz
@@ -24,7 +24,7 @@ from fpgaprune.select import is_tf_keras
 from fpgaprune.weights import weight_arrays
 
 
-def _train(context: Context) -> dict[str, Any]:
+def _train(context: StageContext) -> dict[str, Any]:
     """`trained.keras` is the trained network; its metric on held-out samples is known.
 
     `early.npz` holds its weights after the epoch that a schedule goes back to, where there is one.
@@ -81,7 +81,7 @@ def _after_epoch(number: int | None, act: Callable[[], None]) -> Any:
     return keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, _: act() if epoch + 1 == number else None)
 
 
-def _save_early(context: Context, model: Any) -> None:
+def _save_early(context: StageContext, model: Any) -> None:
     write_npz(context.run.file("early.npz"), weight_arrays(model))
 
 
@@ -177,7 +177,7 @@ def _needs() -> Iterator[Row]:
     yield package("train to remove", "keras", "the same")
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "train",
     _train,
     (),

@@ -11,9 +11,9 @@ from fpgaprune.network.rules import (
     normalization,
     operations,
     parametric,
-    pooling,
     sequence,
     shape,
+    spatial,
 )
 from fpgaprune.network.site import LayerRule
 
@@ -26,7 +26,7 @@ _FAMILIES = (
     normalization,
     operations,
     parametric,
-    pooling,
+    spatial,
     sequence,
     shape,
 )

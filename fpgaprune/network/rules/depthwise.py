@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.graph import value_of
 from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import activate
@@ -49,7 +49,7 @@ def _positions(site: Site) -> int:
     return positions(spatial(site.layer, site.shape))
 
 
-def _filtered(site: Site, line: Line, kernel: NDArray[Any], bias: NDArray[np.float64]) -> Line:
+def _filtered(site: Site, line: AxisChannels, kernel: NDArray[Any], bias: NDArray[np.float64]) -> AxisChannels:
     """`line` after a kernel (..., C_in, m) and a bias: constant where the kernel is zero or its source constant."""
     flat = kernel.reshape(-1, kernel.shape[-2] * kernel.shape[-1])
     multiplier = kernel.shape[-1]
@@ -59,7 +59,7 @@ def _filtered(site: Site, line: Line, kernel: NDArray[Any], bias: NDArray[np.flo
         site.border(np.repeat(line.ids, multiplier)[known & (value != 0) & ~silent])
         known = known & (value == 0)
     result = np.where(silent, 0.0, flat.sum(axis=0, dtype=np.float64) * value) + bias
-    return Line(np.repeat(line.ids, multiplier), known | silent, result)
+    return AxisChannels(np.repeat(line.ids, multiplier), known | silent, result)
 
 
 RULES: dict[type, LayerRule] = {

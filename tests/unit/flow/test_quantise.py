@@ -19,7 +19,7 @@ from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import predict
 from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stage import Context, Network, artefacts_at, inputs_of
+from fpgaprune.flow.stage import NetworkFiles, StageContext, artefacts_at, inputs_of
 from fpgaprune.flow.stages import STAGES, hls, quantise
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.quantizing import quantize
@@ -74,7 +74,9 @@ def context(folder, **keys):
         write_npz(run.file("trained_outputs.npz"), {"000": predict(model, x)})
         run.write_manifest()
     data = check_data("d", {"x_train": x, "y_train": y, "x_test": x, "y_test": y})
-    return Context(run, config, data, Silent(), key="k", network=Network("removed.keras", "removed_masks.npz"))
+    return StageContext(
+        run, config, data, Silent(), key="k", network=NetworkFiles("removed.keras", "removed_masks.npz")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +185,7 @@ def test_without_epochs_nothing_is_written_and_what_was_is_gone(tmp_path):
     for name in FILES:
         run.file(name).write_text("of before")
     config = parse_config({}, "flow.toml")
-    assert quantise.STAGE.run(Context(run, config, None, Silent())) == {}
+    assert quantise.STAGE.run(StageContext(run, config, None, Silent())) == {}
     assert not any(run.file(name).exists() for name in FILES)
     assert quantise.STAGE.readings({}) == {}
     assert quantise.STAGE.part(None, {}).checks == ()

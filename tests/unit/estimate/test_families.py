@@ -7,8 +7,8 @@ from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate
+from fpgaprune.estimate.families import FAMILIES, family_of
 from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.kinds import FAMILIES, family_of
 from fpgaprune.target import Target
 
 from .designs import T16

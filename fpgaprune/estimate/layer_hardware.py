@@ -8,7 +8,7 @@ from fpgaprune.design import function_named
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import table_blocks
-from fpgaprune.estimate.products import multiplier_turns, product_hardware, sum_cycles, uses_dsp
+from fpgaprune.estimate.multiplications import multiplier_turns, product_hardware, sum_cycles, uses_dsp
 from fpgaprune.estimate.window import pace
 
 

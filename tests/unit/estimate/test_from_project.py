@@ -6,7 +6,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.firmware import evaluate, parse_calls, split_arguments, split_array
-from fpgaprune.estimate.project import read_project
+from fpgaprune.estimate.from_project import read_project
 
 # The form of releases 0.6 to 0.8: sizes are macros, types have numbers.
 DEFINES_06 = """
