@@ -1,7 +1,7 @@
 """Suggests changes to a design that does not fit its part; each is priced, and the best stands first.
 
-`advise(design, target)` reads a `Design`, changes a copy of it as each knob would (`other_layouts`, `narrower`, `sparser`,
-`structure`, `part`), prices the copies with `fpgaprune.estimate`, and puts them in order (`order`).
+`advise(design, target)` reads a `Design` and changes a copy of it as each knob would (`other_layouts`, `narrower`,
+`sparser`, `structure`, `part`). It prices the copies with `fpgaprune.estimate` and puts them in order (`order`).
 """
 
 import lazy_loader
