@@ -26,7 +26,7 @@ from fpgaprune.select import (
     protection,
     regrowth,
     rounds,
-    sensitivity,
+    sensitivity_curve,
     skeleton,
     units,
 )
@@ -426,12 +426,12 @@ def test_a_flow_that_reports_other_masks(monkeypatch):
 
 
 def test_a_measurement_that_leaves_its_zeros(monkeypatch):
-    right = sensitivity._measure
+    right = sensitivity_curve._measure
 
     def dirty(model, variable, *rest):
         row = right(model, variable, *rest)
         variable.assign(variable.numpy() * (variable.numpy() > 0))
         return row
 
-    monkeypatch.setattr(sensitivity, "_measure", dirty)
+    monkeypatch.setattr(sensitivity_curve, "_measure", dirty)
     is_refused(test_sensitivity.test_each_point_is_the_model_with_one_weight_pruned, fake_model(random_arrays(3)))
