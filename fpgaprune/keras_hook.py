@@ -1,7 +1,10 @@
 """Keras can read fpgaprune's own classes from a model file as soon as both are imported, in either order.
 
-`keras.saving.load_model` finds a class only if its module was imported. fpgaprune imports Keras lazily, so
-the module with its classes follows Keras: when Keras is imported, or at once where it has been.
+`keras.saving.load_model` finds a class only if its module was loaded. `import fpgaprune` loads no Keras, so the modules
+with our classes are loaded right after Keras, or at once if Keras is there already.
+
+Keras's own registration cannot replace this hook: it is a call into Keras, and `import fpgaprune` would then load
+TensorFlow. A file names the module of each class, but Keras imports such a module only if it is one of its own packages.
 """
 
 from __future__ import annotations
