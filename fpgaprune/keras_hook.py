@@ -4,7 +4,7 @@
 with our classes are loaded right after Keras, or at once if Keras is there already.
 
 Keras's own registration cannot replace this hook: it is a call into Keras, and `import fpgaprune` would then load
-TensorFlow. A file names the module of each class, but Keras imports such a module only if it is one of its own packages.
+TensorFlow. A file names the module of each class, but Keras imports such a module only from packages of its own.
 """
 
 from __future__ import annotations
