@@ -19,6 +19,7 @@ from .fabric import golden_vectors as golden_vectors
 from .fabric import to_verilog as to_verilog
 from .fabric import write_handoff as write_handoff
 from .fixed import FixedType as FixedType
+from .held import HeldValues as HeldValues
 from .hls import AutoPrecision as AutoPrecision
 from .hls import DesignDifference as DesignDifference
 from .hls import HlsProject as HlsProject
@@ -50,6 +51,7 @@ from .rtl import check_verilog as check_verilog
 from .select import Adders as Adders
 from .select import Block as Block
 from .select import ConstantSparsity as ConstantSparsity
+from .select import GradualHold as GradualHold
 from .select import GradualLock as GradualLock
 from .select import Multiplier as Multiplier
 from .select import OneShot as OneShot
@@ -60,6 +62,8 @@ from .select import close as close
 from .select import from_fixed as from_fixed
 from .select import from_zeros as from_zeros
 from .select import guard as guard
+from .select import hold_largest as hold_largest
+from .select import hold_schedule as hold_schedule
 from .select import import_tfmot as import_tfmot
 from .select import prune_rounds as prune_rounds
 from .select import regrow as regrow

@@ -2,7 +2,8 @@
 
 A link is one place that the weights pass through on their way to the hardware (memory, a `.keras`
 file, an ONNX file, the firmware). A link holds when every locked element has exactly the bits of zero
-there: -0.0 and NaN are violations.
+there: -0.0 and NaN are violations. A link may also compare elements that are held at other values; then the bits
+of these values are the ones that count.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class WeightCheck:
     Attributes:
         path: weight path.
         elements: elements of the array. locked: those that were compared.
-        violations: locked elements whose bits are not those of zero.
+        violations: locked elements whose bits are not those of zero, or of the value that they are held at.
         first_violation: index and value of the first, as text; None without one.
         sha256: over dtype, shape and all bytes of the array, in Keras's axis order.
     """
@@ -71,16 +72,23 @@ class LinkCheck:
         weights: one check per masked weight that this link carries.
         not_carried: masked weights that do not exist here on their own, with the reason.
         layers: what the weights of each layer are after quantisation; empty at links before it.
+        held: whether the elements were compared with values that they are held at, rather than with zero.
     """
 
     link: str
     weights: tuple[WeightCheck, ...]
     not_carried: Mapping[str, str]
     layers: tuple[LayerCounts, ...] = ()
+    held: bool = False
+
+    @property
+    def wanted(self) -> str:
+        """What each locked element has to be, in words."""
+        return "at the values that they are held at" if self.held else "exactly zero"
 
     @property
     def violations(self) -> int:
-        """Locked elements that are not exactly zero."""
+        """Locked elements that are something else."""
         return sum(weight.violations for weight in self.weights)
 
     @property
@@ -97,6 +105,7 @@ class LinkCheck:
             "weights": [asdict(weight) for weight in self.weights],
             "not_carried": dict(self.not_carried),
             "layers": [asdict(layer) for layer in self.layers],
+            "held": self.held,
         }
 
     @classmethod
@@ -109,9 +118,8 @@ class LinkCheck:
         try:
             weights = tuple(WeightCheck(**_of_kinds(WeightCheck, row)) for row in data["weights"])
             layers = tuple(LayerCounts(**_of_kinds(LayerCounts, row)) for row in data.get("layers", []))
-            return cls(
-                _text(data["link"]), weights, {_text(k): _text(v) for k, v in data["not_carried"].items()}, layers
-            )
+            not_carried = {_text(k): _text(v) for k, v in data["not_carried"].items()}
+            return cls(_text(data["link"]), weights, not_carried, layers, data.get("held", False) is True)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CertificateError(f"certificate is malformed: {shown(error)}; run the flow again") from error
 
@@ -143,7 +151,7 @@ class LockCertificate:
                 if weight.violations:
                     raise CertificateError(
                         f"{link.link}: {weight.violations} of {weight.locked} locked elements of {weight.path!r} are "
-                        f"not exactly zero, the first {weight.first_violation}; the model trained without its lock"
+                        f"not {link.wanted}, the first {weight.first_violation}; the model trained without its lock"
                     )
         if not self.links:
             raise CertificateError("the certificate compares nothing; give it at least one link")
@@ -174,19 +182,26 @@ def _text(value: Any) -> str:
 
 
 def check_link(
-    link: str, arrays: Mapping[str, NDArray[Any]], masks: MaskSet, not_carried: Mapping[str, str] | None = None
+    link: str,
+    arrays: Mapping[str, NDArray[Any]],
+    masks: MaskSet,
+    not_carried: Mapping[str, str] | None = None,
+    values: Mapping[str, NDArray[Any]] | None = None,
 ) -> LinkCheck:
-    """Every locked element of `arrays` compared with zero, bit for bit.
+    """Every locked element of `arrays` compared with zero, or with its element of `values`, bit for bit.
 
     Args:
         link: where the arrays were read.
         arrays: weight path to array, floats or integers, in Keras's axis order.
         masks: True = free, False = locked.
         not_carried: weight path to the reason why this link has no such array.
+        values: weight path to what locked elements are held at, for each masked weight; zero if left out.
 
     Raises:
-        CertificateError: a masked weight is missing, or has another shape than its mask.
+        CertificateError: a masked weight is missing, or has another shape than its mask or its values.
     """
+    if values is not None:
+        link = f"{link}, held values"
     reasons = dict(not_carried or {})
     checks = []
     for path, mask in masks.items():
@@ -196,8 +211,18 @@ def check_link(
             raise CertificateError(
                 f"{link}: weight {path!r} is locked but missing; it has {', '.join(arrays) or 'none'}"
             )
-        checks.append(_check_weight(link, path, np.asarray(arrays[path]), mask))
-    return LinkCheck(link, tuple(checks), {path: reason for path, reason in reasons.items() if path in masks})
+        array = np.asarray(arrays[path])
+        wanted = np.zeros_like(array) if values is None else _values_of(link, path, values, array)
+        checks.append(_check_weight(link, path, array, mask, wanted))
+    left = {path: reason for path, reason in reasons.items() if path in masks}
+    return LinkCheck(link, tuple(checks), left, held=values is not None)
+
+
+def _values_of(link: str, path: str, values: Mapping[str, NDArray[Any]], array: NDArray[Any]) -> NDArray[Any]:
+    if path not in values or np.shape(values[path]) != array.shape:
+        got = f"shape {np.shape(values[path])}" if path in values else "none"
+        raise CertificateError(f"{link}: values of {path!r} have {got}; wanted one for each of {array.shape}")
+    return np.asarray(values[path]).astype(array.dtype)
 
 
 def digest_array(array: NDArray[Any]) -> str:
@@ -206,10 +231,12 @@ def digest_array(array: NDArray[Any]) -> str:
     return hashlib.sha256(f"{plain.dtype.str}{plain.shape}".encode() + plain.tobytes()).hexdigest()
 
 
-def _check_weight(link: str, path: str, array: NDArray[Any], mask: NDArray[np.bool_]) -> WeightCheck:
+def _check_weight(
+    link: str, path: str, array: NDArray[Any], mask: NDArray[np.bool_], wanted: NDArray[Any]
+) -> WeightCheck:
     if array.shape != mask.shape:
         raise CertificateError(f"{link}: weight {path!r} has shape {array.shape}; its mask has {mask.shape}")
-    wrong = ~mask & _has_set_bits(array)
+    wrong = ~mask & _differs(array, wanted)
     first = None
     if wrong.any():
         index = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -218,7 +245,7 @@ def _check_weight(link: str, path: str, array: NDArray[Any], mask: NDArray[np.bo
     return WeightCheck(path, int(array.size), locked, int(wrong.sum()), first, digest_array(array))
 
 
-def _has_set_bits(array: NDArray[Any]) -> NDArray[np.bool_]:
+def _differs(array: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
     # A comparison of values would take -0.0 for 0.0; bytes do not.
-    octets = np.ascontiguousarray(array).view(np.uint8).reshape(*array.shape, array.dtype.itemsize)
-    return np.asarray(octets.any(axis=-1))
+    octets = [np.ascontiguousarray(one).view(np.uint8).reshape(*one.shape, one.itemsize) for one in (array, wanted)]
+    return np.asarray((octets[0] != octets[1]).any(axis=-1))

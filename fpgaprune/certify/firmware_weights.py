@@ -55,6 +55,12 @@ def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any
     return found
 
 
+def as_numbers(integers: Mapping[str, NDArray[Any]], design: Design) -> dict[str, NDArray[np.float64]]:
+    """What the integers of `read_firmware_weights` stand for, by weight path; exact."""
+    kinds = {path: layer.types[role] for layer in design.layers for role, path in layer.sources.items()}
+    return {path: kinds[path].to_float(raw) for path, raw in integers.items()}
+
+
 def _recurrent_bias(layer: LayerSpec, weights: Mapping[tuple[str, str], NDArray[np.int64]]) -> NDArray[np.int64]:
     """The bias of a recurrent layer as Keras has it: an LSTM's is one, a GRU's that of the inputs over the state's."""
     bias = weights[layer.name, "bias"]

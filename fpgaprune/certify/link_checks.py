@@ -1,21 +1,25 @@
-"""`certify`: the locked elements of a model, a file or a project are compared with zero, bit for bit."""
+"""`certify`: the locked elements of a model, a file or a project, compared with zero or with the values they hold."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from numpy.typing import NDArray
+
 from fpgaprune.certificate import LinkCheck, LockCertificate, check_link
-from fpgaprune.certify.firmware_weights import count_firmware, read_firmware_weights
+from fpgaprune.certify.firmware_weights import as_numbers, count_firmware, read_firmware_weights
 from fpgaprune.certify.onnx_weights import read_onnx_weights
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.keras_file import read_keras_weights
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import by_weight_path, named_weights
+
+Values = Mapping[str, NDArray[Any]]
 
 
 @runtime_checkable
@@ -31,13 +35,15 @@ class Project(Protocol):
         """What it computes."""
 
 
-def certify(subject: Any, masks: MaskSet) -> LockCertificate:
+def certify(subject: Any, masks: MaskSet, values: Values | None = None) -> LockCertificate:
     """Every locked element of `subject` has been compared with zero; `.require()` raises where one differs.
 
     Args:
         subject: a Keras model, the path of a `.keras` or `.onnx` file, or a project from `to_hls`.
         masks: True = free, False = locked. Keras's own paths are understood for a model and a `.keras` file; the others
             know weight paths only (`masks.fitted(model)`).
+        values: weight path to an array: what locked elements are compared with instead of zero, as
+            `certify(model, held.masks, held.values)`. A project must have their exact value.
 
     Raises:
         CertificateError: the file cannot be read, or a masked weight is missing from it.
@@ -47,34 +53,35 @@ def certify(subject: Any, masks: MaskSet) -> LockCertificate:
         checks = {".keras": check_keras_file, ".onnx": check_onnx_file}
         if path.suffix not in checks:
             raise CertificateError(f"{path} is neither a .keras nor a .onnx file; a project is certified by its object")
-        return LockCertificate((checks[path.suffix](path, masks),))
+        return LockCertificate((checks[path.suffix](path, masks, values),))
     if isinstance(subject, Project):
-        return LockCertificate((check_firmware(subject.path, subject.design, masks),))
-    return LockCertificate((check_model(subject, masks),))
+        return LockCertificate((check_firmware(subject.path, subject.design, masks, values),))
+    return LockCertificate((check_model(subject, masks, values),))
 
 
-def check_model(model: Any, masks: MaskSet) -> LinkCheck:
+def check_model(model: Any, masks: MaskSet, values: Values | None = None) -> LinkCheck:
     """The link `memory`: the variables of a live Keras model."""
     weights = named_weights(model)
     masks = MaskSet(by_weight_path(masks, weights))
-    return check_link("memory", {path: weights[path].numpy() for path in masks if path in weights}, masks)
+    arrays = {path: weights[path].numpy() for path in masks if path in weights}
+    return check_link("memory", arrays, masks, values=_named_as(weights, values))
 
 
-def check_keras_file(path: Path, masks: MaskSet) -> LinkCheck:
+def check_keras_file(path: Path, masks: MaskSet, values: Values | None = None) -> LinkCheck:
     """The link of a `.keras` file, read without Keras."""
     arrays = read_keras_weights(path)
-    return check_link(path.name, arrays, MaskSet(by_weight_path(masks, arrays)))
+    return check_link(path.name, arrays, MaskSet(by_weight_path(masks, arrays)), values=_named_as(arrays, values))
 
 
-def check_onnx_file(path: Path, masks: MaskSet) -> LinkCheck:
+def check_onnx_file(path: Path, masks: MaskSet, values: Values | None = None) -> LinkCheck:
     """The link of an ONNX file that `export_onnx` wrote."""
     arrays = read_onnx_weights(path)
     reasons = {p: "merged into another initialiser by the exporter" for p in masks if p not in arrays}
     _require_kernels(path.name, reasons, masks, arrays)
-    return check_link(path.name, arrays, masks, reasons)
+    return check_link(path.name, arrays, masks, reasons, values)
 
 
-def check_firmware(folder: Path, design: Design, masks: MaskSet) -> LinkCheck:
+def check_firmware(folder: Path, design: Design, masks: MaskSet, values: Values | None = None) -> LinkCheck:
     """The link of an hls4ml project: the integers that synthesis will read from its weight files, locked and counted.
 
     Raises:
@@ -84,8 +91,14 @@ def check_firmware(folder: Path, design: Design, masks: MaskSet) -> LinkCheck:
     arrays = read_firmware_weights(folder, design)
     reasons = {p: "folded with BatchNorm into the layer's bias" for p in masks if p not in arrays}
     _require_kernels(f"{folder.name}/firmware", reasons, masks, arrays)
-    link = check_link(f"{folder.name}/firmware", arrays, masks, reasons)
+    if values is not None:
+        arrays = as_numbers(arrays, design)
+    link = check_link(f"{folder.name}/firmware", arrays, masks, reasons, values)
     return replace(link, layers=count_firmware(folder, design))
+
+
+def _named_as(weights: Mapping[str, Any], values: Values | None) -> Values | None:
+    return None if values is None else by_weight_path(values, weights)
 
 
 def _require_kernels(link: str, missing: Iterable[str], masks: MaskSet, known: Iterable[str]) -> None:

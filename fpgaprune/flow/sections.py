@@ -166,6 +166,9 @@ class FinetuneConfig(Section):
     """Samples in a training step."""
     learning_rate: float | None = Field(default=None, gt=0)
     """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 where it has none."""
+    quantised: bool = False
+    """Whether the network rounds as its hardware does from the first step on, with the types of `[hls]`; `[quantise]`
+    then goes on with these types. Weights are chosen for a network that rounds, which few bits need."""
     fit: str | None = None
     """`file.py:function` for a training loop of your own: it gets the locked model and the data."""
     schedule: ScheduleConfig = OneShotConfig()

@@ -15,6 +15,7 @@ from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import Samples, at
 from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.sections import TrainConfig
+from fpgaprune.held import HeldValues
 from fpgaprune.masks import MaskSet
 from fpgaprune.npz_file import read_npz
 from fpgaprune.report import Check, LinkSummary
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 Results = Mapping[str, Any]
 Shapes = Mapping[str, tuple[int, ...]]
-# Links of the certificate by name, each with what reads it from files.
-Links = Mapping[str, "Callable[[Artefacts], LinkCheck]"]
+# Links of the certificate by name, each with what reads it from files; None where a run has no such link.
+Links = Mapping[str, "Callable[[Artefacts], LinkCheck | None]"]
 # Stand among a stage's inputs for the files of the network that an earlier stage hands on.
-NETWORK, MASKS, TYPES = "the network", "the masks of the network", "the types of the network"
+NETWORK, MASKS = "the network", "the masks of the network"
+TYPES, HELD = "the types of the network", "the held values of the network"
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,13 @@ class NetworkFiles:
     Attributes:
         model: a `.keras` file. masks: what is locked in it.
         types: of its weights and results in hardware, where it was trained under them.
+        held: which weights are held at which values, where some are.
     """
 
     model: str
     masks: str
     types: str | None = None
+    held: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,16 +66,21 @@ class Artefacts:
         name = self.named(TYPES)
         return {} if name is None else self.run.read_json(name)
 
+    def held(self) -> HeldValues | None:
+        """The weights that are held at values, None where none are."""
+        name = self.named(HELD)
+        return HeldValues.load(self.run.file(name)) if name and self.run.file(name).is_file() else None
+
     def masks(self, name: str = MASKS) -> MaskSet:
         """The masks in artefact `name`."""
         return MaskSet.load(self.file(name))
 
     def named(self, name: str) -> str | None:
-        """The name of a file; of one of the network for NETWORK, MASKS and TYPES, and None where it has none."""
+        """The name of a file; for NETWORK, MASKS, TYPES and HELD that of the network's, None where it has none."""
         if self.network is None:
-            return name
-        own = {NETWORK: self.network.model, MASKS: self.network.masks, TYPES: self.network.types}
-        return own.get(name, name)
+            return None if name == HELD else name
+        network = self.network
+        return {NETWORK: network.model, MASKS: network.masks, TYPES: network.types, HELD: network.held}.get(name, name)
 
     def proven(self, links: Links, *further: LinkCheck) -> dict[str, Any]:
         """`links` as JSON data for the manifest, after those in `further`; each of them holds.
@@ -79,7 +88,8 @@ class Artefacts:
         Raises:
             CertificateError: one does not.
         """
-        checks = (*further, *(read(self) for read in links.values()))
+        found = (read(self) for read in links.values())
+        checks = (*further, *(check for check in found if check is not None))
         LockCertificate(checks).require()
         return {"links": [check.to_json() for check in checks]}
 
@@ -184,7 +194,7 @@ class FlowStage:
     Attributes:
         name: as in the manifest.
         run: the work; returns JSON data for the manifest.
-        inputs: artefacts read; NETWORK, MASKS and TYPES stand for those of the network as it is by then.
+        inputs: artefacts read; NETWORK, MASKS, TYPES and HELD stand for those of the network as it is by then.
         outputs: artefacts written.
         settings: what of the configuration the result depends on.
         sections: tables of the flow file, each as the built-in flow has it.

@@ -70,6 +70,9 @@ def _meaning(run: RunDirectory) -> Iterator[tuple[LinkCheck | None, list[str]]]:
             except (CertificateError, DesignError, RtlError) as error:
                 yield None, [str(error)]
                 continue
+            if link is None:
+                yield None, [f"{name}: certified, but the run holds no values any more"] if name in claims else []
+                continue
             yield link, list(_link_problems(link, claims.get(name)))
 
 
@@ -91,7 +94,7 @@ def _link_problems(link: LinkCheck, claim: LinkCheck | None) -> Iterator[str]:
         if weight.violations:
             yield (
                 f"{link.link}: {weight.violations} of {weight.locked} locked elements of {weight.path!r} are not "
-                f"exactly zero, the first {weight.first_violation}"
+                f"{link.wanted}, the first {weight.first_violation}"
             )
     claimed = {weight.path: weight for weight in claim.weights}
     for weight in link.weights:

@@ -89,7 +89,7 @@ def make(
     if isinstance(precision, AutoPrecision):
         found = _search(model, folded, target, data, labels, precision, options, ranges, folder, results, progress)
         precision, options = _as_found(precision, found, options)
-    types = choose_types(folded, ranges, precision, options, target.backend)
+    types = choose_types(folded, ranges, precision, options, target.backend, observed)
     require_ranges(folded, types, _given(types, precision, options), observed)
     raws = quantise_weights(folded, types)
     entries: dict[str, dict[str, Any]] = {

@@ -61,11 +61,14 @@ class Precision:
         weight_bits: width of every weight.
         activation_bits: width of the network's inputs and of the outputs of activation layers.
         sum_bits: width of the outputs of convolutions and Dense layers.
+        clips: whether weights, inputs and outputs of activation layers may lose their largest few values where that
+            makes their squared error less; otherwise all that the data show fits. `quantize` clips.
     """
 
     weight_bits: int = 8
     activation_bits: int = 8
     sum_bits: int = 16
+    clips: bool = False
 
     def __post_init__(self) -> None:
         for name in ("weight_bits", "activation_bits", "sum_bits"):
@@ -80,6 +83,7 @@ def choose_types(
     precision: Precision | FixedType,
     options: Mapping[str, LayerOptions] | None = None,
     backend: str = "Vitis",
+    observed: Mapping[str, NDArray[Any]] | None = None,
 ) -> Types:
     """Layer name to role to type, for every layer of `folded`.
 
@@ -89,11 +93,12 @@ def choose_types(
         precision: bits to spend, or one type for every weight and every result.
         options: options of single layers, by layer name.
         backend: the backend whose templates compute with the types.
+        observed: layer name to the layer's output for some data; read where `precision` clips.
 
     Raises:
         HlsError: an accumulator would need more than 64 bits.
     """
-    chooser = _Chooser(ranges, precision, options or {}, _padded_sources(folded), backend)
+    chooser = _Chooser(ranges, precision, options or {}, _padded_sources(folded), backend, observed or {})
     if backend == "Quartus":
         chooser.classes = _softmax_sources(folded)
     for layer in folded.layers:
@@ -147,7 +152,9 @@ class _Chooser:
         options: Mapping[str, LayerOptions],
         signed: set[str],
         backend: str,
+        observed: Mapping[str, NDArray[Any]],
     ) -> None:
+        self.observed = observed
         self.ranges, self.options, self.signed, self.backend = ranges, options, signed, backend
         self.classes: Mapping[str, int] = {}
         self.uniform = precision if isinstance(precision, FixedType) else None
@@ -232,7 +239,11 @@ class _Chooser:
 
     def _activation(self, name: str, own: LayerOptions) -> FixedType:
         bits = own.activation_bits or self.precision.activation_bits
-        return self.uniform or fitting(self.ranges[name], bits, True if name in self.signed else None)
+        if self.precision.clips and name in self.observed:
+            values = Range.with_least_error(self.observed[name], bits)
+        else:
+            values = self.ranges[name]
+        return self.uniform or fitting(values, bits, True if name in self.signed else None)
 
     def _sum(self, name: str, signed: bool | None = None) -> FixedType:
         return self.uniform or fitting(self.ranges[name], self.precision.sum_bits, signed)
@@ -240,14 +251,15 @@ class _Chooser:
     def _product(self, layer: Any, own: LayerOptions, given: Mapping[str, FixedType]) -> dict[str, FixedType]:
         kernel, bias = (*layer.get_weights(), None)[:2]
         bits = own.weight_bits or self.precision.weight_bits
-        weight = given.get("weight") or self.uniform or fitting(Range.of(kernel), bits, signed=True)
+        spread = Range.with_least_error(kernel, bits) if self.precision.clips else Range.of(kernel)
+        weight = given.get("weight") or self.uniform or fitting(spread, bits, signed=True)
         accum = exact_accumulator(layer, weight, self.incoming(layer), kernel, bias, given.get("bias") or self.uniform)
         bias_type = self.uniform or FixedType(accum.width, accum.integer, True, "RND", "SAT")
         if self.uniform:
             return {"result": self.uniform, "accum": accum, "weight": weight, "bias": bias_type}
         # One guard bit more than the data showed; saturation would cost logic in every channel.
-        spread = fitting(self.ranges[layer.name].doubled(), self.precision.sum_bits, signed=True)
-        result = accum if accum.width <= self.precision.sum_bits else FixedType(spread.width, spread.integer)
+        sums = fitting(self.ranges[layer.name].doubled(), self.precision.sum_bits, signed=True)
+        result = accum if accum.width <= self.precision.sum_bits else FixedType(sums.width, sums.integer)
         if result.integer > accum.integer:
             result = replace(result, integer=accum.integer)
         return {"result": result, "accum": accum, "weight": weight, "bias": bias_type}

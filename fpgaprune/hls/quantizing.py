@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import replace
 from typing import Any
 
 import keras
 
 from fpgaprune.design import FUNCTIONS, Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.fixed import FixedType
+from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.hls.hls_project import AnyPrecision, LayerSettings, make_design
-from fpgaprune.hls.precision import AVERAGES, MOVES
+from fpgaprune.hls.layer_options import read_options
+from fpgaprune.hls.precision import AVERAGES, MOVES, Precision
 from fpgaprune.hls.prepare import DEPTHWISE, fold, quantise_weights
 from fpgaprune.hls.ranges import Samples
 from fpgaprune.hls.split import depthwise_names
@@ -27,6 +29,8 @@ from fpgaprune.weights import weight_arrays
 _FLOAT32_BITS = 24
 _WINDOWED = (keras.layers.AveragePooling1D, keras.layers.AveragePooling2D)
 _ROLES = ("weight", "bias", "result")
+# Integer bits that sums may gain in training.
+_HEADROOM = 2
 # Layers that hold weights or add numbers up, and that no rounded layer here can replace.
 _UNKNOWN = (
     *(keras.layers.BatchNormalization, keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
@@ -51,6 +55,8 @@ def quantize(
     and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, with one exception: functions
     that the hardware reads from tables (softmax, sigmoid, tanh, elu and others) are exact here and rounded once.
     BatchNorm is folded into the layer before it and trains no more. A separable convolution is two layers.
+    Where `precision` gives widths, types cut off the largest few values if that makes the squared error less, and sums
+    have two bits to grow in training.
 
     Args:
         model: a Keras model.
@@ -66,8 +72,11 @@ def quantize(
     """
     require_exact_sums(precision)
     folded = require_roundable(model)
+    if precision is None or isinstance(precision, Precision):
+        precision = replace(precision or Precision(), clips=True)
     design = make_design(model, target, data, precision, labels=labels, layers=layers)
-    return _rounding(folded, design)
+    options = read_options([layer.name for layer in folded.layers], layers or {})
+    return _rounding(folded, design, {name for name, own in options.items() if "result" in (own.types or {})})
 
 
 def require_exact_sums(precision: AnyPrecision | None) -> None:
@@ -126,14 +135,16 @@ def settle(rounded: Any) -> Any:
     return plain
 
 
-def _rounding(folded: Any, design: Design) -> Any:
-    """`folded` with every weight and result rounded to its type in `design`."""
+def _rounding(folded: Any, design: Design, settled: Container[str]) -> Any:
+    """`folded` with every weight and result rounded to its type in `design`; results of `settled` layers exactly so."""
 
     def clone(layer: Any) -> Any:
         config = layer.get_config()
         if type(layer) not in ROUNDED:
             return type(layer).from_config(config)
         types = {role: kind for role, kind in design[layer.name].types.items() if role in _ROLES}
+        if layer.name not in settled and types["result"] == design[layer.name].types["accum"]:
+            types["result"] = _with_headroom(types["result"])
         incoming = design[_source(layer)].types["result"]
         own = {"types": types, "sum_dtype": _sum_dtype(layer, types, incoming)}
         return ROUNDED[type(layer)].from_config({**config, **own})
@@ -162,6 +173,12 @@ def _rounding(folded: Any, design: Design) -> Any:
         if layer.weights:
             model.get_layer(layer.name).set_weights(layer.get_weights())
     return model
+
+
+def _with_headroom(kind: FixedType) -> FixedType:
+    """`kind`, which holds every sum of the weights as they are, for weights that training makes larger."""
+    bits = min(_HEADROOM, MAX_WIDTH - kind.width)
+    return replace(kind, width=kind.width + bits, integer=kind.integer + bits)
 
 
 def _kind(layer: Any, activation: str) -> str:

@@ -28,6 +28,16 @@ def rounded_types(model: Any) -> dict[str, dict[str, FixedType]]:
     return found
 
 
+def kernel_types(model: Any) -> dict[str, FixedType]:
+    """Weight path to type, of every kernel of `model` that is rounded."""
+    return {f"{layer}/kernel": kinds["weight"] for layer, kinds in rounded_types(model).items() if "weight" in kinds}
+
+
+def types_as_text(model: Any) -> dict[str, dict[str, str]]:
+    """As `rounded_types`, each type as text, for a file."""
+    return {layer: {role: str(kind) for role, kind in kinds.items()} for layer, kinds in rounded_types(model).items()}
+
+
 def unrounded(model: Any) -> Any:
     """A new model of Keras's own layers with the weights of `model`, as floats; nothing in it is rounded."""
 

@@ -1,3 +1,5 @@
+from .cheap_values import hold_largest as hold_largest
+from .cheap_values import parse_hold as parse_hold
 from .choose import select as select
 from .closure import close as close
 from .cost import Adders as Adders
@@ -6,6 +8,8 @@ from .criteria import CRITERIA as CRITERIA
 from .explicit import from_fixed as from_fixed
 from .explicit import from_zeros as from_zeros
 from .gradual import GradualLock as GradualLock
+from .gradual_hold import GradualHold as GradualHold
+from .gradual_hold import hold_schedule as hold_schedule
 from .granularity import GRANULARITIES as GRANULARITIES
 from .granularity import parse_granularity as parse_granularity
 from .guarding import SelectionWarning as SelectionWarning

@@ -11,14 +11,19 @@ from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import code_digest, file_digest, judging, section_json
 from fpgaprune.flow.epochs import steps_of
 from fpgaprune.flow.named_function import is_function_name, named_function
+from fpgaprune.flow.rounded_training import require_exact_types, unroundable
 from fpgaprune.flow.samples import predict
 from fpgaprune.flow.schedule_config import check_schedule
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig, TrainConfig
 from fpgaprune.flow.stage import FlowStage, Known, ReportPart, Results, StageContext
+from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import read_npz
 from fpgaprune.weights import weight_arrays
+
+# Layer to role to type, where the network was trained under types; later stages keep them.
+_TYPES = "finetuned_types.json"
 
 
 def _finetune(context: StageContext) -> dict[str, Any]:
@@ -26,6 +31,8 @@ def _finetune(context: StageContext) -> dict[str, Any]:
     from fpgaprune.flow.finetuning import finetune_model
     from fpgaprune.flow.models import read_model
     from fpgaprune.flow.selecting import counts, guard_masks
+    from fpgaprune.hls import carry_masks
+    from fpgaprune.quantise import types_as_text, unrounded, without_last_rounding
 
     config, data = context.config, context.data
     settings = config[FinetuneConfig]
@@ -35,13 +42,24 @@ def _finetune(context: StageContext) -> dict[str, Any]:
     elif settings.rewind_file is not None:
         early = weight_arrays(read_model(settings.rewind_file)[0])
     model, checkpoint = context.model("trained.keras"), context.checkpoint("finetune")
-    selection, task = context.masks("selection.npz"), context.task(model)
+    selection = context.masks("selection.npz")
+    rounded = None
+    if settings.quantised:
+        rounded = hardware_of(config, data).rounding(model, partial(context.judge_of, model))
+        selection = carry_masks(model, rounded, selection)
+        model = without_last_rounding(rounded)
+    task = context.task(model)
     found = finetune_model(model, config, task, selection, data, early, context.progress, checkpoint)
+    if rounded is not None:
+        model = unrounded(rounded)
+        context.run.write_json(_TYPES, types_as_text(rounded))
+    else:
+        context.run.file(_TYPES).unlink(missing_ok=True)
     save_keras(model, context.run.file("finetuned.keras"))
     found.masks.save(context.run.file("masks.npz"))
     checkpoint.remove()
     return {
-        "metric": context.judge(model).reading(predict(model, data.x_test)),
+        "metric": context.judge(model).reading(predict(model if rounded is None else rounded, data.x_test)),
         **counts(found.masks),
         "additions": list(found.additions),
         "changes": [list(change) for change in found.changes],
@@ -53,8 +71,26 @@ def _checks(known: Known) -> Iterator[Callable[[], Any]]:
     fit = known.config[FinetuneConfig].fit
     if fit is not None and is_function_name(fit):
         yield partial(named_function, fit, "finetune.fit", ConfigError)
+    if known.config[FinetuneConfig].quantised:
+        yield partial(require_exact_types, known.config[HlsConfig].precision, "finetune.quantised", "false")
+        yield partial(_check_rewind, known.config)
     if known.data is not None:
         yield partial(_check_schedule, known.config, known.data)
+
+
+def _check_rewind(config: Flow) -> None:
+    schedule = config[FinetuneConfig].schedule
+    if getattr(schedule, "rewind_to", None) is not None:
+        raise ConfigError(
+            "finetune.schedule.rewind_to names weights of a network that does not round; leave it out, or set "
+            "finetune.quantised = false"
+        )
+
+
+def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+    """Each layer of the network can be rounded in Keras."""
+    if config[FinetuneConfig].quantised:
+        yield from unroundable(model, "finetune.quantised", "false")
 
 
 def _check_schedule(config: Flow, data: Dataset) -> None:
@@ -88,6 +124,7 @@ def _settings(config: Flow) -> Any:
         section_json(settings),
         *(file_digest(settings.rewind_file), judging(config), code_digest(settings.fit)),
         [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
+        [section_json(config[HlsConfig]), section_json(config[TargetConfig])] if settings.quantised else None,
     ]
 
 
@@ -99,10 +136,11 @@ STAGE = FlowStage(
     "finetune",
     _finetune,
     ("trained.keras", "early.npz", "selection.npz"),
-    ("finetuned.keras", "masks.npz"),
+    ("finetuned.keras", "masks.npz", _TYPES),
     _settings,
     sections={"finetune": FinetuneConfig(epochs=40, batch_size=32, learning_rate=0.002)},
     checks=_checks,
+    foresee=_foresee,
     masks=("masks",),
     part=lambda _, results: ReportPart({"warnings": results["warnings"]}),
     outcome=_outcome,

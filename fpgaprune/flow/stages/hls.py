@@ -24,7 +24,7 @@ from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, 
 from fpgaprune.flow.section import Flow, Section, require
 from fpgaprune.flow.sections import TargetConfig, VerdictConfig
 from fpgaprune.flow.simulating import OTHER_BITS
-from fpgaprune.flow.stage import MASKS, NETWORK, TYPES, Artefacts, FlowStage, ReportPart, Results, StageContext
+from fpgaprune.flow.stage import HELD, MASKS, NETWORK, TYPES, Artefacts, FlowStage, ReportPart, Results, StageContext
 from fpgaprune.report import Check
 from fpgaprune.vendor import TOOLS, find_tools
 from fpgaprune.weights import uncomputed_names
@@ -140,7 +140,14 @@ def _link(files: Artefacts) -> LinkCheck:
     return check_firmware(files.file("hls"), Design.load(files.file("design.json")), files.masks())
 
 
-_LINKS = {"hls/firmware": _link}
+def _held_link(files: Artefacts) -> LinkCheck | None:
+    held = files.held()
+    if held is None:
+        return None
+    return check_firmware(files.file("hls"), Design.load(files.file("design.json")), held.masks, held.values)
+
+
+_LINKS = {"hls/firmware": _link, "hls/firmware, held values": _held_link}
 
 
 def _hls(context: StageContext) -> dict[str, Any]:
@@ -307,7 +314,7 @@ def _needs() -> Iterator[Row]:
 STAGE = FlowStage(
     "hls",
     _hls,
-    ("trained.keras", "trained_outputs.npz", NETWORK, MASKS, TYPES),
+    ("trained.keras", "trained_outputs.npz", NETWORK, MASKS, TYPES, HELD),
     ("hls", "design.json", "design.npz", "design_trained.json", "design_trained.npz"),
     _settings,
     sections={"hls": HlsConfig(weight_bits=6, activation_bits=8, simulate=360)},

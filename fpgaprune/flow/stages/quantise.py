@@ -7,24 +7,52 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify import check_keras_file
-from fpgaprune.errors import ConfigError, HlsError, UnsupportedLayerError
+from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import judging, section_json
+from fpgaprune.flow.rounded_training import require_exact_types, unroundable
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import predict
-from fpgaprune.flow.section import Flow, Section
+from fpgaprune.flow.section import Flow, Section, require
 from fpgaprune.flow.sections import FinetuneConfig, TargetConfig
-from fpgaprune.flow.stage import MASKS, NETWORK, FlowStage, Known, NetworkFiles, ReportPart, Results, StageContext
+from fpgaprune.flow.stage import (
+    MASKS,
+    NETWORK,
+    Artefacts,
+    FlowStage,
+    Known,
+    NetworkFiles,
+    ReportPart,
+    Results,
+    StageContext,
+)
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
+from fpgaprune.held import HeldValues
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.report import Check
+from fpgaprune.select import parse_hold
 
 _MODEL, _MASKS, _TYPES = "quantised.keras", "quantised_masks.npz", "quantised_types.json"
-_LINKS = {_MODEL: lambda files: check_keras_file(files.file(_MODEL), files.masks(_MASKS))}
+_HELD, _TYPES_BEFORE = "quantised_held.npz", "finetuned_types.json"
+
+
+def _held_link(files: Artefacts) -> LinkCheck | None:
+    path = files.file(_HELD)
+    if not path.is_file():
+        return None
+    held = HeldValues.load(path)
+    return check_keras_file(files.file(_MODEL), held.masks, held.values)
+
+
+_LINKS = {
+    _MODEL: lambda files: check_keras_file(files.file(_MODEL), files.masks(_MASKS)),
+    f"{_MODEL}, held values": _held_link,
+}
 
 
 class QuantiseConfig(Section):
@@ -37,47 +65,67 @@ class QuantiseConfig(Section):
     """Passes over the training samples; 0 leaves this training out."""
     learning_rate: float | None = Field(default=None, gt=0)
     """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 where it has none."""
+    hold: str | None = None
+    """Hold every kept weight at a value that costs few adders: `digits(1)` for powers of two, `digits(2)` for sums of
+    two. It is done in rounds, the largest first, while the others make up for it."""
+    rounds: int = Field(default=6, ge=1)
+    """Rounds of `hold`: half of the weights are held in the first, half of the others in the next, all in the last."""
+
+    @field_validator("hold")
+    @classmethod
+    def _cheap(cls, text: str | None) -> str | None:
+        if text is not None:
+            require(parse_hold, text)
+        return text
 
 
 def _quantise(context: StageContext) -> dict[str, Any]:
     """`quantised.keras` holds the weights of the hardware, trained with its rounding under the same locks.
 
-    It is a network of Keras's own layers; `quantised_types.json` says under which types it was trained.
+    It is a network of Keras's own layers. `quantised_types.json` says under which types it was trained, and
+    `quantised_held.npz` which weights are held at cheap values.
     """
-    run, data = context.run, context.data
-    if not context.config[QuantiseConfig].epochs:
-        for name in (_MODEL, _MASKS, _TYPES):
-            run.file(name).unlink(missing_ok=True)
+    run, data, settings = context.run, context.data, context.config[QuantiseConfig]
+    for name in (_MODEL, _MASKS, _TYPES, _HELD):
+        run.file(name).unlink(missing_ok=True)
+    types = run.read_json(_TYPES_BEFORE) if run.file(_TYPES_BEFORE).is_file() else {}
+    if not settings.epochs and not types:
         return {}
     from fpgaprune.hls import carry_masks, settle
-    from fpgaprune.quantise import rounded_types
+    from fpgaprune.quantise import types_as_text
 
     model = context.model()
-    rounded = hardware_of(context.config, data).rounding(model, partial(context.judge_of, model))
+    hardware = hardware_of(context.config, data).with_types(types)
+    rounded = hardware.rounding(model, partial(context.judge_of, model))
     masks = carry_masks(model, rounded, context.masks())
     judge, wanted = context.judge(model), context.trained_outputs()
     at_first = judge.lost(wanted, predict(rounded, data.x_test))
-    _train(context, rounded, masks)
+    held = _train(context, rounded, masks) if settings.epochs else HeldValues()
     plain = settle(rounded)
     save_keras(plain, run.file(_MODEL))
     masks.save(run.file(_MASKS))
-    run.write_json(_TYPES, {layer: _texts(kinds) for layer, kinds in rounded_types(rounded).items()})
+    run.write_json(_TYPES, types_as_text(rounded))
+    if held.count:
+        held.save(run.file(_HELD))
     context.checkpoint("quantise").remove()
     outputs = predict(plain, data.x_test)
     return {
         "metric": {**judge.reading(outputs), **judge.lost(wanted, outputs)},
         "rounded": {"before": at_first, "after": judge.lost(wanted, predict(rounded, data.x_test))},
+        "held": held.count,
         **context.artefacts.proven(_LINKS),
     }
 
 
-def _train(context: StageContext, rounded: Any, masks: MaskSet) -> None:
+def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
+    """`rounded` is trained on under `masks`; what it holds at cheap values in the end."""
     from fpgaprune.flow.checkpoint import Resume
     from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
     from fpgaprune.flow.progress import epochs_shown
     from fpgaprune.flow.task import FINETUNE_RATE
-    from fpgaprune.quantise import without_last_rounding
-    from fpgaprune.train import finetune
+    from fpgaprune.quantise import kernel_types, without_last_rounding
+    from fpgaprune.select import GradualHold, hold_schedule
+    from fpgaprune.train import finetune, relock
 
     settings, data = context.config[QuantiseConfig], context.data
     batch_size, checkpoint = context.config[FinetuneConfig].batch_size, context.checkpoint("quantise")
@@ -87,49 +135,56 @@ def _train(context: StageContext, rounded: Any, masks: MaskSet) -> None:
     model = without_last_rounding(rounded)
     task = context.task(model)
     task.compile(model, settings.learning_rate, FINETUNE_RATE, settings.epochs * steps)
+    schedule = {} if settings.hold is None else hold_schedule(settings.epochs, settings.rounds)
+    kinds = {} if settings.hold is None else kernel_types(rounded)
+    hold = GradualHold(schedule, relock, masks, kinds, settings.hold or "digits(1)")
+    if start is not None:
+        hold.resume(HeldValues.from_arrays(start.arrays))
     finetune(
         model,
-        masks,
+        hold.initial_masks(model),
         shuffled_batches(data.x_train, data.y_train, batch_size, context.config.seed, done),
         epochs=settings.epochs,
         initial_epoch=done,
         steps_per_epoch=steps,
         class_weight=task.class_weight,
         shuffle=False,
-        callbacks=[Resume(checkpoint, start), epochs_shown(context.progress, settings.epochs)],
+        values="zero" if settings.hold is None else hold.initial_values(model),
+        callbacks=[
+            Resume(checkpoint, start, lambda: ({}, hold.held.arrays)),
+            hold,
+            epochs_shown(context.progress, settings.epochs),
+        ],
     )
-
-
-def _texts(kinds: Any) -> dict[str, str]:
-    return {role: str(kind) for role, kind in kinds.items()}
+    return hold.held
 
 
 def _checks(known: Known) -> Iterator[Callable[[], Any]]:
-    precision = known.config[HlsConfig].precision
-    if known.config[QuantiseConfig].epochs and precision not in ("widths", "auto"):
-        yield partial(_refuse, f"hls.precision is {precision!r}, one type for every sum too; wanted 'widths' or 'auto'")
+    settings = known.config[QuantiseConfig]
+    if settings.epochs:
+        yield partial(require_exact_types, known.config[HlsConfig].precision, "quantise.epochs", "0")
+    if settings.hold is not None:
+        yield partial(_check_rounds, settings)
 
 
-def _refuse(problem: str) -> None:
-    raise ConfigError(f"quantise.epochs: {problem}, or epochs = 0")
+def _check_rounds(settings: QuantiseConfig) -> None:
+    if settings.epochs < settings.rounds:
+        raise ConfigError(
+            f"quantise.hold is {settings.hold!r} in {settings.rounds} rounds, and quantise.epochs is "
+            f"{settings.epochs}; wanted an epoch for each round, and some more after the last"
+        )
 
 
 def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
     """Each layer of the network can be rounded in Keras."""
-    if not config[QuantiseConfig].epochs:
-        return
-    from fpgaprune.hls import require_roundable
-
-    try:
-        require_roundable(model)
-    except (HlsError, UnsupportedLayerError) as error:
-        yield f"quantise.epochs: {error}; or let epochs be 0"
+    if config[QuantiseConfig].epochs:
+        yield from unroundable(model, "quantise.epochs", "0")
 
 
 def _settings(config: Flow) -> Any:
     hls, target = section_json(config[HlsConfig]), section_json(config[TargetConfig])
     own = section_json(config[QuantiseConfig])
-    asked = config[QuantiseConfig].epochs > 0
+    asked = config[QuantiseConfig].epochs > 0 or config[FinetuneConfig].quantised
     return [own, hls, target, config[FinetuneConfig].batch_size, judging(config)] if asked else own
 
 
@@ -161,18 +216,20 @@ def _outcome(results: Results) -> Iterator[tuple[str, str]]:
         before, after = (results["rounded"][when]["lost"] for when in ("before", "after"))
         name = results["metric"]["name"]
         yield f"quantised   {name} lost to rounding: {after:.4f}, and {before:.4f} before training under it", ""
+        if results["held"]:
+            yield f"held        {results['held']:,} weights at values of few signed digits", ""
 
 
 STAGE = FlowStage(
     "quantise",
     _quantise,
-    ("trained_outputs.npz", NETWORK, MASKS),
-    (_MODEL, _MASKS, _TYPES),
+    ("trained_outputs.npz", NETWORK, MASKS, _TYPES_BEFORE),
+    (_MODEL, _MASKS, _TYPES, _HELD),
     _settings,
     sections={"quantise": QuantiseConfig()},
-    network=NetworkFiles(_MODEL, _MASKS, _TYPES),
+    network=NetworkFiles(_MODEL, _MASKS, _TYPES, _HELD),
     may_be_left_out=True,
-    not_asked="the flow does not ask for it; epochs above 0 in [quantise] do",
+    not_asked="the flow does not ask for it; epochs above 0 in [quantise] do, or quantised = true in [finetune]",
     checks=_checks,
     foresee=_foresee,
     masks=("quantised_masks",),

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify.link_checks import certify
 from fpgaprune.certify.onnx_weights import LAYOUT_KEY
 from fpgaprune.design import Design
@@ -119,3 +120,31 @@ def test_a_project_is_compared_by_its_files_and_counted(tmp_path):
     assert certify(Written(tmp_path / "hls", made), MaskSet({"fc/kernel": raw == 0})).violations == 4
     with pytest.raises(CertificateError, match="hls/firmware: weight 'other/kernel' is locked but missing from it"):
         certify(Written(tmp_path / "hls", made), MaskSet({"other/kernel": raw != 0}))
+
+
+def test_elements_are_compared_with_the_values_that_they_are_held_at():
+    array = kernel()
+    array[:, :, 1, 2] = 0.5
+    held = {"conv/kernel": np.where(MASKS["conv/kernel"], 0, 0.5).astype(np.float32)}
+    (link,) = certify(fake_model({"conv/kernel": array}), MASKS, held).require().links
+    assert (link.link, link.locked, link.held) == ("memory, held values", 6, True)
+    assert LinkCheck.from_json(json.loads(json.dumps(link.to_json()))) == link
+    assert certify(fake_model({"conv/kernel": array}), MASKS).violations == 6
+    array[1, 2, 1, 2] = np.nextafter(np.float32(0.5), np.float32(1))
+    with pytest.raises(CertificateError, match="1 of 6 locked elements of 'conv/kernel' are not at the values that"):
+        certify(fake_model({"conv/kernel": array}), MASKS, held).require()
+    for values, got in (({}, "none"), ({"conv/kernel": np.zeros(3)}, r"shape \(3,\)")):
+        with pytest.raises(CertificateError, match=f"values of 'conv/kernel' have {got}"):
+            certify(fake_model({"conv/kernel": array}), MASKS, values)
+
+
+def test_a_project_has_the_exact_value_of_what_is_held(tmp_path):
+    raw = np.array([[0, 3], [5, 0], [4, 8]])
+    made = design(layer("fc", "Dense", {"weight": raw, "bias": [1, 2]}, sources={"weight": "fc/kernel"}))
+    write(tmp_path / "hls" / "firmware", made)
+    masks = MaskSet({"fc/kernel": ~np.isin(raw, (4, 8))})
+    values = {"fc/kernel": made["fc"].types["weight"].to_float(raw).astype(np.float32)}
+    (link,) = certify(Written(tmp_path / "hls", made), masks, values).require().links
+    assert (link.link, link.locked) == ("hls/firmware, held values", 2)
+    other = {"fc/kernel": values["fc/kernel"] * np.float32(2)}
+    assert certify(Written(tmp_path / "hls", made), masks, other).violations == 2

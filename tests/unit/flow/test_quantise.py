@@ -19,17 +19,21 @@ from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import predict
 from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stage import NetworkFiles, StageContext, artefacts_at, inputs_of
-from fpgaprune.flow.stages import STAGES, hls, quantise
+from fpgaprune.flow.stage import Known, NetworkFiles, StageContext, artefacts_at, inputs_of
+from fpgaprune.flow.stages import STAGES, finetune, hls, quantise
+from fpgaprune.held import HeldValues
 from fpgaprune.hls.precision import Precision
 from fpgaprune.hls.quantizing import quantize
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.npz_file import write_npz
 from fpgaprune.quantise.plain import without_last_rounding
+from fpgaprune.signed_digits import count_digits
 from fpgaprune.target import Target
+from fpgaprune.weights import weight_arrays
 
 FILES = ("quantised.keras", "quantised_masks.npz", "quantised_types.json")
+HOLD = {"hold": "digits(1)", "rounds": 2}
 
 
 def network():
@@ -147,7 +151,7 @@ def test_later_stages_read_the_network_that_was_trained_on(done):
     assert inputs_of(export, STAGES, artefacts_at(STAGES[:number], run)) == ("removed.keras", "removed_masks.npz")
     run.record("quantise", "k", {}, run.digests(FILES), results, 1.0)
     assert inputs_of(export, STAGES, artefacts_at(STAGES[: number + 1], run)) == FILES[:2]
-    assert inputs_of(hls.STAGE, STAGES, artefacts_at(STAGES[: number + 1], run))[-3:] == FILES
+    assert inputs_of(hls.STAGE, STAGES, artefacts_at(STAGES[: number + 1], run))[-4:] == (*FILES, "quantised_held.npz")
 
 
 def test_its_part_of_the_report_says_what_rounding_costs_before_and_after(done):
@@ -159,7 +163,62 @@ def test_its_part_of_the_report_says_what_rounding_costs_before_and_after(done):
     assert line.startswith("quantised   accuracy lost to rounding: ")
 
 
-def test_a_training_that_was_killed_goes_on_as_if_undisturbed(done, tmp_path):
+@pytest.fixture(scope="module")
+def held(tmp_path_factory):
+    """The same with every kept weight held at a power of two in the end."""
+    given = context(tmp_path_factory.mktemp("held"), **HOLD)
+    return given, quantise.STAGE.run(given)
+
+
+def test_every_kept_weight_is_held_at_a_power_of_two_and_certified(held):
+    given, results = held
+    values = HeldValues.load(given.run.file("quantised_held.npz"))
+    types = json.loads(given.run.file("quantised_types.json").read_text())
+    masks, model = given.masks("quantised_masks.npz"), weight_arrays(load_keras(given.run.file("quantised.keras")))
+    kernels = [path for path in model if path.endswith("/kernel")]
+    assert set(values.masks) == set(kernels)
+    for path in kernels:
+        np.testing.assert_array_equal(values.masks[path], ~masks[path])
+        kind = FixedType.parse(types[path.partition("/")[0]]["weight"])
+        assert (count_digits(kind.to_raw(model[path])) <= 1).all()
+    assert results["held"] == sum(int(masks[path].sum()) for path in kernels) == values.count
+    links = {link["link"]: link for link in results["links"]}
+    assert list(links) == ["quantised.keras", "quantised.keras, held values"]
+    assert links["quantised.keras, held values"]["locked"] == values.count
+    assert list(quantise.STAGE.outcome(results))[1][0].startswith(f"held        {values.count:,} weights")
+
+
+def test_the_hardware_holds_what_was_held_and_another_value_is_found(held):
+    given, _ = held
+    values = HeldValues.load(given.run.file("quantised_held.npz"))
+    types = json.loads(given.run.file("quantised_types.json").read_text())
+    hardware = hls.hardware_of(given.config, given.data).with_types(types)
+    design = hardware.design(load_keras(given.run.file("quantised.keras")))
+    for path, array in values.values.items():
+        layer = design[path.partition("/")[0]]
+        exact = layer.types["weight"].to_float(layer.weights["weight"])
+        here = ~values.masks[path]
+        np.testing.assert_array_equal(exact.reshape(array.shape)[here], array[here])
+    path = given.run.file("quantised_held.npz")
+    whole = path.read_bytes()
+    moved = {name: 2 * array for name, array in values.values.items()}
+    HeldValues(values.masks, moved).save(path)
+    link = quantise.STAGE.links["quantised.keras, held values"](given.artefacts)
+    path.write_bytes(whole)
+    assert 0 < link.violations <= values.count
+
+
+def test_more_rounds_than_epochs_are_refused_before_anything_is_trained():
+    config = parse_config({"quantise": {"epochs": 2, "hold": "digits(1)"}}, "flow.toml")
+    *_, check = quantise.STAGE.checks(Known(config, None))
+    with pytest.raises(ConfigError, match=r"in 6 rounds, and quantise.epochs is 2; wanted an epoch for each round"):
+        check()
+    with pytest.raises(ConfigError, match=r"wanted digits\(1\)"):
+        parse_config({"quantise": {"hold": "powers"}}, "flow.toml")
+
+
+@pytest.mark.parametrize("keys", [{}, HOLD], ids=["free", "held"])
+def test_a_training_that_was_killed_goes_on_as_if_undisturbed(done, held, tmp_path, keys):
     class KilledError(Exception):
         pass
 
@@ -168,21 +227,21 @@ def test_a_training_that_was_killed_goes_on_as_if_undisturbed(done, tmp_path):
             if done > total // 2:
                 raise KilledError
 
-    given, _ = done
-    again = context(tmp_path)
+    given, _ = held if keys else done
+    again = context(tmp_path, **keys)
     with pytest.raises(KilledError):
         quantise.STAGE.run(replace(again, progress=Killer()))
     assert again.run.file("quantise.checkpoint.npz").is_file()
     start_session(3)
     quantise.STAGE.run(again)
     assert not again.run.file("quantise.checkpoint.npz").exists()
-    for name in FILES:
+    for name in (*FILES, *(["quantised_held.npz"] if keys else [])):
         assert again.run.file(name).read_bytes() == given.run.file(name).read_bytes()
 
 
 def test_without_epochs_nothing_is_written_and_what_was_is_gone(tmp_path):
     run = RunDirectory(tmp_path)
-    for name in FILES:
+    for name in (*FILES, "quantised_held.npz"):
         run.file(name).write_text("of before")
     config = parse_config({}, "flow.toml")
     assert quantise.STAGE.run(StageContext(run, config, None, Silent())) == {}
@@ -223,3 +282,52 @@ def test_the_training_sees_probabilities_before_they_are_rounded():
     assert (seen % lsb != 0).any()
     assert np.abs(seen - given).max() <= lsb
     assert (given % lsb == 0).all()
+
+
+def fine_tuned(folder, **keys):
+    """`context`, with a trained network whose selection waits to be fine-tuned while it rounds."""
+    given = context(folder)
+    config = parse_config(
+        {
+            "finetune": {"epochs": 3, "batch_size": 8, "quantised": True, **keys},
+            "select": {"sparsity": 0.5, "granularity": "weight"},
+            "hls": {"weight_bits": 3, "activation_bits": 4},
+        },
+        "flow.toml",
+    )
+    with given.run.locked():
+        for old, new in (("removed.keras", "trained.keras"), ("removed_masks.npz", "selection.npz")):
+            given.run.file(new).write_bytes(given.run.file(old).read_bytes())
+    return replace(given, config=config, network=None)
+
+
+@pytest.mark.parametrize("schedule", [{"kind": "one_shot"}, {"kind": "polynomial_decay", "frequency": 2}])
+def test_fine_tuning_that_rounds_keeps_its_locks_and_hands_its_types_on(tmp_path, schedule):
+    given = fine_tuned(tmp_path, schedule=schedule)
+    results = finetune.STAGE.run(given)
+    model, masks = load_keras(given.run.file("finetuned.keras")), given.masks("masks.npz")
+    weights = weight_arrays(model)
+    assert {"conv/kernel", "sep_depthwise/kernel", "sep/kernel", "dense/kernel"} <= set(masks)
+    assert all((weights[path][~mask] == 0).all() for path, mask in masks.items())
+    types = json.loads(given.run.file("finetuned_types.json").read_text())
+    # The weights train on as floats: rounding them is left to the end.
+    kind = FixedType.parse(types["conv"]["weight"])
+    assert (kind.to_float(kind.to_raw(weights["conv/kernel"])) != weights["conv/kernel"]).any()
+    for old, new in (("finetuned.keras", "removed.keras"), ("masks.npz", "removed_masks.npz")):
+        given.run.file(new).write_bytes(given.run.file(old).read_bytes())
+    on = replace(given, network=NetworkFiles("removed.keras", "removed_masks.npz"))
+    rounded = quantise.STAGE.run(on)
+    assert json.loads(given.run.file("quantised_types.json").read_text()) == types
+    # No epoch of [quantise]: the network is the one that was fine-tuned, bit for bit.
+    assert rounded["metric"]["samples"] == 48
+    outputs = emulate(hls.hardware_of(on.config, on.data).with_types(types).design(model), on.data.x_test)
+    assert on.judge(model).reading(outputs)["value"] == results["metric"]["value"]
+
+
+def test_weights_to_go_back_to_are_refused_where_fine_tuning_rounds():
+    schedule = {"kind": "rounds", "rewind_to": 0}
+    config = parse_config({"finetune": {"quantised": True, "schedule": schedule}}, "flow.toml")
+    types, rewind = finetune.STAGE.checks(Known(config, None))
+    types()
+    with pytest.raises(ConfigError, match="rewind_to names weights of a network that does not round"):
+        rewind()
