@@ -57,12 +57,12 @@ for command in (
     commands.doctor,
 ):
     app.command()(command)
-# A promise that was not kept ends with 1; what a user can mend in what he gave, with 2.
+# Exit status 1: a promise was not kept. Any other error is in what the user gave, and has status 2.
 _BROKEN_PROMISES = (CertificateError, ExportError, HlsError, ToolError)
 
 
 def _abandon_output() -> None:
-    """What is still to be printed goes nowhere: a second attempt at the end of the process would fail again."""
+    """Discards what is still to be printed: Python would try to print it again at exit, and fail again."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
         return
@@ -72,7 +72,7 @@ def _abandon_output() -> None:
 
 def main() -> None:
     """The `fpgaprune` command: errors are one line, exit status 2 for bad input and 1 for a broken promise."""
-    # A request to end must reach the tools that were started: as an exception it does.
+    # As an exception, a request to end also reaches the tools that were started.
     signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     try:
         try:
@@ -83,11 +83,11 @@ def main() -> None:
         print_problem("error", str(error))
         sys.exit(1 if isinstance(error, _BROKEN_PROMISES) else 2)
     except BrokenPipeError:
-        # Whoever read what this writes has gone.
+        # The reader of this output has gone.
         _abandon_output()
         sys.exit(1)
     except OSError as error:
-        # Of a library, or of Python itself, as where no folder for temporary files can be written.
+        # A library or Python itself raised this, for example because no folder for temporary files can be written.
         _abandon_output()
         print_problem("error", str(storage_error(error, "standard output, or a file,", "written or read")))
         sys.exit(2)

@@ -1,4 +1,4 @@
-"""What the terminal shows: tables whose figures are never cut, JSON, and problems on one line."""
+"""What the terminal shows: lines, tables whose figures are never cut, JSON, and problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Cell = str | int | float | None
 
 
 def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: str | None = None) -> None:
-    """The rows stand under `headers`; figures to the right, as 1,303,680 or, where the window is narrow, as 1.30M.
+    """Prints a table. Figures are right-aligned, as 1,303,680; in a narrow window as 1.30M.
 
     Args:
         headers: one for each column; a line break makes a header of two lines.
@@ -41,8 +41,13 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], title: st
     console.print(table)
 
 
+def print_line(text: str, style: str = "") -> None:
+    """Prints `text` on one line, without reading it as markup."""
+    Console().print(Text(text, style=style), soft_wrap=True)
+
+
 def print_json(content: Any) -> None:
-    """`content` stands on standard output as JSON, keys sorted."""
+    """Prints `content` as JSON with sorted keys."""
     sys.stdout.write(json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
@@ -60,9 +65,9 @@ def _short(cell: Cell) -> str:
 
 
 def print_problem(kind: str, text: str) -> None:
-    """One line on the error output: what sort of problem, and the problem."""
-    # Names in files may hold what a terminal takes for commands.
+    """Prints the kind of a problem and its text on the error output."""
+    # Names in files may hold commands for the terminal.
     safe = "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
-    # Square brackets of slice notation are no markup.
+    # The square brackets of slice notation are not markup.
     plain = safe.replace("[", r"\[")
     Console(stderr=True).print(f"[bold red]{kind}:[/] {plain}", soft_wrap=True, highlight=False)

@@ -1,4 +1,4 @@
-"""`Watcher`: long work is seen, on a terminal as a bar, elsewhere as a line every so often."""
+"""`Watcher` shows long work: as a bar on a terminal, elsewhere as a line now and then."""
 
 from __future__ import annotations
 
@@ -14,27 +14,25 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-# Steps that the expected time is drawn from, so that it follows work that becomes faster or slower.
+# The expected time is computed from this many last steps, because work may become faster or slower.
 _REMEMBERED = 30
 _MANY = 20
 _NARROW = 90
 
 
 class Watcher:
-    """Shows each stage on a line of its own when it ends; and while it runs, how far it is and how long it may take."""
+    """Shows how far the running stage is and how long it may take; prints one line for each stage that ended."""
 
     def __init__(self, quiet: bool, every_s: float = 15.0) -> None:
-        """Shows nothing where `quiet`.
+        """A watcher that shows nothing if `quiet`.
 
-        Args:
-            quiet: nobody watches.
-            every_s: seconds between two lines about a running stage where standard error is no terminal.
+        Without a terminal it prints a line about the running stage every `every_s` seconds.
         """
         self.seconds: dict[str, float] = {}
-        """Stage to the seconds that it took, for those that ran."""
+        """Stage to the seconds that it took, for the stages that ran."""
         self._console = Console(stderr=True, quiet=quiet)
         self._live = self._console.is_terminal and not quiet
-        # In a narrow window the words need the room.
+        # A narrow window has no room for the bar beside the words.
         self._bar_width = 0 if self._console.width < _NARROW else 24
         self._bars = Progress(
             SpinnerColumn(),
@@ -81,11 +79,7 @@ class Watcher:
     def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:
         """Stage `name` is now `running`, `done`, `unchanged` or `skipped` (then `note` says why).
 
-        Args:
-            name: of the stage.
-            state: of it.
-            note: what to say besides.
-            seconds: that it took; measured here unless given.
+        `seconds` is the time that the stage took; without it the watcher uses its own clock.
         """
         if self._task is not None:
             self._bars.remove_task(self._task)
@@ -117,7 +111,7 @@ class Watcher:
         """The running stage has finished `done` of `total` steps."""
         now = time.monotonic()
         if total != self._total or done < self._done:
-            # Other work of the same stage: it began when the work before it ended.
+            # The stage has begun other work. That work started when the previous work ended.
             began = self._marks[-1][0] if self._marks and done else now
             self._marks.clear()
             self._marks.append((began, 0))
@@ -127,16 +121,16 @@ class Watcher:
             self._bars.update(self._task, completed=done, total=total or None, text=self._fitting(self._how_far()))
 
     def where_the_time_went(self) -> str:
-        """The seconds of all stages that ran, and the two that took longest, as a phrase."""
+        """A phrase: the seconds of all stages that ran, and the two that took longest."""
         if not self.seconds:
-            return "nothing was to be done: every stage is unchanged"
+            return "nothing to do: every stage is unchanged"
         longest = sorted(self.seconds, key=lambda name: -self.seconds[name])[:2]
         named = ", ".join(f"{name} {_duration(self.seconds[name])}" for name in longest)
         return f"{_duration(sum(self.seconds.values()))} in all; {named}"
 
     def remaining_s(self) -> float | None:
-        """Seconds that the work at hand may still take, as fast as its last steps were; None where unknown."""
-        # The first of many steps holds the compilation of what the others repeat.
+        """Seconds that the current work may still take, at the speed of its last steps; None if unknown."""
+        # The first step also compiles what the other steps repeat, so it is left out if there are many.
         marks = list(self._marks)[self._total > _MANY :]
         if len(marks) < 2 or not self._total:
             return None
@@ -147,7 +141,7 @@ class Watcher:
         return max(left, 0.0)
 
     def _how_far(self) -> str:
-        """`130 of 1,080, about 2 min 03 s left; epoch 3 of 24`, as far as that is known."""
+        """The known parts of `130 of 1,080, about 2 min 03 s left; epoch 3 of 24`."""
         if not self._total:
             return self._note
         left = self.remaining_s()
@@ -155,7 +149,7 @@ class Watcher:
         return f"{self._done:,} of {self._total:,}{expected}{'; ' if self._note else ''}{self._note}"
 
     def _fitting(self, text: str) -> str:
-        """`text`, cut where the line of the bar would not hold it: what is before it stays whole."""
+        """`text`, cut so that the line of the bar fits the window."""
         taken = len("⠋ ") + max(10, len(self._stage)) + self._bar_width + len("  0:00:00 ")
         room = max(self._console.width - taken, 1)
         return text if len(text) <= room else f"{text[: room - 1]}…"
@@ -163,7 +157,7 @@ class Watcher:
     def _tell_often(self) -> None:
         while not self._ended.wait(self._every_s):
             name, elapsed = self._stage, time.monotonic() - self._started
-            # A stage that has just begun has just said so.
+            # A stage that has just begun was just announced.
             if name and elapsed >= self._every_s / 2:
                 far = self._how_far()
                 self._print(name, f"{_duration(elapsed)}{', ' if far else ''}{escape(far)}")
@@ -179,9 +173,9 @@ def _duration(seconds: float) -> str:
 
 
 def _own_standard_error() -> TextIO | None:
-    """Standard error by a descriptor of its own; None where it has none, as in a test.
+    """Standard error through a second descriptor; None if standard error has no descriptor, as in a test.
 
-    What hides the messages of a framework's import points the usual descriptor elsewhere meanwhile.
+    The usual descriptor points elsewhere while the messages of a framework's import are hidden.
     """
     try:
         return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding, errors="replace")

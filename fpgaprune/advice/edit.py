@@ -1,4 +1,4 @@
-"""`Edit`: a changed design, with the lines of the flow file that make the change."""
+"""`Edit`: a changed design, and the lines of the flow file that make the change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from fpgaprune.design import Design, LayerSpec
 
 Settings = Mapping[str, Any]
-# Settings of the whole network stand before those of single layers.
+# The order of the sections.
 _SECTIONS = ("target", "select", "hls")
 
 
@@ -22,7 +22,7 @@ class Edit:
         knobs: names of the settings that changed.
         settings: section of the flow file to its keys, as `{"target": {"strategy": "resource"}}`.
         design: the changed design.
-        keeps_function: whether it computes the same bits, or the same but for rounding.
+        keeps_function: whether the changed design computes the same, apart from rounding.
     """
 
     knobs: tuple[str, ...]

@@ -11,7 +11,7 @@ from fpgaprune.advice.other_layouts import products
 from fpgaprune.advice.retype import Weight, activation_bits, requantised, retyped, sum_bits, trimmed, weight_bits
 from fpgaprune.design import Design
 
-# Widths to try. With fewer than four bits most networks fail, unless they are trained for it.
+# Widths to try. With fewer than four bits most networks fail unless they are trained for it.
 WIDTHS = (12, 10, 8, 6, 4)
 
 
@@ -49,7 +49,7 @@ def _weights(design: Design, bits: int = 64) -> dict[str, Weight]:
 
 
 def _edit(knobs: tuple[str, ...], before: Design, after: Design) -> Edit:
-    """The change, with a section `[hls]` for the widths in `after`: of most layers first, then of the others."""
+    """The change with a section `[hls]`: the width that most layers have, and each layer that has another."""
     weights, activations = weight_bits(after), activation_bits(after)
     most = {"weight_bits": _most(weights), "activation_bits": _most(activations)}
     settings: dict[str, Any] = {"precision": "widths", **most, "sum_bits": min(sum_bits(before), 32)}

@@ -1,4 +1,4 @@
-"""The order of suggestions: those that surely fit, then those that keep the function, then the fastest."""
+"""The order of suggestions: first those that surely fit, then those that keep the function, then the fastest."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _PART = 3.0
 def rank(suggestion: Suggestion, own: Part) -> tuple[float, ...]:
     """The rank of a suggestion for a design on the part `own`; a smaller rank is better.
 
-    First it counts whether the changed design fits: by the upper end of its estimate, by the middle, not at all,
-    unknown. Then it counts what the change costs: nothing, another model file, the accuracy, another part (of the same
-    family first, then the smaller one). Then latency and interval count or, if the design does not fit, how far it is
-    beyond the part.
+    The first criterion is whether the changed design fits: by the upper end of its estimate, by the middle, not at all,
+    unknown. The second is what the change costs: nothing, another model file, the accuracy, another part (of the same
+    family first, then the smaller one). The last are latency and interval or, if the design does not fit, how far it
+    exceeds the part.
     """
     after = suggestion.after
     if after is None:
@@ -38,7 +38,7 @@ def _taken(suggestion: Suggestion, own: Part) -> float:
 
 
 def cost_text(before: Prediction, after: Prediction, keeps_function: bool) -> str:
-    """What a change costs, in words."""
+    """The cost of a change in words."""
     times = [
         (name, getattr(before, f"{name}_cycles"), getattr(after, f"{name}_cycles")) for name in ("latency", "interval")
     ]

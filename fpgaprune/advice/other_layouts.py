@@ -16,7 +16,7 @@ from fpgaprune.design import Design, LayerSpec, legal_reuse_factors, product_siz
 from fpgaprune.hls import BACKENDS
 
 _LARGEST = 16384
-# `resource_unrolled` saves the multipliers whose weights are zero; with fewer zeros than this it is not priced.
+# `resource_unrolled` saves the multipliers of zero weights; with fewer zeros than this it is not priced.
 _ZEROS = 0.25
 
 Layout = tuple[str, int]
@@ -38,7 +38,7 @@ def priced_strategies(design: Design) -> tuple[str, ...]:
 
 
 def products(design: Design) -> list[LayerSpec]:
-    """The layers that multiply by weights, and so have a layout."""
+    """The layers that multiply by weights: only they have a layout."""
     return [layer for layer in design.layers if layer.strategy is not None and "weight" in layer.weights]
 
 
@@ -57,11 +57,11 @@ def uniform_layouts(design: Design, strategy: str) -> Iterator[Edit]:
 
 
 def balanced_layouts(design: Design, strategy: str) -> Iterator[Edit]:
-    """A reuse factor for each layer, so that every layer of a stream works for about as many cycles.
+    """A reuse factor for each layer, so that all layers of a stream work for about the same number of cycles.
 
     A layer with few pixels may take many cycles for each, because the slowest layer alone decides the interval. The
-    layouts go from fast and large to slow and small. Empty if all layers have as many pixels, and for `latency`, whose
-    multipliers hardly depend on the reuse factor.
+    layouts go from fast and large to slow and small. There is none if all layers have the same number of pixels, and
+    none for `latency`, whose multipliers hardly depend on the reuse factor.
     """
     pixels = {layer.name: _pixels(design, layer) for layer in products(design)}
     if strategy == "latency" or design.io_type != "io_stream" or len(set(pixels.values())) < 2:
@@ -100,7 +100,7 @@ def _relaid(design: Design, strategy: str, reuse: int, asked: Mapping[str, int])
         if layout is None:
             return None
         layouts[layer.name] = layout
-    # Where layers have layouts of their own, the flow file says so, and each is to be said anew.
+    # If layers have different layouts now, the flow file names them, so each must be written again.
     mixed = len({(x.strategy, x.reuse_factor) for x in products(design) if not x.is_depthwise}) > 1
     entries: dict[str, dict[str, object]] = {}
     for layer in products(design):
@@ -132,7 +132,7 @@ def _knobs(design: Design, layouts: Mapping[str, Layout]) -> tuple[str, ...]:
 def _possible(layer: LayerSpec, design: Design, strategy: str, reuse: int) -> Layout | None:
     """The legal layout of `layer` nearest to the wanted one, if possible no slower; None if the strategy is illegal.
 
-    The rules are those of `fpgaprune.hls.layout`, which would refuse the project otherwise.
+    The rules are those of `fpgaprune.hls.layout`, which would refuse another layout.
     """
     if _settled(layer, strategy):
         return ("latency", 1)
@@ -164,5 +164,5 @@ def _pixels(design: Design, layer: LayerSpec) -> int:
 
 
 def _most_useful(design: Design) -> int:
-    """The largest reuse factor to try: a larger one changes nothing, or takes too long."""
+    """The largest reuse factor to try: a larger one changes nothing or takes too long."""
     return min(max((math.prod(_size(layer)) for layer in products(design)), default=1), _LARGEST)

@@ -10,9 +10,9 @@ from fpgaprune.target import Part, Target, list_parts
 
 
 def fitting_parts(target: Target, now: Estimate, price: Callable[[Target], Estimate]) -> Iterator[Estimate]:
-    """The design on the smallest part of the target's family that holds it, then on the vendor's smallest.
+    """The design on the smallest part of the target's family that holds it, then on the smallest of the vendor's parts.
 
-    The upper end of the estimate must fit; if no part holds that, the middle must. Parts are tried in the order of
+    The upper end of the estimate must fit; if it fits no part, the middle must. Parts are tried in the order of
     their LUTs. There are at most two estimates, of different parts.
 
     Args:

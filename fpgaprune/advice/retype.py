@@ -1,6 +1,6 @@
-"""A design with other weights and narrower types, and with types of sums that follow from these.
+"""Gives a design other weights and narrower types; the types of sums follow from them.
 
-The flow would choose the same types for such widths (`fpgaprune.hls.precision`), as far as that is known without model
+The flow would choose the same types for these widths (`fpgaprune.hls.precision`), as far as that is known without model
 and data: the point of a weight follows from the weights; the point of a result stays.
 """
 
@@ -61,13 +61,13 @@ def trimmed(layer: LayerSpec) -> Weight:
     """The weights of `layer`, in the narrowest type that holds them and has the same point."""
     kind, raw = layer.types["weight"], layer.weights["weight"]
     width = integer_bits(float(np.abs(raw).max(initial=0))) + 1
-    return raw, replace(
-        kind, width=max(width, 2), integer=max(width, 2) - kind.fraction
-    ) if width < kind.width else kind
+    if width >= kind.width:
+        return raw, kind
+    return raw, replace(kind, width=max(width, 2), integer=max(width, 2) - kind.fraction)
 
 
 def requantised(layer: LayerSpec, bits: int) -> Weight:
-    """The weights of `layer` rounded to `bits`, the point as far left as the largest allows."""
+    """The weights of `layer` rounded to `bits`, with as many fraction bits as the largest weight allows."""
     values = layer.types["weight"].to_float(layer.weights["weight"])
     kind = FixedType.holding(float(np.abs(values).max(initial=0.0)), bits)
     return kind.to_raw(values), kind
@@ -77,7 +77,7 @@ def _exact_sum(layer: LayerSpec, raw: NDArray[np.int64], kind: FixedType, incomi
     """The narrowest type that holds every sum; None if there is no such hardware type."""
     largest = max(abs(incoming.raw_min), abs(incoming.raw_max)) * incoming.lsb
     outputs = layer.output_axis
-    # Half a unit more for each weight: as much as rounding can have moved it.
+    # Rounding can have moved each weight by half a unit.
     magnitudes = np.where(raw == 0, 0.0, np.abs(raw) + 0.5) * kind.lsb
     per_output = np.moveaxis(magnitudes, outputs, -1).reshape(-1, raw.shape[outputs]).sum(axis=0)
     bias = layer.weights.get("bias")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from msgspec import structs
 
@@ -32,7 +33,7 @@ from fpgaprune.target import Target
 _DOMINANT = 0.4
 # A change that lowers the worst resource by less than this share is no suggestion.
 _LEAST_GAIN = 0.01
-# A change that does not fit is dropped if it makes the latency so many times longer.
+# A change that does not fit is dropped if its latency is more than this many times longer.
 _LONGEST = 100
 
 
@@ -55,14 +56,13 @@ class Search:
         self.design, self.trained, self.calibrated = design, trained, calibrated
         self.target, self.estimate, self.now = now.target, now, Prediction.of(now)
         self.notes: list[str] = []
-        self._own: list[Priced] | None = None
 
     def knobs(self, worst: Shortage) -> Iterator[Suggestion]:
         """A suggestion for each knob that helps; `worst` is the worst shortage."""
         design = self.design
         other = other_io_type(design)
         alternatives: list[Iterable[Edit]] = [] if other is None else [[other], *self._layouts(other)]
-        for priced in self._relaid():
+        for priced in self._relaid:
             if self._brings(priced.made):
                 yield self._suggestion(priced)
         alternatives += [
@@ -82,11 +82,11 @@ class Search:
     def together(self) -> Iterator[Suggestion]:
         """Several knobs at once: another layout with fewer bits, more zeros, or both, each as mild as possible.
 
-        If none makes the design fit, this is the nearest one.
+        If none makes the design fit, the result is the nearest one.
         """
         nearest: list[Priced] = []
         for bases in self._bases():
-            # They go from mild to strong: if the strongest does not fit, the others need no price.
+            # The bases go from mild to strong: if the strongest does not fit, the others need no price.
             strongest = self._best_layout(bases[-1]) if bases else None
             if strongest is None:
                 continue
@@ -100,7 +100,7 @@ class Search:
             yield self._suggestion(min(nearest, key=lambda priced: (not priced.made.fits, priced.made.excess)))
 
     def _bases(self) -> Iterator[list[Edit]]:
-        """Groups of changes that cost accuracy, from mild to strong: fewer bits, more zeros, both. In each io type."""
+        """Groups of changes that cost accuracy, from mild to strong: fewer bits, more zeros, both; in each io type."""
         other = other_io_type(self.design)
         for start in (None,) if other is None else (None, other):
             design = self.design if start is None else start.design
@@ -114,33 +114,29 @@ class Search:
                 yield edits if start is None else [start.then(edit) for edit in edits]
 
     def _best_layout(self, base: Edit) -> Priced | None:
-        found = [priced for ways in self._layouts(base) if (priced := self._mildest(ways)) is not None]
-        return min(
-            found,
-            key=lambda p: (
-                not p.made.fits_upper,
-                not p.made.fits,
-                p.made.latency_cycles if p.made.fits else p.made.excess,
-            ),
-            default=None,
-        )
+        def rank(priced: Priced) -> tuple[float, ...]:
+            made = priced.made
+            return (not made.fits_upper, not made.fits, made.latency_cycles if made.fits else made.excess)
 
+        return min(self._best_of_each(base), key=rank, default=None)
+
+    @cached_property
     def _relaid(self) -> list[Priced]:
-        """The design as it is, in the best layout of each ladder."""
-        if self._own is None:
-            ladders = self._layouts(None)
-            self._own = [priced for ways in ladders if (priced := self._mildest(ways)) is not None]
-        return self._own
+        """The design in the best layout of each ladder."""
+        return self._best_of_each(None)
+
+    def _best_of_each(self, base: Edit | None) -> list[Priced]:
+        return [priced for ladder in self._layouts(base) if (priced := self._mildest(ladder)) is not None]
 
     def _layouts(self, base: Edit | None) -> Iterator[Iterable[Edit]]:
-        """Ladders of layouts, each from fast to small; on the design that `base` makes, where it is given."""
+        """Ladders of layouts, each from fast to small, of the design; of the one that `base` makes if it is given."""
         design = self.design if base is None else base.design
         for strategy in priced_strategies(design):
             for ladder in (uniform_layouts(design, strategy), balanced_layouts(design, strategy)):
                 yield ladder if base is None else (base.then(edit) for edit in ladder)
 
     def _dominant(self, worst: Shortage) -> Iterator[Iterable[Edit]]:
-        """Reuse factors of the one layer that takes most of what is short."""
+        """Reuse factors of the layer that takes most of the resource that is short."""
         largest = worst.layers[0] if worst.layers else None
         if largest is None or largest.share < _DOMINANT:
             return
@@ -152,20 +148,17 @@ class Search:
         found = global_average(self.design)
         if found is not None:
             edit, text = found
-            priced = self._price(edit)
-            if priced is not None and self._brings(priced.made):
-                yield structs.replace(self._suggestion(priced), change=text, place=MODEL)
+            for suggestion in self._suggested([edit]):
+                yield structs.replace(suggestion, change=text, place=MODEL)
 
     def _parts(self) -> Iterator[Suggestion]:
         """The smallest parts that hold the design as it is, and in its smallest layout."""
-        smallest = min(self._relaid(), key=lambda priced: priced.made.excess, default=None)
         same = Edit(("part",), {}, self.design)
-        # If another layout fits the own part, that layout needs no other part.
-        relaid = (
-            [] if smallest is None or smallest.made.fits else [Edit(("part",), {}, self.design).then(smallest.edit)]
-        )
-        for edit in (same, *relaid):
-            yield from self._other_parts(edit)
+        yield from self._other_parts(same)
+        smallest = min(self._relaid, key=lambda priced: priced.made.excess, default=None)
+        # A layout that fits the own part needs no other part.
+        if smallest is not None and not smallest.made.fits:
+            yield from self._other_parts(same.then(smallest.edit))
 
     def _other_parts(self, edit: Edit) -> Iterator[Suggestion]:
         def on(target: Target) -> Estimate:
@@ -208,7 +201,7 @@ class Search:
         return Suggestion(knob, flow_text(edit.settings), FLOW, cost, edit.keeps_function, made)
 
     def _mildest(self, edits: Iterable[Edit]) -> Priced | None:
-        """The first whose upper end fits, else the first that fits, else the one that is least beyond the part."""
+        """The first edit whose upper end fits, else the first that fits, else the one that exceeds the part least."""
         best: Priced | None = None
         for edit in edits:
             priced = self._price(edit)

@@ -1,4 +1,4 @@
-"""`advise`: what a design lacks on its part, and priced changes, the best first."""
+"""`advise`: the resources that a design lacks on its part, and priced changes, the best first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fpgaprune.estimate import Calibration, calibration, estimate
 from fpgaprune.measure import ANALYTIC_SYNTH, Advice, Estimate, LayerShare, Prediction, Shortage, capacity_of
 from fpgaprune.target import Target
 
-# A shortage names so many layers.
+# Layers that a shortage names.
 _NAMED = 3
 BETWEEN = "FIFOs and registers between layers"
 
@@ -23,7 +23,7 @@ def advise(
     trained: Design | None = None,
     calibrated: Calibration | None = None,
 ) -> Advice:
-    """What `design` lacks on `target`, and what each knob would bring, the best first.
+    """The resources that `design` lacks on `target`, and what each knob would bring, the best first.
 
     There is no suggestion if even the upper end of the estimate fits. All figures are analytic estimates of logic
     synthesis. A change is priced on a copy of the design, in some milliseconds; docs/advice.md says how a project that
@@ -31,7 +31,7 @@ def advise(
 
     Args:
         design: the network as fixed-point data.
-        target: part and clock; the design's own unless given.
+        target: part and clock; the default is the design's own.
         trained: the same network before pruning; a suggested sparsity is a fraction of its kernels. `design` unless
             given.
         calibrated: coefficients of the estimator instead of those that ship with the package.
@@ -61,7 +61,7 @@ def advise(
 
 
 def _shortages(now: Estimate) -> tuple[Shortage, ...]:
-    """What is short, by the upper ends of the ranges, the worst first."""
+    """The resources whose upper end exceeds the part, the worst first."""
     found = []
     for name, used, capacity in now.total[ANALYTIC_SYNTH.step].against(capacity_of(now.target.part)):
         if now.fits is not None and used.high > capacity:
@@ -71,7 +71,7 @@ def _shortages(now: Estimate) -> tuple[Shortage, ...]:
 
 def _shares(now: Estimate, name: str, total: int) -> tuple[LayerShare, ...]:
     counts = [(layer.uses(name), layer.name, layer.kind) for layer in now.layers]
-    # The rest are FIFOs, or registers of a pipeline.
+    # The rest is in FIFOs, or in registers of a pipeline.
     counts.append((max(total - sum(count for count, _, _ in counts), 0), BETWEEN, ""))
     largest = sorted((count for count in counts if count[0]), key=lambda count: count[0], reverse=True)
     return tuple(LayerShare(layer, kind, count, count / total) for count, layer, kind in largest[:_NAMED])

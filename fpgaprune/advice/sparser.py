@@ -1,4 +1,4 @@
-"""More weights at zero: the smallest kernels of every layer; the network must be fine-tuned and measured again."""
+"""Sets the smallest kernels of every layer to zero; the network must then be fine-tuned and measured again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sparser(design: Design, trained: Design | None = None) -> Iterator[Edit]:
 
     Args:
         design: the design now.
-        trained: the same network before pruning; the fractions count its kernels. `design` unless given.
+        trained: the same network before pruning; the fractions count its kernels. The default is `design`.
     """
     counts = {layer.name: _count(layer.weights["weight"]) for layer in products(trained or design)}
     for sparsity in SPARSITIES:

@@ -1,4 +1,4 @@
-"""Other structures that compute the same: the other io type, and a global average pooling layer."""
+"""Other structures that compute the same: the other io type, and a layer for global average pooling."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from fpgaprune.fixed import FixedType
 
 def other_io_type(design: Design) -> Edit | None:
     """`design` in the other io type, if that may be smaller: a stream for maps, parallel for vectors; else None."""
-    images = any(math.prod(layer.output_shape[:-1]) > 1 for layer in design.layers)
-    if images == (design.io_type == "io_stream"):
+    has_maps = any(math.prod(layer.output_shape[:-1]) > 1 for layer in design.layers)
+    if has_maps == (design.io_type == "io_stream"):
         return None
-    changed = streamed(design) if images else replace(design, io_type="io_parallel")
+    changed = streamed(design) if has_maps else replace(design, io_type="io_parallel")
     return Edit(("io_type",), {"target": {"io_type": changed.io_type}}, changed)
 
 
 def streamed(design: Design) -> Design:
     """`design` in io_stream, with one pixel in each transfer.
 
-    As in hls4ml, layers of their own pad zeros, and copy the data that two layers read.
+    As in hls4ml, separate layers pad zeros and copy the data that two layers read.
     """
     if design.io_type == "io_stream":
         return design
@@ -38,16 +38,14 @@ def streamed(design: Design) -> Design:
             new = replace(new, inputs=(padding.name,), operation=_unpadded(new))
         layers.append(new)
         if readers[layer.name] > 1:
-            read_as[layer.name] = f"clone_{layer.name}"
-            name = f"clone_{layer.name}"
-            layers.append(
-                LayerSpec(name, "Clone", (layer.name,), layer.output_shape, _handed_on(layer), operation=Copy())
-            )
+            name = read_as[layer.name] = f"clone_{layer.name}"
+            types = _handed_on(layer)
+            layers.append(LayerSpec(name, "Clone", (layer.name,), layer.output_shape, types, operation=Copy()))
     return replace(with_layers(design, layers), io_type="io_stream")
 
 
 def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
-    """The zeros around the image of `source` that a convolution reads, as a layer; None where there are none."""
+    """A layer that pads `source` with the zeros that a convolution reads; None if it reads none."""
     convolution = layer.operation
     if not isinstance(convolution, Convolution) or not any(convolution.window.pad):
         return None
@@ -55,19 +53,12 @@ def _padding(layer: LayerSpec, source: LayerSpec) -> LayerSpec | None:
     *sides, channels = source.output_shape
     more = (top + bottom, left + right)[-len(sides) :]
     grown = [size + extra for size, extra in zip(sides, more, strict=True)]
-    kind = f"ZeroPadding{len(sides)}D"
-    return LayerSpec(
-        f"zp_{layer.name}",
-        kind,
-        layer.inputs,
-        (*grown, channels),
-        _handed_on(source),
-        operation=Pad(convolution.window.pad),
-    )
+    name, kind, pad = f"zp_{layer.name}", f"ZeroPadding{len(sides)}D", Pad(convolution.window.pad)
+    return LayerSpec(name, kind, layer.inputs, (*grown, channels), _handed_on(source), operation=pad)
 
 
 def _unpadded(layer: LayerSpec) -> Operation:
-    """The convolution of `layer` over an image that is padded already."""
+    """The convolution of `layer` over a padded map."""
     convolution = layer.operation
     if not isinstance(convolution, Convolution):
         return convolution
@@ -80,9 +71,9 @@ def _handed_on(layer: LayerSpec) -> dict[str, FixedType]:
 
 
 def global_average(design: Design) -> tuple[Edit, str] | None:
-    """`design` with global average poolings for average poolings over the whole map, and the lines of the model.
+    """`design` with a global average pooling for each average pooling over a whole map, and the lines of the model.
 
-    None where there is no such pooling.
+    None if there is no such pooling.
     """
     found = [layer for layer in design.layers if _is_whole_average(layer, design)]
     if not found:

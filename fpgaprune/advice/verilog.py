@@ -1,4 +1,4 @@
-"""What our own Verilog takes if it has the cycles to compute every sum bit by bit, counted from the weights."""
+"""The cost of our own Verilog that computes every sum bit by bit, counted from the weights."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class BitSerial:
 
     Attributes:
         interval: cycles that each sample must have.
-        adders: one for each signed digit of a sum but the first.
-        luts: look-up tables of 4 inputs for these sums, at most: two for an adder, one for each bit that is loaded.
-            Windows, queues, activations and Dense layers are not counted.
+        adders: one for each signed digit of a sum except the first.
+        luts: the most look-up tables of 4 inputs for these sums: two for an adder, one for each loaded bit. Windows,
+            queues, activations and Dense layers are not counted.
     """
 
     interval: int
@@ -32,11 +32,11 @@ class BitSerial:
 def bit_serial(design: Design) -> BitSerial | None:
     """The convolutions of `design` in our own Verilog, with the fewest cycles in which all can be computed bit by bit.
 
-    None where there is no convolution, or where the order of additions counts, because such sums are made at once.
+    None if there is no convolution, or if the result depends on the order of additions: such sums take one cycle.
 
-    Source: the rules of `fpgaprune.rtl.in_time` and `fpgaprune.rtl.serial`, without adders that are shared.
+    Source: the rules of `fpgaprune.rtl.in_time` and `fpgaprune.rtl.serial`, without shared adders.
     """
-    # A layer that pads a convolution sends the zeros, too.
+    # A layer that pads a convolution sends the zeros too.
     design = streamed(design)
     convolutions = [layer for layer in products(design) if math.prod(layer.output_shape[:-1]) > 1]
     if not convolutions:

@@ -1,4 +1,4 @@
-"""The text that a command prints where a design does not fit."""
+"""Prints what would make a design fit."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from fpgaprune.terminal import print_line
+
 if TYPE_CHECKING:
     from fpgaprune.measure import Advice
 
-# The terminal shows so many suggestions.
+# Suggestions that the terminal shows.
 SHOWN = 3
 
 
 def print_advice(advice: Advice, shown: int = SHOWN) -> None:
-    """What is short and the changes that help most are printed; nothing, where nothing is short."""
+    """Prints what is short and the changes that help most; nothing if nothing is short."""
     from fpgaprune.report import shortage_lines, suggested_changes
 
     if not advice.needed:
@@ -27,15 +29,14 @@ def print_advice(advice: Advice, shown: int = SHOWN) -> None:
         lines += [change.place, *(f"    {line}" for line in change.change.splitlines())]
     if len(suggested) > shown:
         lines.append(f"\n{len(suggested) - shown} more with --json, and in the report of a run")
-    console = Console()
+    width = Console().width
     for line in (*lines, *advice.notes):
         # Text to copy is not folded.
-        folded = line if line.startswith("    ") else _folded(line, console.width)
-        console.print(folded, highlight=False, markup=False, soft_wrap=True)
+        print_line(line if line.startswith("    ") else _folded(line, width))
 
 
 def _folded(text: str, width: int) -> str:
-    """`text` in lines of `width` characters; a number and its % stay together."""
+    """`text` in lines of at most `width` characters; a number and its % stay together."""
     # textwrap breaks lines at ordinary spaces only.
     together = text.replace(" %", "\N{NO-BREAK SPACE}%")
     lines = (textwrap.fill(line, width, break_on_hyphens=False) for line in together.split("\n"))

@@ -1,4 +1,4 @@
-"""Failed checks of a report: the message and the exit status of a command."""
+"""What a command says and returns if checks of a report fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fpgaprune.terminal import print_problem
 
 
 def require_checks(report: Mapping[str, Any]) -> None:
-    """Every failed check of `report` (JSON data) is a line on the error output, and the command ends with status 1."""
+    """Prints each failed check of `report` (JSON data); the command then ends with status 1."""
     failed = [check for check in report["checks"] if check["holds"] is False]
     for check in failed:
         wanted = f"{'at least' if check['at_least'] else 'at most'} {check['limit']:g}"

@@ -18,7 +18,7 @@ Sparsity = Annotated[
 
 
 def parse_sparsity(given: list[str] | None) -> Any:
-    """One fraction, fractions by glob, or None where the option is left out.
+    """One fraction, a mapping of globs to fractions, or None if the option is left out.
 
     Raises:
         ConfigError: a text is neither a fraction nor `glob=fraction`.
@@ -30,10 +30,10 @@ def parse_sparsity(given: list[str] | None) -> Any:
 
 
 def by_pattern(given: list[str] | None, option: str) -> str | dict[str, str] | None:
-    """The one value of an option, or its values by glob where they are written `glob=value`.
+    """The value of an option, or a mapping of globs to values if they are written as `glob=value`.
 
     Raises:
-        ConfigError: several values, and not every one has a glob.
+        ConfigError: there are several values, and one of them has no glob.
     """
     if not given:
         return None

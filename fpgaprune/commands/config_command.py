@@ -13,7 +13,7 @@ def config(
 ) -> None:
     """Print every key of a flow file with its default and its meaning: 'fpgaprune config > flow.toml' is a start.
 
-    The output is a flow file itself: each key stands below a comment that says what it means and what is allowed. Keys
+    The output is a flow file itself: the comment above each key gives its meaning and the allowed values. Keys
     without a default are comments, and so are optional tables, such as other schedules of fine-tuning and settings of
     single layers.
     """

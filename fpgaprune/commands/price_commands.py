@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.checks import require_checks
 from fpgaprune.commands.common_options import AsJson, ClockNs, Quiet
 from fpgaprune.errors import ConfigError
-from fpgaprune.terminal import Cell, print_json, print_problem, show_table
+from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -43,27 +42,26 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Price a design for a part: resources, latency, interval, and whether it fits."""
-    if designs is not None and (part is not None or clock_ns is not None):
-        raise ConfigError("--designs prices each row for its own part and clock; leave out --part and --clock-ns")
-    if (source is None) == (designs is None):
-        raise ConfigError("estimate takes either one run directory, design or project, or --designs FILE.jsonl")
     from fpgaprune.estimate import read_own_calibration
 
+    if designs is not None and (part is not None or clock_ns is not None):
+        raise ConfigError("--designs prices each row for its own part and clock; leave out --part and --clock-ns")
     calibrated = None if coefficients is None else read_own_calibration(coefficients)
-    if designs is not None:
+    if source is None and designs is not None:
         _print_predictions(designs, calibrated)
         return
+    if source is None or designs is not None:
+        raise ConfigError("estimate takes either one run directory, design or project, or --designs FILE.jsonl")
     from fpgaprune.advice import advise
-    from fpgaprune.flow import load_designs, price, require_design_source, target_of
+    from fpgaprune.flow import load_designs, price, require_kind, target_of
 
-    require_design_source(Path(str(source)))
-    priced = price(Path(str(source)), part, calibrated, clock_ns)
-    designs_read = load_designs(Path(str(source)))
-    # For a run this is the network after pruning, if that is known.
+    require_kind(source, "design")
+    priced = price(source, part, calibrated, clock_ns)
+    designs_read = load_designs(source)
+    # In a run this is the network after pruning, if it is known.
     side, design = list(designs_read.items())[-1]
     trained = designs_read.get("before") if side == "after" else None
-    target = target_of(design, part, clock_ns)
-    advice = advise(design, target, trained=trained, calibrated=calibrated)
+    advice = advise(design, target_of(design, part, clock_ns), trained=trained, calibrated=calibrated)
     if as_json:
         figures = {side: made.to_json() for side, made in priced.items()}
         print_json({**figures, "advice": advice.to_json()})
@@ -95,14 +93,14 @@ def measure(
 ) -> None:
     """Measure a run's network as Verilog with open tools: bits, cycles and resources, and the clock on an ECP5.
 
-    The report in the run directory shows the result. Measurements that are unchanged are not repeated. Exit status 1
-    where a check of the report fails, for example if the Verilog gives other bits than the emulation. If the flow file
-    of the run names package.module:function, this command runs that code: trust the flow file before you use it.
+    The report in the run directory shows the result. Measurements that are unchanged are not repeated. The exit status
+    is 1 if a check of the report fails, for example if the Verilog gives other bits than the emulation. If the flow
+    file of the run names package.module:function, this command runs that code: trust the flow file before you use it.
     """
-    from fpgaprune.flow import measure_run, measured_tables, require_run, settings_of
+    from fpgaprune.flow import measure_run, measured_tables, require_kind, settings_of
     from fpgaprune.measure import Measured
 
-    require_run(run_dir)
+    require_kind(run_dir, "run")
     asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz, "interval": interval}
     settings = settings_of(run_dir, tuple(family or ()), **asked, simulate=simulate, timeout_s=timeout)
     with Watcher(quiet=quiet or as_json) as watcher:
@@ -115,18 +113,14 @@ def measure(
         for title, headers, rows in measured_tables(measured):
             show_table(headers, rows, title=title)
         if reason := measured.simulation.left_out:
-            Console().print(f"simulation  left out: {reason}", highlight=False, markup=False, soft_wrap=True)
+            print_line(f"simulation  left out: {reason}")
         if measured.bitstream is not None:
-            path = run_dir / measured.bitstream["path"]
-            Console().print(f"bitstream   {path}", highlight=False, markup=False, soft_wrap=True)
-        Console().print(f"time        {watcher.where_the_time_went()}", highlight=False, soft_wrap=True)
+            print_line(f"bitstream   {run_dir / measured.bitstream['path']}")
+        print_line(f"time        {watcher.where_the_time_went()}")
     require_checks(json.loads(run.file("report.json").read_text()))
 
 
-def compare(
-    source: Folders,
-    as_json: AsJson = False,
-) -> None:
+def compare(source: Folders, as_json: AsJson = False) -> None:
     """Compare estimates with vendor reports, stage by stage, with the ratios predicted / actual."""
     from fpgaprune.flow import compare_folders, comparison_tables
 
@@ -137,7 +131,7 @@ def compare(
     for title, headers, rows in comparison_tables(found):
         show_table(headers, rows, title=title)
     for note in found.notes:
-        Console().print(note, highlight=False, markup=False)
+        print_line(note)
 
 
 def calibrate(
@@ -158,9 +152,9 @@ def calibrate(
     ]
     title = f"median error on {len(found['designs'])} designs"
     show_table(("figure", "as shipped", "calibrated", "each left out"), rows, title=title)
-    Console().print(f"{len(found['moved'])} coefficients moved; {out}", highlight=False, markup=False, soft_wrap=True)
+    print_line(f"{len(found['moved'])} coefficients moved; {out}")
     for note in found["notes"]:
-        Console().print(note, highlight=False, markup=False, soft_wrap=True)
+        print_line(note)
 
 
 def parts(
@@ -191,15 +185,13 @@ def parts(
         ("part", "family", *(LABELS[name] for name in CAPACITIES)),
         [(part.name, part.family, *(getattr(part, name) for name in CAPACITIES)) for part in found],
     )
-    console = Console()
     if boards and not names:
-        console.print()
+        print_line("")
         show_table(("board", "its part"), [(board.name, board.part) for board in boards])
     for part in found if names else ():
-        source = f"{part.name}: {part.source} ({part.date}){'; ' + part.note if part.note else ''}"
-        console.print(source, highlight=False, markup=False, soft_wrap=True)
+        print_line(f"{part.name}: {part.source} ({part.date}){'; ' + part.note if part.note else ''}")
     for board in boards if names else ():
-        console.print(f"{board.name}: {board.part}; {board.source}", highlight=False, markup=False, soft_wrap=True)
+        print_line(f"{board.name}: {board.part}; {board.source}")
 
 
 def _print_predictions(designs: Path, calibrated: Any) -> None:
@@ -229,5 +221,7 @@ def _print_estimate(priced: dict[str, Estimate]) -> None:
         part = made.target.part.name
         fits = {True: f"fits {part}", False: f"does not fit {part}", None: f"cannot be judged against {part}"}
         upper = ", its upper end too" if made.fits_upper else ", but its upper end does not" if made.fits else ""
-        said = f"{fits[made.fits]}{upper}; figures: analytic estimate of {ANALYTIC_SYNTH.words}"
-        Console().print(said, highlight=False)
+        print_line(f"{fits[made.fits]}{upper}; figures: analytic estimate of {ANALYTIC_SYNTH.words}")
+        left_out = [f"{layer.name} ({layer.kind})" for layer in made.layers if layer.at(ANALYTIC_SYNTH).unknown]
+        if left_out:
+            print_line(f"left out, because no hardware model prices them: {', '.join(left_out)}")

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.checks import require_checks
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
-from fpgaprune.terminal import Cell, print_json, print_problem, show_table
+from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -25,8 +23,8 @@ def run(
         Path | None,
         typer.Argument(
             metavar="[FLOW.toml|MODEL.keras]",
-            help="A flow file; or a saved Keras model, with --data, --part and --sparsity; the built-in digits if left "
-            "out. Options beside a flow file replace its keys.",
+            help="A flow file; or a saved Keras model, with --data, --part and --sparsity. If left out, the built-in "
+            "flow. Options replace keys of the flow file.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME if left out.")] = None,
@@ -46,7 +44,7 @@ def run(
 ) -> None:
     """Run a flow, stage after stage, from the training of the network to its report.
 
-    Stages whose inputs and settings are unchanged are skipped. Exit status 1 where a check of the report fails.
+    Stages whose inputs and settings are unchanged are skipped. The exit status is 1 if a check of the report fails.
     If a flow file names package.module:function, this command runs that code: trust the file before you run it.
     `fpgaprune config` lists every key of a flow file.
     """
@@ -70,17 +68,17 @@ def run(
         print_json({"run": str(folder), "report": report})
     elif not quiet:
         _print_outcome(folder, finished.manifest["stages"], config, report.get("advice"))
-        Console().print(f"time        {watcher.where_the_time_went()}", highlight=False, soft_wrap=True)
+        print_line(f"time        {watcher.where_the_time_went()}")
     require_checks(report)
 
 
 def verify(
     run_dir: Annotated[Path, typer.Argument(help="A run directory.")], quiet: Quiet = False, as_json: AsJson = False
 ) -> None:
-    """Check a run's certificate again from its files alone; exit status 1 on any violation."""
-    from fpgaprune.flow import require_run, verify_run
+    """Check a run's certificate again from its files alone. The exit status is 1 after any violation."""
+    from fpgaprune.flow import require_kind, verify_run
 
-    require_run(run_dir)
+    require_kind(run_dir, "run")
     links, problems = verify_run(run_dir)
     if as_json:
         print_json({"ok": not problems, "problems": problems, "links": [link.to_json() for link in links]})
@@ -90,9 +88,9 @@ def verify(
             [(link.link, len(link.weights), link.locked, link.violations) for link in links],
         )
         if not problems and any(link.locked for link in links):
-            Console().print("[green]every locked element is exactly zero[/]")
+            print_line("every locked element is exactly zero", "green")
         elif not problems:
-            Console().print("[yellow]nothing is locked, so there was nothing to check[/]")
+            print_line("nothing is locked, so there was nothing to check", "yellow")
     for problem in problems:
         print_problem("violation", problem)
     if problems:
@@ -106,9 +104,9 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """List layers, shapes and parameters; draw each convolution's kernel norms as PNG."""
-    from fpgaprune.flow import inspect_model, require_model
+    from fpgaprune.flow import inspect_model, require_kind
 
-    require_model(model)
+    require_kind(model, "model")
     found = inspect_model(model, out or model.parent / f"{model.stem}_kernels")
     if as_json:
         print_json(found)
@@ -118,11 +116,11 @@ def inspect(
             [*(_layer_row(layer) for layer in found["layers"]), _layers_total(found["layers"])],
         )
         for path in found["heat_maps"]:
-            Console().print(f"heat map: {path}", highlight=False, markup=False, soft_wrap=True)
+            print_line(f"heat map: {path}")
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """List the tools that were found, by stage, what each is for, and how to install those that are missing."""
+    """List the tools of each stage: which were found, what each is for, and how to install the missing ones."""
     from fpgaprune.flow import examine, missing_extras
 
     found = examine()
@@ -136,7 +134,7 @@ def doctor(as_json: AsJson = False) -> None:
         rows.append((f"  {row['tool']}", row["found"] or "not found", row["unlocks"]))
     show_table(("stage and tool", "found", "unlocks"), rows)
     for command, tools in missing_extras(found).items():
-        Console().print(f"{command} brings {', '.join(tools)}", highlight=False, markup=False, soft_wrap=True)
+        print_line(f"{command} brings {', '.join(tools)}")
 
 
 def _print_outcome(folder: Path, records: dict[str, Any], config: Flow, advice: dict[str, Any] | None) -> None:
@@ -144,31 +142,23 @@ def _print_outcome(folder: Path, records: dict[str, Any], config: Flow, advice: 
     from fpgaprune.measure import Advice
     from fpgaprune.report import headline
 
-    console = Console()
     results = {name: record["results"] for name, record in records.items()}
     text, tone = headline(metric_of(STAGES, results, config[VerdictConfig], config[DataConfig].source))
     colour = {"good": "green", "bad": "bold red", "open": "yellow"}[tone]
-    console.print(Text(text, style=colour), soft_wrap=True)
+    print_line(text, colour)
     for stage in (stage for stage in STAGES if stage.name in results):
         for line, style in stage.outcome(results[stage.name]):
-            console.print(Text(line, style=style), soft_wrap=True)
+            print_line(line, style)
     if advice:
         print_advice(Advice.from_json(advice), shown=1)
-    console.print(f"report      {folder / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
+    print_line(f"report      {folder / 'report.html'}")
 
 
 def _layer_row(layer: dict[str, Any]) -> tuple[Cell, ...]:
     kernels = layer["kernels"] or {"total": None, "zero": None}
     shape = " x ".join("?" if size is None else str(size) for size in layer["output_shape"])
-    return (
-        layer["name"],
-        layer["class"],
-        shape,
-        layer["parameters"],
-        layer["zeros"],
-        kernels["total"],
-        kernels["zero"],
-    )
+    counts = (layer["parameters"], layer["zeros"], kernels["total"], kernels["zero"])
+    return (layer["name"], layer["class"], shape, *counts)
 
 
 def _layers_total(layers: list[dict[str, Any]]) -> tuple[Cell, ...]:

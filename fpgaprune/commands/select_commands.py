@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, Quiet, Sparsity, by_pattern, parse_sparsity
-from fpgaprune.terminal import print_json, show_table
+from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
 _MODEL_HELP = "A .keras file, or what tf_keras and TF-MOT saved: .keras, .h5 or a SavedModel folder."
@@ -47,7 +47,7 @@ MinFreeChannels = Annotated[float, typer.Option(help="Smallest share of each lay
 Samples = Annotated[int | None, typer.Option(help="Number of training samples for a criterion; all if left out.")]
 Batch = Annotated[int, typer.Option(help="Samples in a batch of a criterion.")]
 Seed = Annotated[int, typer.Option(help="Seed of the criterion random.")]
-_SHOWN = 6  # The terminal shows so many warnings: the first layers tell the cause.
+_SHOWN = 6  # Warnings that the terminal shows: the first layers show the cause.
 
 
 def select(
@@ -85,27 +85,15 @@ def select(
     as_json: AsJson = False,
 ) -> None:
     """Choose what to lock in a saved model, and write the mask file."""
-    from fpgaprune.flow import require_model, select_masks
+    from fpgaprune.flow import require_kind, select_masks
 
-    require_model(model)
+    require_kind(model, "model")
     settings = _section(
+        locals(),
         locks=lock,
-        masks=masks,
-        zeros=zeros,
         fixed=by_pattern(fixed, "--fixed"),
         sparsity=parse_sparsity(sparsity),
-        granularity=granularity,
-        criterion=criterion,
-        samples=samples,
-        batch_size=batch_size,
-        scope=scope,
-        normalize=normalize,
-        cost=cost,
         paths=path,
-        protect=protect,
-        min_free=min_free,
-        min_free_per_output=min_free_per_output,
-        min_free_channels=min_free_channels,
         coupled=not uncoupled,
         close=close_by or close,
     )
@@ -124,14 +112,12 @@ def select(
             [*counts, (f"total of {len(counts)} weights", chosen.locked_count, chosen.size)],
         )
         for addition in additions:
-            Console().print(
-                f"added {addition['slice']}: {addition['reason']}", highlight=False, markup=False, soft_wrap=True
-            )
+            print_line(f"added {addition['slice']}: {addition['reason']}")
         for warning in warnings[:_SHOWN]:
-            Console().print(f"warning: {warning['text']}", highlight=False, markup=False, soft_wrap=True)
+            print_line(f"warning: {warning['text']}")
         if len(warnings) > _SHOWN:
-            Console().print(f"warning: {len(warnings) - _SHOWN} layers more; --json lists all", highlight=False)
-        Console().print(f"masks: {out}", highlight=False, markup=False, soft_wrap=True)
+            print_line(f"warning: {len(warnings) - _SHOWN} more layers; --json lists all")
+        print_line(f"masks: {out}")
 
 
 def sensitivity(
@@ -156,27 +142,15 @@ def sensitivity(
     as_json: AsJson = False,
 ) -> None:
     """Measure accuracy at several sparsities of each weight alone, without training; continue an earlier run."""
-    from fpgaprune.flow import measure_sensitivity, require_model
+    from fpgaprune.flow import measure_sensitivity, require_kind
     from fpgaprune.select import SPARSITIES
 
-    require_model(model)
-    settings = _section(
-        locks=lock,
-        masks=masks,
-        granularity=granularity,
-        criterion=criterion,
-        cost=cost,
-        samples=samples,
-        batch_size=batch_size,
-        paths=path,
-        min_free=min_free,
-        min_free_per_output=min_free_per_output,
-    )
+    require_kind(model, "model")
+    settings = _section(locals(), locks=lock, paths=path, sparsity=None)
+    asked = tuple(sparsity or SPARSITIES)
     with Watcher(quiet=quiet or as_json) as watcher:
         watcher.stage("sensitivity", "running")
-        found, files = measure_sensitivity(
-            model, data, out, settings, tuple(sparsity or SPARSITIES), seed, watcher.step
-        )
+        found, files = measure_sensitivity(model, data, out, settings, asked, seed, watcher.step)
         watcher.stage("sensitivity", "done")
     if as_json:
         print_json(found.to_json())
@@ -194,7 +168,7 @@ def sensitivity(
             title=f"{found.measure}; {shown.format(found.baseline)} as it is",
         )
         for file in files.values():
-            Console().print(str(file), highlight=False, markup=False, soft_wrap=True)
+            print_line(str(file))
 
 
 def import_tfmot(
@@ -208,9 +182,9 @@ def import_tfmot(
     as_json: AsJson = False,
 ) -> None:
     """Import a model that TF-MOT pruned: as a Keras 3 model with the same predictions, and its masks."""
-    from fpgaprune.flow import import_pruned, require_model
+    from fpgaprune.flow import import_pruned, require_kind
 
-    require_model(model)
+    require_kind(model, "model")
     with Watcher(quiet=quiet or as_json) as watcher:
         watcher.stage("import", "running")
         found = import_pruned(model, out, masks, trusted=trust)
@@ -219,26 +193,25 @@ def import_tfmot(
         print_json({"model": str(out), "masks": str(masks), "found": found.to_json()})
     elif not quiet:
         rows = [
-            (
-                path,
-                mask.size - int(mask.sum()),
-                mask.size,
-                found.left_nonzero.get(path, 0),
-                found.negative_zeros.get(path, 0),
-            )
-            for path, mask in found.masks.items()
+            (name, int((~mask).sum()), mask.size, found.left_nonzero.get(name, 0), found.negative_zeros.get(name, 0))
+            for name, mask in found.masks.items()
         ]
         show_table(("weight", "locked", "elements", "left non-zero", "negative zeros"), rows)
-        console = Console()
-        console.print(f"wrappers taken off: {', '.join(found.wrappers) or 'none'}", highlight=False, soft_wrap=True)
-        console.print(f"largest difference of predictions: {found.max_abs_error:.2g}", highlight=False)
-        console.print(f"model: {out}", highlight=False, markup=False, soft_wrap=True)
-        console.print(f"masks: {masks}", highlight=False, markup=False, soft_wrap=True)
+        print_line(f"removed wrappers: {', '.join(found.wrappers) or 'none'}")
+        print_line(f"largest difference of predictions: {found.max_abs_error:.2g}")
+        print_line(f"model: {out}")
+        print_line(f"masks: {masks}")
 
 
-def _section(**values: Any) -> Any:
-    """The `[select]` section that the options make; what was left out has the section's own default."""
+def _section(options: Mapping[str, Any], **changed: Any) -> Any:
+    """The `[select]` section of a command; a value of None stands for the section's own default.
+
+    Args:
+        options: the options of the command by name; those with the name of a key of the section are its values.
+        changed: the values of keys that no option has under the same name.
+    """
     from fpgaprune.flow import SelectConfig, parse_config
 
+    values = {key: options.get(key) for key in SelectConfig.model_fields} | changed
     given = {key: value for key, value in values.items() if value is not None}
     return parse_config({"select": given}, "select")[SelectConfig]

@@ -1,4 +1,4 @@
-"""What a `Design` computes, bit for bit, in NumPy: its meaning, so it stands just above `design.py`."""
+"""What a `Design` computes, bit for bit, in NumPy."""
 
 import lazy_loader
 

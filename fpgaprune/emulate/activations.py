@@ -14,7 +14,7 @@ from fpgaprune.errors import UnsupportedLayerError
 
 
 def linear(step: Step, x: Exact) -> Exact:
-    """`nnet::linear`: assigned to the result's type."""
+    """`nnet::linear`: `x` assigned to the result's type."""
     return x.into(step.result)
 
 
@@ -24,7 +24,7 @@ def relu(step: Step, x: Exact) -> Exact:
 
 
 def not_negative(x: Exact) -> Exact:
-    """`x`, with 0 in place of what is below it."""
+    """`x`, with 0 in place of negative numbers."""
     return Exact(np.maximum(x.raw, 0), x.fraction, max(x.low, 0), max(x.high, 0))
 
 
@@ -37,31 +37,31 @@ def _relu_max(limit: int) -> Callable[[Step, Exact], Exact]:
 
 
 def leaky_relu(step: Step, x: Exact) -> Exact:
-    """`nnet::leaky_relu`: alpha times x where x is not positive."""
+    """`nnet::leaky_relu`: alpha times x if x is not positive."""
     alpha = step.keep("alpha", lambda: constant(step.operation(Map).parameter, step.type("param")))
     return _where_positive(step, x, alpha * x)
 
 
 def prelu(step: Step, x: Exact) -> Exact:
-    """`nnet::prelu`: one alpha for each value."""
+    """`nnet::prelu`: as `leaky_relu`, with an alpha for each value."""
     alpha = step.constants("param")
     return _where_positive(step, x, alpha.reshape(1, *x.raw.shape[1:]) * x)
 
 
 def thresholded_relu(step: Step, x: Exact) -> Exact:
-    """`nnet::thresholded_relu`: zero up to theta."""
+    """`nnet::thresholded_relu`: 0 if x is at most theta."""
     theta = step.keep("theta", lambda: constant(step.operation(Map).parameter, step.type("param")))
     passed = x.raw * (x > theta)
     return Exact(passed, x.fraction, min(x.low, 0), max(x.high, 0)).into(step.result)
 
 
 def hard_sigmoid(step: Step, x: Exact) -> Exact:
-    """`nnet::hard_sigmoid`: slope times x plus shift, between 0 and 1."""
+    """`nnet::hard_sigmoid`: slope times x plus shift, clipped to 0 and 1."""
     return _clipped_line(step, x).into(step.result)
 
 
 def hard_tanh(step: Step, x: Exact) -> Exact:
-    """`nnet::hard_tanh`: twice the hard sigmoid less one."""
+    """`nnet::hard_tanh`: twice the hard sigmoid, minus one."""
     line = _clipped_line(step, x)
     one = Exact(np.ones(1), 0, 1, 1)
     return (line + line - one).into(step.result)
@@ -96,7 +96,7 @@ _COMPARED: Mapping[str, Callable[[Step, Exact], Exact]] = {
 
 
 def mapped(step: Step, x: Exact) -> Exact:
-    """What the layer's function gives for `x`."""
+    """The layer's function of `x`."""
     return _COMPARED[step.operation(Map).function](step, x)
 
 

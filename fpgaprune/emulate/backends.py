@@ -1,10 +1,10 @@
-"""Which backends have the arithmetic that is emulated here, and how much of it.
+"""The backends that are emulated, and how much of each.
 
-Vitis, Vivado and VivadoAccelerator share `ap_fixed` and one set of templates, of which everything is emulated. Quartus
-and Catapult have `ac_fixed`, whose integers, rounding and overflow are the same, but templates of their own: another
-order of addition, sums of averages in the type of the data, other tables. Of these, what does not depend on them is
-emulated: sums that are exact, and layers that compare, add or move values. Projects of oneAPI and Libero cannot be
-compiled without the vendors' compilers, so that nothing was compared with them.
+Vitis, Vivado and VivadoAccelerator share `ap_fixed` and one set of templates, all of which is emulated. Quartus and
+Catapult have `ac_fixed`, with the same integers, rounding and overflow, but templates of their own: another order of
+addition, sums of averages in the type of the data, other tables. What does not depend on these is emulated: exact sums,
+and layers that compare, add or move values. Projects of oneAPI and Libero are compiled by the vendors' compilers only,
+so nothing was compared with them.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _AC_SOFTMAX = ("stable",)
 
 
 def check_backend(design: Design) -> None:
-    """`design` needs no more of its backend than is emulated.
+    """Everything that `design` uses of its backend is emulated.
 
     Raises:
-        UnsupportedLayerError: it does; the message names the layer, or the backend.
+        UnsupportedLayerError: something is not; the message names the layer, or the backend.
     """
     if design.backend not in BACKENDS:
         raise UnsupportedLayerError(
@@ -69,7 +69,7 @@ def check_backend(design: Design) -> None:
 
 
 def is_streamed(design: Design) -> bool:
-    """Whether the templates for `io_stream` differ from the others; Quartus pads within them, as in `io_parallel`."""
+    """Whether the design has the templates of `io_stream`; those of Quartus pad as in `io_parallel`."""
     return design.io_type == "io_stream" and design.backend != "Quartus"
 
 
@@ -79,7 +79,7 @@ def _reason(layer: LayerSpec, backend: str) -> str | None:
     if not isinstance(operation, _OPERATIONS[backend]) or (depthwise and backend == "Quartus"):
         return f"emulated are {', '.join(kind.__name__ for kind in _OPERATIONS[backend])}"
     if depthwise and len(layer.output_shape) == 2:
-        return "of depthwise layers only those of images were compared"
+        return "of depthwise layers only two-dimensional ones were compared"
     if isinstance(operation, Pooling) and not operation.largest:
         return "it adds up averages in the type of the data, which can overflow; use max pooling"
     name = function_of(operation)

@@ -1,4 +1,4 @@
-"""`first_difference`: where the outputs of a design's layers first leave those of a reference, and by how much."""
+"""`first_difference`: the first layer of a design whose outputs differ from a reference, and by how much."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ class Difference:
     """The first layer whose outputs differ from the reference's.
 
     Attributes:
-        layer: its name; kind: what it is.
-        max_abs: the largest difference; mean_abs: the mean over all values.
-        index: where the largest lies, the sample first; value: the emulated number there; wanted: the reference's.
+        layer: name of the layer.
+        kind: class of the layer.
+        max_abs: the largest difference.
+        mean_abs: the mean difference over all values.
+        index: place of the largest difference, the sample first.
+        value: the emulated number at that place.
+        wanted: the reference's number at that place.
         share: fraction of the values that differ by more than the tolerance, 0..1.
         lsb: one unit in the last place of the layer's result type.
     """
@@ -48,13 +52,13 @@ class Difference:
 def first_difference(
     design: Design, x: Inputs, reference: Mapping[str, NDArray[Any]], tolerance: float = 0.0
 ) -> Difference | None:
-    """The first layer, in the order of execution, that is further from `reference` than `tolerance`; None if none is.
+    """The first layer, in order of execution, that differs from `reference` by more than `tolerance`; None if none.
 
     Args:
         design: as for `emulate`.
         x: as for `emulate`.
-        reference: outputs (N, ...) of another implementation (such as Keras) by layer name; layers that it
-            does not name, or that the design does not have, are passed over.
+        reference: layer name -> outputs (N, ...) of another implementation, such as Keras; layers that it does not
+            name, or that the design does not have, are ignored.
         tolerance: largest absolute difference that counts as equal.
 
     Raises:

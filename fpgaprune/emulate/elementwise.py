@@ -1,4 +1,4 @@
-"""Layers that compute each value by itself: batch normalisation and merges of two inputs."""
+"""Layers that compute each value by itself: batch normalisation, and merges of two inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HALF = Exact(np.ones(1, np.float32), 1, 1, 1)
 
 
 def batch_normalization(step: Step, x: Exact) -> Exact:
-    """`nnet::normalize`: scale times x plus bias, exact until it is assigned."""
+    """`nnet::normalize`: scale times x plus bias, exact until it is assigned to the result's type."""
     scale, bias = step.constants("scale"), step.constants("bias")
     length = math.prod(x.raw.shape[1:])
     if scale.raw.size not in (x.raw.shape[-1], length):
@@ -33,7 +33,7 @@ def merge(step: Step, a: Exact, b: Exact) -> Exact:
     length = max(math.prod(a.raw.shape[1:]), math.prod(b.raw.shape[1:]))
     if a.raw.shape[1:] != b.raw.shape[1:] and (step.streamed or step.backend not in AP_BACKENDS):
         shapes = f"{a.raw.shape[1:]} and {b.raw.shape[1:]}"
-        raise DesignError(f"it merges {shapes}, and its template reads past the end of the shorter one")
+        raise DesignError(f"it merges shapes {shapes}, and its template reads past the end of the shorter input")
     a, b = _repeated(a.flat(), length), _repeated(b.flat(), length)
     return _OPERATIONS[step.operation(Merge).function](step, a, b).reshape(count, *step.layer.output_shape)
 
@@ -50,7 +50,7 @@ def check(step: Step) -> None:
 
 
 def _repeated(x: Exact, length: int) -> Exact:
-    # Flat indices modulo the shorter length, as in the template.
+    # The template takes flat indices modulo the shorter length.
     return x.on(np.tile(x.raw, (1, length // x.raw.shape[1])))
 
 

@@ -1,12 +1,12 @@
-"""Exact fixed-point numbers in whole arrays: what `ap_fixed` computes before it is assigned to a type.
+"""`Exact`: arrays of exact fixed-point numbers, as `ap_fixed` computes them before it assigns them to a type.
 
-In `ap_fixed` a sum or a product has as many bits as it needs, so nothing is lost until the value is
-assigned (AMD UG1399, "Arbitrary Precision Fixed-Point Data Types"). The same is done here: an `Exact`
-carries integers and the bounds between which they must lie; arithmetic grows the bounds, and only
-`into` rounds and overflows. The bounds follow from types and weights alone, never from data.
+In `ap_fixed` a sum or a product has as many bits as it needs, so nothing is lost until the value is assigned (AMD
+UG1399, "Arbitrary Precision Fixed-Point Data Types"). An `Exact` does the same: it holds integers and the bounds
+between which they lie. Arithmetic widens the bounds; only `into` rounds and overflows. The bounds depend on types and
+weights, never on data.
 
-Integers are kept in the fastest dtype that holds every one of them exactly: float32 to 2**24, float64
-to 2**53, else int64. More than 63 bits are refused.
+Integers have the fastest dtype that holds each of them exactly: float32 to 2**24, float64 to 2**53, else int64. More
+than 63 bits are refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def carrier(low: int, high: int) -> np.dtype[Any]:
     """The fastest dtype in which every integer from `low` to `high` is exact.
 
     Raises:
-        DesignError: none of 64 bits is.
+        DesignError: they need more than 63 bits.
     """
     size = max(-low, high)
     if size <= _FLOAT32_EXACT:
@@ -46,7 +46,14 @@ def carrier(low: int, high: int) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Exact:
-    """Numbers `raw * 2 ** -fraction`; every `raw` is an integer from `low` to `high`, whatever its dtype."""
+    """Numbers `raw * 2 ** -fraction`.
+
+    Attributes:
+        raw: integers, of any dtype.
+        fraction: bits right of the point.
+        low: a lower bound of `raw`.
+        high: an upper bound of `raw`.
+    """
 
     raw: NDArray[Any]
     fraction: int
@@ -55,14 +62,14 @@ class Exact:
 
     @classmethod
     def of(cls, raw: ArrayLike, kind: FixedType) -> Exact:
-        """Constants: raw integers of type `kind`, bounded by their own extremes."""
+        """The constants with raw integers `raw` of type `kind`; their extremes are the bounds."""
         array = np.asarray(raw, dtype=np.int64)
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
         return cls(array.astype(carrier(low, high)), kind.fraction, low, high)
 
     @classmethod
     def from_real(cls, values: ArrayLike, kind: FixedType) -> Exact:
-        """Real `values` assigned to `kind`, as C++ assigns a double; infinity counts as 2**1024.
+        """The real `values`, assigned to `kind` as C++ assigns a double; infinity counts as 2**1024.
 
         Raises:
             DesignError: a value is NaN.
@@ -92,15 +99,15 @@ class Exact:
         return Exact(self.raw.reshape(shape), self.fraction, self.low, self.high)
 
     def flat(self) -> Exact:
-        """The same numbers, (N, all others)."""
+        """The same numbers in the shape (N, all others)."""
         return self.reshape(self.raw.shape[0], math.prod(self.raw.shape[1:]))
 
     def on(self, raw: NDArray[Any]) -> Exact:
-        """`raw`, some of this array's numbers in another order, with this one's bounds."""
+        """The numbers `raw`, taken from this array in any order, with its fraction and bounds."""
         return Exact(raw, self.fraction, self.low, self.high)
 
     def at_fraction(self, fraction: int) -> Exact:
-        """The same numbers with `fraction` bits right of the point, at least as many as now."""
+        """The same numbers with `fraction` bits right of the point, which are not fewer than now."""
         shift = fraction - self.fraction
         if shift == 0:
             return self
@@ -109,30 +116,30 @@ class Exact:
         return Exact(self.raw.astype(dtype) * dtype.type(1 << shift), fraction, low, high)
 
     def quotient(self, divisor: int | NDArray[np.int64]) -> Exact:
-        """Divided by positive integers, the raw quotient cut towards zero as C++ does."""
+        """The numbers divided by positive integers; the raw quotients are truncated towards zero, as in C++."""
         smallest = int(np.min(divisor))
         low = -(-self.low // smallest) if self.low < 0 else 0
         high = self.high // smallest if self.high > 0 else 0
         if self.raw.dtype == np.int64:
             cut = np.where(self.raw < 0, -(-self.raw // divisor), self.raw // divisor)
         else:
-            # A quotient of integers that the dtype holds cannot round up to the next integer.
+            # The dtype holds both integers exactly, so their quotient cannot round up to the next integer.
             cut = np.trunc(self.raw / np.asarray(divisor, dtype=self.raw.dtype))
         return Exact(cut, self.fraction, low, high)
 
     def clipped(self, low: int, high: int) -> Exact:
-        """Raw integers brought between `low` and `high`."""
+        """The numbers with raw integers clipped to `low` and `high`."""
         bottom, top = min(max(self.low, low), high), max(min(self.high, high), low)
         if low <= self.low and self.high <= high:
             return self
         return Exact(np.clip(self.raw, bottom, top), self.fraction, bottom, top)
 
     def into(self, kind: FixedType) -> Exact:
-        """Assigned to a variable of type `kind`: rounded, then brought into range."""
+        """The numbers assigned to type `kind`: rounded, then brought into its range."""
         return _overflowed(_rounded(self, kind), kind)
 
     def fits(self, kind: FixedType) -> bool:
-        """True if assigning to `kind` can change no number."""
+        """Whether assigning to `kind` changes no number."""
         if self.fraction > kind.fraction:
             return False
         shift = kind.fraction - self.fraction
@@ -143,19 +150,19 @@ class Exact:
         return self.raw.astype(np.int64)
 
     def values(self) -> NDArray[np.float64]:
-        """The real values; exact while the raw integers stay within 53 bits."""
-        # Float carriers may hold a negative zero; fixed-point numbers have none.
+        """The real values; exact if the raw integers have at most 53 bits."""
+        # A float may be a negative zero, which fixed-point numbers do not have.
         return np.asarray(np.ldexp(self.raw.astype(np.float64) + 0.0, -self.fraction))
 
 
 def raw_of_real(values: NDArray[np.float64], kind: FixedType) -> NDArray[np.int64]:
-    """Raw integers of finite or infinite `values` in `kind`.
+    """The raw integers of finite or infinite `values` in type `kind`.
 
     Raises:
         DesignError: a value is NaN.
     """
     if np.isnan(values).any():
-        raise DesignError(f"values to be written as {kind} hold NaN; mend the data first")
+        raise DesignError(f"values that become {kind} hold NaN; mend the data first")
     with np.errstate(over="ignore"):
         scaled = np.ldexp(values, kind.fraction)
     huge = np.abs(scaled) >= 2.0**62
@@ -163,7 +170,7 @@ def raw_of_real(values: NDArray[np.float64], kind: FixedType) -> NDArray[np.int6
     if not huge.any():
         return raw
     if kind.overflow == "WRAP":
-        # Beyond 2**62 a float64 is an integer, so its low bits are an exact remainder; those of 2**1024 are zero.
+        # A float64 above 2**62 is an integer, so its low bits are an exact remainder; those of 2**1024 are zero.
         finite = np.where(np.isfinite(scaled), scaled, 0.0)
         beyond = kind.overflowed(np.fmod(finite, 2.0**kind.width).astype(np.int64))
     elif kind.overflow == "SAT_ZERO":
@@ -185,13 +192,13 @@ def _combined(operation: Any, a: Exact, b: Exact, low: int, high: int) -> Exact:
 
 
 def _rounded(value: Exact, kind: FixedType) -> Exact:
-    """`value` with `kind.fraction` bits right of the point, before any overflow."""
+    """`value` rounded to the fraction bits of `kind`, before any overflow."""
     drop = value.fraction - kind.fraction
     if drop == 0:
         return value
     if drop < 0:
         return _widened(value, kind, -drop)
-    # Numbers smaller than a quarter of the last place all round alike, however much smaller.
+    # All numbers smaller than a quarter of the last place round to the same value.
     drop = min(drop, max(-value.low, value.high).bit_length() + 2)
     half = 1 << (drop - 1)
     low, high = (_round_integer(bound, drop, kind.rounding) for bound in (value.low, value.high))
@@ -218,7 +225,7 @@ def _rounded(value: Exact, kind: FixedType) -> Exact:
 
 
 def _round_addend(raw: Any, drop: int, rounding: str) -> Any:
-    """What to add before the last `drop` bits are cut off towards minus infinity."""
+    """The number to add before the last `drop` bits are cut off, which rounds towards minus infinity."""
     half = 1 << (drop - 1)
     kind = getattr(raw, "dtype", np.dtype(np.int64)).type
     if rounding == "TRN":
@@ -252,7 +259,7 @@ def _round_integer(value: int, drop: int, rounding: str) -> int:
 
 def _widened(value: Exact, kind: FixedType, shift: int) -> Exact:
     if kind.overflow == "WRAP":
-        # The bits that leave on the left may leave before the shift as well as after it.
+        # The bits that overflow may be dropped before the shift as well as after it.
         if shift >= kind.width:
             return Exact(np.zeros_like(value.raw), kind.fraction, 0, 0)
         if not (kind.raw_min <= value.low << shift and value.high << shift <= kind.raw_max):

@@ -1,4 +1,4 @@
-"""Which function computes which operation."""
+"""`RULES`: operation -> the function that emulates it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ RULES: Mapping[type[Operation], Rule] = {
     Transpose: moves.transpose,
 }
 
-# Operations of which some variants have no emulation.
+# Checks of the operations that have variants without an emulation.
 _CHECKS: Mapping[type[Operation], Callable[[Step], None]] = {
     LookUp: activations.check,
     Map: activations.check,
@@ -63,11 +63,11 @@ _CHECKS: Mapping[type[Operation], Callable[[Step], None]] = {
 
 
 def steps_of(design: Design) -> tuple[Step, ...]:
-    """Every layer of `design` but its inputs, each with a rule.
+    """A step for every layer of `design` except its inputs; each has a rule.
 
     Raises:
         UnsupportedLayerError: a layer, its variant or the backend has no emulation; the message names it.
-        DesignError: a layer does not say what it computes.
+        DesignError: the design does not state what a layer computes.
     """
     check_backend(design)
     by_name = {layer.name: layer for layer in design.layers}

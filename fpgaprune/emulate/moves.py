@@ -11,18 +11,18 @@ from fpgaprune.errors import DesignError, UnsupportedLayerError
 
 
 def reshape(step: Step, x: Exact) -> Exact:
-    """`Reshape`: the same memory or stream under another shape; no value is assigned, unless packets are made anew."""
+    """`Reshape`: the same memory or stream in another shape; values are assigned only if packets change their size."""
     if step.operation(Reshape).repacks:
         return _repack(step, x)
     return x.reshape(x.raw.shape[0], *step.layer.output_shape)
 
 
 def _repack(step: Step, x: Exact) -> Exact:
-    """`nnet::repack_stream`: packets of another size."""
+    """`nnet::repack_stream`: the values in packets of another size."""
     before, after = x.raw.shape[-1], step.layer.output_shape[-1]
     if max(before, after) % min(before, after):
         raise DesignError(
-            f"hls4ml repacks a stream of {before} values a packet wrongly into {after}; choose a multiple"
+            f"hls4ml repacks packets of {before} values wrongly into packets of {after}; choose a multiple"
         )
     return x.reshape(x.raw.shape[0], *step.layer.output_shape).into(step.result)
 
@@ -54,7 +54,7 @@ def cropping(step: Step, x: Exact) -> Exact:
 
 
 def resize(step: Step, x: Exact) -> Exact:
-    """`nnet::resize_nearest`; no value is assigned, for input and output share one type."""
+    """`nnet::resize_nearest`; no value is assigned, because input and output have the same type."""
     name = step.operation(Resize).algorithm
     if name != "nearest":
         raise UnsupportedLayerError(f"resizing by {name!r} has no emulation; only 'nearest' has")
@@ -63,8 +63,8 @@ def resize(step: Step, x: Exact) -> Exact:
     for axis, new in enumerate(sizes, start=1):
         old = raw.shape[axis]
         if step.streamed and new % old:
-            raise DesignError(f"io_stream resizes by whole factors only; {old} to {new} is none")
-        # The fixed-point ratio of the parallel template.
+            raise DesignError(f"io_stream resizes only by whole factors; got {old} to {new}")
+        # The parallel template computes the ratio in fixed point.
         ratio = (old << 16) // new + 1
         raw = raw.take((np.arange(new) * ratio) >> 16, axis=axis)
     return x.on(raw)
@@ -81,6 +81,6 @@ def concatenate(step: Step, a: Exact, b: Exact) -> Exact:
 
 
 def _by_axis(step: Step, sides: tuple[int, int, int, int]) -> tuple[tuple[int, int], ...]:
-    """(before, after) for each image axis."""
+    """(before, after) for each axis of the map."""
     top, bottom, left, right = sides
     return ((left, right),) if len(step.layer.output_shape) == 2 else ((top, bottom), (left, right))

@@ -1,6 +1,6 @@
 """Pooling layers.
 
-The streaming templates bring each value into the accumulator's type first, the parallel ones last.
+The templates of `io_stream` assign each value to the accumulator's type first, those of `io_parallel` last.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from fpgaprune.errors import DesignError
 
 
 def pooling(step: Step, x: Exact) -> Exact:
-    """`nnet::pooling1d_cl` and `pooling2d_cl`, or over the whole image."""
+    """`nnet::pooling1d_cl` and `pooling2d_cl`, or global pooling."""
     pool = step.operation(Pooling)
     if pool.window is None:
         return _global_pooling(step, x)
     windows = Windows.of(pool.window)
     if step.streamed and (any(windows.pad) or windows.size != windows.stride):
         raise DesignError(
-            "pooling in io_stream with padding or a stride that is not its size has no template in hls4ml"
+            "hls4ml has no template for pooling in io_stream with padding, or with a stride that is not its size"
         )
     padded = _padded(step, x, windows)
     taps = [padded.on(tap) for tap in windows.views(padded.raw)]
@@ -45,7 +45,7 @@ def _global_pooling(step: Step, x: Exact) -> Exact:
     flat = x.raw.reshape(x.raw.shape[0], places, x.raw.shape[-1])
     taps = [x.on(flat[:, place]) for place in range(places)]
     if step.operation(Pooling).largest:
-        # The streaming template starts from the smallest number of the accumulator's type, which changes nothing.
+        # The template of io_stream starts from the smallest number of the accumulator's type, which changes nothing.
         pooled = _largest(step, taps)
     elif step.streamed:
         pooled = summed([tap.into(accum) for tap in taps], accum, tree=False).quotient(places)
@@ -68,7 +68,8 @@ def _padded(step: Step, x: Exact, windows: Windows) -> Exact:
         return x.on(image)
     if not step.operation(Pooling).largest:
         return Exact(windows.padded(image, 0), x.fraction, min(x.low, 0), max(x.high, 0))
-    # hls4ml pads with the top bit alone set: the smallest number of a signed type, the middle of an unsigned one.
+    # hls4ml pads with a number whose only set bit is the top one: the smallest number of a signed type, the middle of
+    # an unsigned one.
     source = step.sources[0].types["result"]
     value = -(1 << (source.width - 1)) if source.signed else 1 << (source.width - 1)
     low, high = min(x.low, value), max(x.high, value)
@@ -76,7 +77,7 @@ def _padded(step: Step, x: Exact, windows: Windows) -> Exact:
 
 
 def window_counts(step: Step, x: Exact, windows: Windows) -> int | NDArray[np.int64]:
-    """By how many values each average is divided."""
+    """The number of values of each average, by which its sum is divided."""
     if not any(windows.pad) or step.operation(Pooling).counts_padding:
         return windows.taps
     inside = windows.padded(np.ones((1, *as_image(x.raw).shape[1:3], 1), np.int64), 0)

@@ -1,4 +1,4 @@
-"""Layers of weighted sums: Dense and the convolutions."""
+"""Layers of weighted sums: Dense layers and convolutions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MANY_CHANNELS = 8
 
 
 def dense(step: Step, x: Exact) -> Exact:
-    """`nnet::dense`: every input times every weight."""
+    """`nnet::dense`: each output is a weighted sum of all inputs."""
     kernel = step.keep("kernel", lambda: Kernel.of(step.weight("weight"), step.type("weight")))
     return _accumulated(step, [x.flat()], kernel)
 
 
 def convolution(step: Step, x: Exact) -> Exact:
-    """`nnet::conv_1d_cl`, `conv_2d_cl`, the pointwise and the depthwise ones: a Dense layer at every window."""
+    """`nnet::conv_1d_cl` and `conv_2d_cl`, also pointwise and depthwise: a Dense layer at every window."""
     if step.operation(Convolution).depthwise:
         return _depthwise(step, x)
     windows = Windows.of(step.operation(Convolution).window)
@@ -32,11 +32,11 @@ def convolution(step: Step, x: Exact) -> Exact:
     weight = step.weight("weight")
     kernel = step.keep("kernel", lambda: Kernel.of(weight.reshape(-1, weight.shape[-1]), step.type("weight")))
     low, high = kernel.partial_bounds(x.low, x.high)
-    # Converted before the windows are laid out, which multiplies the data.
+    # Converted before the windows are laid out, because they repeat the data.
     small = x.raw.astype(carrier(min(low, x.low), max(high, x.high)), copy=False)
     image = windows.padded(as_image(small), 0)
     bounds = x.fraction, min(x.low, 0), max(x.high, 0)
-    # With few channels a product for each place in the window would be mostly calls.
+    # With few channels, a product for each place in the window would cost more in calls than in arithmetic.
     parts = list(windows.views(image)) if image.shape[3] >= _MANY_CHANNELS else [windows.columns(image)]
     total = _accumulated(step, [Exact(part, *bounds) for part in parts], kernel)
     return total.reshape(x.raw.shape[0], *step.layer.output_shape)
@@ -48,7 +48,7 @@ def _depthwise(step: Step, x: Exact) -> Exact:
     _refuse_unstreamable(step, windows)
     channels = x.raw.shape[-1]
     if step.layer.output_shape[-1] != channels:
-        raise DesignError("the depth multiplier is not 1; the templates of hls4ml know no other")
+        raise DesignError("the depth multiplier is not 1; the templates of hls4ml have no other")
     if step.layer.strategy == "resource" and not step.streamed:
         raise DesignError("io_parallel with strategy 'resource' has no template in hls4ml: choose 'latency'")
     weight = step.keep("taps", lambda: Exact.of(step.weight("weight").reshape(-1, channels), step.type("weight")))
@@ -81,7 +81,7 @@ def _depthwise(step: Step, x: Exact) -> Exact:
 
 
 def channel_orders(step: Step, taps: int, channels: int) -> list[NDArray[np.int64]] | None:
-    """For each channel, its taps in the order in which they are added; None where that is the usual one."""
+    """For each channel, its taps in the order in which they are added; None if that is the usual order."""
     if step.layer.strategy != "resource":
         return None
     order = input_order(step, taps * channels)
@@ -93,7 +93,7 @@ def _accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel) -> Exact:
 
 
 def accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel, bias: str) -> Exact:
-    """`parts` times `kernel` plus the weights of role `bias`, as the layer's strategy adds them up in its `accum`."""
+    """`parts` times `kernel` plus the weights of role `bias`, added up in type `accum` as the layer's strategy does."""
     inputs = kernel.weight.raw.shape[0]
     order = step.keep(f"order of {inputs}", lambda: input_order(step, inputs))
     accum, x = step.type("accum"), parts[0]
@@ -105,27 +105,31 @@ def accumulated(step: Step, parts: Sequence[Exact], kernel: Kernel, bias: str) -
 
 
 def _require_exact(step: Step, products: Exact, role: str = "bias") -> None:
-    """The accumulator loses no bit of `products`, every partial sum of which lies in their bounds, and of the bias."""
+    """The accumulator loses no bit of the bias plus `products`, whose bounds hold for every partial sum.
+
+    Raises:
+        DesignError: it may.
+    """
     bias, accum = step.constants(role), step.type("accum")
     if not (products + Exact(np.zeros(0), bias.fraction, bias.low, bias.high)).fits(accum):
         raise DesignError(
-            f"strategy {step.layer.strategy!r} with accumulator {accum}, which may round or overflow, adds in an "
-            "order that is not known here: widen the accumulator"
+            f"strategy {step.layer.strategy!r} adds in an order that is not known here, and accumulator {accum} may "
+            "round or overflow: widen the accumulator"
         )
 
 
 def input_order(step: Step, inputs: int) -> NDArray[np.int64]:
-    """The inputs of one output in the order in which they are added."""
+    """The indices of the inputs in the order in which they are added to an output."""
     indices = np.arange(inputs)
     reuse = step.layer.reuse_factor
     if step.layer.strategy != "resource" or reuse == 1:
         return indices
     if reuse < inputs and inputs % reuse:
         raise DesignError(
-            f"reuse factor {reuse} does not divide its {inputs} inputs, with which the C simulation reads past the "
-            "weights: choose a divisor"
+            f"reuse factor {reuse} does not divide its {inputs} inputs, so the C simulation reads past the weights: "
+            "choose a divisor"
         )
-    # One cycle takes every reuse-th input, the next the ones beside them.
+    # A cycle takes every reuse-th input; the next cycle takes their neighbours.
     return indices[np.lexsort((indices, indices % reuse))]
 
 
@@ -133,9 +137,9 @@ def _refuse_unstreamable(step: Step, windows: Windows) -> None:
     if not step.streamed:
         return
     if any(windows.pad):
-        raise DesignError("a padded window in io_stream has no template in hls4ml; it puts a padding layer before it")
+        raise DesignError("hls4ml has no template for a padded window in io_stream; it puts a padding layer before it")
     pointwise = step.operation(Convolution).pointwise
     if windows.size[0] == 1 and windows.stride[0] > 1 and not pointwise and len(step.layer.output_shape) == 3:
         raise DesignError(
-            "kernels of height 1 with a vertical stride are wrong in io_stream: hls4ml ignores that stride"
+            "a kernel of height 1 with a vertical stride is wrong in io_stream: hls4ml ignores that stride"
         )

@@ -1,7 +1,7 @@
-"""GRU and LSTM: each step is two products, tables of the gates, and a new state.
+"""GRU and LSTM: each step computes two products, looks up the gates in tables, and makes a new state.
 
-As in `nnet::gru_static` and `nnet::lstm_static`, the same for `io_parallel` and `io_stream`: products, their sum and
-the gates are of type `accum`; what is carried from step to step is of type `result`.
+`nnet::gru_static` and `nnet::lstm_static` are the same for `io_parallel` and `io_stream`: products, their sum and the
+gates have type `accum`; the state has type `result`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fpgaprune.emulate.tables import centred
 from fpgaprune.errors import UnsupportedLayerError
 
 States = tuple[Exact, ...]
-# From the products of a step's inputs, of its state, and the states before it: the states after it.
+# (step, product of its inputs, product of its state, states before it) -> states after it.
 _Advance = Callable[[Step, Exact, Exact, States], States]
 
 _KNOWN = tuple(function.name for function in FUNCTIONS.values() if function.recurrent)
@@ -28,7 +28,7 @@ _ONE = Exact(np.ones(1, np.float32), 0, 1, 1)
 
 
 def check(step: Step) -> None:
-    """The layer's functions have an emulation.
+    """Both functions of the layer have an emulation.
 
     Raises:
         UnsupportedLayerError: one has none.
@@ -44,8 +44,8 @@ def check(step: Step) -> None:
 def recurrent(step: Step, x: Exact) -> Exact:
     """`nnet::gru_stack` and `lstm_stack`.
 
-    Gates of a GRU stand in the order update, reset, proposal, and the reset gate acts after the product; those of an
-    LSTM in the order input, forget, proposal, output.
+    A GRU has the gates update, reset, proposal, in this order, and its reset gate acts after the product. An LSTM has
+    the gates input, forget, proposal, output, in this order.
     """
     if step.operation(Recurrent).cell == "gru":
         return _over_steps(step, x, _gru_step, states=1)
@@ -95,7 +95,7 @@ def _product(step: Step, x: Exact, weight: str, bias: str) -> Exact:
 
 
 def _function(step: Step, name: str, x: Exact) -> Exact:
-    """The function of this name, as a number of the accumulator's type."""
+    """The function of that name, in the accumulator's type."""
     found = not_negative(x) if name == "relu" else centred(step, x, FUNCTIONS[name])
     return found.into(step.type("accum"))
 

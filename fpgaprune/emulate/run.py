@@ -1,4 +1,4 @@
-"""`emulate` and `trace`: a whole design, batch by batch."""
+"""`emulate` and `trace`: they compute a whole design, batch by batch."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from fpgaprune.real_array import real_array
 
 Inputs = NDArray[Any] | Sequence[NDArray[Any]]
 
-# Values of the largest layer in one batch: the arrays of a layer then stay in a processor's cache.
+# Values of the largest layer in one batch: so few that the arrays of a layer stay in a processor's cache.
 _BATCH_VALUES = 1 << 19
 
 
 def emulate(design: Design, x: Inputs) -> Any:
-    """What the hardware gives for `x`, the bits of the compiled C simulation, without a compiler.
+    """What the hardware computes for `x`: the bits of the compiled C simulation, without a compiler.
 
     Args:
-        design: a design for Vitis, Vivado or VivadoAccelerator.
-        x: samples (N, ...), or one such array for each input of the design; taken as float32, as hls4ml does.
+        design: a design for one of the backends in `fpgaprune.emulate.backends`.
+        x: samples (N, ...), or one such array for each input of the design; used as float32, as in hls4ml.
 
     Returns:
-        float32 outputs (N, ...); a tuple of them where the design has several.
+        float32 outputs (N, ...); a tuple of them if the design has several.
 
     Raises:
         UnsupportedLayerError: a layer has no emulation; nothing was computed.
@@ -53,10 +53,10 @@ def trace(design: Design, x: Inputs, layers: Sequence[str] | None = None) -> dic
     Args:
         design: as for `emulate`.
         x: as for `emulate`.
-        layers: names of the layers that are wanted; every layer unless given.
+        layers: names of the wanted layers; every layer unless given.
 
     Returns:
-        float64 arrays (N, ...), exact while a layer's type has at most 53 bits.
+        float64 arrays (N, ...), exact if the layer's type has at most 53 bits.
 
     Raises:
         UnsupportedLayerError: as for `emulate`.
@@ -72,7 +72,7 @@ def _run(design: Design, x: Inputs, wanted: Sequence[str]) -> dict[str, NDArray[
     entries = [layer for layer in design.layers if isinstance(layer.operation, Input)]
     samples = _checked(design, entries, x)
     order = [layer.name for layer in design.layers if layer.name in set(wanted)]
-    # Bounds follow from types and weights alone, so a run without samples finds whatever cannot be exact.
+    # Bounds depend on types and weights only, so a run without samples finds everything that cannot be exact.
     try:
         for name, values in _batch(entries, steps, [array[:0] for array in samples], order).items():
             if values.shape[1:] != design[name].output_shape:
@@ -82,7 +82,7 @@ def _run(design: Design, x: Inputs, wanted: Sequence[str]) -> dict[str, NDArray[
     except FpgaPruneError:
         raise
     except PARSER_ERRORS as error:
-        # A file may hold a design whose sizes, types and inputs fit nothing: no converter makes such a one.
+        # A file may hold a design whose sizes, types and inputs contradict one another.
         raise DesignError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
     count = len(samples[0])
     found = {name: np.empty((count, *design[name].output_shape)) for name in order}
@@ -134,7 +134,9 @@ def _checked(design: Design, entries: Sequence[LayerSpec], x: Inputs) -> list[ND
     several = isinstance(x, list | tuple) and (len(entries) > 1 or (len(x) == 1 and isinstance(x[0], np.ndarray)))
     arrays = list(x) if several else [x]
     if len(arrays) != len(entries):
-        raise DataError(f"design {design.name!r} has {len(entries)} inputs; got {len(arrays)}: give one array for each")
+        raise DataError(
+            f"design {design.name!r} has {len(entries)} inputs; got {len(arrays)} arrays: give one for each"
+        )
     found = [
         real_array(array, f"samples for input {entry.name!r}") for entry, array in zip(entries, arrays, strict=True)
     ]

@@ -22,19 +22,19 @@ _LEGACY_TABLE = FixedType(18, 8)
 
 
 def softmax(step: Step, x: Exact) -> Exact:
-    """`nnet::softmax` over the last axis in io_stream; in io_parallel over the axis that the design names.
+    """`nnet::softmax`: over the last axis in io_stream, over the axis that the design names in io_parallel.
 
-    Without a named axis io_parallel normalises over the whole tensor, as hls4ml does.
+    Without a named axis it normalises over the whole tensor in io_parallel, as hls4ml does.
     """
     inner, outer = step.operation(Softmax).inner, step.operation(Softmax).outer
     shape = step.layer.output_shape
     if step.packets and step.sources[0].operation == Reshape() and inner * outer == 1:
         # A flattened stream keeps the packets of the layer before it.
-        raise DesignError("softmax right after a flattened stream works on the packets before it: put a layer between")
+        raise DesignError("softmax after a flattened stream works on the packets before it: put a layer between")
     if step.streamed:
         inner, outer = 1, math.prod(shape[:-1])
     slices = x.reshape(x.raw.shape[0], outer, math.prod(shape) // (outer * inner), inner)
-    # The normalised axis first, so that its members are addends.
+    # The normalised axis comes first, because its values are the addends.
     moved = slices.on(np.moveaxis(slices.raw, 2, 0))
     quartus = step.backend == "Quartus" and step.operation(Softmax).variant == "stable"
     done = (quartus_stable if quartus else _VARIANTS[step.operation(Softmax).variant])(step, moved)
@@ -81,7 +81,7 @@ def _argmax(step: Step, x: Exact) -> Exact:
 
 
 def _legacy(step: Step, x: Exact) -> Exact:
-    # Its template takes both sizes, in io_stream, and the tables' type from the defaults of nnet::activ_config.
+    # Its template takes the tables' type, and in io_stream both sizes, from the defaults of nnet::activ_config.
     table_type = _LEGACY_TABLE
     exp_size, size = (1024, 1024) if step.streamed else (_exp_size(step), _inverse_size(step))
     exponentials = step.keep("exp", lambda: _legacy_exp(exp_size, table_type))
@@ -136,7 +136,7 @@ def _exp_size(step: Step) -> int:
 
 
 def _said(*sizes: int | None) -> int:
-    """The first size that the design says."""
+    """The first size that the design states."""
     for size in sizes:
         if size is not None:
             return size
@@ -158,7 +158,7 @@ def _top_bits(x: Exact, kind: FixedType, size: int) -> NDArray[np.int64]:
 
 
 def _addressed(kind: FixedType, size: int) -> NDArray[np.float32]:
-    """The real value whose top bits are each of the table's addresses."""
+    """(size,) the real values whose top bits are the addresses of the table."""
     raw = np.arange(size, dtype=np.int64) << (kind.width - _address_bits(kind, size))
     if kind.signed:
         raw = np.where(raw > kind.raw_max, raw - (1 << kind.width), raw)
@@ -166,14 +166,14 @@ def _addressed(kind: FixedType, size: int) -> NDArray[np.float32]:
 
 
 def exponentials_of(step: Step, address: FixedType, negative: bool) -> Exact:
-    """The table of exponentials of what the top bits of an `address` number, its sign turned if `negative`."""
+    """The table of exponentials, addressed by the top bits of a number of type `address`, negated if `negative`."""
     scale = np.float32(step.operation(Softmax).exp_scale)
     x = _addressed(address, _exp_size(step)) * scale
     return _entries(single_exp(-x if negative else x), step.type("exp_table"))
 
 
 def inverses_of(step: Step) -> Exact:
-    """The table of one over what the top bits of a sum number."""
+    """The table of inverses, addressed by the top bits of a sum."""
     with np.errstate(divide="ignore"):
         values = np.float32(1) / _addressed(sum_type_of(step), _inverse_size(step))
     return _entries(values, step.type("inv_table"))

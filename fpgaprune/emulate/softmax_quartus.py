@@ -1,8 +1,8 @@
-"""The stable softmax of hls4ml's Quartus templates, with the tables that its writer makes for them.
+"""The stable softmax of hls4ml's Quartus templates, and the tables that its writer makes for them.
 
-The templates address both tables with the bits below the sign and take an address of 0 for 1 where the number is not 0
+The templates address both tables with the bits below the sign, and use address 1 in place of 0 if the number is not 0
 (`nnet_activation.h`, `quartus_writer.py` of hls4ml 1.3.0). The entries have the types `exp_table` and `inv_table`, as
-`fpgaprune.hls.quartus_tables` writes them; hls4ml's own have eight bits right of the point, whatever these types are.
+`fpgaprune.hls.quartus_tables` writes them; hls4ml's own entries have eight bits right of the point in any case.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fpgaprune.emulate.sums import summed
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType
 
-# Decimals that the writer keeps.
+# Decimals that the writer prints.
 _DECIMALS = 12
 
 
 def quartus_stable(step: Step, x: Exact) -> Exact:
-    """`nnet::softmax_stable` over the first axis of `x`, after the batch's."""
+    """`nnet::softmax_stable` over the first axis of `x`."""
     source, exp_type, inv_type = step.sources[0].types["result"], step.type("exp_table"), step.type("inv_table")
     size = step.operation(Softmax).table_size
     if size is None:
@@ -41,14 +41,14 @@ def quartus_stable(step: Step, x: Exact) -> Exact:
 
 
 def exponential_entries(source: FixedType, size: int) -> list[float]:
-    """`exp_table` for inputs of type `source`: e to the power of what each address stands for, at most 0."""
+    """`exp_table` for inputs of type `source`: e to the power of the number at most 0 of each address."""
     steps = np.arange(size, dtype=np.int64)
     raw = np.where(steps == 0, 0, steps - size)
     return [round(math.exp(value), _DECIMALS) for value in _addressed(raw, source, size)]
 
 
 def inverse_entries(exp_type: FixedType, size: int) -> list[float]:
-    """`invert_table` for sums of type `exp_type`: one over what each address stands for."""
+    """`invert_table` for sums of type `exp_type`: one over the number of each address."""
     values = _addressed(np.arange(size, dtype=np.int64), exp_type, size)
     return [round(1.0 / value, _DECIMALS) if value else sys.float_info.max for value in values]
 
@@ -65,7 +65,7 @@ def _address(x: Exact, kind: FixedType, size: int) -> NDArray[np.int64]:
 
 
 def _unaddressed(kind: FixedType, size: int) -> int:
-    """How many of the lowest bits of a `kind` number no address of a table of `size` entries has."""
+    """The number of low bits of a number of type `kind` that do not address a table of `size` entries."""
     bits = size.bit_length() - 1
     if size != 1 << bits or bits > kind.width - 1:
         raise DesignError(
@@ -73,7 +73,7 @@ def _unaddressed(kind: FixedType, size: int) -> int:
             "a power of two that fits"
         )
     if not kind.signed:
-        raise DesignError(f"softmax of Quartus takes signed numbers only, and this is {kind}")
+        raise DesignError(f"softmax of Quartus takes signed numbers only; got {kind}")
     return kind.width - 1 - bits
 
 

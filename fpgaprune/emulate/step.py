@@ -1,4 +1,4 @@
-"""`Step`: one layer of a design as the emulator sees it, with its types checked and its tables kept."""
+"""`Step`: one layer of a design for the emulator, which checks its types and keeps its tables."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Step:
     """One layer, ready to be computed.
 
     Attributes:
-        layer: what the design says of it.
+        layer: the layer of the design.
         sources: the layers that it reads.
-        streamed: True where `io_type` is `io_stream`; some templates then add in another order.
-        backend: whose templates compute it.
-        packets: True where `io_type` is `io_stream`, whatever the templates.
+        streamed: whether it has the templates of `io_stream`, some of which add in another order.
+        backend: the backend whose templates compute it.
+        packets: whether `io_type` is `io_stream`, also if the templates are those of `io_parallel`.
         kept: what does not depend on the data (tables, weight matrices), made on first use.
     """
 
@@ -42,19 +42,19 @@ class Step:
 
     @property
     def exact_sums(self) -> bool:
-        """Whether sums must be exact, for the order of addition of the backend's templates is not known here."""
+        """Whether sums must be exact, because the order of addition in the backend's templates is not known here."""
         return self.backend in AC_BACKENDS
 
     @property
     def result(self) -> FixedType:
-        """The type of what this layer hands on."""
+        """The type of the layer's output."""
         return self.type("result")
 
     def type(self, role: str) -> FixedType:
         """The type of `role`.
 
         Raises:
-            DesignError: the design does not say.
+            DesignError: the design does not state it.
         """
         try:
             return self.layer.types[role]
@@ -62,18 +62,18 @@ class Step:
             raise DesignError(f"no type for {role!r}; it has {', '.join(self.layer.types)}") from None
 
     def operation(self, kind: builtins.type[Kind]) -> Kind:
-        """The layer's operation, which is a `kind`.
+        """The layer's operation, of class `kind`.
 
         Raises:
-            DesignError: it is another one.
+            DesignError: it is of another class.
         """
         found = self.layer.operation
         if not isinstance(found, kind):
-            raise DesignError(f"it is no {kind.__name__}, but a {found.__class__.__name__}")
+            raise DesignError(f"it is a {found.__class__.__name__}, not a {kind.__name__}")
         return found
 
     def weight(self, role: str) -> NDArray[np.int64]:
-        """Raw weights of `role`.
+        """The raw weights of `role`.
 
         Raises:
             DesignError: the design has none.
@@ -88,7 +88,7 @@ class Step:
         return self.keep(role, lambda: Exact.of(self.weight(role), self.type(role)))
 
     def keep(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` gave the first time that `name` was asked for."""
+        """What `make` returned when `name` was first asked for."""
         if name not in self.kept:
             self.kept[name] = make()
         kept: T = self.kept[name]

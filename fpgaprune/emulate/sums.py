@@ -1,8 +1,8 @@
-"""Sums in an accumulator's type: at once where nothing can be lost, else addend by addend in the hardware's order.
+"""Sums in an accumulator's type: all at once if nothing can be lost, else addend by addend in the hardware's order.
 
-Where the accumulator keeps every bit of an addend and either cannot overflow or wraps, any order gives the
-same bits (wrapping is arithmetic modulo 2**width), so a whole matrix product or reduction may be used.
-Where it rounds or saturates, order matters and is the template's.
+If the accumulator keeps every bit of an addend, and either cannot overflow or wraps, every order gives the same bits
+(wrapping is arithmetic modulo 2**width), so a matrix product may be used. If it rounds or saturates, the order matters:
+it is that of the template.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from numpy.typing import NDArray
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.fixed import FixedType
 
-# Products in one call of the BLAS: so few that it starts no threads of its own, for the batches have theirs,
-# and that rows and weights stay in a cache.
+# Products in one call of the BLAS: so few that rows and weights stay in a cache, and that the BLAS starts no threads,
+# because the batches have their own.
 _BLOCK_PRODUCTS = 1 << 18
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A matrix of weights (N_in, N_out) with the bounds of every sum that it can give.
+    """A matrix of weights, and what bounds the sums that it can give.
 
     Attributes:
-        weight: the numbers, (N_in, N_out).
-        positive, negative: for each output, the sum of its positive and of its negative raw weights.
+        weight: (N_in, N_out) the weights.
+        positive: (N_out,) the sum of the positive raw weights of each output.
+        negative: (N_out,) the sum of the negative raw weights of each output.
     """
 
     weight: Exact
@@ -44,14 +45,14 @@ class Kernel:
         return cls(Exact.of(raw, kind), positive, negative)
 
     def partial_bounds(self, low: int, high: int) -> tuple[int, int]:
-        """Between what any partial sum lies, in any order, for raw inputs from `low` to `high`."""
+        """The bounds of every partial sum, in any order, for raw inputs from `low` to `high`."""
         low, high = min(low, 0), max(high, 0)
         tops = [p * high + n * low for p, n in zip(self.positive, self.negative, strict=True)]
         bottoms = [p * low + n * high for p, n in zip(self.positive, self.negative, strict=True)]
         return min(bottoms), max(tops)
 
     def product(self, parts: Sequence[Exact]) -> Exact:
-        """`parts`, side by side (..., N_in), times the weights, exact, (..., N_out)."""
+        """The exact product (..., N_out) of `parts`, side by side (..., N_in), and the weights."""
         first = parts[0]
         low, high = self.partial_bounds(first.low, first.high)
         # Every product and partial sum is an integer that the dtype holds, so a BLAS in any order is exact.
@@ -66,14 +67,14 @@ class Kernel:
 def weighted_sum(
     parts: Sequence[Exact], kernel: Kernel, bias: Exact, accum: FixedType, order: NDArray[np.int64]
 ) -> Exact:
-    """Bias plus weighted inputs, (..., N_out), accumulated in `accum` starting from the bias.
+    """The sums (..., N_out) of bias and weighted inputs in type `accum`, beginning with the bias.
 
     Args:
-        parts: the inputs (..., N_in), cut along the last axis into one or more parts of one size, type and bounds.
+        parts: the inputs (..., N_in), cut along the last axis into parts of the same size, type and bounds.
         kernel: weights (N_in, N_out).
         bias: (N_out,).
         accum: the accumulator's type; each product is assigned to it before it is added.
-        order: the indices of the inputs in the order in which they are added, (N_in,).
+        order: (N_in,) the indices of the inputs in the order in which they are added.
     """
     start = bias.into(accum)
     first = parts[0]
@@ -95,7 +96,7 @@ def weighted_sum(
 
 
 def _product(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
-    """`x @ weight`, a matrix in blocks of rows."""
+    """`x @ weight`, computed in blocks of rows if `x` is a matrix."""
     if x.ndim > 2:
         return np.asarray(np.matmul(x, weight))
     rows, inputs = x.shape
@@ -108,10 +109,9 @@ def _product(x: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
 
 
 def summed(addends: Sequence[Exact], accum: FixedType, tree: bool) -> Exact:
-    """The sum of `addends` in `accum`: balanced, as `nnet::reduce` adds, if `tree`, else one after another.
+    """The sum of `addends` in type `accum`: in a balanced tree, as in `nnet::reduce`, if `tree`, else one by one.
 
-    Each addend of a tree is assigned to the accumulator's type before it is added; one that is added
-    to a running total is not.
+    The addends of a tree are assigned to `accum` before they are added; those of a running total are not.
     """
     if tree:
         addends = [addend.into(accum) for addend in addends]
@@ -132,6 +132,6 @@ def summed(addends: Sequence[Exact], accum: FixedType, tree: bool) -> Exact:
 def _tree(addends: Sequence[Exact], accum: FixedType) -> Exact:
     if len(addends) == 1:
         return addends[0]
-    # nnet::reduce puts the largest power of two below the count on the left.
+    # The left half of nnet::reduce has the largest power of two addends that is below their number.
     left = 1 << ((len(addends) - 1).bit_length() - 1)
     return (_tree(addends[:left], accum) + _tree(addends[left:], accum)).into(accum)

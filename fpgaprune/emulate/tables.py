@@ -1,7 +1,7 @@
-"""Activations that hls4ml looks up in a table, and how it computes table and index.
+"""Activations that hls4ml looks up in a table, and how it computes the table and the index.
 
-The C++ evaluates most functions in single precision with the C library; here they are evaluated in double
-and rounded once, which differs from a C library by at most its last bit, far below a table's last place.
+The C++ evaluates most functions in single precision with the C library. Here they are evaluated in double precision and
+rounded once; the difference is at most the last bit of single precision, far below the last place of a table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def table_of(function: ScalarFunction) -> FunctionTable:
     """How `function` is looked up.
 
     Raises:
-        DesignError: it is not looked up.
+        DesignError: it is computed without a table.
     """
     if function.table is None:
         raise DesignError(f"{function.name} is computed without a table")
@@ -34,7 +34,7 @@ def table_of(function: ScalarFunction) -> FunctionTable:
 
 
 def entries(function: ScalarFunction, size: int, kind: FixedType) -> Exact:
-    """The `size` entries of the table of `function`, of type `kind`, as the templates for `ap_fixed` hold them."""
+    """The `size` entries of type `kind` in the table of `function`, as in the templates for `ap_fixed`."""
     table = table_of(function)
     places = table.places(size)
     if table.written is not None:
@@ -45,7 +45,7 @@ def entries(function: ScalarFunction, size: int, kind: FixedType) -> Exact:
 
 
 def step_entries(step: Step, function: ScalarFunction) -> Exact:
-    """The entries of the layer's table of `function`, made once."""
+    """The entries of the layer's table of `function`; they are computed once."""
     return step.keep(f"table of {function.name}", lambda: entries(function, size_of(step), step.type("table")))
 
 
@@ -56,12 +56,12 @@ def size_of(step: Step) -> int:
 
 
 def look_up(step: Step, x: Exact) -> Exact:
-    """What the layer's function gives for `x`."""
+    """The layer's function of `x`."""
     return looked_up(step, x, FUNCTIONS[step.operation(LookUp).function])
 
 
 def looked_up(step: Step, x: Exact, function: ScalarFunction) -> Exact:
-    """`nnet::sigmoid`, `tanh`, `softplus`, `softsign`, `elu`, `selu`: what the table gives for `x`, in the result."""
+    """`nnet::sigmoid`, `tanh`, `softplus`, `softsign`, `elu`, `selu`: the table's value, in the result's type."""
     if table_of(function).form == CENTRED:
         return centred(step, x, function).into(step.result)
     if table_of(function).form == RECTIFIED:
@@ -70,18 +70,18 @@ def looked_up(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 
 
 def centred(step: Step, x: Exact, function: ScalarFunction) -> Exact:
-    """The entry of a table around zero, its ends repeated outside."""
+    """The entry of a table around zero; outside, its ends are repeated."""
     reach, size = table_of(function).reach, size_of(step)
-    # The sum is an int, and wraps like one.
+    # The sum is an int of C++, which wraps.
     index = (_index(x, size, 2 * reach) + reach * size // (2 * reach)).astype(np.int32)
     return _entry(step_entries(step, function), index, size)
 
 
 def _negative(step: Step, x: Exact, function: ScalarFunction) -> Exact:
-    """A table where x is negative; elsewhere `nnet::elu` gives x, `nnet::selu` lambda times x."""
+    """A table for negative x; for any other x, `nnet::elu` gives x and `nnet::selu` gives lambda times x."""
     size = size_of(step)
     index = -_index(x.on(np.minimum(x.raw, 0)), size, table_of(function).reach)
-    # An index that wrapped below zero is compared as an unsigned number, but for nnet::selu in io_parallel.
+    # An index that wrapped below zero is compared as an unsigned number, except by nnet::selu in io_parallel.
     unsigned = step.streamed or function.name != "selu"
     index = np.where(index < 0, size - 1, index) if unsigned else index
     below, above = scales(step, function)
@@ -91,7 +91,7 @@ def _negative(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 
 
 def _rectified(step: Step, x: Exact, function: ScalarFunction) -> Exact:
-    """A table of what -|x| gives, and x besides where it is positive, as the template of fpgaprune has it."""
+    """A table of the function of -|x|, plus x if it is positive, as in fpgaprune's own template."""
     size = size_of(step)
     index = np.abs(_index(x, size, table_of(function).reach))
     positive = Exact(np.maximum(x.raw, 0), x.fraction, max(x.low, 0), max(x.high, 0))
@@ -99,12 +99,12 @@ def _rectified(step: Step, x: Exact, function: ScalarFunction) -> Exact:
 
 
 def scales(step: Step, function: ScalarFunction) -> tuple[Exact | None, Exact | None]:
-    """By what an entry of a table below zero, and by what an input above it, is multiplied; None for 1."""
+    """The factors of an entry for a negative input, and of an input that is not negative; None for 1."""
     if function.name == "elu":
         alpha = step.operation(LookUp).parameter
         return step.keep("alpha", lambda: constant(alpha, step.type("param"))), None
     if function.name == "selu":
-        # The streaming template writes lambda in the type of the data.
+        # The template of io_stream holds lambda in the type of the data.
         kind = step.sources[0].types["result"] if step.streamed else _SELU_SCALE_TYPE
         return None, step.keep("lambda", lambda: constant(SELU_SCALE, kind))
     return None, None
@@ -114,7 +114,7 @@ def constant(value: float | None, kind: FixedType) -> Exact:
     """A C++ literal assigned to `kind`.
 
     Raises:
-        DesignError: the design does not say its value.
+        DesignError: the design does not state its value.
     """
     if value is None:
         raise DesignError("a slope, a threshold or another parameter of its function is missing")
@@ -128,7 +128,7 @@ def where_negative(x: Exact, negative: Exact, other: Exact) -> Exact:
 
 
 def _index(x: Exact, size: int, span: int) -> NDArray[np.int64]:
-    """`int(x * size / span)`, each division and conversion cut towards zero."""
+    """`int(x * size / span)`; the division and the conversion truncate towards zero."""
     scaled = x * Exact(np.full(1, size, np.float64), 0, size, size)
     return scaled.quotient(span).into(_INT).integers()
 

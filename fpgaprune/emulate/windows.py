@@ -1,4 +1,4 @@
-"""Windows of an image: what a kernel or a pool sees at each position."""
+"""`Windows`: what a kernel or a pool reads at each position of a map."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fpgaprune.design import Window
 
 
 class Windows(Window):
-    """The windows of a convolution or a pooling, over images (N, H, W, C)."""
+    """The windows of a convolution or a pooling over maps (N, H, W, C)."""
 
     @classmethod
     def of(cls, window: Window) -> Windows:
@@ -20,7 +20,7 @@ class Windows(Window):
         return cls(window.size, window.stride, window.pad)
 
     def views(self, image: NDArray[Any]) -> Iterator[NDArray[Any]]:
-        """For each place in the window, row by row, what lies there: (N, H_out, W_out, C), views of `image`."""
+        """For each place in the window, row by row, the values there: views (N, H_out, W_out, C) of `image`."""
         height, width = self.positions(image.shape[1], image.shape[2])
         for row in range(self.size[0]):
             for column in range(self.size[1]):
@@ -29,18 +29,18 @@ class Windows(Window):
                 yield image[:, rows, columns]
 
     def positions(self, height: int, width: int) -> tuple[int, int]:
-        """How many windows fit below each other and beside each other in an image that is padded already."""
+        """The number of windows below and beside each other in a map of that size, padding included."""
         return (height - self.size[0]) // self.stride[0] + 1, (width - self.size[1]) // self.stride[1] + 1
 
     def padded(self, image: NDArray[Any], value: int) -> NDArray[Any]:
-        """`image` (N, H, W, C) with `value` around it."""
+        """`image` (N, H, W, C) with a border of `value`."""
         if not any(self.pad):
             return image
         top, bottom, left, right = self.pad
         return np.pad(image, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=value)
 
     def columns(self, image: NDArray[Any]) -> NDArray[Any]:
-        """Each window as one row, (N * H_out * W_out, KH * KW * C), in the order of a kernel's weights."""
+        """(N * H_out * W_out, KH * KW * C) the windows as rows, in the order of a kernel's weights."""
         height, width = self.positions(image.shape[1], image.shape[2])
         channels = image.shape[3]
         found = np.empty((image.shape[0], height, width, self.taps, channels), image.dtype)
@@ -50,5 +50,5 @@ class Windows(Window):
 
 
 def as_image(array: NDArray[Any]) -> NDArray[Any]:
-    """(N, W, C) as an image of height 1; an image stays."""
+    """(N, W, C) as a map of height 1; (N, H, W, C) stays."""
     return array[:, None] if array.ndim == 3 else array

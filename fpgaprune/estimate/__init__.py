@@ -1,8 +1,8 @@
 """Estimates of resources and latency, without a vendor tool.
 
-`estimate(design, target)` prices a `Design`. Layers become neutral features (`features`). Features become quantities of
-hardware (`multiplications`, `window`, `layer_hardware`; `compose` puts them together). Quantities become LUTs and
-flip-flops by coefficients that were fitted to vendor reports (`coefficients`, `fit`).
+`estimate(design, target)` prices a `Design`. `features` describes its layers. `multiplications`, `window` and
+`layer_hardware` turn them into quantities of hardware, which `compose` puts together. `coefficients`, fitted to vendor
+reports by `fit`, turn the quantities into LUTs and flip-flops.
 """
 
 import lazy_loader

@@ -2,6 +2,7 @@ from .coefficients import Calibration as Calibration
 from .coefficients import calibration as calibration
 from .coefficients import read_own_calibration as read_own_calibration
 from .coefficients import write_calibration as write_calibration
+from .families import UNPRICED as UNPRICED
 from .from_design import design_features as design_features
 from .from_project import read_project as read_project
 from .pricing import estimate as estimate

@@ -1,4 +1,4 @@
-"""The fitted numbers of the model, read from `hw/calibration/coefficients.toml`."""
+"""`Calibration`: the fitted coefficients of the estimates, as in `hw/calibration/coefficients.toml`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ from fpgaprune.target import hardware_path
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One number of the model: `value` in `unit`. Where rows say little, the fit draws the value to `prior`."""
+    """One fitted number.
+
+    Attributes:
+        name: as `lut.add_bit`.
+        value: the fitted value, in `unit`.
+        prior: the textbook value, which the fit keeps to if the reports say little.
+        unit: of `value`.
+        meaning: what it counts, in words.
+    """
 
     name: str
     value: float
@@ -30,8 +38,9 @@ class Calibration:
     """Everything that was fitted.
 
     Attributes:
-        coefficients: by name.
-        intervals: by figure, as `csynth.lut`: two factors on the estimate; 80 % of left-out truths lay between.
+        coefficients: name -> coefficient.
+        intervals: figure, as `csynth.lut` -> two factors on the estimate, between which 80 % of the true values lay in
+            designs that were left out of the fit.
     """
 
     coefficients: Mapping[str, Coefficient]
@@ -39,17 +48,17 @@ class Calibration:
 
     @property
     def values(self) -> dict[str, float]:
-        """Value by coefficient name."""
+        """Name of a coefficient -> its value."""
         return {name: c.value for name, c in self.coefficients.items()}
 
     @cached_property
     def rates(self) -> Rates:
-        """LUTs and flip-flops per unit of hardware at each stage."""
+        """LUTs and flip-flops for a unit of each quantity, at each stage."""
         return Rates.of(self.values)
 
     @cached_property
     def factors(self) -> Mapping[str, Mapping[str, tuple[float, float]]]:
-        """Interval factors by stage and resource."""
+        """The factors of `intervals`, by stage and then by resource."""
         found: dict[str, dict[str, tuple[float, float]]] = {}
         for figure, pair in self.intervals.items():
             stage, _, resource = figure.partition(".")
@@ -58,10 +67,10 @@ class Calibration:
 
 
 def read_calibration(path: Path) -> Calibration:
-    """The calibration that a TOML file of the form of `hw/calibration/coefficients.toml` holds.
+    """The calibration in a TOML file with the form of `hw/calibration/coefficients.toml`.
 
     Raises:
-        EstimateError: the file is missing or not of that form.
+        EstimateError: the file is missing or has another form.
     """
     try:
         document = read_toml(path, EstimateError, "calibration file")
@@ -78,12 +87,12 @@ def read_calibration(path: Path) -> Calibration:
 
 @cache
 def calibration() -> Calibration:
-    """The calibration that ships with this package."""
+    """The calibration that is part of this package."""
     return read_calibration(hardware_path("calibration", "coefficients.toml"))
 
 
 def read_own_calibration(path: Path) -> Calibration:
-    """The calibration in a user's own file, which must have every coefficient of the model.
+    """The calibration in a user's own file, which must have every coefficient.
 
     Raises:
         EstimateError: the file is missing or of another form, or a coefficient is missing, negative or infinite.
@@ -109,12 +118,12 @@ _HEAD = """\
 
 
 def write_calibration(path: Path, calibrated: Calibration, origin: str) -> Path:
-    """`path` is a TOML file that `read_calibration` reads back, numbers rounded to five digits.
+    """`path` is a TOML file for `read_calibration`; numbers are rounded to five digits.
 
     Args:
         path: the file.
         calibrated: what to write.
-        origin: a sentence for the head of the file: what the coefficients were fitted to.
+        origin: a sentence for the head of the file that says what the coefficients were fitted to.
     """
     lines = [f"{_HEAD}# {origin}\n"]
     for c in calibrated.coefficients.values():

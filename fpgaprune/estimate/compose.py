@@ -1,4 +1,4 @@
-"""From layers to the whole design: FIFOs and registers between layers, latency and interval."""
+"""`build`: the hardware of a whole design: its layers, what lies between them, latency and interval."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fpgaprune.estimate import layer_hardware, recurrent, window
+from fpgaprune.estimate.families import UNPRICED
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import FIFO_REGISTER_BITS, VITIS_FIFO_REGISTER_BITS, fifo_blocks, fifo_blocks_placed
@@ -16,7 +17,7 @@ _MODELS: dict[str, Callable[[LayerFeatures, DesignFeatures], Hardware]] = {
     "clone": layer_hardware.passing,
     "dense": layer_hardware.dense,
     "conv": window.convolution,
-    "depthwise": window.depthwise,
+    "depthwise": window.convolution,
     "recurrent": recurrent.recurrent,
     "scale": layer_hardware.scale,
     "activation": layer_hardware.activation,
@@ -27,14 +28,22 @@ _MODELS: dict[str, Callable[[LayerFeatures, DesignFeatures], Hardware]] = {
     "padding": window.reordering,
     "resize": window.reordering,
     "transpose": window.reordering,
+    UNPRICED: layer_hardware.passing,
 }
 # Layers without hardware: they have no process and no FIFO.
-_WIRES = ("input", "reshape")
+_WIRES = ("input", "reshape", UNPRICED)
 
 
 @dataclass(slots=True)
 class Parts:
-    """A priced design: hardware by layer, between layers, and the whole schedule in cycles."""
+    """The hardware of a design, and its latency and interval.
+
+    Attributes:
+        layers: the hardware of each layer.
+        between: the FIFOs or registers between layers.
+        latency_cycles: from the first input to the last output.
+        interval_cycles: between two samples.
+    """
 
     layers: list[Hardware]
     between: Hardware
@@ -43,7 +52,7 @@ class Parts:
 
 
 def build(design: DesignFeatures) -> Parts:
-    """The hardware of `design`, layer by layer, and its schedule."""
+    """The hardware of `design`, layer by layer, with latency and interval."""
     layers = [_MODELS[layer.family](layer, design) for layer in design.layers]
     between = _registers(design, layers) if design.pipelined else _fifos(design)
     latency, interval = _schedule(design, layers)
@@ -51,7 +60,7 @@ def build(design: DesignFeatures) -> Parts:
 
 
 def _registers(design: DesignFeatures, layers: Sequence[Hardware]) -> Hardware:
-    """Pipeline registers that carry each layer's result to the next; a layer that takes no cycle has none."""
+    """The pipeline registers that carry each layer's result to the next layer; one that takes no cycle has none."""
     made = Hardware()
     made.ff["boundary_bit"] = sum(
         layer.positions_out * layer.channels_out * layer.out.bits
@@ -62,9 +71,9 @@ def _registers(design: DesignFeatures, layers: Sequence[Hardware]) -> Hardware:
 
 
 def _fifos(design: DesignFeatures) -> Hardware:
-    """One FIFO per channel and stream between layers; the first and the last stream are ports."""
+    """The FIFOs between layers, one for each channel; the first and the last stream are ports and have none."""
     made = Hardware()
-    for layer in fifo_makers(design):
+    for layer in [layer for layer in design.layers if layer.family not in _WIRES][:-1]:
         depth = layer.fifo_depth or layer.positions_out
         count = layer.channels_out * layer.copies
         bits = layer.out.bits
@@ -84,12 +93,6 @@ def _fifos(design: DesignFeatures) -> Hardware:
     return made
 
 
-def fifo_makers(design: DesignFeatures) -> list[LayerFeatures]:
-    """The layers whose result enters a FIFO, in order."""
-    makers = [layer for layer in design.layers if layer.family not in _WIRES]
-    return makers[:-1]
-
-
 def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, int]:
     active = [(x, h) for x, h in zip(design.layers, layers, strict=True) if x.family not in _WIRES]
     if not active:
@@ -100,15 +103,14 @@ def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, 
         return round(longest + 6 + len(active)), round(longest + 1)
     if not design.pipelined:
         total = round(sum(latencies) + 3)
-        if not design.overlaps:
-            return total, total
-        return total, round(max(h.interval_cycles for _, h in active))
+        return total, round(max(h.interval_cycles for _, h in active)) if design.overlaps else total
     products = [x for x, h in active if x.family == "dense"]
     interval = max([1.0, *(h.interval_cycles for _, h in active)])
     if any(x.family == "recurrent" for x, _ in active):
-        # The steps of a recurrent layer cannot be one pipeline: the tool starts a sample when the last one has ended.
-        return round(sum(latencies) + len(products) + 1), round(sum(latencies) + len(products) + 1)
-    # A register stands between two layers, unless both fit into one clock period.
+        # The steps of a recurrent layer are no pipeline: the tool starts a sample once the previous one has ended.
+        total = round(sum(latencies) + len(products) + 1)
+        return total, total
+    # A register stands between two layers unless both fit into one clock period.
     if design.tool == "vitis":
         handover = (len(active) - 1 + (len(products) if interval == 1 else 0)) * min(2 * window.pace(design), 1.0)
     else:

@@ -12,9 +12,9 @@ class Speed:
     """Delays that high-level synthesis schedules with, and the size of a DSP multiplier.
 
     Attributes:
-        add_ns: of a 16-bit addition.
-        multiply_ns: of a multiplication in one DSP slice.
-        multiply_wide_ns: of a multiplication with an operand of more than nine bits.
+        add_ns: delay of a 16-bit addition.
+        multiply_ns: delay of a multiplication in one DSP slice.
+        multiply_wide_ns: delay of a multiplication with an operand of more than nine bits.
         dsp_wide: width of the wider operand of one DSP slice, in bits.
         dsp_narrow: width of the narrower operand of one DSP slice, in bits.
     """
@@ -30,7 +30,7 @@ _SMALL_7 = Speed(2.3, 3.4, 6.4, 25)
 _LARGE_7 = Speed(2.0, 3.0, 5.6, 25)
 _ULTRASCALE = Speed(1.6, 2.6, 2.6, 27)
 _ULTRASCALE_PLUS = Speed(0.9, 2.1, 2.1, 27)
-# Order-number prefixes, the longest match wins.
+# By the prefix of an order number; the longest that matches counts.
 _SPEEDS = {
     "xc7": _SMALL_7,
     "xc7k": _LARGE_7,
@@ -63,16 +63,16 @@ _SPEEDS = {
 
 @cache
 def speed_of(part: str) -> Speed:
-    """The speed of the device that order number `part` begins with; UltraScale+ where it is unknown."""
+    """The speed of the device with order number `part`; that of UltraScale+ if the device is unknown."""
     name = part.lower()
     best = max((prefix for prefix in _SPEEDS if name.startswith(prefix)), key=len, default="")
     return _SPEEDS.get(best, _ULTRASCALE_PLUS)
 
 
 def dsps_per_product(speed: Speed, first_bits: int, second_bits: int) -> int:
-    """DSP slices that one signed product of these widths takes.
+    """DSP slices that a signed product of operands of these widths takes.
 
-    A slice multiplies one wide by one narrow operand; a wider operand is cut into pieces that overlap by its sign bit.
+    A slice multiplies a wide operand by a narrow one; a wider operand is cut into pieces that overlap by a sign bit.
     """
     wide, narrow = max(first_bits, second_bits), min(first_bits, second_bits)
     pieces = math.ceil((wide - 1) / (speed.dsp_wide - 1)) * math.ceil((narrow - 1) / (speed.dsp_narrow - 1))

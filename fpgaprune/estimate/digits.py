@@ -1,8 +1,7 @@
-"""How many multiplications of which kind a set of raw integer weights needs.
+"""`Products`: how many multiplications of which kind a set of raw integer weights needs.
 
-A constant multiplication costs by the nonzero digits of the constant in canonical signed-digit form: none for zero,
-wiring for one digit (a power of two), one adder for two digits, and for three or more either a DSP slice or a
-multiplier in look-up tables.
+What a multiplication by a constant costs depends on the digits of the constant: nothing for zero, wires for one digit
+(a power of two), one adder for two digits, and a DSP slice or a multiplier in look-up tables for three or more.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from fpgaprune.signed_digits import count_digits
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """Multiplications of one layer per output position, by the kind of their constant.
+    """Multiplications of one layer for each output position, by the kind of their constant.
 
     Attributes:
-        total: all, zeros included.
-        zero: by zero.
-        power_of_two: by plus or minus 2**k.
-        few: by a constant of two signed digits.
-        many: by a constant of three signed digits or more.
-        distinct_few: `few`, where equal constants on the same input count once.
-        distinct_many: `many`, where equal constants on the same input count once.
+        total: all multiplications, those by zero included.
+        zero: multiplications by zero.
+        power_of_two: multiplications by plus or minus 2**k.
+        few: multiplications by a constant of two signed digits.
+        many: multiplications by a constant of three signed digits or more.
+        distinct_few: as `few`, but equal constants on the same input count once.
+        distinct_many: as `many`, but equal constants on the same input count once.
         constant_bits: bits of the largest constant, sign included.
     """
 
@@ -42,22 +41,17 @@ class Products:
 
     @property
     def nonzero(self) -> int:
-        """Multiplications that leave hardware behind."""
+        """Multiplications that take hardware."""
         return self.total - self.zero
-
-    @property
-    def zero_share(self) -> float:
-        """Fraction of the multiplications that are by zero, 0 to 1."""
-        return self.zero / self.total if self.total else 0.0
 
 
 def count_products(raw: NDArray[np.int64]) -> Products:
-    """The multiplications by `raw`, shaped (products per output, outputs): every row is one input's constants."""
+    """The multiplications by `raw`, shaped (products of an output, outputs); a row holds the constants of one input."""
     matrix = np.asarray(raw, dtype=np.int64).reshape(-1, raw.shape[-1] if raw.ndim else 1)
     return _count(matrix.tobytes(), matrix.shape)
 
 
-# One design is priced in many layouts, with the same weights again and again.
+# Advice prices one design in many layouts, with the same weights each time.
 @lru_cache(maxsize=64)
 def _count(content: bytes, shape: tuple[int, ...]) -> Products:
     matrix = np.frombuffer(content, dtype=np.int64).reshape(shape)
@@ -77,25 +71,24 @@ def _count(content: bytes, shape: tuple[int, ...]) -> Products:
 
 
 def joined(one: Products, other: Products) -> Products:
-    """The multiplications of `one` and of `other` together; the two share nothing."""
+    """The multiplications of `one` and `other` together; they share no multiplier."""
     sums = {f.name: getattr(one, f.name) + getattr(other, f.name) for f in fields(Products)}
     return Products(**{**sums, "constant_bits": max(one.constant_bits, other.constant_bits)})
 
 
+def multiplier_blocks(weight: NDArray[np.int64], reuse: int) -> NDArray[np.int64] | None:
+    """(multipliers, reuse) the weights of each multiplier, consecutive ones of an output; None if `reuse` is uneven."""
+    if weight.size % reuse:
+        return None
+    return np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, reuse)
+
+
 def expect_products(total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int) -> Products:
-    """The multiplications of a layer of which only counts are known; how many are shared is an expectation."""
+    """The multiplications of a layer of which only counts are known; the shared ones are an expected number."""
     few = max(total - zero - power_of_two - many, 0)
     two, three = _values_of(few, many)
-    return Products(
-        total,
-        zero,
-        power_of_two,
-        few,
-        many,
-        _expected_distinct(few, inputs, two),
-        _expected_distinct(many, inputs, three),
-        constant_bits,
-    )
+    distinct = _expected_distinct(few, inputs, two), _expected_distinct(many, inputs, three)
+    return Products(total, zero, power_of_two, few, many, *distinct, constant_bits)
 
 
 def _distinct(matrix: NDArray[np.int64], chosen: NDArray[np.bool_]) -> float:
@@ -111,11 +104,11 @@ def _distinct(matrix: NDArray[np.int64], chosen: NDArray[np.bool_]) -> float:
 
 
 def _expected_distinct(count: float, inputs: int, values: float) -> float:
-    """Different values among `count` draws spread over `inputs` rows from `values` equally likely ones each."""
+    """The expected number of different values if each of `inputs` rows draws its part of `count` from `values`."""
     if count <= 0 or inputs <= 0:
         return 0.0
     per_input = count / inputs
-    # With less than one per input there is nothing to share.
+    # With at most one constant for each input there is nothing to share.
     return float(min(count, inputs * values * -np.expm1(-per_input / values)) if per_input > 1 else count)
 
 
@@ -134,9 +127,9 @@ _SHARES, _TWO, _THREE = _spread()
 
 
 def _values_of(few: float, many: float) -> tuple[float, float]:
-    """How many different constants of two, and of three or more digits, a layer draws from.
+    """The numbers of different constants of two digits, and of three or more, that a layer draws from.
 
-    The wider the constants spread, the more of them need three digits; even values up to 2**bits fix the relation.
+    The wider the constants, the more of them need three digits; all constants up to 2**bits give the relation.
     """
     share = many / (few + many) if few + many > 0 else 0.0
     two = float(np.exp(np.interp(share, _SHARES, np.log(_TWO))))

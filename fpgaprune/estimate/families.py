@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from fpgaprune.errors import EstimateError
-
 FAMILIES: dict[str, str] = {
     "Input": "input",
     "InputLayer": "input",
@@ -50,24 +48,22 @@ FAMILIES: dict[str, str] = {
     "Transpose": "transpose",
 }
 
-# HGQ's quantiser has no class of its own in a generated project; it is a function that bears its layer's name.
+# The family of a layer of any other class: it passes its data on, and its hardware is not counted.
+UNPRICED = "unpriced"
+# A generated project names HGQ's quantiser after its layer.
 _QUANTIZER = re.compile(r"h_quantize(_\d+)?|\w+_quantizer|FixedPointQuantizer")
 
 
-def is_known(kind: object) -> bool:
-    """Whether a hardware model prices layer class `kind`."""
-    return isinstance(kind, str) and (kind in FAMILIES or _QUANTIZER.fullmatch(kind) is not None)
+def is_quantizer(kind: str) -> bool:
+    """Whether layer class `kind` is a quantiser of HGQ, which casts every number as a linear activation does."""
+    return _QUANTIZER.fullmatch(kind) is not None
 
 
-def family_of(kind: str, where: str) -> str:
-    """The hardware model for layer class `kind`; `where` names the layer in the message.
+def family_of(kind: str) -> str:
+    """The hardware model that prices layer class `kind`, or `UNPRICED`."""
+    return FAMILIES.get(kind) or ("activation" if is_quantizer(kind) else UNPRICED)
 
-    Raises:
-        EstimateError: no model prices that class.
-    """
-    if not is_known(kind):
-        raise EstimateError(
-            f"{where} is a {kind!r}, which no hardware model prices; known classes: {', '.join(FAMILIES)}"
-        )
-    # A quantiser casts every number, as a linear activation does.
-    return FAMILIES.get(kind, "activation")
+
+def unpriced(kind: str, where: str) -> str:
+    """Why the layer that `where` names is left out of the figures."""
+    return f"{where} is a {kind!r}, which no hardware model prices; known classes: {', '.join(FAMILIES)}"

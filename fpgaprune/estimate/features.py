@@ -1,4 +1,4 @@
-"""What the model must know of a layer; it comes from a `Design` or from a row of counts."""
+"""`LayerFeatures` and `DesignFeatures`: what the hardware models know of a `Design`, or of a row of counts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from dataclasses import dataclass, field
 
 from fpgaprune.estimate.digits import Products, joined
 
+# Tool -> the clock uncertainty that hls4ml asks for, as a fraction of the period.
+UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
+
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One number of a layer's input, output or accumulator.
+    """The number format of a layer's input, output or accumulator.
 
     Attributes:
         bits: width.
         rounds: whether a value is rounded when it is written.
         saturates: whether a value is saturated when it is written.
-        integer: bits left of the binary point, or None where unknown.
+        integer: bits left of the binary point; None if unknown.
     """
 
     bits: int
@@ -29,34 +32,35 @@ class LayerFeatures:
     """One layer, as the hardware sees it.
 
     Attributes:
-        name: of the layer.
-        kind: its class as the source names it.
-        family: which hardware model prices it.
-        operation: activation or pooling function in lower case, where there is one.
+        name: its name.
+        kind: its class, as the source names it.
+        family: the hardware model that prices it.
+        operation: its activation, pooling or merge function in lower case; empty if it has none.
         positions_in: transfers of the input stream for each sample (pixels); 1 for a vector.
         positions_out: transfers of the output stream for each sample (pixels); 1 for a vector.
         channels_in: numbers in one transfer of the input.
-        channels_out: numbers per transfer.
+        channels_out: numbers in one transfer of the output.
         kernel: window (height, width).
         width_in: pixels of a row, padding included.
         n_in: products for each output.
         n_out: outputs for each position.
         reuse: how often one multiplier is used for each position.
-        strategy: how multiplications are laid out, or None.
+        strategy: how multiplications are laid out; None if the layer has none.
         inp: number format of the input.
         out: number format of the output.
         accum: number format of the sums.
         weight_bits: declared width of a weight.
-        constant_bits: those of them that a weight below 2 in magnitude can use.
-        products: multiplications by kind, None where the layer has none.
+        constant_bits: the bits of a weight that a constant below 2 in magnitude can use.
+        products: multiplications by kind of constant; None if the layer has none.
         table_size: entries of a look-up table.
         table_bits: width of an entry.
-        copies: streams that it writes.
-        copies_in_parallel: positions that a parallel convolution computes at once; Vivado HLS: all of a pointwise.
-        live_blocks: multipliers of the unrolled resource strategy that have a weight other than zero, else None.
-        encoded: whether the window is kept by the 'encoded' scheme instead of a line buffer.
-        fifo_depth: of the stream that leaves it; None means its number of positions.
-        state: the product of a recurrent layer's state; `products` then counts that of its inputs.
+        copies: number of streams that it writes.
+        copies_in_parallel: positions that a parallel convolution computes at once; in Vivado HLS, a pointwise
+            convolution computes all of them.
+        live_blocks: multipliers with a weight other than zero, of strategy `resource_unrolled`; else None.
+        encoded: whether the 'encoded' scheme keeps the window in place of a line buffer.
+        fifo_depth: depth of the FIFO behind it; None means its number of positions.
+        state: the product of a recurrent layer's state; `products` then counts only the product of its inputs.
     """
 
     name: str
@@ -90,7 +94,7 @@ class LayerFeatures:
 
     @property
     def all_products(self) -> Products | None:
-        """Every multiplication of one position, or of one step; None where the layer has none."""
+        """Every multiplication of one position, or of one step; None if the layer has none."""
         if self.products is None or self.state is None or self.state.products is None:
             return self.products
         return joined(self.products, self.state.products)
@@ -101,17 +105,17 @@ class DesignFeatures:
     """A whole design and the settings of the tool.
 
     Attributes:
-        name: of the design.
+        name: its name.
         io_type: `io_parallel` or `io_stream`.
         tool: `vivado` (Vivado HLS) or `vitis` (Vitis HLS).
         clock_ns: period asked for.
-        uncertainty_ns: part of it that the scheduler leaves unused.
-        part: order number, lower case; empty where unknown.
-        pipelined: whether the whole design is one pipeline; else its layers are processes of a dataflow region.
-        multiplier: `dsp` or `fabric` where the project forces every multiplication there, else None.
-        left_out: sentences: what the figures lack, or count in another way than stated.
-        overlaps: whether a layer starts on the next sample while later layers work on the last; for a design that is
-            no pipeline.
+        uncertainty_ns: the part of the period that the scheduler leaves unused.
+        part: order number, lower case; empty if unknown.
+        pipelined: whether the whole design is one pipeline; if not, its layers are processes of a dataflow region.
+        multiplier: `dsp` or `fabric` if the project forces every multiplication there, else None.
+        left_out: sentences on what the figures leave out, or count in another way than stated.
+        overlaps: whether, without a pipeline, a layer starts the next sample while later layers compute the previous
+            one.
     """
 
     name: str

@@ -1,29 +1,40 @@
-"""The C++ that hls4ml writes, read as text: macros, types, configuration structs and layer calls.
+"""Reads the C++ that hls4ml writes: macros, types, configuration structs and layer calls.
 
-Only the forms that hls4ml generates are understood; nothing is executed.
+It reads only the forms that hls4ml writes, as text.
 """
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fpgaprune.errors import EstimateError
 from fpgaprune.firmware import parse_typedefs
+from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
 _DEFINE = re.compile(r"^[ \t]*#define[ \t]+(\w+)[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 _STRUCT = re.compile(r"struct\s+(\w+)\s*:\s*(?:public\s+)?nnet::(\w+)\s*\{(.*?)\n\};", re.DOTALL)
 _FIELD = re.compile(r"static\s+(?:const|constexpr)\s+[\w:<> *]+?\s+(\w+)\s*=\s*([^;]+);")
 _CALL = re.compile(r"nnet::(\w+)\s*<([^;()]*)>\s*\(([^;]*?)\)\s*;(?:[ \t]*//[ \t]*(\S+))?")
 _ALIAS = re.compile(r"auto\s*&\s*(\w+)\s*=\s*(\w+)\s*;")
-_TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*|[-+*/(),])")
+_LEADING_ZEROS = re.compile(r"\b0+(?=\d)")
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+}
+# Names and brackets within one another; hls4ml writes three or four.
+_DEEPEST = 60
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateCall:
-    """One layer: `nnet::function<types>(arguments); // name`."""
+    """The call of one layer: `nnet::function<types>(arguments); // name`."""
 
     function: str
     types: tuple[str, ...]
@@ -33,7 +44,7 @@ class TemplateCall:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """One configuration: its base class, constants and type aliases as written."""
+    """The configuration of one layer: its base class, constants and type aliases, as written."""
 
     name: str
     base: str
@@ -42,7 +53,7 @@ class Struct:
 
 
 def parse_macros(text: str) -> dict[str, str]:
-    """`#define NAME VALUE` by name."""
+    """Name -> value of every `#define NAME VALUE`."""
     return dict(_DEFINE.findall(text))
 
 
@@ -55,7 +66,7 @@ def parse_structs(text: str) -> dict[str, Struct]:
 
 
 def parse_calls(text: str) -> tuple[list[TemplateCall], dict[str, str]]:
-    """Layer calls in order, and alias to variable."""
+    """The layer calls in order, and alias -> variable."""
     calls = []
     for function, types, arguments, name in _CALL.findall(text):
         if function.startswith("load_"):
@@ -65,7 +76,7 @@ def parse_calls(text: str) -> tuple[list[TemplateCall], dict[str, str]]:
 
 
 def split_arguments(text: str) -> tuple[str, ...]:
-    """`text` cut at the commas that stand outside angle brackets."""
+    """`text` cut at the commas outside angle brackets."""
     parts, depth, start = [], 0, 0
     for at, char in enumerate(text):
         depth += (char == "<") - (char == ">")
@@ -77,7 +88,7 @@ def split_arguments(text: str) -> tuple[str, ...]:
 
 
 def split_array(kind: str, macros: Mapping[str, str]) -> tuple[str, int]:
-    """The element type and the number of elements of `nnet::array<TYPE, N>`; a plain type holds one."""
+    """The element type and the number of elements of `nnet::array<TYPE, N>`; a plain type is one element."""
     text = kind.replace(" ", "")
     if not text.startswith("nnet::array<"):
         return text, 1
@@ -86,71 +97,45 @@ def split_array(kind: str, macros: Mapping[str, str]) -> tuple[str, int]:
 
 
 def evaluate(text: str, names: Mapping[str, str]) -> int:
-    """The integer that an expression of numbers, names, `+ - * /` and `DIV_ROUNDUP` means.
+    """The integer that an expression of numbers, names, `+ - * /` and `DIV_ROUNDUP` means; nothing is executed.
 
     Raises:
-        EstimateError: it holds anything else, or a name that is not known.
+        EstimateError: it holds anything else, divides by 0, or uses a name that nothing defines.
     """
-    tokens = []
-    rest = text.strip()
-    while rest:
-        found = _TOKEN.match(rest)
-        if not found:
-            raise EstimateError(f"expression {text!r} in the project cannot be read; wanted a whole number")
-        tokens.append(found[1])
-        rest = rest[found.end() :].lstrip()
-    value, left = _sum(tokens, names, text, 0)
-    if left:
-        raise EstimateError(f"expression {text!r} in the project cannot be read; wanted a whole number")
-    return value
+    try:
+        return _value(_parsed(text), names, text, 0)
+    except EstimateError:
+        raise
+    except PARSER_ERRORS as error:
+        said = in_a_line(error)
+        raise EstimateError(
+            f"expression {text!r} in the project cannot be read ({said}); wanted a whole number"
+        ) from error
 
 
-def _sum(tokens: list[str], names: Mapping[str, str], text: str, depth: int) -> tuple[int, list[str]]:
-    value, tokens = _product(tokens, names, text, depth)
-    while tokens and tokens[0] in "+-":
-        sign = 1 if tokens[0] == "+" else -1
-        other, tokens = _product(tokens[1:], names, text, depth)
-        value += sign * other
-    return value, tokens
+def _parsed(text: str) -> ast.expr:
+    # Leading zeros, which C allows, are no Python.
+    return ast.parse(_LEADING_ZEROS.sub("", text.strip()), mode="eval").body
 
 
-def _product(tokens: list[str], names: Mapping[str, str], text: str, depth: int) -> tuple[int, list[str]]:
-    value, tokens = _atom(tokens, names, text, depth)
-    while tokens and tokens[0] in "*/":
-        divide = tokens[0] == "/"
-        other, tokens = _atom(tokens[1:], names, text, depth)
-        if divide and not other:
-            raise EstimateError(f"expression {text!r} in the project divides by 0")
-        value = value // other if divide else value * other
-    return value, tokens
+def _value(node: ast.expr, names: Mapping[str, str], text: str, depth: int) -> int:
+    if depth > _DEEPEST:
+        raise ValueError("nested too deep")
 
+    def of(part: ast.expr) -> int:
+        return _value(part, names, text, depth + 1)
 
-def _atom(tokens: list[str], names: Mapping[str, str], text: str, depth: int) -> tuple[int, list[str]]:
-    if not tokens or depth > 30:
-        raise EstimateError(f"expression {text!r} in the project cannot be read; wanted a whole number")
-    head, *rest = tokens
-    if head.isdigit():
-        return int(head), rest
-    if head == "-":
-        value, rest = _atom(rest, names, text, depth + 1)
-        return -value, rest
-    if head == "DIV_ROUNDUP" and rest[:1] == ["("]:
-        first, rest = _sum(rest[1:], names, text, depth + 1)
-        if rest[:1] != [","]:
-            raise EstimateError(f"expression {text!r} in the project cannot be read: DIV_ROUNDUP takes two numbers")
-        second, rest = _sum(rest[1:], names, text, depth + 1)
-        return -(-first // max(second, 1)), rest[1:]
-    if head == "(":
-        value, rest = _sum(rest, names, text, depth + 1)
-        return value, rest[1:]
-    if head in names:
-        return _evaluate_name(head, names, text, depth), rest
-    raise EstimateError(f"expression {text!r} in the project uses {head!r}, which nothing defines")
-
-
-def _evaluate_name(name: str, names: Mapping[str, str], text: str, depth: int) -> int:
-    tokens = _TOKEN.findall(names[name])
-    value, left = _sum(tokens, names, text, depth + 1)
-    if left:
-        raise EstimateError(f"{name} = {names[name]!r} in the project cannot be read; wanted a whole number")
-    return value
+    match node:
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return number
+        case ast.Name(id=name) if name in names:
+            return of(_parsed(names[name]))
+        case ast.Name(id=name):
+            raise EstimateError(f"expression {text!r} in the project uses {name!r}, which nothing defines")
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -of(operand)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() as sign, right=right):
+            return _OPERATORS[type(sign)](of(left), of(right))
+        case ast.Call(func=ast.Name(id="DIV_ROUNDUP"), args=[first, second], keywords=[]):
+            return -(-of(first) // max(of(second), 1))
+    raise ValueError("of another form")

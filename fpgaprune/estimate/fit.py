@@ -1,104 +1,37 @@
-"""The fit of the coefficients to calibration rows.
+"""`fit`: the coefficients fitted to vendor reports.
 
-Every layer whose own figures a row gives is one equation: quantities times coefficients equal LUTs, or flip-flops. The
-coefficients are non-negative, minimise the sum of absolute relative errors (iteratively reweighted), and are drawn to
-their priors with the weight of a fraction of one equation, so that what no row shows stays at its textbook value.
+Each layer with figures of its own is one equation: quantities times coefficients equal LUTs, or flip-flops. The
+coefficients are at least 0 and minimise the sum of absolute relative errors (iteratively reweighted). Priors with the
+weight of a fraction of one equation keep a coefficient that no report shows at its textbook value.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.coefficients import Coefficient
-from fpgaprune.estimate.compose import Parts, build
-from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
-from fpgaprune.estimate.from_row import can_be_priced, row_features
 from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.pricing import total_hardware
-from fpgaprune.estimate.stages import CALIBRATED, ff_share, lut_share
-from fpgaprune.measure import LABELS
+from fpgaprune.estimate.stages import ff_share, lut_share
 
-Row = Mapping[str, Any]
-Piece = tuple[str, Hardware, Mapping[str, Any]]
-
-# Weight of the priors against the equations; few designs show what logic synthesis leaves, so there it is high.
+# Weight of the priors against the equations; few designs show what logic synthesis leaves, so it is high there.
 PRIOR_WEIGHT = {"lut": 0.012, "ff": 0.012, "synth": 0.3}
-# Figures below this are compared by their difference: they are overhead of the report.
+# The errors of figures below this are taken relative to it: so few are overhead of the report.
 _SMALL = {"lut": 60.0, "ff": 60.0, "synth": 100.0}
 _ROUNDS = 25
 
 
 @dataclass(frozen=True)
 class Equation:
-    """`quantities` of hardware cost `actual` LUTs or flip-flops in a design of `repo`."""
+    """In a design of `repo`, `quantities` of hardware cost `actual` LUTs or flip-flops."""
 
     repo: str
     what: str
     quantities: Mapping[str, float]
     actual: float
-
-
-def equations(rows: Iterable[Row]) -> dict[str, list[Equation]]:
-    """The equations that `rows` give, by resource (`lut`, `ff`)."""
-    found: dict[str, list[Equation]] = {name: [] for name in CALIBRATED}
-    for row in rows:
-        if not _trusted(row):
-            continue
-        # A row with a recurrent layer cannot be priced as a whole; its other layers can.
-        priced = [layer for layer in row["layers"] if can_be_priced(layer.get("class"))]
-        whole = len(priced) == len(row["layers"])
-        try:
-            design = row_features(row if whole else {**row, "layers": priced})
-        except EstimateError:
-            continue
-        pieces = _pieces(row, design, build(design)) if whole else _layers(priced, design, build(design))
-        for what, hardware, truth in pieces:
-            for resource in CALIBRATED:
-                if (actual := truth.get(LABELS[resource])) is not None:
-                    quantities = getattr(hardware, resource)
-                    found[resource].append(Equation(row["repo"], f"{row['id']}: {what}", quantities, actual))
-    return found
-
-
-def fit_rows(rows: Sequence[Row], start: Mapping[str, Coefficient]) -> dict[str, Coefficient]:
-    """The coefficients fitted to `rows`, by name; `start` gives names, priors, units and meanings."""
-    found = equations(rows)
-    values = {name: value for resource in CALIBRATED for name, value in fit(found[resource], start, resource).items()}
-    fitted = {name: replace(c, value=values.get(name, c.value)) for name, c in start.items()}
-    shares = fit(_remains(rows, fitted), start, "synth")
-    return {name: replace(c, value=shares.get(name, c.value)) for name, c in fitted.items()}
-
-
-def _remains(rows: Iterable[Row], fitted: Mapping[str, Coefficient]) -> list[Equation]:
-    """What logic synthesis left of what the HLS report said: one equation for LUTs and one for flip-flops a design.
-
-    The report's total is split in the proportions of the model: the error of the model's own total does not matter.
-    """
-    values = {name: c.value for name, c in fitted.items()}
-    found = []
-    for row in rows:
-        before, after = row["truth"].get("csynth"), row["truth"].get("vsynth")
-        if not _trusted(row) or not before or not after:
-            continue
-        if not all(can_be_priced(layer.get("class")) for layer in row["layers"]):
-            continue
-        try:
-            whole = total_hardware(build(row_features(row)))
-        except EstimateError:
-            continue
-        for resource in CALIBRATED:
-            key = LABELS[resource]
-            what = f"{row['id']}: {key}"
-            found.append(left_of(row["repo"], what, whole, resource, values, before[key], after[key]))
-    return found
 
 
 def left_of(
@@ -114,54 +47,6 @@ def left_of(
     return Equation(repo, what, {group: amount * scale for group, amount in split.items()}, after)
 
 
-def _trusted(row: Row) -> bool:
-    """Rows on released templates whose layers have their own figures, each design once."""
-    return bool(row.get("layers") and row.get("standard_templates") and row.get("part") and not row.get("dup_of"))
-
-
-def used_rows(rows: Iterable[Row]) -> list[tuple[str, str, str, int]]:
-    """Id, repository, commit and number of equations of every row that the fit reads."""
-    used = []
-    for row in rows:
-        count = sum(len(found) for found in equations([row]).values())
-        if count:
-            used.append((row["id"], row["repo"], row["commit"], count))
-    return used
-
-
-def _layers(layers: Sequence[Row], design: DesignFeatures, parts: Parts) -> list[Piece]:
-    """Name, hardware and report of every layer that the report knows by name."""
-    known = zip(layers, design.layers, parts.layers, strict=True)
-    return [(features.name, hardware, layer["truth"]) for layer, features, hardware in known if layer.get("truth")]
-
-
-def _pieces(row: Row, design: DesignFeatures, parts: Parts) -> list[Piece]:
-    """Name, hardware and report of every layer, of unnamed dense layers, and of what lies between the layers."""
-    pieces = _layers(row["layers"], design, parts)
-    missing = [i for i, layer in enumerate(row["layers"]) if layer["class"] == "Dense" and not layer.get("truth")]
-    pieces += _unnamed_dense(row, design, parts, missing)
-    breakdown = (row["truth"].get("csynth") or {}).get("breakdown") or {}
-    between = breakdown.get("FIFO" if not design.pipelined else "Register") or {}
-    wanted = {"LUT": between.get("LUT"), "FF": between.get("FF")} if not design.pipelined else {"FF": between.get("FF")}
-    pieces.append(("between", parts.between, wanted))
-    return pieces
-
-
-def _unnamed_dense(row: Row, design: DesignFeatures, parts: Parts, missing: Sequence[int]) -> list[Piece]:
-    """Dense layers whose modules bear no layer's name; they match by size where there are as many modules as layers."""
-    named = {layer["truth"]["module"] for layer in row["layers"] if layer.get("truth") and layer["truth"].get("module")}
-    modules = [m for name, m in (row.get("modules") or {}).items() if name.startswith("dense_") and name not in named]
-    if not missing or len(modules) != len(missing):
-        return []
-    by_size = sorted(missing, key=lambda i: _nonzero(design.layers[i]))
-    modules.sort(key=lambda m: m["LUT"])
-    return [(design.layers[i].name, parts.layers[i], m) for i, m in zip(by_size, modules, strict=True)]
-
-
-def _nonzero(layer: LayerFeatures) -> int:
-    return layer.products.nonzero if layer.products else 0
-
-
 def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str) -> dict[str, float]:
     """Value by coefficient name: `start`'s names with `prefix`, fitted to `found`."""
     names = [name for name in start if name.startswith(f"{prefix}.")]
@@ -175,18 +60,18 @@ def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str
             matrix[r, column[name]] = amount
     actual = np.array([equation.actual for equation in found])
     repos = [equation.repo for equation in found]
-    # Each repository has the weight of the square root of its equations, so that the largest does not decide alone.
+    # A repository weighs the square root of the number of its equations, so the largest does not decide alone.
     share = np.array([1.0 / np.sqrt(repos.count(repo)) for repo in repos])
-    # In units of its prior every coefficient is near one, which keeps the least squares well conditioned.
+    # In units of its prior every coefficient is near 1, which keeps the least squares well conditioned.
     matrix = matrix * priors
     ratio = np.ones(len(names))
     strength = PRIOR_WEIGHT[prefix] * np.sqrt(np.sum(share))
     for _ in range(_ROUNDS):
         predicted = matrix @ ratio
-        # Relative to the larger of the two, an error is 1 at most: no direction and no outlier can dominate.
+        # Relative to the larger of the two, an error is 1 at most: neither a direction nor an outlier can dominate.
         larger = np.maximum(np.maximum(actual, predicted), _SMALL[prefix])
         relative = np.abs(predicted - actual) / larger
-        # A prediction that is too large gets less weight, by its square: it would outweigh one that is too small.
+        # A prediction that is too large gets less weight, because it would outweigh one that is too small.
         slope = np.where(predicted > actual, np.maximum(actual, _SMALL[prefix]) / larger, 1.0)
         weight = share / larger * np.sqrt(slope / np.maximum(relative, 0.03))
         weighted = matrix * weight[:, None]
@@ -211,8 +96,3 @@ def _nonnegative(square: NDArray[np.float64], right: NDArray[np.float64]) -> NDA
             break
         free[int(np.argmax(slack))] = True
     return np.maximum(x, 0.0)
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a .jsonl file."""
-    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]

@@ -30,11 +30,12 @@ from fpgaprune.design import (
     Scale,
     Softmax,
     Transpose,
+    settle_reuse,
 )
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.digits import Products, count_products
-from fpgaprune.estimate.families import family_of
-from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
+from fpgaprune.estimate.digits import Products, count_products, multiplier_blocks
+from fpgaprune.estimate.families import UNPRICED, family_of, unpriced
+from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port
 from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
 
@@ -46,10 +47,6 @@ _TOOLS = {
     "vitisunified": "vitis",
     "vitisaccelerator": "vitis",
 }
-# hls4ml's default clock uncertainty, as a share of the period.
-_UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
-
-
 _FAMILIES: Mapping[type[Operation], str] = {
     Input: "input",
     Reshape: "reshape",
@@ -67,15 +64,18 @@ _FAMILIES: Mapping[type[Operation], str] = {
     Copy: "clone",
     Transpose: "transpose",
 }
-# Hardware that holds rows of an image.
+# Hardware that holds rows of a map.
 _WINDOWED = ("conv", "depthwise", "pooling")
 
 
 def design_features(design: Design, target: Target | None = None) -> DesignFeatures:
     """The features of `design` on `target`; without one, on the part and clock that the design names.
 
+    A layer that no model prices is left out, and `left_out` names it.
+
     Raises:
-        EstimateError: a layer has no hardware model, lacks what the model needs, or the backend was never calibrated.
+        EstimateError: no layer has a hardware model, a layer lacks what its model needs, or the backend was never
+            calibrated.
     """
     tool = _TOOLS.get(design.backend.lower())
     if tool is None:
@@ -87,9 +87,12 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
     part = target.order_number if target else (design.part or "")
     known: dict[str, int] = {}
     layers: list[LayerFeatures] = []
+    notes: list[str] = []
     for spec in design.layers:
-        layers.append(_layer(spec, design, known, layers))
+        layers.append(_layer(spec, design, known, layers, notes))
         known[spec.name] = len(layers) - 1
+    if notes and all(layer.family in ("input", UNPRICED) for layer in layers):
+        raise EstimateError(notes[-1])
     split = any(x.family == "conv" and x.positions_out > x.copies_in_parallel for x in layers)
     folded = split or any(spec.strategy == "resource" for spec in design.layers)
     return DesignFeatures(
@@ -98,16 +101,21 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
         io_type=design.io_type,
         tool=tool,
         clock_ns=clock,
-        uncertainty_ns=clock * _UNCERTAINTY[tool],
+        uncertainty_ns=clock * UNCERTAINTY[tool],
         part=part.lower(),
         pipelined=design.io_type == "io_parallel" and not folded,
+        left_out=tuple(notes),
     )
 
 
-def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: list[LayerFeatures]) -> LayerFeatures:
+def _layer(
+    spec: LayerSpec, design: Design, known: Mapping[str, int], before: list[LayerFeatures], notes: list[str]
+) -> LayerFeatures:
     where = f"layer {spec.name!r}"
     operation = spec.operation
-    family = _FAMILIES.get(type(operation)) or _family(spec, where)
+    family = _FAMILIES.get(type(operation)) or _family(spec)
+    if family == UNPRICED:
+        notes.append(unpriced(spec.kind, where))
     source = before[known[spec.inputs[0]]] if spec.inputs else None
     if source is None and family != "input":
         raise EstimateError(f"{where} ({spec.kind}) reads no layer; wanted one input at least")
@@ -131,9 +139,10 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         products = count_products(weight.reshape(-1, meet if weight.size % meet == 0 else 1))
     accum = _port(spec.types.get("accum"), out)
     weight_type = spec.types.get("scale" if family == "scale" else "weight")
-    if spec.reuse_factor < 1:
-        raise EstimateError(f"{where} has reuse factor {spec.reuse_factor}; wanted 1 or more")
-    _require_divisor(spec, where, n_in, n_out)
+    state = spec.weights.get("recurrent_weight")
+    if family == "recurrent" and state is None:
+        raise EstimateError(f"{where} ({spec.kind}) has no weights of its state; wanted them under 'recurrent_weight'")
+    reuse = _reuse(spec, [(n_in, n_out), *([] if state is None else [(state.shape[0], state.shape[1])])], notes)
     table = next((spec.types[r] for r in ("exp_table", "table", "inv_table") if r in spec.types), None)
     features = LayerFeatures(
         name=spec.name,
@@ -148,7 +157,7 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         width_in=design[spec.inputs[0]].output_shape[-2] if family in _WINDOWED else 1,
         n_in=n_in,
         n_out=n_out,
-        reuse=spec.reuse_factor,
+        reuse=reuse,
         strategy="latency" if spec.strategy == "distributed_arithmetic" else spec.strategy,
         inp=inp,
         out=out,
@@ -160,44 +169,49 @@ def _layer(spec: LayerSpec, design: Design, known: Mapping[str, int], before: li
         table_bits=table.width if table else 18,
         copies=2 if family == "clone" else 1,
         copies_in_parallel=max(positions // (getattr(operation, "partitions", None) or positions or 1), 1),
-        live_blocks=_live_blocks(spec, weight) if spec.strategy == "resource_unrolled" else None,
+        live_blocks=_live_blocks(spec, weight, reuse),
         encoded=getattr(operation, "encoded", False),
     )
-    return replace(features, state=_state(spec, features, where)) if family == "recurrent" else features
-
-
-def _state(spec: LayerSpec, features: LayerFeatures, where: str) -> LayerFeatures:
-    """The product of a recurrent layer's state."""
-    weight = spec.weights.get("recurrent_weight")
-    if weight is None:
-        raise EstimateError(f"{where} ({spec.kind}) has no weights of its state; wanted them under 'recurrent_weight'")
-    _require_divisor(spec, where, *weight.shape)
+    if family != "recurrent" or state is None:
+        return features
     kind = spec.types["recurrent_weight"]
     return replace(
         features,
-        n_in=weight.shape[0],
-        inp=features.out,
-        weight_bits=kind.width,
-        constant_bits=max(min(kind.width, kind.fraction + 2), 1),
-        products=count_products(weight),
-        live_blocks=_live_blocks(spec, weight) if spec.strategy == "resource_unrolled" else None,
+        state=replace(
+            features,
+            n_in=state.shape[0],
+            inp=out,
+            weight_bits=kind.width,
+            constant_bits=max(min(kind.width, kind.fraction + 2), 1),
+            products=count_products(state),
+            live_blocks=_live_blocks(spec, state, reuse),
+        ),
     )
 
 
-def _require_divisor(spec: LayerSpec, where: str, n_in: int, n_out: int) -> None:
-    if spec.strategy in ("resource", "resource_unrolled") and n_in * n_out % spec.reuse_factor:
-        raise EstimateError(
-            f"{where} has reuse factor {spec.reuse_factor}, which does not divide its {n_in} x {n_out} "
-            "multiplications; choose a divisor"
-        )
+def _reuse(spec: LayerSpec, sizes: list[tuple[int, int]], notes: list[str]) -> int:
+    """The layer's reuse factor; if it divides the products of a size unevenly, the nearest one that hls4ml can build.
+
+    Raises:
+        EstimateError: it is below 1.
+    """
+    wanted, strategy = spec.reuse_factor, str(spec.strategy)
+    if wanted < 1:
+        raise EstimateError(f"layer {spec.name!r} has reuse factor {wanted}; wanted 1 or more")
+    if not strategy.startswith("resource") or not any(n_in * n_out % wanted for n_in, n_out in sizes):
+        return wanted
+    settled = settle_reuse(sizes, strategy, wanted)
+    factor = settled.factor or 1
+    notes.append(str(replace(settled, factor=factor).note(spec.name, strategy)))
+    return factor
 
 
-def _live_blocks(spec: LayerSpec, weight: NDArray[np.int64] | None) -> int | None:
-    """Multipliers that have a weight other than zero: each serves `reuse` consecutive weights of an output."""
-    if weight is None or weight.size % spec.reuse_factor:
+def _live_blocks(spec: LayerSpec, weight: NDArray[np.int64] | None, reuse: int) -> int | None:
+    """Multipliers with a weight other than zero, of strategy `resource_unrolled`; None for another strategy."""
+    if spec.strategy != "resource_unrolled" or weight is None:
         return None
-    blocks = np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, spec.reuse_factor)
-    return int(np.count_nonzero(blocks.any(axis=1)))
+    blocks = multiplier_blocks(weight, reuse)
+    return None if blocks is None else int(np.count_nonzero(blocks.any(axis=1)))
 
 
 def _kernel(spec: LayerSpec) -> tuple[int, int]:
@@ -206,14 +220,14 @@ def _kernel(spec: LayerSpec) -> tuple[int, int]:
     return (1, 1) if window is None else window.size
 
 
-def _family(spec: LayerSpec, where: str) -> str:
-    """The hardware model of a layer whose operation alone does not say it."""
+def _family(spec: LayerSpec) -> str:
+    """The hardware model of a layer whose class of operation does not name it."""
     operation = spec.operation
     if isinstance(operation, Convolution):
         return "depthwise" if operation.depthwise else "conv"
     if isinstance(operation, Pooling):
         return "global_pooling" if operation.window is None else "pooling"
-    return family_of(spec.kind, where)
+    return family_of(spec.kind)
 
 
 def _function(operation: Operation) -> str:

@@ -1,4 +1,4 @@
-"""An hls4ml project folder, made by anyone with release 0.6 or later, as a `Design` for estimates."""
+"""`read_project`: an hls4ml project folder of release 0.6 or later, made by anyone, as a `Design` for estimates."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fpgaprune.design import FUNCTIONS, Design, LayerSpec, layer_of
 from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
+from fpgaprune.estimate.families import FAMILIES, is_quantizer
 from fpgaprune.estimate.firmware import Struct, TemplateCall
 from fpgaprune.estimate.project_files import find_top_file, read_numbers, read_settings, read_text
 from fpgaprune.firmware import parse_typedefs
@@ -49,14 +50,15 @@ _TYPE = re.compile(r"(?:ap_|ac_)?(u?)(fixed|int)<(\d+)(?:,(-?\d+))?")
 
 
 def read_project(path: str | os.PathLike[str]) -> Design:
-    """The network that the hls4ml project in folder `path` holds, weights quantised as the project declares.
+    """The network in the hls4ml project in folder `path`, with its weights quantised as the project declares.
 
     It reads `firmware/defines.h`, `firmware/parameters.h`, the top function and `firmware/weights`; part, clock and
-    backend come from `project.tcl`, `build_prj.tcl` or `hls4ml_config.yml`. The design is for estimates only: an
-    accumulator wider than 64 bits counts as 64, and an activation has its name, but not its table.
+    backend come from `project.tcl`, `build_prj.tcl` or `hls4ml_config.yml`. The design serves estimates only: a type
+    wider than 64 bits counts as 64 bits, and an activation has its name but not its table. A layer of a class that no
+    model prices keeps the name of its function as its kind.
 
     Raises:
-        EstimateError: a file is missing or not of hls4ml's form, or a layer is of a kind that no model prices.
+        EstimateError: a file is missing or not of hls4ml's form.
     """
     root = Path(path)
     home = root / "firmware" if (root / "firmware").is_dir() else root
@@ -68,7 +70,7 @@ def read_project(path: str | os.PathLike[str]) -> Design:
 
 
 class _Reader:
-    """The parsed texts of one project, and the layers made of them so far."""
+    """The parsed texts of one project, and the layers read so far."""
 
     def __init__(self, home: Path, parameters: str, definitions: str, top: Path) -> None:
         self.home = home
@@ -84,7 +86,7 @@ class _Reader:
         self.layers: list[LayerSpec] = []
 
     def design(self, name: str, settings: Mapping[str, Any]) -> Design:
-        """The whole design, layers in the order of the calls."""
+        """The whole design; its layers are in the order of the calls."""
         for number, call in enumerate(self.calls):
             self._add(call, number)
         read = {source for layer in self.layers for source in layer.inputs}
@@ -104,9 +106,8 @@ class _Reader:
 
     def _add(self, call: TemplateCall, number: int) -> None:
         name = call.name or f"layer_{number}"
-        kind = _KINDS.get(call.function)
-        if kind is None:
-            raise EstimateError(f"layer {name!r} calls nnet::{call.function}, which no hardware model prices")
+        # A class that no model prices keeps the name of its function, and the estimate leaves the layer out.
+        kind = _KINDS.get(call.function) or ("Activation" if is_quantizer(call.function) else call.function)
         config = next((self.structs[t] for t in reversed(call.types) if t in self.structs), None)
         values = self._numbers(config)
         count = 2 if kind in ("Merge", "Concatenate") else 1
@@ -185,7 +186,7 @@ class _Reader:
             try:
                 numbers[field] = firmware.evaluate(text, names)
             except EstimateError:
-                # Some fields, such as index arithmetic, are not needed; the needed ones are checked.
+                # Some fields, such as index arithmetic, are not needed; `_need` refuses if a needed one is missing.
                 continue
         return numbers
 
@@ -215,10 +216,10 @@ class _Reader:
     ) -> dict[str, Any]:
         found: dict[str, Any] = dict(values)
         if kind == "Activation":
-            found["activation"] = call.function
+            found["activation"] = "linear" if is_quantizer(call.function) else call.function
         if kind == "Merge":
             found["op"] = call.function
-        # Neither changes what is priced, and old projects say neither.
+        # Neither changes the price, and old projects state neither.
         if kind == "Concatenate":
             found["axis"] = -1
         if kind == "Transpose":
@@ -238,7 +239,7 @@ class _Reader:
         types: Mapping[str, FixedType],
     ) -> dict[str, NDArray[np.int64]]:
         found: dict[str, NDArray[np.int64]] = {}
-        for argument in call.arguments:
+        for argument in call.arguments if kind in FAMILIES else ():
             if not _is_weight(argument):
                 continue
             role = _ROLES[argument[0]]

@@ -1,4 +1,4 @@
-"""Features of a design that is described by counts: a row of the form of `calibration.jsonl`."""
+"""Features of a design that is described by counts: a row as in `calibration.jsonl`."""
 
 from __future__ import annotations
 
@@ -11,34 +11,32 @@ from typing import Any
 from fpgaprune.design import STRATEGIES, legal_reuse_factors, nearest_reuse_factor
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, expect_products
-from fpgaprune.estimate.families import FAMILIES, family_of, is_known
-from fpgaprune.estimate.features import DesignFeatures, LayerFeatures, Port
+from fpgaprune.estimate.families import UNPRICED, family_of, unpriced
+from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port
 from fpgaprune.estimate.row_fields import Fields
 
 Row = Mapping[str, Any]
 
-# Share of a layer's nonzero weights that need three or more signed digits, by the width of a weight in bits, where the
-# row has no counts; medians over the calibration rows that have them.
+# Width of a weight in bits -> the fraction of a layer's nonzero weights that need three or more signed digits, for rows
+# without counts; medians over the calibration rows with counts.
 _MANY_SHARE = ((4, 0.0), (6, 0.10), (8, 0.20), (12, 0.80), (16, 0.72), (64, 0.80))
 _CONVOLUTIONS = ("Conv1D", "Conv2D")
-# With an uncertainty beyond this share of the clock, the scheduler puts every operation into a cycle of its own.
+# With an uncertainty above this fraction of the clock period, the scheduler gives every operation a cycle of its own.
 _MOST_UNCERTAIN = 0.9
-# What hls4ml asks for, as a share of the period.
-_UNCERTAINTY = {"vivado": 0.125, "vitis": 0.27}
 
 
 def can_be_priced(kind: object) -> bool:
-    """Whether a layer of class `kind` in a row can be priced; a recurrent one cannot: a row mixes its products."""
-    return is_known(kind) and FAMILIES.get(str(kind)) != "recurrent"
+    """Whether a layer of class `kind` in a row can be priced; a row mixes the two products of a recurrent layer."""
+    return isinstance(kind, str) and family_of(kind) not in (UNPRICED, "recurrent")
 
 
 def row_features(row: Row) -> DesignFeatures:
-    """The features of `row`; its `truth` is never read.
+    """The features of `row`; its `truth` is not read.
 
     A layer of a class that no model prices is left out, and `left_out` names it.
 
     Raises:
-        EstimateError: a field is missing or makes no sense, or no layer can be priced; the message names row, layer and
+        EstimateError: a field is missing or malformed, or no layer can be priced; the message names row, layer and
             field.
     """
     name = Fields(row, "a row").text("id")
@@ -50,7 +48,7 @@ def row_features(row: Row) -> DesignFeatures:
     tool = _tool(fields)
     clock = fields.number("clock_ns", 0.05, 10_000.0)
     notes: list[str] = []
-    uncertainty = clock * _UNCERTAINTY[tool]
+    uncertainty = clock * UNCERTAINTY[tool]
     if row.get("clock_uncertainty_ns") is not None:
         stated = fields.number("clock_uncertainty_ns", 0.0, 10_000.0)
         if stated > _MOST_UNCERTAIN * clock:
@@ -63,7 +61,11 @@ def row_features(row: Row) -> DesignFeatures:
     for index, layer in enumerate(parsed):
         kind = layer.text("class")
         if not can_be_priced(kind):
-            notes.append(_unpriced(layer, kind))
+            notes.append(
+                unpriced(kind, layer.where)
+                if family_of(kind) == UNPRICED
+                else f"{layer.where} is a {kind!r}, whose two products a row does not tell apart: price a design"
+            )
             features.append(_wire(layer, kind, features[-1] if features else None, io_type))
             continue
         features.append(_layer(layer, index, features[-1] if features else None, strategy, io_type, notes))
@@ -88,24 +90,14 @@ def row_features(row: Row) -> DesignFeatures:
 
 
 def _wire(fields: Fields, kind: str, previous: LayerFeatures | None, io_type: str) -> LayerFeatures:
-    """A layer that is left out: it has the shape that the next one reads, and no hardware."""
+    """A layer that is left out: it has the shape that the next layer reads, and no hardware."""
     shape = fields.sizes("out")
     size = fields.maybe_count("n_out", "n_filt")
     positions, channels = _stream(shape, size, previous, io_type)
     out = fields.port("output_t", previous.out if previous else Port(16))
     return LayerFeatures(
-        fields.text("name", kind), kind, "reshape", positions_out=positions, channels_out=channels, out=out
+        fields.text("name", kind), kind, UNPRICED, positions_out=positions, channels_out=channels, out=out
     )
-
-
-def _unpriced(layer: Fields, kind: str) -> str:
-    """Why a layer of class `kind` is left out."""
-    if is_known(kind):
-        return f"{layer.where} is a {kind!r}, whose two products a row does not tell apart: price a design"
-    try:
-        return family_of(kind, layer.where)
-    except EstimateError as error:
-        return str(error)
 
 
 def _tool(fields: Fields) -> str:
@@ -119,7 +111,7 @@ def _tool(fields: Fields) -> str:
 
 
 def _io_type(fields: Fields, layers: list[Fields]) -> str:
-    """The io_type that the row states; without one, images are streamed and vectors are not."""
+    """The io_type that the row states; without one, maps are streamed and vectors are not."""
     stated = fields.text("io_type", "").rstrip("?")
     if stated not in ("", "io_parallel", "io_stream"):
         raise EstimateError(f"{fields.where} has io_type {stated!r}; wanted io_parallel or io_stream")
@@ -137,7 +129,7 @@ def _pipelined(fields: Fields, layers: list[Fields], io_type: str) -> bool:
 
 
 def _written_as_read(features: list[LayerFeatures]) -> list[LayerFeatures]:
-    """The layers, where an activation rounds and saturates if the next layer reads a narrower number."""
+    """The layers; an activation rounds and saturates if the next layer reads a narrower number."""
     found = list(features)
     for index, (layer, reader) in enumerate(pairwise(features)):
         narrows = reader.inp.bits < layer.out.bits and layer.family == "activation"
@@ -152,7 +144,7 @@ def _layer(
     kind = fields.text("class")
     name = fields.text("name", "") or f"{kind.lower()}_{index}"
     fields.where = f"{fields.where} ({name})"
-    family = family_of(kind, fields.where)
+    family = family_of(kind)
     shape_in, shape_out = fields.sizes("in"), fields.sizes("out")
     inp = fields.port("input_t", previous.out if previous else Port(16))
     out = fields.port("output_t", inp)
@@ -162,7 +154,7 @@ def _layer(
     size = fields.maybe_count("n_in", "n_elem")
     positions_in, channels_in = _stream(shape_in, size, previous, io_type)
     if previous is None and not shape_in and size and depths and size % depths[-1] == 0:
-        # For the first layer of a stream, only the FIFO behind it tells pixels from channels.
+        # Of the first layer of a stream, only the depth of the FIFO behind it gives the number of pixels.
         positions_in, channels_in = depths[-1], size // depths[-1]
     kernel = fields.sizes("kernel")
     n_in, n_out = _products_per_position(fields, family, kernel, channels_in, shape_out)
@@ -206,7 +198,7 @@ def _layer(
 
 
 def _operation(fields: Fields) -> str:
-    """The function of an activation or pooling, without underscores; a quantiser is linear."""
+    """The function of an activation or a pooling, without underscores; a quantiser is linear."""
     named = fields.text("activation", "") or fields.text("pool_op", "") or fields.text("fn", "")
     plain = named.lower().replace("_", "")
     return "linear" if "quantiz" in plain else plain
@@ -251,24 +243,27 @@ def _products(fields: Fields, n_in: int, n_out: int, bits: int) -> Products | No
     counts = Fields(weights[role], f"{fields.where} weights {role!r}") if role else None
     if counts and counts.data.get("n_csd_ge3") is not None and counts.data.get("n"):
         all_weights = counts.count("n")
-        # A convolution in parallel, or a layer that shares weights, multiplies by each of them more than once.
+        # A parallel convolution, or a layer that shares weights, multiplies by each weight more than once.
         scale = total / all_weights
         zero, one, many = (
             round(scale * counts.count(key, low=0, high=all_weights)) for key in ("zeros_q", "pow2_q", "n_csd_ge3")
         )
         if zero + one + many > total:
-            raise EstimateError(f"{counts.where} count more kinds than the {all_weights} weights; wanted at most that")
+            raise EstimateError(
+                f"{counts.where} have {zero} zeros, {one} powers of two and {many} with three digits or more, of "
+                f"{total}; wanted counts that add up to no more"
+            )
         widest = min(bits, counts.count("max_abs_bits", bits, low=0, high=64) + 1)
         return expect_products(total, zero, one, many, inputs, widest)
     nonzero = fields.maybe_count("n_nonzero", "n_nonzero_est") or total
     if nonzero > total:
-        raise EstimateError(f"{fields.where} has {nonzero} nonzero weights of {total}; wanted 0 to {total}")
+        raise EstimateError(f"{fields.where} has {nonzero} nonzero weights of {total}; wanted at most {total}")
     many = round(nonzero * _many_share(bits))
     return expect_products(total, total - nonzero, round((nonzero - many) * 0.4), many, inputs, bits)
 
 
 def _constant_bits(fields: Fields, weight: Port) -> int:
-    """Bits that a weight below 2 in magnitude can use; all of them where the row knows no weights."""
+    """Bits that a weight below 2 in magnitude can use; all of them if the row has no weights."""
     if weight.integer is None or not fields.mapping("weights"):
         return weight.bits
     return max(min(weight.bits, weight.bits - weight.integer + 2), 1)
@@ -282,7 +277,7 @@ def _many_share(bits: int) -> float:
 
 
 def _stream(shape: tuple[int, ...], size: int | None, previous: LayerFeatures | None, io_type: str) -> tuple[int, int]:
-    """Positions and channels of a layer's data, from its shape, else from its size and the layer before."""
+    """Positions and channels of a layer's data, from its shape, else from its size and the previous layer."""
     if shape:
         return math.prod(shape[:-1]), shape[-1]
     if previous is not None:

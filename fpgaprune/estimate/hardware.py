@@ -1,4 +1,4 @@
-"""What a piece of hardware is made of, in quantities that coefficients turn into LUTs and flip-flops."""
+"""`Hardware`: what a layer takes, in quantities that coefficients turn into LUTs and flip-flops."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Hardware:
-    """Contents of one layer.
+    """The hardware of one layer.
 
     Attributes:
-        lut: quantity by coefficient name, as `{"add_bit": 1024}`; the coefficient has the unit.
-        ff: quantity by coefficient name, as `{"add_bit": 1024}`; the coefficient has the unit.
-        dsp: slices.
-        bram18: blocks that high-level synthesis reports.
-        bram18_placed: those that logic synthesis leaves.
+        lut: name of a coefficient -> quantity, as `{"add_bit": 1024}`; the coefficient states the unit.
+        ff: as `lut`, for flip-flops.
+        dsp: DSP slices.
+        bram18: block RAMs that high-level synthesis reports.
+        bram18_placed: block RAMs that logic synthesis leaves.
         latency_cycles: from the first input to the last output.
-        interval_cycles: between two inferences.
+        interval_cycles: between two samples.
     """
 
     lut: dict[str, float] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Hardware:
     interval_cycles: float = 1.0
 
     def add(self, other: Hardware) -> None:
-        """The contents of `other` are part of this; its latency and interval are not."""
+        """The quantities of `other` are added; latency and interval stay."""
         for mine, theirs in ((self.lut, other.lut), (self.ff, other.ff)):
             for name, amount in theirs.items():
                 mine[name] = mine.get(name, 0.0) + amount
@@ -37,7 +37,7 @@ class Hardware:
         self.bram18_placed += other.bram18_placed
 
     def repeat(self, times: int) -> None:
-        """The contents are there `times` times side by side; latency and interval stay."""
+        """The quantities are multiplied by `times`; latency and interval stay."""
         for quantities in (self.lut, self.ff):
             for name in quantities:
                 quantities[name] *= times

@@ -1,4 +1,4 @@
-"""Layers that compute each number by itself, look-up tables of functions, and softmax."""
+"""Layers that compute each number by itself, Dense layers, look-up tables of functions, and softmax."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fpgaprune.estimate.window import pace
 
 
 def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """The products of a Dense layer. In a stream it collects its inputs first, and its outputs leave together."""
+    """The products of a Dense layer; in a stream, it collects its inputs first, and all outputs leave together."""
     made = product_hardware(layer, design)
     if design.io_type == "io_parallel":
         return made
@@ -32,7 +32,7 @@ def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def scale(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """One constant product and one addition per channel."""
+    """A product with a constant and an addition for each channel."""
     made = product_hardware(layer, design) if layer.products else Hardware()
     if design.io_type == "io_parallel":
         # A vector in parallel: every position has its own products.
@@ -46,7 +46,7 @@ def scale(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """A comparison and a selection per number, or a look-up table for a curved function."""
+    """A comparison and a selection for each number, or a look-up table for a curved function."""
     made = Hardware()
     stream = design.io_type == "io_stream"
     numbers = layer.channels_in if stream else layer.positions_in * layer.channels_in
@@ -89,12 +89,12 @@ def _compared(layer: LayerFeatures, design: DesignFeatures, numbers: int) -> Har
 
 
 def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Tables of exp and 1/x, a comparison tree for the maximum, an adder tree for the sum, a product per class."""
+    """Tables of exp and 1/x, a comparison tree for the maximum, an adder tree for the sum, a product for each class."""
     made = Hardware()
     classes = layer.channels_in if design.io_type == "io_stream" else layer.positions_in * layer.channels_in
     ratio = pace(design)
     block = max(table_blocks(layer.table_size, layer.table_bits), 1)
-    # In a stream the classes of one sample share what they need, as the reuse factor says.
+    # In a stream the classes of one sample share their hardware, as the reuse factor says.
     lanes = math.ceil(classes / layer.reuse) if design.io_type == "io_stream" else classes
     # Each table has two ports; Vivado HLS keeps three copies of the exp table, Vitis HLS as many as the classes need.
     made.bram18 = block * (classes if design.tool == "vitis" else min(math.ceil(lanes / 2) + 1, 4))
@@ -118,7 +118,7 @@ def softmax(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def merge(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """One addition, comparison or product per number, or none for a concatenation."""
+    """An addition, comparison or product for each number; nothing for a concatenation."""
     made = Hardware()
     stream = design.io_type == "io_stream"
     numbers = layer.channels_out if stream else layer.positions_out * layer.channels_out
@@ -135,7 +135,7 @@ def merge(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def passing(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Wires; in a stream, a process that copies or repacks the data."""
+    """Wires; in a stream, a clone is a process that copies the data."""
     made = Hardware()
     if design.io_type == "io_stream" and layer.family == "clone":
         made.lut["process"] = made.ff["process"] = 1

@@ -1,4 +1,4 @@
-"""Multiplications of Dense and convolution layers: the hardware that makes one output position."""
+"""Multiplications of Dense and convolution layers: the hardware that computes one output position."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import rom_blocks
 from fpgaprune.estimate.trees import pipeline_registers, pipeline_stages, sum_bits
 
-# A product whose operand widths multiply to no more than this is cheaper in look-up tables (in bits squared).
+# A product goes to look-up tables if the widths of its operands multiply to no more than this (bits squared).
 _FABRIC_BITS2 = {"vivado": 90, "vitis": 110}
-# The tool takes no shortcuts for a multiplier that the project forces into look-up tables.
+# A multiplier that the project forces into look-up tables costs so many times as much: the tool takes no shortcuts.
 _FORCED = 1.5
 
 
 def uses_dsp(layer: LayerFeatures, design: DesignFeatures) -> bool:
-    """Whether a product of this layer that needs a multiplier goes to a DSP slice."""
+    """Whether the products of this layer that need a multiplier take DSP slices."""
     if design.multiplier is not None:
         return design.multiplier == "dsp"
-    # The declared type decides, not the largest constant: pruning must not move a layer to dearer look-up tables.
+    # The declared type decides, not the largest constant: otherwise pruning could move a layer to look-up tables.
     folded = layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1
     bits = layer.weight_bits if folded else layer.constant_bits
     return layer.inp.bits * bits > _FABRIC_BITS2[design.tool]
 
 
 def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """The multipliers, adders and weight memories of `layer`, with the cycles that one position takes."""
+    """The multipliers, adders and weight memories of `layer`, and the cycles that one position takes."""
     if layer.strategy in ("resource", "resource_unrolled") and layer.reuse > 1:
         return _shared(layer, design)
     return _unrolled(layer, design)
 
 
 def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Every constant has its own shift, adder or multiplier; equal ones on one input share it, and a zero has none.
+    """The hardware of an unrolled layer: a shift, adder or multiplier for every constant that is not zero.
 
-    With a reuse factor the tool is told to share multipliers (`ALLOCATION ... limit`), which only binds where more
-    multipliers are left than the limit.
+    Equal constants on one input share it. A reuse factor sets a limit to the multipliers (`ALLOCATION ... limit`),
+    which has an effect only if there are more multipliers than that.
     """
     products = layer.products
     if products is None:
@@ -55,7 +55,7 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     if design.tool == "vivado":
         made.lut["add"] = adds
     made.lut["shift_add_bit"] = products.distinct_few * (layer.inp.bits + bits / 2)
-    # Zeros do not count, so that pruning never adds to it.
+    # Zeros do not count, because pruning must not add to it.
     shared = max(wants - math.ceil(products.total / layer.reuse), 0) if layer.reuse > 1 else 0
     made.lut["share"] = shared
     if layer.accum.saturates or layer.accum.rounds:
@@ -71,13 +71,13 @@ def _unrolled(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.interval_cycles = min(layer.reuse, made.latency_cycles + 1)
     made.ff.update(pipeline_registers(layer, design, dsp))
     made.ff["input_bit"] = layer.n_in * layer.inp.bits * min(cycles, 4)
-    # Results of an early turn wait in registers, unless the registers of the sum hold them anyway.
+    # Results of an early turn wait in registers, unless the registers of the sum already hold them.
     made.ff["turn_bit"] = max(shared * layer.accum.bits - made.ff.get("tree_bit", 0.0) / 2, 0.0)
     return made
 
 
 def _kept(products: Products, reuse: int) -> float:
-    """Multipliers of an unrolled layer under `reuse`; hls4ml's limit falls with the zeros."""
+    """Multipliers of an unrolled layer at reuse factor `reuse`; hls4ml's limit falls with the zeros."""
     if reuse == 1:
         return products.distinct_many
     limit = math.ceil(products.total / reuse) - products.zero // reuse
@@ -85,19 +85,19 @@ def _kept(products: Products, reuse: int) -> float:
 
 
 def multiplier_turns(layer: LayerFeatures) -> int:
-    """How often the busiest multiplier of an unrolled layer works for one position; 1 where none is shared."""
+    """How often the busiest multiplier of an unrolled layer works for one position; 1 if none is shared."""
     if layer.products is None or not layer.products.distinct_many:
         return 1
     return math.ceil(layer.products.distinct_many / _kept(layer.products, layer.reuse))
 
 
 def sum_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
-    """Registers between the input and the output of an unrolled layer's products and sums."""
+    """Registers from the input of an unrolled layer's products to the output of their sums."""
     return max(math.ceil(pipeline_stages(layer, design, uses_dsp(layer, design))) - 1, 0)
 
 
 def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """A row of multipliers that takes `reuse` turns, fed from a weight memory: zeros are stored and multiplied."""
+    """The hardware of a folded layer: a weight memory feeds a row of multipliers for `reuse` turns, zeros included."""
     made = Hardware()
     total = layer.n_in * layer.n_out
     multipliers = math.ceil(total / layer.reuse)
@@ -115,9 +115,9 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         made.lut["multiply_bit2"] = multipliers * layer.inp.bits * layer.weight_bits
         # A DSP slice holds and chooses its operands itself.
         made.lut["folded"] = multipliers
-    # Each turn picks one of `reuse` inputs per lane, and one output per product where turns outlast the inputs.
+    # In each turn a lane chooses one of `reuse` inputs; with more turns than inputs, a product also chooses its output.
     made.lut["input_select_bit"] = min(layer.reuse, layer.n_in) * math.ceil(layer.n_in / layer.reuse) * layer.inp.bits
-    # By its reports, Vivado HLS shares that choice between outputs, except at these sizes; we do not know why.
+    # The reports show that Vivado HLS shares that choice between outputs, except at these sizes; we do not know why.
     if layer.n_in % 16 == 0 and layer.n_in <= 256 and 8 <= layer.reuse < layer.n_in and design.tool == "vivado":
         made.lut["lane_select"] = multipliers
     if layer.reuse > layer.n_in:

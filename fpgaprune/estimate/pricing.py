@@ -10,6 +10,7 @@ from fpgaprune.errors import EstimateError, FpgaPruneError
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.digits import Products
+from fpgaprune.estimate.families import UNPRICED
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.hardware import Hardware
@@ -21,24 +22,29 @@ from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.target import Target
 
 _ZERO = Figure(0, 0, 0)
-# The factors of a figure for which the calibration has no interval: nobody has checked it.
+_NOTHING: dict[str, Resources[Figure]] = {"csynth": Resources(), "synth": Resources()}
+# The interval of a figure that the calibration has none for, because nobody has checked it.
 _UNKNOWN = (0.5, 2.0)
 
 
 def estimate(design: Design, target: Target | None = None, *, calibrated: Calibration | None = None) -> Estimate:
-    """`design` is priced for `target`: resources at two stages with 80 % intervals, latency, and whether it fits.
+    """The price of `design` on `target`: resources at two stages with 80 % ranges, latency, and whether it fits.
 
-    The layers keep the strategy, reuse and io_type that the design was made with; the target gives part and clock.
-    Without a target, the design's own part and clock count. No vendor tool runs; the coefficients were fitted to vendor
-    reports of Vivado HLS 2018.2 to Vitis HLS 2023.2 (see docs/estimate.md for the errors on designs left out).
+    The layers keep the design's own strategy, reuse factors and io_type; the target gives part and clock. No vendor
+    tool runs: the coefficients were fitted to reports of Vivado HLS 2018.2 to Vitis HLS 2023.2 (docs/estimate.md has
+    the errors on designs that were left out).
+
+    A layer of a class that no model prices is left out: its figures are unknown, a note names it, and `fits` is None
+    unless the other layers alone exceed the part. A reuse factor that hls4ml cannot build is priced as the nearest that
+    it can; a note says so.
 
     Args:
         design: the network as fixed-point data.
-        target: part and clock, or None.
-        calibrated: coefficients to use instead of those that ship with the package.
+        target: part and clock; the design's own unless given.
+        calibrated: coefficients to use in place of the shipped ones.
 
     Raises:
-        EstimateError: a layer has no hardware model, or the design names no part and no target is given.
+        EstimateError: no layer has a hardware model, or the design names no part and no target is given.
     """
     if target is None:
         if design.part is None:
@@ -49,14 +55,14 @@ def estimate(design: Design, target: Target | None = None, *, calibrated: Calibr
     except FpgaPruneError:
         raise
     except PARSER_ERRORS as error:
-        # A file may hold a design whose sizes contradict one another; no converter makes such a design.
+        # A file may hold a design whose sizes contradict one another.
         raise EstimateError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
 
 
 def price(
     design: DesignFeatures, target: Target, calibrated: Calibration, layers_as_made: Sequence[LayerSpec] = ()
 ) -> Estimate:
-    """The estimate of a design that is known by its features; with its layers, the notes can name kernels."""
+    """The estimate of a design that is described by its features; with `layers_as_made`, the notes name kernels."""
     parts = build(design)
     specs: Sequence[LayerSpec | None] = layers_as_made or [None] * len(design.layers)
     layers, zeros = [], []
@@ -67,13 +73,16 @@ def price(
                 name=layer.name,
                 kind=layer.kind,
                 multiplications=_multiplications(layer.all_products),
-                **_resources(hardware, calibrated, _doubt([layer])),
+                **(_NOTHING if layer.family == UNPRICED else _resources(hardware, calibrated, _doubt([layer]))),
                 latency_cycles=round(hardware.latency_cycles),
                 interval_cycles=max(round(hardware.interval_cycles), 1),
             )
         )
     total = _resources(total_hardware(parts), calibrated, _doubt(design.layers))
     binding, fits = _binding(total["synth"], layers, target)
+    if any(layer.family == UNPRICED for layer in design.layers):
+        # What is left out may be what does not fit.
+        fits = None if fits else fits
     return Estimate(
         design=design.name,
         target=target,
@@ -88,7 +97,7 @@ def price(
 
 
 def total_hardware(parts: Parts) -> Hardware:
-    """Everything in the design, layers and what lies between them."""
+    """The hardware of the whole design: its layers, and what lies between them."""
     whole = Hardware()
     for hardware in (*parts.layers, parts.between):
         whole.add(hardware)
@@ -96,7 +105,7 @@ def total_hardware(parts: Parts) -> Hardware:
 
 
 def _doubt(layers: Sequence[LayerFeatures]) -> float:
-    """The factor by which the ends of an interval lie further out than the calibration says."""
+    """The factor by which a range is wider, at either end, than the calibration says."""
     return RECURRENT_DOUBT if any(layer.family == "recurrent" for layer in layers) else 1.0
 
 
@@ -107,7 +116,7 @@ def _multiplications(products: Products | None) -> Multiplications | None:
 
 
 def _resources(hardware: Hardware, calibrated: Calibration, doubt: float) -> dict[str, Resources[Figure]]:
-    """The resources by the step that they are an estimate of."""
+    """The resources by the step that they estimate."""
     found = {}
     for step, figures in stage_figures(hardware, calibrated.rates).items():
         factors = calibrated.factors.get(step, {})
@@ -122,7 +131,7 @@ def _figure(value: float, factors: tuple[float, float]) -> Figure:
     if not value:
         return _ZERO
     middle = round(value)
-    # The ends are rounded outwards: a count of 2 with a factor of 1.1 may be 3.
+    # The ends are rounded outwards: 1.1 times 2 is at most 3.
     return Figure(middle, min(math.floor(value * factors[0]), middle), max(math.ceil(value * factors[1]), middle))
 
 

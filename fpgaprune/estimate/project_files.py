@@ -1,4 +1,4 @@
-"""The files of an hls4ml project folder: which one is the top function, what the build scripts say, the weights."""
+"""Reads the files of an hls4ml project folder: the top function, the settings in the build scripts, the weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fpgaprune.firmware import parse_numbers, read_weight_array
 
 
 def read_numbers(folder: Path, name: str) -> NDArray[np.float64]:
-    """The numbers of weight `name`, from its text file or its header."""
+    """The numbers of weight `name`, from its text file or its header file."""
     text = folder / f"{name}.txt"
     try:
         if text.is_file():
@@ -33,7 +33,7 @@ def find_top_file(home: Path) -> Path:
 
 
 def read_settings(root: Path) -> dict[str, Any]:
-    """Part, clock period and backend, from whichever file of the release states them."""
+    """Part, clock period and backend; each hls4ml release states them in other files."""
     texts = [read_text(p) for n in ("project.tcl", "build_prj.tcl", "hls4ml_config.yml") if (p := root / n).is_file()]
     text = "\n".join(texts)
 
@@ -52,7 +52,11 @@ def read_settings(root: Path) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """The text of `path`; a file that cannot be read is an `EstimateError` that names it."""
+    """The text of `path`.
+
+    Raises:
+        EstimateError: the file cannot be read.
+    """
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:

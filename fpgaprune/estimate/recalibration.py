@@ -1,4 +1,4 @@
-"""`recalibrate`: the coefficients drawn from the shipped values to what a user's own reports say."""
+"""`recalibrate`: fits the coefficients to a user's own reports, beginning with the shipped values."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from fpgaprune.estimate.pricing import total_hardware
 from fpgaprune.estimate.stages import CALIBRATED, stage_figures
 
 Figures = Mapping[str, float]
-# A coefficient of 0 could never move: it starts at this share of its textbook value.
+# A coefficient of 0 could never move, so it starts at this fraction of its textbook value.
 _AWAKE = 0.05
 
 
 @dataclass(frozen=True)
 class ReportedDesign:
-    """One design and what a vendor tool reported of it.
+    """A design and what a vendor tool reported of it.
 
     Attributes:
         design: its features.
-        csynth: `lut` and `ff` of the whole design in the HLS report; empty where there is none.
-        synth: `lut` and `ff` of the whole design after logic synthesis; empty where there is no such report.
-        layers: `lut` and `ff` in the HLS report by layer name, for layers whose row is certain.
+        csynth: `lut` and `ff` of the whole design in the HLS report; empty without such a report.
+        synth: `lut` and `ff` of the whole design after logic synthesis; empty without such a report.
+        layers: layer name -> `lut` and `ff` in the HLS report, of the layers whose row is certain.
     """
 
     design: DesignFeatures
@@ -36,9 +36,9 @@ class ReportedDesign:
 
 
 def recalibrate(measured: Sequence[ReportedDesign], start: Calibration) -> Calibration:
-    """`start` with its LUT and flip-flop coefficients drawn to what `measured` says; its intervals stay.
+    """`start` with its LUT and flip-flop coefficients fitted to `measured`; its intervals stay.
 
-    Each layer with a row of its own is an equation; a design without such rows is one equation. A coefficient that no
+    Each layer with a row of its own is one equation; a design without such rows is one equation. A coefficient that no
     report shows keeps its value.
 
     Raises:
@@ -61,7 +61,7 @@ def recalibrate(measured: Sequence[ReportedDesign], start: Calibration) -> Calib
 
 
 def recalibration_errors(measured: Sequence[ReportedDesign], calibrated: Calibration) -> dict[str, dict[str, float]]:
-    """Relative error of LUTs and flip-flops by figure, as `csynth.lut`, and by design."""
+    """Relative errors of LUTs and flip-flops, by figure, as `csynth.lut`, and then by design."""
     found: dict[str, dict[str, float]] = {}
     for one in measured:
         figures = stage_figures(total_hardware(build(one.design)), calibrated.rates)
@@ -74,7 +74,7 @@ def recalibration_errors(measured: Sequence[ReportedDesign], calibrated: Calibra
 
 
 def errors_of_left_out(measured: Sequence[ReportedDesign], start: Calibration) -> dict[str, dict[str, float]]:
-    """Relative errors of each design by a calibration with the other designs alone; empty for fewer than two."""
+    """As `recalibration_errors`, but the other designs alone calibrate the price of each; empty for fewer than two."""
     found: dict[str, dict[str, float]] = {}
     for at, one in enumerate(measured):
         others = [*measured[:at], *measured[at + 1 :]]
@@ -108,7 +108,7 @@ def _shares(one: ReportedDesign, values: Mapping[str, float]) -> list[Equation]:
 
 
 def coefficient_changes(start: Mapping[str, Coefficient], fitted: Mapping[str, Coefficient]) -> list[Coefficient]:
-    """The coefficients that moved by more than a thousandth, as fitted."""
+    """The fitted coefficients that moved by more than a thousandth."""
     return [
         c for name, c in fitted.items() if abs(c.value - start[name].value) > 1e-3 * max(c.value, start[name].value)
     ]

@@ -1,4 +1,4 @@
-"""Checked reading of a row: a field of a wrong type or range is refused."""
+"""`Fields`: reads the fields of a row, and refuses one of a wrong type or range."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.features import Port
 
-# Of an `ap_fixed`, as Vivado and Vitis HLS have it by default (AP_INT_MAX_W).
+# The widest `ap_fixed` of Vivado and Vitis HLS (default of AP_INT_MAX_W).
 MAX_WIDTH = 1024
 # No count of an FPGA design is larger.
 _MOST = 1 << 40
@@ -29,7 +29,7 @@ class Fields:
         return EstimateError(f"{self.where} has {key} {self.data.get(key)!r:.60}; wanted {wanted}")
 
     def text(self, key: str, otherwise: str | None = None) -> str:
-        """The text under `key`; an absent one is `otherwise`, or refused where that is None."""
+        """The text under `key`; if it is absent, `otherwise`, unless that is None."""
         value = self.data.get(key)
         if value is None and otherwise is not None:
             return otherwise
@@ -38,14 +38,14 @@ class Fields:
         return value
 
     def choice(self, key: str, allowed: tuple[str, ...]) -> str | None:
-        """One of `allowed` under `key`, or None where absent."""
+        """The text under `key`, one of `allowed`; None if it is absent."""
         value = self.data.get(key)
         if value is not None and value not in allowed:
             raise self._refuse(key, f"one of {', '.join(allowed)}")
         return value
 
     def count(self, key: str, otherwise: int | None = None, *, low: int = 1, high: int = _MOST) -> int:
-        """The whole number under `key`; an absent one is `otherwise`, or refused where that is None."""
+        """The whole number under `key`; if it is absent, `otherwise`, unless that is None."""
         value = self.data.get(key)
         if value is None and otherwise is not None:
             return otherwise
@@ -54,7 +54,7 @@ class Fields:
         return value
 
     def maybe_count(self, *keys: str) -> int | None:
-        """The whole number, 1 or more, under the first of `keys` that is present, or None."""
+        """The whole number, 1 or more, under the first of `keys` that is present; None if none is."""
         key = next((k for k in keys if self.data.get(k) is not None), None)
         return None if key is None else self.count(key)
 
@@ -66,7 +66,7 @@ class Fields:
         return float(value)
 
     def mapping(self, key: str) -> Mapping[str, Any]:
-        """The object under `key`, empty where absent."""
+        """The object under `key`; empty if it is absent."""
         value = self.data.get(key)
         if value is None:
             return {}
@@ -75,7 +75,7 @@ class Fields:
         return value
 
     def sizes(self, key: str) -> tuple[int, ...]:
-        """The whole numbers under `key`, unknown ones (None) left out; empty where absent."""
+        """The whole numbers under `key` without the unknown ones (None); empty if it is absent."""
         value = self.data.get(key)
         if value is None:
             return ()
@@ -87,7 +87,7 @@ class Fields:
         return tuple(known)
 
     def port(self, key: str, otherwise: Port) -> Port:
-        """The number format under `key`, as `{"W": 16, "I": 6, "str": "ap_fixed<16,6>"}`; `otherwise` where absent."""
+        """The number format under `key`, as `{"W": 16, "I": 6, "str": "ap_fixed<16,6>"}`; if absent, `otherwise`."""
         value = self.mapping(key)
         if value.get("W") is None:
             return otherwise

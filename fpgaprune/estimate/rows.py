@@ -1,4 +1,4 @@
-"""Predictions for designs that are described by counts, a line of JSON each, as in `calibration.jsonl`."""
+"""Predictions for designs that are described by counts, one line of JSON for each, as in `calibration.jsonl`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ from fpgaprune.measure import LABELS
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A row that was not priced: its line, its id where it has one, and the reason in one line."""
+    """A row that was not priced.
+
+    Attributes:
+        line: number of its line.
+        id: its id; None if it has none.
+        reason: why, in one line.
+    """
 
     line: int
     id: str | None
@@ -27,12 +33,12 @@ class Refusal:
 
 
 def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -> dict[str, Any]:
-    """The prediction for one row, as `{"id", "csynth": {"LUT", ...}, "synth": {...}}`; its `truth` is never read.
+    """The prediction for one row, as `{"id", "csynth": {"LUT", ...}, "synth": {...}}`; its `truth` is not read.
 
-    A layer that cannot be priced is left out; `"left_out"` then holds sentences that say what the figures lack.
+    A layer that cannot be priced is left out; `"left_out"` then holds sentences on what the figures lack.
 
     Raises:
-        EstimateError: the row lacks a field, or has one that makes no sense.
+        EstimateError: a field of the row is missing or malformed.
     """
     design = row_features(row)
     rates = (calibrated or calibration()).rates
@@ -53,10 +59,7 @@ def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -
 def estimate_rows(
     lines: Iterable[str], calibrated: Calibration | None = None
 ) -> tuple[list[dict[str, Any]], list[Refusal]]:
-    """Every line that holds a sound row is priced; each other line is refused with its reason.
-
-    Empty lines are skipped. The order of the lines is kept.
-    """
+    """The predictions for the rows in `lines`, in their order, and the refused rows; empty lines are skipped."""
     predictions: list[dict[str, Any]] = []
     refusals: list[Refusal] = []
     for number, line in enumerate(lines, 1):
@@ -79,7 +82,7 @@ def estimate_rows(
 def estimate_designs_file(
     path: Path, calibrated: Calibration | None = None
 ) -> tuple[list[dict[str, Any]], list[Refusal]]:
-    """The predictions and refusals for the lines of a file, as `estimate_rows` gives them.
+    """As `estimate_rows`, for the lines of a file.
 
     Raises:
         EstimateError: the file cannot be read.

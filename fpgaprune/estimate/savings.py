@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.estimate.device import speed_of
+from fpgaprune.estimate.digits import multiplier_blocks
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.multiplications import product_hardware, uses_dsp
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
@@ -21,13 +22,13 @@ from fpgaprune.target import Target
 if TYPE_CHECKING:
     from fpgaprune.design import LayerSpec
 
-# The advice on further kernels aims at so many multipliers, and names so many kernels.
+# The advice on further kernels frees `_AIM` multipliers, and names `_NAMED` kernels.
 _AIM = 3
 _NAMED = 4
 
 
 def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec: LayerSpec | None = None) -> str:
-    """What the zeros of `layer` save, in one sentence; empty where it has no multiplications or no zeros."""
+    """One sentence on what the zeros of `layer` save; empty if it has no multiplications or no zeros."""
     products = layer.all_products
     if products is None or not products.zero or layer.family == "scale":
         return ""
@@ -43,7 +44,7 @@ def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec:
             full = stage_figures(product_hardware(_without_zeros(part), design), rates)["synth"]
             saved = {name: saved[name] + max(round(full[name]) - round(kept[name]), 0) for name in saved}
     note = (
-        f"{layer.name}: {zeros}; against the same layer without zeros that saves about "
+        f"{layer.name}: {zeros}; compared with the same layer without zeros, that saves about "
         f"{saved['dsp']} DSP and {saved['lut']} LUT after synthesis"
     )
     limit = math.ceil(products.total / layer.reuse) - products.zero // layer.reuse
@@ -53,12 +54,12 @@ def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec:
 
 
 def _folded_state_note(layer: LayerFeatures, zeros: str) -> str:
-    """The note of `_folded_note` for the two products of a recurrent layer."""
+    """The note of `_folded_note` on the two products of a recurrent layer."""
     parts = [part for part in (layer, layer.state) if part is not None]
     total = sum(math.ceil(part.n_in * part.n_out / part.reuse) for part in parts)
     if layer.strategy == "resource":
         return (
-            f"{layer.name}: {zeros} and save none of {total} multipliers at reuse {layer.reuse}, since the resource "
+            f"{layer.name}: {zeros} and save none of {total} multipliers at reuse {layer.reuse}, because the resource "
             "strategy stores and multiplies zeros too"
         )
     live = sum(part.live_blocks or 0 for part in parts)
@@ -66,7 +67,7 @@ def _folded_state_note(layer: LayerFeatures, zeros: str) -> str:
 
 
 def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
-    """The layer before pruning: we assume that its zeros were like its other weights."""
+    """The layer before pruning, if its zeros were like its other weights."""
     products = layer.products
     if products is None or not products.nonzero:
         return layer
@@ -84,15 +85,15 @@ def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
 
 
 def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec: LayerSpec | None) -> str:
-    """What zeros save in a folded layer: a multiplier goes if all its weights are zero and the code is unrolled."""
+    """One sentence on a folded layer: a multiplier is saved if all its weights are zero and the code is unrolled."""
     total = layer.products.total if layer.products else 0
     multipliers = math.ceil(total / layer.reuse)
     kind = "DSP" if uses_dsp(layer, design) else "multipliers in LUTs"
-    blocks = _blocks(spec, layer.reuse) if spec else None
+    blocks = multiplier_blocks(spec.weights["weight"], layer.reuse) if spec and "weight" in spec.weights else None
     freed = multipliers - int(np.count_nonzero(blocks.any(axis=1))) if blocks is not None else 0
     if layer.strategy == "resource":
         note = (
-            f"{layer.name}: {zeros} and save 0 {kind} at reuse {layer.reuse}, since the resource strategy stores and "
+            f"{layer.name}: {zeros} and save 0 {kind} at reuse {layer.reuse}, because the resource strategy stores and "
             f"multiplies zeros too; resource_unrolled would free {freed} of {multipliers}"
         )
     else:
@@ -106,16 +107,8 @@ def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec:
     return f"{note}; these {len(names)} further kernels would free {more} more: {shown}"
 
 
-def _blocks(spec: LayerSpec, reuse: int) -> NDArray[np.int64] | None:
-    """Weights by the multiplier that serves them, (multipliers, reuse): outputs first, consecutive ones together."""
-    weight = spec.weights.get("weight")
-    if weight is None or weight.size % reuse:
-        return None
-    return np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, reuse)
-
-
 def _further_kernels(spec: LayerSpec, blocks: NDArray[np.int64]) -> tuple[list[str], int]:
-    """The kernels that must go to free the cheapest few multipliers, and how many multipliers that frees."""
+    """The kernels whose removal frees the cheapest few multipliers, and the number of multipliers that it frees."""
     weight = spec.weights["weight"]
     outputs = weight.shape[-1]
     inputs = weight.shape[-2]
@@ -140,8 +133,8 @@ def design_notes(
     synth: Resources[Figure],
     fits: bool | None,
 ) -> tuple[str, ...]:
-    """What a person should know about the whole estimate: `zeros` are the notes on its layers, `synth` its figures."""
-    notes = [note for note in zeros if note]
+    """Sentences on the whole estimate; `zeros` are the notes on its layers, `synth` its figures."""
+    notes = [*design.left_out, *(note for note in zeros if note)]
     if design.io_type != target.io_type:
         notes.append(f"priced as {design.io_type}, as the design was made; {target.io_type} would need a new project")
     capacity = capacity_of(target.part)
@@ -153,26 +146,26 @@ def design_notes(
     names_of = [layer.name for layer in design.layers if layer.family == "recurrent"]
     if names_of:
         notes.append(
-            f"{', '.join(names_of)}: priced by the laws of Dense layers, one step in hardware through which the steps "
-            "go in turn; no coefficient was fitted to recurrent layers, so every range reaches "
+            f"{', '.join(names_of)}: priced by the laws of Dense layers; the hardware computes one step, and all steps "
+            "use it in turn; no coefficient was fitted to recurrent layers, so every range reaches "
             f"{RECURRENT_DOUBT:g} times as far at either end"
-            + ("" if design.tool == "vivado" else ", and no report of Vitis HLS was there to check against")
+            + ("" if design.tool == "vivado" else ", and there was no report of Vitis HLS to check against")
         )
     notes.append(_clock_note(design))
     return tuple(notes)
 
 
 def _clock_note(design: DesignFeatures) -> str:
-    """What is known of the clock before the design is placed."""
+    """One sentence on what is known of the clock before the design is placed."""
     usable = design.clock_ns - design.uncertainty_ns
     speed = speed_of(design.part)
     slowest = max(speed.add_ns, speed.multiply_ns)
     if usable < slowest:
         return (
-            f"clock {design.clock_ns:g} ns leaves {usable:.2f} ns a stage, less than one multiplication "
-            f"({slowest:g} ns) on this family: multipliers are pipelined, and the vendor tool must confirm the timing"
+            f"clock {design.clock_ns:g} ns leaves {usable:.2f} ns for a stage, less than one multiplication takes on "
+            f"this family ({slowest:g} ns): multipliers are pipelined, and the vendor tool must confirm the timing"
         )
     return (
-        f"clock {design.clock_ns:g} ns leaves {usable:.2f} ns a stage, enough for one multiplication ({slowest:g} ns) "
-        "on this family; routing decides, and only the vendor tool can tell"
+        f"clock {design.clock_ns:g} ns leaves {usable:.2f} ns for a stage, enough for one multiplication on this "
+        f"family ({slowest:g} ns); routing decides whether the clock is met, and only the vendor tool can tell"
     )

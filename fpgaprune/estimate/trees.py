@@ -1,4 +1,4 @@
-"""Adder trees and chains: their width and depth, their pipeline stages, and the registers between these."""
+"""Adder trees and chains: their width and depth, their pipeline stages, and the registers between the stages."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 from fpgaprune.estimate.device import Speed, speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 
-# Beyond this many additions in one function Vitis HLS no longer sums in trees (seen at 5,876, not at 5,482).
+# With more additions in one function, Vitis HLS no longer sums in trees (seen at 5,876, not at 5,482).
 _BALANCED_ADDITIONS = 5600
 # Operands up to this width multiply faster in a DSP slice.
 _NARROW = 9
 
 
 def sum_bits(layer: LayerFeatures) -> float:
-    """Mean width of the additions of one output: a product plus half of the sum's growth, at most the accumulator."""
+    """Mean width of the additions of one output: a product's width plus half of the sum's growth, at most the sum's."""
     constant = layer.weight_bits
     if layer.products and layer.strategy != "resource":
         constant = min(constant, layer.products.constant_bits)
@@ -30,9 +30,9 @@ def _levels(layer: LayerFeatures) -> float:
 def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> dict[str, float]:
     """Bits that the registers in the pipeline of multipliers and sums hold.
 
-    A cut after l levels of an adder tree holds one number for every 2**l products. If a multiplier and one addition do
-    not fit into one period, registers hold the products too. If a multiplier takes several periods, they also hold the
-    products that need no multiplier.
+    Registers after l levels of an adder tree hold one number for every 2**l products. If a multiplier and one addition
+    do not fit into one period, registers hold the products too. If a multiplier takes several periods, registers also
+    hold the products that need no multiplier.
     """
     products = layer.products
     if products is None or not products.nonzero:
@@ -49,7 +49,7 @@ def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, dsp: bool) 
         alive += products.nonzero * 2.0**-cut
         cut += per_period
     if products.total > _BALANCED_ADDITIONS:
-        # A pruned layer that turned from a chain into a tree holds no more than the chain held.
+        # A layer that pruning turned from a chain into a tree holds no more than the chain held.
         alive = min(alive, products.nonzero * _chain_depth(layer, design))
     if _is_chain(layer, design):
         alive = products.nonzero * _chain_depth(layer, design)
@@ -69,35 +69,35 @@ def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, dsp: bool) 
 
 
 def _chain_depth(layer: LayerFeatures, design: DesignFeatures) -> float:
-    """Registers per addition of a sum made one by one; Vivado HLS adds three numbers at once."""
+    """Registers for each addition of a chain; Vivado HLS adds three numbers at once."""
     return (0.8 + 0.8 / layer.reuse) * (0.7 if design.tool == "vivado" else 1.0)
 
 
 def _adds_per_period(speed: Speed, period: float) -> float:
-    """Levels of additions between two registers; a number below two is rounded down."""
+    """Levels of additions between two registers; below two it is one."""
     ratio = period / speed.add_ns
     return ratio if ratio >= 2 else 1.0
 
 
 def _multiply_ns(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
-    """Delay of a multiplier of this layer, 0 where it needs none."""
+    """Delay of a multiplier of this layer; 0 if the layer needs none."""
     if layer.products is None or not layer.products.many:
         return 0.0
     speed = speed_of(design.part)
     if not dsp:
         return 1.3 * speed.add_ns
-    # The declared widths count, so that pruning never makes a multiplier faster.
+    # The declared widths count, because pruning must not make a multiplier faster.
     return speed.multiply_ns if max(layer.inp.bits, layer.constant_bits) <= _NARROW else speed.multiply_wide_ns
 
 
 def _is_chain(layer: LayerFeatures, design: DesignFeatures) -> bool:
-    """Whether an output is summed one addition after another: because sums saturate, or because there are too many."""
+    """Whether an output is summed by one addition after another: its sums saturate, or are too many for a tree."""
     nonzero = layer.products.nonzero if layer.products else 0
     return layer.accum.saturates or (nonzero > _BALANCED_ADDITIONS and design.tool == "vitis")
 
 
 def pipeline_stages(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> float:
-    """Clock periods that the multipliers and the sum of one output take; the whole ones become pipeline stages."""
+    """Clock periods that the multipliers and the sum of one output take; each whole one becomes a pipeline stage."""
     speed = speed_of(design.part)
     period = design.clock_ns - design.uncertainty_ns
     products = layer.products
@@ -106,6 +106,6 @@ def pipeline_stages(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> 
         step = speed.add_ns * (2.0 if layer.accum.saturates else 1.0)
         return nonzero / layer.n_out * step / period
     multiply = _multiply_ns(layer, design, dsp)
-    # A multiplier that does not fit a cycle has registers at its ports too.
+    # A multiplier that takes longer than a period has registers at its ports too.
     first = multiply / period * 0.35 if multiply < period else 2.5 if dsp else 1.0
     return _levels(layer) / _adds_per_period(speed, period) + first

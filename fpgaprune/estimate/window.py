@@ -1,4 +1,4 @@
-"""Layers that slide a window over a map: buffers, pooling, padding, convolutions."""
+"""Layers that slide a window over a map (convolutions, pooling), and layers that only move its pixels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHIFT_DEPTH = 32
 
 
 def pace(design: DesignFeatures) -> float:
-    """The delay of a 16-bit addition as a share of the usable clock period."""
+    """The delay of a 16-bit addition as a fraction of the usable clock period."""
     period = max(design.clock_ns - design.uncertainty_ns, 0.1)
     return speed_of(design.part).add_ns / period
 
@@ -26,7 +26,7 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     core = product_hardware(layer, design)
     made.add(core)
     if design.io_type == "io_parallel":
-        # hls4ml computes the partitions of a small parallel convolution in turn, with one set of products.
+        # hls4ml computes the partitions of a parallel convolution one after another, with one set of products.
         made.repeat(layer.copies_in_parallel)
         parts = math.ceil(layer.positions_out / layer.copies_in_parallel)
         window = layer.n_in * layer.inp.bits * layer.copies_in_parallel
@@ -48,9 +48,9 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
-    """Cycles from the first pixel to the last; the tool and the strategy say what a pixel takes."""
+    """Cycles from the first pixel to the last; what a pixel takes depends on the tool and the strategy."""
     pixels, reuse, cycles = layer.positions_in, layer.reuse, sum_cycles(layer, design)
-    # The unrolled strategy takes as many turns; it leaves out multipliers whose weights are all zero.
+    # The unrolled strategy takes as many turns; it only leaves out the multipliers whose weights are all zero.
     folded = layer.strategy == "resource" or (layer.strategy == "resource_unrolled" and reuse > 1)
     if folded and (reuse > 1 or design.tool == "vivado"):
         sums = math.log2(max(layer.n_in / reuse, 1.0))
@@ -59,21 +59,16 @@ def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
             overhead += 5 if reuse > 1 else 2
         return pixels * round(reuse + overhead)
     if design.tool == "vitis" and math.prod(layer.kernel) > 1:
-        # The tool calls the function of one output anew for every pixel (reports of hls4ml 0.8 to 1.2).
+        # The tool starts the function of one output anew for every pixel (reports of hls4ml 0.8 to 1.2).
         return pixels * max(cycles + 2, reuse) + 2
     if reuse > 1 and multiplier_turns(layer) + cycles + 2 < reuse:
-        # A pixel starts as soon as the turns of the pixel before are done.
+        # A pixel starts as soon as the turns of the previous pixel are done.
         return pixels * (multiplier_turns(layer) + cycles + 2) + 2
     return pixels * reuse + cycles + 3
 
 
-def depthwise(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """A depthwise convolution: every channel has its own products."""
-    return convolution(layer, design)
-
-
 def _buffers(layer: LayerFeatures) -> Hardware:
-    """Registers of the window and shift registers of the lines above it."""
+    """Registers of the window, and shift registers of the lines above it."""
     height, width = layer.kernel
     made = Hardware()
     window = height * width * layer.channels_in
@@ -93,7 +88,7 @@ def _buffers(layer: LayerFeatures) -> Hardware:
 
 
 def pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Window and line buffers with a tree of comparisons (or an adder tree and a division) per channel."""
+    """Window and line buffers, and for each channel a tree of comparisons, or an adder tree and a division."""
     height, width = layer.kernel
     made = Hardware()
     steps = (height * width - 1) * layer.channels_in * layer.inp.bits
@@ -104,17 +99,17 @@ def pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.add(_buffers(layer))
     made.lut["pool_step"] = made.ff["pool_step"] = steps / layer.inp.bits
     made.lut["pool_bit"] = steps
-    # Comparisons follow one another: in every cycle of them, half of the window waits in registers.
+    # Comparisons follow one another: in each of their cycles, half of the window waits in registers.
     made.ff["pool_bit"] = steps * height * width * pace(design) / 2 * min(layer.inp.bits / 16, 1.0)
     made.lut["window_process"] = made.ff["window_process"] = 1
-    # If it takes more than half a period to count a pixel, the next pixel waits.
+    # If counting a pixel takes more than half a period, the next pixel waits.
     made.latency_cycles = layer.positions_in * (2 if pace(design) > 0.5 else 1) + 3
     made.interval_cycles = made.latency_cycles
     return made
 
 
 def global_pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """One running comparison or sum per channel."""
+    """One running comparison or sum for each channel."""
     made = Hardware()
     bits = layer.channels_in * max(layer.inp.bits, layer.accum.bits if "av" in layer.operation else 0)
     if design.io_type == "io_parallel":
@@ -129,7 +124,7 @@ def global_pooling(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 
 
 def reordering(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
-    """Padding, cropping, resizing, transposing: pixels pass, repeat or drop out; there is no arithmetic."""
+    """Padding, cropping, resizing, transposing: pixels move, repeat or drop out; there is no arithmetic."""
     made = Hardware()
     if design.io_type == "io_parallel":
         return made

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
@@ -16,32 +16,22 @@ from fpgaprune.target import hardware_path
 TOP = "fpgaprune_board"
 BAUD = 1_000_000
 _PINS = ("clk", "serial_in", "serial_out")
-_KEYS = {
-    "name": str,
-    "source": str,
-    "date": str,
-    "device": str,
-    "package": str,
-    "speed": int,
-    "clock_mhz": float,
-    "io_type": str,
-    "pins": dict,
-}
 
 
-@dataclass(frozen=True)
-class Board:
+class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A board with an FPGA, a clock and a serial line.
 
     Attributes:
-        name: of the board.
-        device, package, speed: of its FPGA; `device` where nothing else is said.
-        clock_mhz: of the oscillator at pin `clk`.
+        name: its name.
+        source: the document that states the pins.
+        date: the day on which the file was written.
+        device: the FPGA that the board is usually sold with.
+        package: the FPGA's package.
+        speed: the FPGA's speed grade.
+        clock_mhz: frequency of the oscillator at pin `clk`.
         io_type: electrical standard of the pins.
-        pins: `clk`, `serial_in`, `serial_out` to their sites.
-        high: pins that must be held high, to their sites.
-        source: of the pins.
-        date: when the file was written.
+        pins: `clk`, `serial_in` and `serial_out` -> their sites.
+        high: pins that must be held high -> their sites.
     """
 
     name: str
@@ -53,14 +43,14 @@ class Board:
     clock_mhz: float
     io_type: str
     pins: Mapping[str, str]
-    high: Mapping[str, str]
+    high: Mapping[str, str] = {}
 
 
 def find_board(board: str | os.PathLike[str]) -> Board:
-    """The board called `board` in `hw/boards`, or that of the TOML file at that path.
+    """The board of that name in `hw/boards`, or the board that a TOML file describes.
 
     Raises:
-        TargetError: there is none, or the file is not of that form.
+        TargetError: the name is unknown, or the file has another form.
     """
     path = Path(board)
     if path.suffix != ".toml":
@@ -70,16 +60,21 @@ def find_board(board: str | os.PathLike[str]) -> Board:
     except FileNotFoundError:
         known = ", ".join(sorted(p.stem for p in hardware_path("boards").glob("*.toml")))
         raise TargetError(f"board {str(board)!r} is unknown; wanted a TOML file or one of {known}") from None
-    high = document.pop("high", {})
-    _check(document, high, path)
-    return Board(**document, high=high)
+    try:
+        found = msgspec.convert(document, Board)
+    except msgspec.ValidationError as error:
+        raise TargetError(f"board file {path}: {error}; see hw/boards for the form") from None
+    if sorted(found.pins) != sorted(_PINS):
+        raise TargetError(f"board file {path} has pins {', '.join(found.pins)}; wanted {', '.join(_PINS)}")
+    return found
 
 
 def board_top(project: VerilogProject, board: Board, uart: str) -> str:
-    """Verilog of module `TOP`: `project` between `uart` (the text of uart_stream.v) and the pins of `board`.
+    """Verilog of module `TOP`: it joins `project` to the pins of `board` through `uart`, the text of uart_stream.v.
 
     Raises:
-        TargetError: the project has several inputs or outputs, or the clock gives no whole number of cycles a bit.
+        TargetError: the project has several inputs or outputs, or a bit of the serial line takes no whole number of
+            cycles.
     """
     if len(project.inputs) != 1 or len(project.outputs) != 1:
         raise TargetError(
@@ -118,16 +113,3 @@ module {TOP} (
 endmodule
 
 {uart}"""
-
-
-def _check(document: Mapping[str, Any], high: Any, path: Path) -> None:
-    for key, kind in _KEYS.items():
-        if not isinstance(document.get(key), kind):
-            raise TargetError(f"board file {path} has {key} = {document.get(key)!r}; wanted a {kind.__name__}")
-    unknown = sorted(set(document) - set(_KEYS))
-    if unknown:
-        raise TargetError(f"board file {path} has {unknown[0]!r}; allowed are {', '.join((*_KEYS, 'high'))}")
-    if sorted(document["pins"]) != sorted(_PINS):
-        raise TargetError(f"board file {path} has pins {', '.join(document['pins'])}; wanted {', '.join(_PINS)}")
-    if not isinstance(high, dict):
-        raise TargetError(f"board file {path} has high = {high!r}; wanted a table of pins")

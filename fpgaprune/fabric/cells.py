@@ -20,17 +20,18 @@ class Family:
     """A device family that yosys synthesises for.
 
     Attributes:
-        family: as `xc7`.
-        name: as its vendor says it.
-        parts: families of `hw/parts` that it stands for.
+        family: our name, as `xc7`.
+        name: the vendor's name.
+        parts: the families of `hw/parts` that it covers.
         synthesis: yosys's commands; `{top}` is the module.
-        unnamed: those that leave the cells without readable names.
-        takes: figure -> cell type -> how much of it one cell takes.
+        unnamed: yosys's commands if the cells need no readable names.
+        takes: resource -> cell type -> how much of the resource one cell takes.
         own: cell types that count under their own name.
-        free: cell types that take none of these.
-        source, date: of the counts.
+        free: cell types that take no resource.
+        source: the document that states the counts.
+        date: the day on which the file was written.
         note: what a figure counts.
-        place: what `fpgaprune.fabric.devices` reads; None where no open tool places and routes the family.
+        place: the table that `fpgaprune.fabric.devices` reads; None if no open tool places and routes the family.
     """
 
     family: str
@@ -47,12 +48,12 @@ class Family:
     place: Mapping[str, Any] | None
 
     def count(self, types: Mapping[str, int]) -> Cells:
-        """What a netlist of `types` (cell type to number) takes.
+        """What a netlist of `types` (cell type -> number of cells) takes.
 
         Raises:
-            RtlError: a cell type is in none of the family's lists, so that its resources are unknown.
+            RtlError: a cell type is in none of the family's lists, so its resources are unknown.
         """
-        # yosys marks where a flattened module stood; nothing of the device is used for it.
+        # yosys marks each flattened module with such a cell, which takes nothing on the device.
         real = {cell: number for cell, number in types.items() if cell != "$scopeinfo"}
         known = {*self.own, *self.free}.union(*self.takes.values())
         unknown = sorted(set(real) - known)
@@ -61,14 +62,14 @@ class Family:
                 f"the netlist for {self.family} has cells {', '.join(unknown)}, which hw/synth/{self.family}.toml "
                 "does not list; add what each takes on the device"
             )
-        figures = {
+        counts = {
             name: sum(self.takes[name].get(cell, 0) * number for cell, number in real.items())
             if name in self.takes
             else None
             for name in RESOURCES
         }
         own = {cell: number for cell, number in sorted(real.items()) if cell in self.own}
-        return Cells(**figures, own=own, types=dict(sorted(real.items())))
+        return Cells(**counts, own=own, types=dict(sorted(real.items())))
 
 
 @cache
@@ -79,10 +80,10 @@ def list_families() -> tuple[str, ...]:
 
 @cache
 def find_family(family: str) -> Family:
-    """The family called `family`, from `hw/synth`.
+    """The family of that name in `hw/synth`.
 
     Raises:
-        TargetError: there is none; the message lists those that are.
+        TargetError: the name is unknown; the message lists the known names.
     """
     if family not in list_families():
         raise TargetError(f"family {family!r} is unknown to open synthesis; wanted one of {', '.join(list_families())}")
@@ -101,5 +102,5 @@ def find_family(family: str) -> Family:
 
 
 def family_of(part: Part) -> str | None:
-    """The family of open synthesis that `part` belongs to; None where there is none."""
+    """The family of open synthesis that `part` belongs to; None if there is none."""
     return next((name for name in list_families() if part.family in find_family(name).parts), None)

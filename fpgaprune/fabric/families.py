@@ -20,7 +20,7 @@ def find_router(family: str) -> Router:
     """The router of `family`.
 
     Raises:
-        TargetError: no open tool does that here.
+        TargetError: no open tool places and routes that family.
     """
     if family not in ROUTERS:
         raise TargetError(f"place and route for family {family!r} is not offered; wanted one of {', '.join(ROUTERS)}")
@@ -28,9 +28,9 @@ def find_router(family: str) -> Router:
 
 
 def versions_found(family: str) -> list[str]:
-    """One line for each thing that synthesis, place and route for `family`, bitstreams and simulation depend on here.
+    """One line for each tool that serves `family`: synthesis, place and route, bitstreams, simulation.
 
-    A line is a version, or the message of the error that the tool is missing.
+    A line is the tool's version, or the error message if the tool is missing.
     """
     router = find_router(family)
     asked: list[Callable[[], str]] = [partial(_version, tool) for tool in (YOSYS, *router.tools)]

@@ -1,4 +1,4 @@
-"""`write_handoff`: a Verilog project with everything that a vendor's tool needs to build and to simulate it."""
+"""`write_handoff`: a Verilog project with everything that a vendor's tools need to build and to simulate it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fpgaprune.processes import ToolRun, run_tool
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part
 
-# Tool -> what it belongs to, how it becomes visible, and its arguments in the folder of the hand-off.
+# Tool -> its product, advice if it is missing, and its arguments in the folder of the hand-off.
 _TOOLS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "vivado": (
         "AMD Vivado",
@@ -33,13 +33,13 @@ _SIMULATORS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """A folder that a vendor's tool builds as it is, on this machine or on another.
+    """A folder that a vendor's tool builds as it is, on this machine or on another one.
 
     Attributes:
         path: the folder.
         tool: `vivado` or `quartus_sh`.
-        order_number: of the part.
-        reports: where its reports go.
+        order_number: the part's order number.
+        reports: the folder of the tool's reports.
     """
 
     path: Path
@@ -51,15 +51,15 @@ class Handoff:
         """The vendor's tool has synthesised, placed and routed the design; its reports are in `reports`.
 
         Raises:
-            ToolError: the tool is missing (the message says what to run where it is), died or ran too long; everything
-                that it started is ended, and its log is kept.
+            ToolError: the tool is missing (the message says what to run on a machine that has it), died or ran too
+                long; every process that it started is ended, and its log is kept.
         """
         product, advice, arguments = _TOOLS[self.tool]
         make_folder(self.reports)
         return run_tool((self.tool, *arguments), self.path, timeout_s, on_line, product=product, advice=advice)
 
     def simulate(self, timeout_s: float = 3600.0, on_line: Callable[[str], None] | None = None) -> ToolRun:
-        """The vendor's simulator ran the test bench, and every word is equal to the emulation's.
+        """The vendor's simulator ran the test bench, and every word equals that of the emulation.
 
         Raises:
             ToolError: as for `build`, or a word differs.
@@ -82,48 +82,46 @@ class Handoff:
 
 
 def write_handoff(project: VerilogProject, part: str, vectors: Vectors, output_dir: str | os.PathLike[str]) -> Handoff:
-    """`output_dir` holds the project's Verilog, constraints, scripts, and a self-checking test bench.
+    """`output_dir` holds the project's Verilog, constraints, scripts and a self-checking test bench.
 
-    For AMD parts: `clock.xdc`, `vivado.tcl` (non-project mode, out of context) and `simulate.tcl`; for Intel parts:
-    `clock.sdc`, `quartus.tcl` (all pins virtual) and `simulate.do`. `vivado -mode batch -source vivado.tcl`, or
-    `quartus_sh -t quartus.tcl`, run in the folder, does what `build` does. Equal input gives equal bytes.
+    For AMD parts: `clock.xdc`, `vivado.tcl` (non-project mode, out of context) and `simulate.tcl`. For Intel parts:
+    `clock.sdc`, `quartus.tcl` (all pins virtual) and `simulate.do`. In the folder, `vivado -mode batch -source
+    vivado.tcl` or `quartus_sh -t quartus.tcl` does what `build` does. Equal input gives equal bytes.
 
     Args:
         project: as `to_verilog` writes it.
         part: full order number, as `xc7z020clg400-1` or `10AX115N2F45E1SG`.
         vectors: as `golden_vectors` makes them.
-        output_dir: made where it is missing.
+        output_dir: is made if it is missing.
 
     Raises:
-        TargetError: the part is unknown, is given without package, or is of neither vendor.
+        TargetError: the part is unknown, is given without its package, or comes from another vendor.
         RtlError: a file of the project is missing.
     """
     device = find_part(part)
     order_number = part.strip()
     if device.vendor not in ("AMD", "Intel"):
-        raise TargetError(f"part {order_number!r} is of {device.vendor}; the hand-off is for AMD and Intel parts")
+        raise TargetError(f"part {order_number!r} is of {device.vendor}; the hand-off takes AMD and Intel parts")
     if order_number.lower() == device.name:
-        raise TargetError(f"part {order_number!r} is no full order number; name package and speed grade too")
+        raise TargetError(f"part {order_number!r} is not a full order number; name package and speed grade too")
     folder = Path(output_dir)
     sources = read_sources(project, project.files)
     ports = (*project.inputs, *project.outputs)
-    files = {**sources, **{testbench.vector_file(port): vectors.hexadecimal(port).encode() for port in ports}}
-    files["testbench.v"] = testbench.testbench_of(project, vectors).encode()
     verilog = [name for name in sources if name.endswith(".v")]
+    texts = {testbench.vector_file(port): vectors.hexadecimal(port) for port in ports}
+    texts["testbench.v"] = testbench.testbench_of(project, vectors)
+    clock = f"create_clock -name clk -period {project.clock_ns:g} [get_ports clk]\n"
     if device.vendor == "AMD":
-        tool = "vivado"
-        files["clock.xdc"] = f"create_clock -name clk -period {project.clock_ns:g} [get_ports clk]\n".encode()
-        files["vivado.tcl"] = _vivado(project, order_number, verilog).encode()
-        files["simulate.tcl"] = _xsim(verilog).encode()
+        tool, reports = "vivado", "reports"
+        texts |= {"clock.xdc": clock, "vivado.tcl": _vivado(project, order_number, verilog)}
+        texts["simulate.tcl"] = _xsim(verilog)
     else:
-        tool = "quartus_sh"
-        files["clock.sdc"] = f"create_clock -name clk -period {project.clock_ns:g} [get_ports clk]\n".encode()
-        files["quartus.tcl"] = _quartus(project, order_number, verilog).encode()
-        files["simulate.do"] = _questa(verilog).encode()
-    for name, content in files.items():
+        tool, reports = "quartus_sh", "output_files"
+        texts |= {"clock.sdc": clock, "quartus.tcl": _quartus(project, order_number, verilog)}
+        texts["simulate.do"] = _questa(verilog)
+    for name, content in {**sources, **{name: text.encode() for name, text in texts.items()}}.items():
         write_bytes(folder / name, content)
-    reports = folder / ("reports" if tool == "vivado" else "output_files")
-    return Handoff(folder, tool, order_number, reports)
+    return Handoff(folder, tool, order_number, folder / reports)
 
 
 def _vivado(project: VerilogProject, part: str, verilog: list[str]) -> str:

@@ -1,8 +1,8 @@
-"""`harness_of`: a top module with three pins around a design with hundreds, for place and route.
+"""`harness_of`: a top module with three pins around a design with hundreds of ports, for place and route.
 
-Every input comes from a shift register, and every output goes into a register and from there into a signature
-register that is shifted out, so that no logic can be left out and no wide port needs a pin. All paths of the design
-start and end in a register beside it.
+A shift register feeds every input. Every output goes into a register, and from there into a signature register that
+is shifted out. So nextpnr can leave out no logic, and no wide port needs pins. All paths of the design start and end
+in a register beside it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ TOP = "fpgaprune_harness"
 def harness_of(project: VerilogProject) -> str:
     """Verilog of module `TOP` (pins `clk`, `d`, `q`) with the project's top module inside."""
     feeds, seen = list(_inputs(project)), list(_outputs(project))
-    wires = [
-        f"        .{name}({bus})" for name, bus in [("clk", "clk"), *_slices("feed", feeds), *_slices("seen", seen)]
-    ]
+    ports = [("clk", "clk"), *_slices("feed", feeds), *_slices("seen", seen)]
+    wires = ",\n".join(f"        .{name}({bus})" for name, bus in ports)
     ins, outs = sum(width for _, width in feeds), sum(width for _, width in seen)
     return f"""// Three pins around {project.top}: {ins} inputs from a shift register, {outs} outputs into a signature.
 module {TOP} (
@@ -38,18 +37,18 @@ module {TOP} (
     end
     assign q = signature[{outs - 1}];
     {project.top} dut (
-{_joined(wires)}
+{wires}
     );
 endmodule
 """
 
 
 def stub_of(project: VerilogProject) -> str:
-    """Verilog of the project's top module with nothing in it, to be replaced by its netlist."""
+    """Verilog of the project's top module without a body; its netlist takes the module's place."""
     ports = ["    input wire clk"]
     ports += [f"    input wire [{width - 1}:0] {name}" for name, width in _inputs(project)]
     ports += [f"    output wire [{width - 1}:0] {name}" for name, width in _outputs(project)]
-    return f"(* blackbox *)\nmodule {project.top} (\n{_joined(ports)}\n);\nendmodule\n"
+    return f"(* blackbox *)\nmodule {project.top} (\n" + ",\n".join(ports) + "\n);\nendmodule\n"
 
 
 def _inputs(project: VerilogProject) -> Iterator[tuple[str, int]]:
@@ -77,7 +76,3 @@ def _slices(bus: str, ports: list[tuple[str, int]]) -> Iterator[tuple[str, str]]
     for name, width in ports:
         yield name, f"{bus}[{low + width - 1}:{low}]"
         low += width
-
-
-def _joined(lines: list[str]) -> str:
-    return ",\n".join(lines)

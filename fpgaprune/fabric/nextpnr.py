@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fpgaprune.documents import read_json
-from fpgaprune.errors import FpgaPruneError, RtlError, ToolError, shown
-from fpgaprune.fabric.open_tools import Found, OpenTool
+from msgspec import Struct
+
+from fpgaprune.errors import RtlError, ToolError
+from fpgaprune.fabric.open_tools import Found
+from fpgaprune.fabric.records import read_record
 from fpgaprune.fabric.side_by_side import Stop
-from fpgaprune.processes import run_tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Report:
     Attributes:
         fmax_mhz: highest clock frequency by static timing analysis, at the slowest corner.
         sites: nextpnr's name of a kind of site -> how many are used.
-        seconds: of wall-clock time that it took.
+        seconds: wall-clock time of the run.
     """
 
     fmax_mhz: float
@@ -28,8 +29,20 @@ class Report:
     seconds: float
 
 
+class _Clock(Struct):
+    achieved: float
+
+
+class _Sites(Struct):
+    used: int
+
+
+class _Written(Struct):
+    fmax: dict[str, _Clock]
+    utilization: dict[str, _Sites]
+
+
 def run_nextpnr(
-    tool: OpenTool,
     program: Found,
     folder: Path,
     netlist: Path,
@@ -38,29 +51,25 @@ def run_nextpnr(
     timeout_s: float,
     stop: Stop | None = None,
 ) -> Report:
-    """What nextpnr reports of `netlist`, a file beside `folder`, in which it runs; its log is `seed{seed}.log` there.
+    """What nextpnr reports of `netlist`, a file beside `folder`. It runs in `folder` and logs to `seed{seed}.log`.
 
     Raises:
-        ToolTimeoutError: it ran too long.
-        ToolError: it died, was stopped, or wrote no report. Its log is kept.
-        RtlError: its report is not one on one clock.
+        ToolTimeoutError: nextpnr ran too long.
+        ToolError: nextpnr died, was stopped, or wrote no report. Its log is kept.
+        RtlError: its report has another form, or counts several clocks or none.
     """
-    name, log = f"report{seed}.json", f"seed{seed}.log"
+    name = f"report{seed}.json"
     # YoWASP's tools see /tmp as a folder of their own: every name is relative.
     files = ("--json", f"../{netlist.name}", "--report", name)
-    command = (*program.command, *options, "--seed", str(seed), "--timing-allow-fail", *files)
-    run = run_tool(command, folder, timeout_s, name=tool.program, log_name=log, product=tool.product, stop=stop)
+    arguments = (*options, "--seed", str(seed), "--timing-allow-fail", *files)
+    seconds = program.run(arguments, folder, timeout_s, f"seed{seed}.log", stop)
     path = folder / name
     try:
-        report = read_json(path, RtlError, "a report of nextpnr", "run it again", strict=False)
-        (clock,) = report["fmax"].values()
-        sites = {str(name): int(row["used"]) for name, row in report["utilization"].items()}
-        found = Report(round(float(clock["achieved"]), 2), sites, round(run.seconds, 2))
+        report = read_record(path, _Written, "a report of nextpnr", "run it again")
     except FileNotFoundError:
         raise ToolError(f"nextpnr ended without its report in {folder}; its log is there") from None
-    except FpgaPruneError:
-        raise
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        raise RtlError(f"{path} is no report of nextpnr on one clock: {shown(error)}") from error
+    if len(report.fmax) != 1:
+        raise RtlError(f"{path} reports {len(report.fmax)} clocks; wanted a design with one")
     path.unlink()
-    return found
+    (clock,) = report.fmax.values()
+    return Report(round(clock.achieved, 2), {site: row.used for site, row in report.utilization.items()}, seconds)

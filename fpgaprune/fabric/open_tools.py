@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 
 from fpgaprune.errors import ToolError
-from fpgaprune.processes import find_tool
+from fpgaprune.processes import find_tool, run_tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +19,13 @@ class OpenTool:
     """A tool that comes as a program and as a Python package.
 
     Attributes:
-        program: name on PATH.
-        product: what it is.
-        package: that holds it, for pip.
-        module: that the package brings.
+        program: its name on PATH.
+        product: what it does, for messages.
+        package: the Python package that holds it.
+        module: the module that the package installs.
         version_flag: makes the program print its version.
-        call: Python that runs the packaged tool with the arguments in `sys.argv[1:]`.
-        extra: of fpgaprune that brings the package.
+        call: Python code that runs the packaged tool with the arguments in `sys.argv[1:]`.
+        extra: the extra of fpgaprune that installs the package.
     """
 
     program: str
@@ -36,21 +38,42 @@ class OpenTool:
 
     @property
     def install(self) -> str:
-        """The command that brings the tool."""
+        """The command that installs the tool."""
         return f"pip install 'fpgaprune[{self.extra}]'"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How a tool is started here.
+    """A tool that was found on this machine.
 
     Attributes:
-        command: to which its arguments are appended.
-        version: which one it is.
+        tool: the tool.
+        command: starts it; arguments are appended.
+        version: its name and version.
     """
 
+    tool: OpenTool
     command: tuple[str, ...]
     version: str
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        timeout_s: float,
+        log_name: str,
+        stop: Callable[[], bool] | None = None,
+    ) -> float:
+        """The tool ran in `folder`; returns the wall-clock seconds that it took.
+
+        Raises:
+            ToolTimeoutError, ToolError: as for `run_tool`.
+        """
+        tool, command = self.tool, (*self.command, *arguments)
+        run = run_tool(
+            command, folder, timeout_s, name=tool.program, log_name=log_name, product=tool.product, stop=stop
+        )
+        return round(run.seconds, 2)
 
 
 YOSYS = OpenTool(
@@ -71,21 +94,21 @@ def yowasp(program: str, product: str, package: str, extra: str = "rtl") -> Open
 
 
 def find_open_tool(tool: OpenTool) -> Found:
-    """How `tool` is started: the program on PATH (or where its variable points) goes before the package.
+    """`tool` as it is started here: the program on PATH (or where its variable points), else the Python package.
 
     Raises:
-        ToolError: it is here neither way; the message holds the command that installs it.
+        ToolError: both are missing; the message says how to install the package.
     """
     program = find_tool(tool.program)
     if program is not None:
-        return Found((str(program),), _printed_version(str(program), tool))
+        return Found(tool, (str(program),), _printed_version(str(program), tool))
     if find_spec(tool.module) is None:
         raise ToolError(
             f"{tool.program} ({tool.product}) was found neither on PATH nor as a Python package; "
             f"install it with: {tool.install}"
         )
-    # Without -P, a file in the work folder could stand in for a module of the package.
-    return Found((sys.executable, "-P", "-c", tool.call), f"{tool.package} {version(tool.package)}")
+    # Without -P, Python would import a file of the work folder that has the name of one of the package's modules.
+    return Found(tool, (sys.executable, "-P", "-c", tool.call), f"{tool.package} {version(tool.package)}")
 
 
 def _printed_version(program: str, tool: OpenTool) -> str:

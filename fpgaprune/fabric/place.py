@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from fpgaprune.documents import read_json
-from fpgaprune.errors import RtlError, TargetError, ToolTimeoutError, shown
+from msgspec import Struct
+
+from fpgaprune.errors import TargetError, ToolTimeoutError
 from fpgaprune.fabric import harness
 from fpgaprune.fabric.devices import SMALLER, Devices
 from fpgaprune.fabric.families import find_router
 from fpgaprune.fabric.nextpnr import run_nextpnr
 from fpgaprune.fabric.open_tools import Found, find_open_tool
-from fpgaprune.fabric.router import Router
+from fpgaprune.fabric.records import digest_of, read_record, write_record
 from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
-from fpgaprune.fabric.wrapped import WrappedNetlist, digest_of, wrapped_netlist
-from fpgaprune.files import make_folder, write_bytes
-from fpgaprune.measure import PlaceAndRoute, Resources, Routed, Stage, capacity_of, from_plain
+from fpgaprune.fabric.wrapped import WrappedNetlist, wrapped_netlist
+from fpgaprune.files import make_folder
+from fpgaprune.measure import PlaceAndRoute, Resources, Routed, Stage, capacity_of
 from fpgaprune.rtl import VerilogProject
+
+
+class _Record(Struct):
+    fmax_mhz: float
+    used: Resources[int]
+    seconds: float
 
 
 def place_and_route(
@@ -37,30 +43,30 @@ def place_and_route(
     workers: int | None = None,
     on_step: Told | None = None,
 ) -> PlaceAndRoute:
-    """The places of `project` on a device of `family`, and the clock frequency that it reaches there.
+    """What `project` takes on a device of `family`, and the clock frequency that it reaches there.
 
-    Ports are wider than a package has pins, so a harness of shift registers stands around the design; what it takes is
-    known by itself and left out of the figures. On an ECP5, registers tied to tiles, the same for every seed, show
-    nextpnr a floorplan. Each seed runs in a process of its own and is kept by content, as for `synthesize`. A frequency
-    of one family says nothing about another one.
+    A package has fewer pins than the ports have wires, so a harness of shift registers stands around the design; the
+    figures leave the harness out. On an ECP5, registers tied to tiles, the same for every seed, show nextpnr a
+    floorplan. Each seed runs in a process of its own and is kept by content, as for `synthesize`. The frequency on one
+    family says nothing about another family.
 
     Args:
         project: as `to_verilog` writes it.
         family: one that `fpgaprune.fabric.families` lists, as `ecp5`.
-        device: as `lfe5u-45f`; the smallest one with room to spare unless given (on an ECP5 two fifths of its LUTs,
-            three tenths of its registers).
+        device: as `lfe5u-45f`; the smallest one with room to spare unless given (on an ECP5, two fifths of its LUTs and
+            three tenths of its registers stay free).
         seeds: how many (1, 2, ...), or which.
-        package: of the device; its usual one unless given.
-        speed: grade, on an ECP5 6 (slowest) to 8; the slowest unless given.
+        package: the device's package; its usual one unless given.
+        speed: speed grade, on an ECP5 6 (slowest) to 8; the slowest unless given.
         target_mhz: frequency to aim at; the project's own clock unless given.
         timeout_s: most seconds for the synthesis, and for each seed.
         cache: as for `synthesize`.
-        workers: processes at a time; one a processor unless given.
-        on_step: told of seeds done, seeds in all, and what was just found.
+        workers: processes at a time; one for each processor unless given.
+        on_step: is told the seeds done, the seeds in all, and what was just found.
 
     Raises:
         TargetError: the family or the device is unknown, or the design does not fit.
-        ToolTimeoutError: synthesis did not end in time; a seed that does not is left out instead.
+        ToolTimeoutError: synthesis did not end in time. (A seed that does not end in time is left out instead.)
         ToolError: a tool is missing (the message says how it is installed), or died; logs and results so far are kept.
         RtlError: as for `synthesize`.
     """
@@ -83,7 +89,7 @@ def place_and_route(
     prepared = netlist.prepared(router, part, timeout_s)
     place = netlist.folder / f"{part.name}-{digest_of(tool.version, prepared.name, *options)}"
     make_folder(place)
-    tasks = [partial(_route, place, prepared, netlist, router, tool, options, seed, timeout_s) for seed in numbers]
+    tasks = [partial(_route, tool, place, prepared, options, seed, timeout_s, netlist, devices) for seed in numbers]
     runs = tuple(run_side_by_side(tasks, workers, on_step, _tell))
     offered = capacity_of(part)
     return PlaceAndRoute(
@@ -103,38 +109,33 @@ def _grade(devices: Devices, speed: int | None) -> int | None:
         return devices.speeds[0] if devices.speeds else None
     if speed not in devices.speeds:
         raise TargetError(
-            f"speed grade {speed} of {devices.name}; wanted "
+            f"{devices.name} has no speed grade {speed}; wanted "
             + (f"one of {', '.join(map(str, devices.speeds))}" if devices.speeds else "none: the part's name has it")
         )
     return speed
 
 
 def _route(
+    tool: Found,
     folder: Path,
     prepared: Path,
-    netlist: WrappedNetlist,
-    router: Router,
-    tool: Found,
     options: tuple[str, ...],
     seed: int,
     timeout_s: float,
+    netlist: WrappedNetlist,
+    devices: Devices,
     stop: Stop,
 ) -> Routed:
     result = folder / f"seed{seed}.json"
     if not result.is_file():
         try:
-            report = run_nextpnr(router.tool, tool, folder, prepared, options, seed, timeout_s, stop)
+            report = run_nextpnr(tool, folder, prepared, options, seed, timeout_s, stop)
         except ToolTimeoutError:
             return Routed(seed, left_out=f"place and route did not end within {timeout_s:g} s: {SMALLER}")
-        used = router.devices.used(report.sites, netlist.around, netlist.cells)
-        kept = {"fmax_mhz": report.fmax_mhz, "used": used, "seconds": report.seconds}
-        write_bytes(result, (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
-    found = read_json(result, RtlError, "a record of place and route", "delete it")
-    try:
-        sites = from_plain(found["used"], Resources[int], "a count of sites")
-        return Routed(seed, float(found["fmax_mhz"]), sites, float(found["seconds"]))
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise RtlError(f"{result} is not a record of place and route: {shown(error)}; delete it") from error
+        used = Resources(**devices.used(report.sites, netlist.around, netlist.cells))
+        write_record(result, _Record(report.fmax_mhz, used, report.seconds))
+    found = read_record(result, _Record, "a record of place and route", "delete it")
+    return Routed(seed, found.fmax_mhz, found.used, found.seconds)
 
 
 def _tell(found: Routed) -> str:

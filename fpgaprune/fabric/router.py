@@ -11,7 +11,7 @@ from fpgaprune.fabric.devices import Devices, devices_of
 from fpgaprune.fabric.open_tools import OpenTool
 from fpgaprune.target import Part
 
-# A yosys netlist as JSON data, its top module, the part, and most seconds.
+# Arguments: a yosys netlist as JSON data, its top module, the part, and most seconds.
 Prepare = Callable[[dict[str, Any], str, Part, float], None]
 
 
@@ -20,11 +20,11 @@ class Packing:
     """How a routed design becomes the file that configures a board.
 
     Attributes:
-        tool: that packs it.
-        pins: text of the file that ties ports to a board's pins.
-        pins_file: its name.
-        routing: options with which nextpnr reads `pins_file` and writes the routed design.
-        arguments: of the tool; the last one is the file that it writes.
+        tool: the tool that packs it.
+        pins: returns the text of the file that ties ports to a board's pins.
+        pins_file: name of that file.
+        routing: nextpnr's options that read `pins_file` and write the routed design.
+        arguments: the tool's arguments; the last one is the file that it writes.
     """
 
     tool: OpenTool
@@ -34,38 +34,34 @@ class Packing:
     arguments: tuple[str, ...]
 
 
-def _nothing() -> tuple[str, ...]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Router:
     """How one family is placed and routed.
 
-    A new family is one of these in `fpgaprune.fabric.families` and the table `place` in `hw/synth/{family}.toml`. A
+    A new family needs a `Router` in `fpgaprune.fabric.families` and the table `place` in `hw/synth/{family}.toml`. A
     family with rules of its own, as ECP5, has a folder for them.
 
     Attributes:
         family: name of its file in `hw/synth`.
         tool: its nextpnr.
-        prepare: changes the netlist for one part before nextpnr reads it; None where it is read as it is.
-        made_by: returns versions of all that `prepare` depends on, which become part of the netlist's name; raises
-            ToolError where a package that it needs is missing.
-        packing: None where no bitstream is made.
+        prepare: changes the netlist for one part before nextpnr reads it; None if nextpnr reads it as it is.
+        made_by: returns the versions of everything that `prepare` depends on, which become part of the netlist's name;
+            raises ToolError if a package that it needs is missing.
+        packing: None if no bitstream can be made.
     """
 
     family: str
     tool: OpenTool
     prepare: Prepare | None = None
-    made_by: Callable[[], tuple[str, ...]] = _nothing
+    made_by: Callable[[], tuple[str, ...]] = tuple
     packing: Packing | None = None
 
     @property
     def tools(self) -> tuple[OpenTool, ...]:
-        """Every program that is run."""
+        """Every program that place and route and bitstreams run."""
         return (self.tool,) if self.packing is None else (self.tool, self.packing.tool)
 
     @property
     def devices(self) -> Devices:
-        """The parts that it places designs on."""
+        """The parts of the family."""
         return devices_of(self.family)

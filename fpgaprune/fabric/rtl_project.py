@@ -1,4 +1,4 @@
-"""`RtlProject`: the Verilog of a design, with the tools that run on it as methods."""
+"""`RtlProject`: the Verilog of a design; its methods run tools on it."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from fpgaprune.measure import PlaceAndRoute, Synthesis
 
 
 class RtlProject(rtl.VerilogProject):
-    """A Verilog project whose methods run the tools; each is a function of this package as well."""
+    """A Verilog project whose methods run the tools; each method is also a function of this package."""
 
     def simulate(self, x: Any, **options: Any) -> Simulation:
         """What the Verilog computes for `x`, cycle by cycle; see `fpgaprune.fabric.simulate`."""
         return simulate(self, x, **options)
 
     def synthesize(self, family: str, **options: Any) -> Synthesis:
-        """What each layer and the whole take on devices of `family`; see `fpgaprune.fabric.synthesize`."""
+        """What each layer and the whole design take on devices of `family`; see `fpgaprune.fabric.synthesize`."""
         return synthesize(self, family, **options)
 
     def place_and_route(self, family: str = "ecp5", device: str | None = None, **options: Any) -> PlaceAndRoute:
-        """The project on a device, and the clock frequency that it reaches; see `fpgaprune.fabric.place_and_route`."""
+        """What the project takes on a device, and its clock frequency; see `fpgaprune.fabric.place_and_route`."""
         return place_and_route(self, family, device, **options)
 
     def make_bitstream(self, board: str, output: str | os.PathLike[str], **options: Any) -> Bitstream:
-        """A file that configures `board` to compute the project; see `fpgaprune.fabric.make_bitstream`."""
+        """A file that configures `board` to compute what the project does; see `fpgaprune.fabric.make_bitstream`."""
         return make_bitstream(self, board, output, **options)
 
 
 def to_verilog(
     design: Design, output_dir: str | os.PathLike[str], *, options: rtl.Options | None = None, **changes: Any
 ) -> RtlProject:
-    """`output_dir` holds the design as Verilog-2001, bit-exact with `emulate`, and `project.json` that lists it.
+    """`output_dir` holds the design as Verilog-2001, bit-exact with `emulate`, and `project.json` lists the files.
 
-    Every layer is a module in a file of its own, or in several where one would be too long. Streams are AXI4-Stream,
-    one pixel of all channels a beat, raw integers of the type of the layer at that end, channel 0 in the lowest bits.
-    The same design and options give the same bytes.
+    Every layer is a module in a file of its own, or in several files if one would be too long. Streams are AXI4-Stream:
+    a beat is one pixel with all its channels, channel 0 in the lowest bits, as raw integers of the layer's type. The
+    same design and options give the same bytes.
 
     Args:
-        design: what is to be computed.
-        output_dir: is made; solved adders are kept in its `cache` unless the options name another folder.
-        options: how; the defaults unless given.
+        design: the network to compute.
+        output_dir: is made if it is missing; solved adders are kept in its `cache` unless the options name a folder.
+        options: how the Verilog is written; the defaults unless given.
         **changes: single fields of `Options`, as `adders="plain"`.
 
     Raises:

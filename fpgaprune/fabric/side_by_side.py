@@ -1,4 +1,4 @@
-"""`run_side_by_side`: runs of tools at the same time, all of them ended when one fails or the user interrupts."""
+"""`run_side_by_side`: runs of tools at the same time; all of them end if one fails or the user interrupts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def run_side_by_side(
     on_step: Told | None,
     tell: Callable[[Result], str],
 ) -> list[Result]:
-    """What each of `jobs` gives, in their order; they begin in it too.
+    """The results of `jobs`, in the order of the jobs, which is also the order in which they start.
 
     Args:
-        jobs: each is given a function that is true once it has to end early.
-        workers: jobs at a time; one a processor unless given.
-        on_step: told of jobs done, jobs in all, and what `tell` says of the one that just ended.
+        jobs: each gets a function that returns True once the job has to end early.
+        workers: jobs at a time; one for each processor unless given.
+        on_step: is told the jobs done, the jobs in all, and what `tell` says of the job that just ended.
         tell: a few words on a result.
     """
     stop = threading.Event()

@@ -1,4 +1,4 @@
-"""`simulate`: the Verilog of a project, run cycle by cycle in Verilator."""
+"""`simulate`: Verilator runs the Verilog of a project cycle by cycle."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ from fpgaprune.rtl import RtlPort, VerilogProject
 _COMPLAINTS = {
     5: "no beat moved for {patience} cycles: the design is stuck",
     6: "an output gave more beats than its samples have",
-    7: "an output's tlast was not at the end of a sample",
+    7: "an output raised tlast before or after the end of a sample",
 }
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a project's Verilog gave for some samples.
+    """What a project's Verilog computed for some samples.
 
     Attributes:
         outputs: real values (N, ...), one array for each output of the design.
-        raw: the same as raw integers.
-        first_in: for each input, the cycle in which each sample's first beat went in.
-        first_out, last_out: for each output, the cycles in which each sample's first and last beat came out.
+        raw: the same values as raw integers.
+        first_in: (N,) cycles in which each sample's first beat went in, one array for each input.
+        first_out: (N,) cycles in which each sample's first beat came out, one array for each output.
+        last_out: (N,) cycles in which each sample's last beat came out, one array for each output.
     """
 
     outputs: tuple[NDArray[np.float64], ...]
@@ -48,7 +49,7 @@ class Simulation:
 
     @property
     def output(self) -> NDArray[np.float64]:
-        """The only output of a design that has one."""
+        """The output of a design that has only one."""
         if len(self.outputs) != 1:
             raise RtlError(f"the design has {len(self.outputs)} outputs; take one of `outputs`")
         return self.outputs[0]
@@ -60,7 +61,7 @@ class Simulation:
 
     @property
     def interval_cycles(self) -> int | None:
-        """Cycles between the last beats out of neighbouring samples, the median; None of one sample."""
+        """Cycles between the last beats out of two samples in a row, the median; None for one sample."""
         steps = [np.diff(row) for row in self.last_out if len(row) > 1]
         return int(max(np.median(step) for step in steps)) if steps else None
 
@@ -76,27 +77,28 @@ def simulate(
     timeout_s: float = 600.0,
     folder: str | os.PathLike[str] | None = None,
 ) -> Simulation:
-    """What the Verilog of `project` computes for `x`, samples one right after another.
+    """What the Verilog of `project` computes for `x`; each sample follows the one before without a pause.
 
-    The simulator is built once for the same files, in `sim` below the project's folder.
+    The simulator is built in `sim` below the project's folder, and built anew only if the files change.
 
     Args:
         project: as `to_verilog` gave it.
-        x: samples (N, ...), real, or one such array for each input; they are assigned to the inputs' types.
-        stalls: in which share of the cycles the inputs offer and the outputs take nothing, 0 to below 1; one or both.
-        seed: of the stalls.
-        reset_after: after so many input beats the design is reset once, and all samples are sent from the beginning.
-        processes: simulators that share the samples, each from its own reset; the cycles of one are counted on from
-            the last of the one before.
-        timeout_s: most wall-clock seconds for building and for running, each.
-        folder: in which the simulator is built.
+        x: samples (N, ...), real, or one such array for each input; they are converted to the inputs' types.
+        stalls: share of the cycles, 0 to below 1, in which the inputs offer nothing and the outputs take nothing; one
+            number for both, or a pair.
+        seed: seed of the stalls.
+        reset_after: the design is reset once after so many input beats, and all samples are sent from the beginning.
+        processes: simulators that share the samples, each from its own reset; each one's cycles are counted from the
+            last cycle of the one before.
+        timeout_s: most wall-clock seconds for building, and for running.
+        folder: the folder in which the simulator is built.
 
     Raises:
         DataError: `x` does not fit the inputs.
         RtlError: the Verilog is stuck or breaks its protocol.
         ToolError: Verilator or a C++ compiler is missing, failed or ran too long.
     """
-    samples = _checked(project, x)
+    samples = _raw_samples(project, x)
     shares = (stalls, stalls) if isinstance(stalls, float | int) else stalls
     if not all(0 <= share < 1 for share in shares):
         raise DataError(f"stalls are {stalls}; wanted shares of the cycles from 0 to below 1")
@@ -128,7 +130,7 @@ def _run(
     sent = b"".join(_packed(port, array) for port, array in zip(project.inputs, samples, strict=True))
     run = f"run_{hashlib.sha256(sent + repr(options).encode()).hexdigest()[:16]}"
     write_bytes(place / f"{run}.in", sent)
-    # Enough for any design that moves at all: a sample takes fewer cycles, even with each of its sums made bit by bit.
+    # A design that moves at all takes fewer cycles a sample, even if it computes each of its sums bit by bit.
     patience = 10_000 + 256 * sum(port.beats for port in project.inputs)
     arguments = [f"{run}.in", f"{run}.out", str(count), *options, str(patience)]
     try:
@@ -145,7 +147,7 @@ def _run(
 
 
 def _joined(parts: list[Simulation]) -> Simulation:
-    """The samples of all `parts`, one part's cycles after another's."""
+    """The samples of all `parts`; each part's cycles follow those of the part before."""
     if len(parts) == 1:
         return parts[0]
     ends = np.cumsum([0, *(max(int(row[-1]) for row in part.last_out) for part in parts[:-1])])
@@ -163,26 +165,27 @@ def _joined(parts: list[Simulation]) -> Simulation:
     )
 
 
-def _checked(project: VerilogProject, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
+def _raw_samples(project: VerilogProject, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
     several = isinstance(x, list | tuple) and len(project.inputs) > 1
     arrays = list(x) if several else [x]
     if len(arrays) != len(project.inputs):
-        raise DataError(f"{project.top} has {len(project.inputs)} inputs; got {len(arrays)}: give one array for each")
+        raise DataError(f"{project.top} has {len(project.inputs)} inputs; got {len(arrays)} arrays: give one for each")
     found = []
     for port, array in zip(project.inputs, arrays, strict=True):
         values = real_array(array, f"samples for {port.prefix}").astype(np.float32, copy=False)
         if values.shape[1:] != port.shape:
             raise DataError(f"samples for {port.prefix} have shape {values.shape[1:]}; wanted {port.shape}")
         if len(values) == 0:
-            raise DataError(f"samples for {port.prefix} are none; wanted at least one")
+            raise DataError(f"there are no samples for {port.prefix}; wanted at least one")
         found.append(raw_of_real(values.astype(np.float64), port.type))
     if len({len(array) for array in found}) != 1:
-        raise DataError(f"the inputs have {', '.join(str(len(array)) for array in found)} samples; wanted as many each")
+        counts = ", ".join(str(len(array)) for array in found)
+        raise DataError(f"the inputs have {counts} samples; wanted the same number for each")
     return found
 
 
 def _packed(port: RtlPort, raw: NDArray[np.int64]) -> bytes:
-    """All beats as whole 32-bit words, lowest first."""
+    """All beats of `raw` as whole 32-bit words, the lowest first."""
     width = port.type.width
     values = raw.reshape(-1, port.lanes)
     bits = (values[:, :, None].view(np.uint64) >> np.arange(width, dtype=np.uint64)) & np.uint64(1)

@@ -28,19 +28,19 @@ def synthesize(
     workers: int | None = None,
     on_step: Told | None = None,
 ) -> Synthesis:
-    """What each layer of `project`, out of context, and the whole of it take on devices of `family`.
+    """What each layer of `project` takes on devices of `family`, out of context, and what the whole design takes.
 
-    Each module is flattened and mapped in a process of its own; a result is kept under a digest of the Verilog, the
-    family, the script and the tool, so that a second call, or one after a stop, does only what is missing.
+    Each module is flattened and mapped in a process of its own. Its result is kept under a digest of the Verilog, the
+    family, the script and the tool: a second call, or one after a stop, does only what is missing.
 
     Args:
         project: as `to_verilog` writes it.
         family: one of `list_families()`: `xc7`, `xcup`, `ecp5`, `gowin`, `ice40`.
-        whole: also the whole design, flattened; it takes as long as all layers together, and more memory.
-        timeout_s: most seconds for one module; what takes longer is left out, and its `left_out` says so.
+        whole: also synthesise the whole design; that takes as long as all layers together, and more memory.
+        timeout_s: most seconds for one module; a module that takes longer has no cells, and its `left_out` says why.
         cache: folder of results; `synth` in the project's folder unless given.
-        workers: processes at a time; one a processor unless given.
-        on_step: told of modules done, modules in all, and what was just found.
+        workers: processes at a time; one for each processor unless given.
+        on_step: is told the modules done, the modules in all, and what was just found.
 
     Raises:
         TargetError: the family is unknown.
@@ -50,7 +50,7 @@ def synthesize(
     kind = find_family(family)
     yosys = find_open_tool(YOSYS)
     folder = project.path / "synth" if cache is None else Path(cache)
-    # The whole design takes longest: it is begun first.
+    # The whole design takes longest: it starts first.
     top = ModuleSynthesis(None, project.top, None)
     jobs = [(top, project.files)] if whole else []
     for layer in project.layers:
@@ -66,10 +66,10 @@ def synthesize(
 
 
 def read_sources(project: VerilogProject, files: Iterable[str]) -> dict[str, bytes]:
-    """Name to bytes of `files` of the project, in their order.
+    """Name -> bytes of the project's `files`, in their order.
 
     Raises:
-        RtlError: one is missing.
+        RtlError: a file is missing.
     """
     found = {}
     for name in files:
@@ -90,7 +90,7 @@ def _synthesize(
     stop: Stop,
 ) -> ModuleSynthesis:
     try:
-        # Place and route takes the netlist of the whole design only.
+        # Only the whole design is placed and routed, so only its cells need names.
         named = blank.layer is None
         netlist = make_netlist(sources, blank.module, family, cache, yosys, timeout_s, stop, named=named)
     except ToolTimeoutError:

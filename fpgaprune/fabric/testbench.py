@@ -10,10 +10,10 @@ PASS, FAIL = "TEST PASSED", "TEST FAILED"
 
 
 def testbench_of(project: VerilogProject, vectors: Vectors) -> str:
-    """Verilog-2001 of module `TOP`; run beside the vectors' files, it prints `PASS` or `FAIL` and ends.
+    """Verilog-2001 of module `TOP`, which runs beside the vectors' files, prints `PASS` or `FAIL` and ends.
 
-    All streams stall by a shift register of fixed seed, a quarter of the time each. The bench also fails on a last
-    word that is not marked, and where nothing has moved for 100,000 cycles.
+    A shift register with a fixed seed stalls each stream a quarter of the time. The test bench also fails if the last
+    word of a sample is not marked, and if nothing has moved for 100,000 cycles.
     """
     inputs = [_source(port, len(vectors.words[port.prefix]), at) for at, port in enumerate(project.inputs)]
     sinks = [_sink(port, len(vectors.words[port.prefix]), at) for at, port in enumerate(project.outputs)]
@@ -22,6 +22,7 @@ def testbench_of(project: VerilogProject, vectors: Vectors) -> str:
     for port in ports:
         names = [f"{port.prefix}_{signal}" for signal in ("tdata", "tvalid", "tready", "tlast")]
         wires.append("        " + ", ".join(f".{name}({name})" for name in names))
+    connections = ",\n".join(wires)
     finished = " && ".join(f"{port.prefix}_count == {len(vectors.words[port.prefix])}" for port in project.outputs)
     moves = " || ".join(f"({port.prefix}_tvalid && {port.prefix}_tready)" for port in ports)
     return f"""// {vectors.samples} samples through {project.top}, with stalls, against what the emulation gives.
@@ -43,7 +44,7 @@ module {TOP};
     integer idle = 0;
 {"".join([*inputs, *sinks])}
     {project.top} dut (
-{_joined(wires)}
+{connections}
     );
 
     always @(posedge clk) begin
@@ -62,7 +63,7 @@ endmodule
 
 
 def vector_file(port: RtlPort) -> str:
-    """Name of the file with the words of `port`."""
+    """Name of the file that holds the words of `port`."""
     return f"{port.prefix}.hex"
 
 
@@ -112,7 +113,3 @@ def _sink(port: RtlPort, words: int, number: int) -> str:
         end
     end
 """
-
-
-def _joined(lines: list[str]) -> str:
-    return ",\n".join(lines)

@@ -1,4 +1,4 @@
-"""`Vectors`: samples and the results that they must give, as the words on a project's streams."""
+"""`Vectors`: samples and the results that they must give, as words on a project's streams."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Vectors:
     """Words on the streams of a project, in order, sample by sample.
 
     Attributes:
-        samples: how many.
-        words: stream prefix to its words, each the bits of one beat as an unsigned integer.
+        samples: number of samples.
+        words: prefix of a stream -> its words, each the bits of one beat as an unsigned integer.
     """
 
     samples: int
@@ -35,7 +35,7 @@ class Vectors:
 
 
 def golden_vectors(project: VerilogProject, design: Design, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Vectors:
-    """What goes into `project` for the samples `x`, and what must come out: the bits of `emulate`.
+    """The words that go into `project` for the samples `x`, and those that must come out: the bits of `emulate`.
 
     Args:
         project: the Verilog of `design`.
@@ -43,7 +43,7 @@ def golden_vectors(project: VerilogProject, design: Design, x: NDArray[Any] | Se
         x: samples (N, ...), or one such array for each input, in the order of the project's inputs.
 
     Raises:
-        DataError: there is no sample, or their shape is another one.
+        DataError: there is no sample, or the samples have another shape.
         DesignError, UnsupportedLayerError: as for `emulate`.
     """
     given = x if isinstance(x, list | tuple) else [x]
@@ -63,7 +63,7 @@ def golden_vectors(project: VerilogProject, design: Design, x: NDArray[Any] | Se
 
 
 def pack(port: RtlPort, raw: NDArray[Any]) -> tuple[int, ...]:
-    """The beats of `port` for raw integers (N, ...): value 0 of each beat in the lowest bits, in two's complement."""
+    """The beats of `port` for raw integers (N, ...), in two's complement; value 0 of a beat is in its lowest bits."""
     width, mask = port.type.width, (1 << port.type.width) - 1
     rows = np.asarray(raw).reshape(-1, port.lanes).tolist()
     return tuple(sum((int(value) & mask) << (width * lane) for lane, value in enumerate(row)) for row in rows)

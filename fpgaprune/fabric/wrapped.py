@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from fpgaprune.errors import FpgaPruneError, RtlError, shown
 from fpgaprune.fabric.cells import Family, find_family
 from fpgaprune.fabric.harness import stub_of
 from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
+from fpgaprune.fabric.records import digest_of
 from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.yosys import NETLIST, SCRIPT, make_netlist, read_statistics, run_yosys
@@ -30,10 +30,10 @@ class WrappedNetlist:
     """A project's netlist inside a top module of other Verilog.
 
     Attributes:
-        folder: that holds it.
-        top: name of the module around it.
-        cells: of the project alone.
-        around: of what stands around it.
+        folder: the folder that holds it.
+        top: name of the module around the project.
+        cells: cells of the project alone.
+        around: cells of what stands around the project.
     """
 
     folder: Path
@@ -42,11 +42,11 @@ class WrappedNetlist:
     around: Cells
 
     def prepared(self, router: Router, part: Part, timeout_s: float) -> Path:
-        """The file in the netlist's folder that nextpnr places on `part`; its name says what made it.
+        """The file in the netlist's folder that nextpnr places on `part`; its name depends on what made it.
 
         Raises:
             RtlError: yosys wrote no netlist.
-            ToolError: what the router needs to prepare it is missing, failed or ran longer than `timeout_s`.
+            ToolError: a tool that prepares the netlist is missing, failed or ran longer than `timeout_s`.
         """
         joined = self.folder / _JOINED
         if router.prepare is None:
@@ -73,7 +73,7 @@ def wrapped_netlist(
     cache: str | os.PathLike[str] | None = None,
     timeout_s: float = 3600.0,
 ) -> WrappedNetlist:
-    """The project's own netlist, unchanged, within module `top` of `verilog`, flattened for nextpnr.
+    """The project's own netlist, unchanged, inside module `top` of `verilog`, flattened for nextpnr.
 
     Raises:
         ToolTimeoutError, ToolError, RtlError: as for `synthesize`.
@@ -106,8 +106,3 @@ flatten
 opt_clean
 write_json {_JOINED}
 """
-
-
-def digest_of(*parts: str) -> str:
-    """Sixteen hex digits over `parts`."""
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

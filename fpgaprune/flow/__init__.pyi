@@ -5,9 +5,7 @@ from .comparing import comparison_tables as comparison_tables
 from .config import parse_config as parse_config
 from .doctor import examine as examine
 from .doctor import missing_extras as missing_extras
-from .file_kinds import require_design_source as require_design_source
-from .file_kinds import require_model as require_model
-from .file_kinds import require_run as require_run
+from .file_kinds import require_kind as require_kind
 from .inspection import inspect_model as inspect_model
 from .measured_run import measure_run as measure_run
 from .measured_run import settings_of as settings_of

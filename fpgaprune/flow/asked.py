@@ -1,4 +1,4 @@
-"""A flow as a command line asks for it: a flow file, a model with a few options, or both beside one another."""
+"""The flow that a command line asks for: a flow file or a model, with options."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.config import parse_config, read_config
-from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_flow, require_model
+from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_kind
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.hls import is_project_name
 
-# Section and key of each option; an option that is left out changes nothing.
+# Option to its section and key. An option that is left out changes nothing.
 _KEYS = {
     "data": ("data", "source"),
     "part": ("target", "part"),
@@ -27,20 +27,23 @@ _WITH_A_MODEL = ("data", "part", "sparsity")
 
 
 def asked_config(source: Path | None, name: str | None = None, **options: Any) -> Flow:
-    """The flow in the file `source`, or the one for the model `source`; options change single keys of it.
+    """The flow in the file `source`, or the flow that prunes the model `source`; options change single keys.
 
     `asked_config(Path("resnet.keras"), data="x.npz", part="zcu104", sparsity=0.6)` is the flow that prunes that model.
 
     Args:
         source: a flow file, a saved Keras model, or None for the built-in flow.
-        name: of the flow; the model's file name unless given.
-        options: by the names in `_KEYS`; None is left out.
+        name: name of the flow; the default is the model's file name.
+        options: the options, with names of `_KEYS`; None stands for an option that is left out.
 
     Raises:
         ConfigError: the file is neither, an option is missing, or a value is not allowed.
     """
     given = {option: value for option, value in options.items() if value is not None}
-    document = _document(given)
+    document: dict[str, Any] = {}
+    for option, value in given.items():
+        section, key = _KEYS[option]
+        document.setdefault(section, {})[key] = value
     if source is not None and kind_of(source) == "model":
         if not source.exists():
             raise ConfigError(f"model file {source} does not exist")
@@ -50,11 +53,11 @@ def asked_config(source: Path | None, name: str | None = None, **options: Any) -
         document = {**document, "name": name or name_of(source), "train": {"model": str(source)}}
         return parse_config(document, str(source))
     if source is not None:
-        require_flow(source)
+        require_kind(source, "flow")
     config = read_config(source)
     model = config[TrainConfig].model
     if model is not None:
-        require_model(model, "train.model: ")
+        require_kind(model, "model", "train.model: ")
     if name is not None:
         document["name"] = name
     if not document:
@@ -69,19 +72,8 @@ def name_of(path: Path) -> str:
     return name if is_project_name(name) else f"net_{name}".rstrip("_")
 
 
-def _document(given: Mapping[str, Any]) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for option, value in given.items():
-        section, key = _KEYS[option]
-        document.setdefault(section, {})[key] = value
-    return document
-
-
 def _merged(written: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(written)
     for key, value in changes.items():
-        merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) and key in _SECTIONS else value
+        merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value
     return merged
-
-
-_SECTIONS = {section for section, _ in _KEYS.values()}

@@ -1,4 +1,4 @@
-"""`calibrate_folders`: coefficients drawn to the vendor reports that lie in a user's own projects."""
+"""`calibrate_folders` fits the coefficients of the estimator to the vendor reports in a user's projects."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from fpgaprune.errors import RunError
 from fpgaprune.estimate import (
     CALIBRATED,
+    UNPRICED,
     Calibration,
     ReportedDesign,
     calibration,
@@ -28,16 +29,16 @@ from fpgaprune.vendor import CompareRow, Comparison
 
 
 def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | None = None) -> dict[str, Any]:
-    """`out` holds coefficients that follow the reports in `folders`; the result says what that changes.
+    """`out` holds coefficients that fit the reports in `folders`; the result says what changed.
 
     Args:
         folders: run directories or hls4ml projects, with the reports of a vendor tool inside.
         out: TOML file to write; `fpgaprune estimate --calibration` reads it.
-        start: what the coefficients are drawn to where the reports say little; the shipped ones unless given.
+        start: the coefficients to start from, by default the shipped ones; they stay if the reports say little.
 
     Returns:
-        The designs read, the median error by figure as it was, as it is, and of each design left out in turn, the
-        coefficients that moved, and notes on what could not be read or compared.
+        The designs; the median error of each figure before, after, and with each design left out in turn; the
+        coefficients that moved; and notes on what could not be read or compared.
 
     Raises:
         RunError: no folder has a report, or two share a name.
@@ -76,12 +77,6 @@ def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | N
     }
 
 
-def measured_designs(folders: Iterable[Path]) -> list[ReportedDesign]:
-    """Every design in `folders` that has a vendor report, with what it says; named by its label."""
-    paths = list(folders)
-    return _measured(paths, compare_folders(paths))
-
-
 def _measured(paths: list[Path], table: Comparison) -> list[ReportedDesign]:
     found = []
     for label, (_, design) in label_designs(paths).items():
@@ -96,6 +91,9 @@ def _measured(paths: list[Path], table: Comparison) -> list[ReportedDesign]:
         )
         if csynth or synth:
             features = design_features(design, target_of(design))
+            if any(layer.family == UNPRICED for layer in features.layers):
+                # The reports count layers of the whole design that the features leave out.
+                csynth, synth = {}, {}
             found.append(ReportedDesign(replace(features, name=label), csynth, synth, layers))
     return found
 

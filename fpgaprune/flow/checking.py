@@ -1,4 +1,4 @@
-"""`check_flow`: what a flow says of data, network and weights, held against them before anything is written."""
+"""`check_flow` compares a flow with its data, network and weights before anything is written."""
 
 from __future__ import annotations
 
@@ -14,33 +14,46 @@ from fpgaprune.flow.stages import STAGES
 
 
 def check_flow(config: Flow) -> Dataset:
-    """The flow's data, where configuration, data and weights fit one another; nothing is written.
+    """The flow's data; they fit the configuration and the weights. Nothing is written.
 
     Raises:
         ConfigError: a slice or glob matches no weight, an index is out of range, or the model file cannot be read; the
             message has a line for each mistake.
-        DataError: the data are the only mistake: they cannot be read or do not fit.
+        DataError: the only mistake is that the data cannot be read or do not fit.
     """
-    problems, source = _Problems(), config[DataConfig].source
-    known = Known(config, problems.of("data", lambda: load_data(source)))
+    errors: list[FpgaPruneError] = []
+
+    def attempt(where: str, check: Callable[[], Any]) -> Any:
+        try:
+            return check()
+        except MaskError as error:
+            errors.append(ConfigError(f"{where}: {error}"))
+        except FpgaPruneError as error:
+            errors.append(error)
+        return None
+
+    source = config[DataConfig].source
+    known = Known(config, attempt("data", lambda: load_data(source)))
     for stage in STAGES:
         for check in stage.checks(known):
-            problems.of(stage.name, check)
-    problems.require()
-    if known.data is None:  # problems.require() has raised
-        raise DataError(f"data {source!r} cannot be read")
+            attempt(stage.name, check)
+    texts = list(dict.fromkeys(map(str, errors)))
+    if len(texts) > 1:
+        raise ConfigError(all_problems("the flow", texts))
+    if errors or known.data is None:
+        raise errors[0] if errors else DataError(f"data {source!r} cannot be read")
     return known.data
 
 
 def foresee_flow(config: Flow, data: Dataset) -> None:
-    """The network of the flow `config` can be trained, selected from and turned into the hardware that is asked for.
+    """The network of the flow `config` can be trained, pruned and turned into the wanted hardware.
 
     Raises:
         ConfigError: it cannot; the message has a line for each problem.
     """
     from fpgaprune.flow.session import start_session
 
-    # First: TensorFlow reads its settings when it is loaded, which the next lines do.
+    # TensorFlow reads its settings when it is loaded, so this comes before the next lines, which load it.
     start_session(config.seed)
     from fpgaprune.flow.models import starting_model
 
@@ -49,32 +62,3 @@ def foresee_flow(config: Flow, data: Dataset) -> None:
     problems = [problem for foresee in asked for problem in foresee(config, data, model)]
     if problems:
         raise ConfigError(all_problems("the network cannot become this hardware", problems))
-
-
-class _Problems:
-    """What is wrong, one after another."""
-
-    def __init__(self) -> None:
-        self._errors: list[FpgaPruneError] = []
-
-    def of(self, where: str, check: Callable[[], Any]) -> Any:
-        """What `check` gives; None where it finds something wrong, in the section `where`."""
-        try:
-            return check()
-        except MaskError as error:
-            self._errors.append(ConfigError(f"{where}: {error}"))
-        except FpgaPruneError as error:
-            self._errors.append(error)
-        return None
-
-    def require(self) -> None:
-        """Nothing was wrong.
-
-        Raises:
-            FpgaPruneError: the one problem; a ConfigError with a line for each where there are several.
-        """
-        texts = list(dict.fromkeys(str(error) for error in self._errors))
-        if len(texts) == 1:
-            raise self._errors[0]
-        if texts:
-            raise ConfigError(all_problems("the flow", texts))

@@ -1,4 +1,4 @@
-"""`Checkpoint`: a training's state on disk after each epoch, from which a killed one goes on as if undisturbed."""
+"""`Checkpoint`: the state of a training on disk after each epoch. A killed training continues from it, to the bit."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ class State:
     """Where a training was stopped.
 
     Attributes:
-        epoch: epochs that are done, of the round where there are rounds.
-        facts: further JSON data of whoever trains.
-        arrays: further arrays of whoever trains, as masks.
-        model, optimizer: their variables, in Keras's order; seeds of dropout are among them.
+        epoch: number of finished epochs, of the current round if there are rounds.
+        facts: further JSON data of the training.
+        arrays: further arrays of the training, as masks.
+        model: the variables of the model in Keras's order; the seeds of dropout are among them.
+        optimizer: the variables of the optimizer.
     """
 
     epoch: int
@@ -42,7 +43,7 @@ class State:
 
 
 class Checkpoint:
-    """A file that holds the state of one training, and of no other: `key` says of which."""
+    """A file that holds the state of the training with this `key`."""
 
     def __init__(self, path: Path, key: str) -> None:
         """The file at `path`, for the training that `key` describes: its settings, inputs and data."""
@@ -50,12 +51,12 @@ class Checkpoint:
         self._key = key
 
     def load(self) -> State | None:
-        """The state that was saved last; None where there is none, or where it belongs to another training."""
+        """The last saved state; None if there is none, or if it belongs to another training."""
         try:
             arrays = read_npz(self._path)
             head = json.loads(arrays.pop("head").tobytes())
         except (FileNotFoundError, ValueError, KeyError):
-            # A file that was not written whole holds no state.
+            # An incomplete file holds no state.
             return None
         if head["key"] != self._key:
             return None
@@ -81,16 +82,10 @@ class Checkpoint:
 
 
 class Resume(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
-    """Takes up a training where a `State` left it, and saves one after each epoch."""
+    """Continues a training from a `State`, and saves one after each epoch."""
 
     def __init__(self, checkpoint: Checkpoint, start: State | None, facts: Any = None) -> None:
-        """A callback for `model.fit(initial_epoch=start.epoch)`.
-
-        Args:
-            checkpoint: where states are saved.
-            start: what to go on from; None for a training that begins.
-            facts: a function without arguments that gives the facts and arrays of a `State`.
-        """
+        """A callback for `model.fit(initial_epoch=start.epoch)`; `facts` gives the facts and arrays of a `State`."""
         super().__init__()
         self._checkpoint = checkpoint
         self._start = start

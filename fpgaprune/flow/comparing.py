@@ -1,4 +1,4 @@
-"""`compare_folders`: estimates of the designs in some folders, beside the vendor reports that lie there."""
+"""`compare_folders`: estimates of the designs in some folders, beside the vendor reports in them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
     """Estimates beside vendor reports for every design found.
 
     Args:
-        folders: run directories (their project in `hls/` is looked through for reports) or hls4ml projects.
+        folders: run directories, whose reports are in `hls/`, or hls4ml projects.
 
     Returns:
         The table; its notes name the reports that could not be read, and why.
 
     Raises:
-        RunError: a folder holds neither, or two share a name.
-        EstimateError: a design cannot be priced, and no report on it lies there.
+        RunError: a folder is neither, or two have the same name.
+        EstimateError: a design cannot be priced and has no report.
         ReportError: a report contradicts another.
     """
     sources = label_designs(folders)
@@ -52,7 +52,7 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
         try:
             estimates[label] = estimate(design, target_of(design))
         except EstimateError:
-            # The vendor's figures are shown without an estimate beside them.
+            # The vendor's figures are shown without an estimate.
             if not reports.get(label):
                 raise
     table = compare(reports, estimates)
@@ -60,10 +60,10 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
 
 
 def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Design]]:
-    """Label to the folder that holds reports on a design, if any, and the design.
+    """Label to the design, and to the folder with its reports, if any.
 
     Raises:
-        RunError: a folder holds no design, or two share a name.
+        RunError: a folder holds no design, or two have the same name.
     """
     found: dict[str, tuple[Path | None, Design]] = {}
     for folder in folders:
@@ -79,10 +79,10 @@ def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Desig
 
 
 def comparison_tables(found: Comparison) -> list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
-    """Title, headers and rows for a terminal: whole designs beside one another, then the layers of each.
+    """Title, headers and rows for a terminal: the whole designs, then the layers of each.
 
-    Stages have columns of their own, and a stage or ratio that nobody states has none; nor has a figure that is 0
-    in every column.
+    Each stage has its own column. A stage or ratio without a figure has no column, and a figure that is 0 in every
+    column has no row.
     """
     wholes = [row for row in found.rows if row.layer is None]
     layers = {
@@ -116,20 +116,16 @@ def _table(
             name,
             _SHORT.get(row.figure, row.figure),
             *(row.values.get(column) for column in columns),
-            *(_ratio(row.ratios.get(step)) for step in ratios),
+            *(None if (ratio := row.ratios.get(step)) is None else f"{ratio:.2f}" for step in ratios),
         )
         for name, (_, row) in zip(names, told, strict=True)
     ]
 
 
-def _ratio(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2f}"
-
-
 def _reports(folder: Path, label: str) -> tuple[list[VendorReport], list[str]]:
-    """The reports of vendor tools in a project or in a run, and what the run measured with open tools.
+    """The reports of vendor tools in a project or a run, what the run measured with open tools, and reasons.
 
-    With them, what of a vendor's tool could not be read and why.
+    A reason says which report could not be read and why.
     """
     found = find_reports(folder if (folder / "firmware").is_dir() else folder / "hls")
     reports, reasons = list(found), [str(one) for one in found.unread]

@@ -1,4 +1,4 @@
-"""`FlowConfig`: what a flow's TOML file may say, checked before anything is written."""
+"""`FlowConfig`: the content of a flow file, checked before anything is written."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fpgaprune.flow.section import WHOLE, Flow, Section, all_problems, sections_
 from fpgaprune.flow.sections import DataConfig, TargetConfig
 from fpgaprune.flow.stages import STAGES
 
-# The tables that belong to no single stage, with the values of the built-in flow.
+# The tables that belong to no stage, with the values of the built-in flow.
 _DATA, _TARGET = (
     DataConfig(source="digits"),
     TargetConfig(part="xc7z020clg400-1", clock_ns=5.0, io_type="io_stream", strategy="latency", reuse_factor=1),
 )
-# Every table of a flow file in order, with the values of the built-in flow: it trains on scikit-learn's 1,797 digits.
+# Every table of a flow file in order, with the values of the built-in flow, which trains on scikit-learn's digits.
 _DEMO: dict[str, Section] = {
     "data": _DATA,
     **{name: section for stage in STAGES for name, section in stage.sections.items()},
@@ -36,10 +36,10 @@ FlowConfig: type[Flow] = create_model(
 
 
 def read_config(path: Path | None) -> Flow:
-    """The configuration in the TOML file at `path`, or the built-in default; paths in it count from its folder.
+    """The configuration in the TOML file at `path`, or the built-in flow; relative paths count from the file's folder.
 
     Raises:
-        ConfigError: the file cannot be read, or says something that is not allowed; one line that says where.
+        ConfigError: the file cannot be read, or a value is not allowed; the message says where.
     """
     if path is None:
         return FlowConfig(name="digits", seed=7, **_DEMO)
@@ -52,10 +52,10 @@ def read_config(path: Path | None) -> Flow:
 
 
 def parse_config(document: Mapping[str, Any], where: str, folder: Path | None = None) -> Flow:
-    """The configuration that `document` describes; a part's own file is looked for in `folder`.
+    """The configuration that `document` describes; the TOML file of a part is looked for in `folder`.
 
     Raises:
-        ConfigError: it says something that is not allowed; `where` begins the message.
+        ConfigError: a value is not allowed; `where` begins the message.
     """
     try:
         return FlowConfig.model_validate(dict(document), context={"folder": folder or Path()})
@@ -64,11 +64,11 @@ def parse_config(document: Mapping[str, Any], where: str, folder: Path | None = 
 
 
 def _problems(error: ValidationError) -> list[str]:
-    """A line for each value that is not allowed, in the order of the file's sections."""
+    """A line for each value that is not allowed, in the order of the sections."""
     found: dict[Any, Any] = {}
     for problem in error.errors():
         place = tuple(part for part in problem["loc"] if not _is_form(part))
-        # A value may have several forms. The message is about the form in which most checks passed.
+        # A value may have several forms. The message is about the form that passed most checks.
         key = place if len(place) < 3 or _many_tables(place) else place[:2]
         if key not in found or len(problem["loc"]) > len(found[key]["loc"]):
             found[key] = problem
@@ -76,7 +76,7 @@ def _problems(error: ValidationError) -> list[str]:
 
 
 def _problem_text(problem: Any) -> str:
-    # Where two forms are allowed, pydantic puts the form's name into the place.
+    # If several forms are allowed, pydantic puts the name of the form into the place.
     where = ".".join(_key(part) for part in problem["loc"] if not _is_form(part))
     got = shown(problem["input"])
     if problem["type"] == "extra_forbidden":
@@ -95,13 +95,13 @@ def _problem_text(problem: Any) -> str:
 
 
 def _key(part: int | str) -> str:
-    """`part` as TOML writes it, cut where it is overlong."""
+    """`part` as TOML writes it, cut if it is too long."""
     plain = str(part)
     return plain if len(plain) <= SHOWN and plain.isprintable() else shown(plain)
 
 
 def _many_tables(place: tuple[int | str, ...]) -> bool:
-    """Whether a key at `place` is in one of many tables, as [hls.layers.conv1], and not in a form of one value."""
+    """Whether a key at `place` is in one of many named tables, as [hls.layers.conv1]."""
     section = FlowConfig.model_fields[str(place[0])].annotation
     return sections_in(section.model_fields[str(place[1])].annotation)[1]  # type: ignore[union-attr]
 
@@ -122,7 +122,7 @@ def _keys_at(location: tuple[int | str, ...]) -> list[str]:
 
 @cache
 def _forms(model: type[Section]) -> dict[str, type[Section]]:
-    """The sections of which a table may be one, by the word that says which, as `rounds` for [finetune.schedule]."""
+    """The word that names the kind of a table, as `rounds` in [finetune.schedule], to the section of that kind."""
     found: dict[str, type[Section]] = {}
     for field in model.model_fields.values():
         for section in sections_in(field.annotation)[0]:

@@ -1,4 +1,4 @@
-"""The data of a flow: the built-in digits, an `.npz` file, or a function of the user's."""
+"""The data of a flow: the built-in digits, an `.npz` file, or a user's function."""
 
 from __future__ import annotations
 
@@ -20,21 +20,30 @@ from fpgaprune.npz_file import read_npz
 from fpgaprune.real_array import class_numbers, real_array
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
-# Neither the training nor the final figures see these samples. They may be missing.
+# Neither the training nor the final figures use these samples. They may be missing.
 OPTIONAL = ("x_valid", "y_valid")
 _PARTS = ("train", "test", "valid")
-# No network learns targets that are whole numbers as large as this, whatever their shape.
+# Labels that are whole numbers as large as this are a mistake, whatever their shape.
 _WIDE = 1 << 24
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Samples x as float32 and labels y, for training and held out.
+    """Samples x as float32 and labels y: for training, held out (`test`), and perhaps for validation.
 
-    `x_train` is an array (N, ...), or a tuple of such arrays for a network with several inputs, in the network's order;
-    so are the others. Class numbers and one-hot labels of whole numbers are int64, everything else is float32. For an
-    autoencoder y is x. `x_valid` and `y_valid`, where there are any, are for choices between networks: training does
-    not see them, and the figures of the report are not measured on them.
+    Each is an array (N, ...), or a tuple of such arrays in the network's order for several inputs or outputs. Class
+    numbers and one-hot labels of whole numbers are int64, everything else is float32. For an autoencoder y is x.
+
+    Attributes:
+        name: name of the source.
+        x_train: samples for training.
+        y_train: their labels.
+        x_test: held-out samples.
+        y_test: their labels.
+        x_valid: samples for choices between networks; neither training nor the figures of the report use them.
+        y_valid: their labels.
+        inputs: names of the inputs, if the source names several.
+        outputs: names of the outputs, if the source names several.
     """
 
     name: str
@@ -44,30 +53,29 @@ class Dataset:
     y_test: Samples
     x_valid: Samples | None = None
     y_valid: Samples | None = None
-    # Names of the inputs and the outputs, where the source gives several.
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 
     @property
     def choosing(self) -> tuple[Samples, Samples]:
-        """The samples that choices are made on: those for validation, else those for training."""
+        """The samples for choices between networks: those for validation, else those for training."""
         if self.x_valid is None or self.y_valid is None:
             return self.x_train, self.y_train
         return self.x_valid, self.y_valid
 
     @property
     def classes(self) -> int | None:
-        """One more than the largest class number; None where the labels are no class numbers."""
+        """One more than the largest class number; None if the labels are not class numbers."""
         labels = [self.y_train, self.y_test]
         if not all(isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype == np.int64 for y in labels):
             return None
         return int(max(arrays_of(y)[0].max() for y in labels)) + 1
 
     def in_order(self, inputs: Sequence[str], outputs: Sequence[str]) -> Dataset:
-        """The same with named inputs and outputs in the order of the network's.
+        """The same data with named inputs and outputs in the network's order.
 
         Raises:
-            DataError: a name is missing, or is not one of the network's.
+            DataError: a name is missing or unknown to the network.
         """
         ordered = _reordered(self, "x", self.inputs, inputs)
         return _reordered(ordered, "y", self.outputs, outputs)
@@ -83,12 +91,12 @@ def load_data(source: str) -> Dataset:
     """The samples that `source` names, checked.
 
     Args:
-        source: `digits`; the path of an `.npz` with x_train, y_train, x_test, y_test, and x_valid, y_valid where there
-            are any; or a function without arguments, as `package.module:function` or `file.py:function`, that returns
-            a mapping with these keys, or one from `train`, `test` (and `valid`) to batched `tf.data.Dataset`s.
+        source: `digits`; the path of an `.npz` with x_train, y_train, x_test, y_test, and perhaps x_valid, y_valid; or
+            a function without arguments, as `package.module:function` or `file.py:function`, that returns a mapping
+            with these keys, or a mapping of `train`, `test` (and `valid`) to batched `tf.data.Dataset`s.
 
     Raises:
-        DataError: the source cannot be read or its arrays do not fit one another.
+        DataError: the source cannot be read, or its arrays do not fit each other.
     """
     if source == "digits":
         return _digits()
@@ -100,11 +108,11 @@ def load_data(source: str) -> Dataset:
 
 
 def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
-    """A `Dataset` of `arrays`, where they fit one another.
+    """A `Dataset` of `arrays`, which must fit each other.
 
-    A network with several inputs has one key for each, as `x_train.left` and `x_train.right` with the names of the
-    network's inputs; outputs alike, as `y_train.digit`. In place of such keys a value may be a mapping from names to
-    arrays. Without y_train and y_test the labels are the samples themselves, as an autoencoder wants them.
+    For several inputs there is one key for each, as `x_train.left` and `x_train.right` with the names of the network's
+    inputs; for several outputs likewise, as `y_train.digit`. A value may also be a mapping of names to arrays. Without
+    y_train and y_test the labels are the samples themselves, as for an autoencoder.
 
     Raises:
         DataError: a key is missing, a shape or a dtype is wrong, or a value is not finite.
@@ -132,7 +140,7 @@ def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
 
 
 def _parts_of(arrays: Mapping[str, Any], key: str) -> dict[str, NDArray[Any]]:
-    """Name of an input or output (empty where there is one without a name) to its array."""
+    """Name of an input or output to its array; the name is empty if there is only one without a name."""
     if key in arrays:
         value = arrays[key]
         if isinstance(value, Mapping):
@@ -159,7 +167,7 @@ def _check_part(name: str, part: str, x: Mapping[str, NDArray[Any]], y: Mapping[
         key = _key(f"x_{part}", label)
         if array.ndim < 2 or not len(array):
             raise DataError(f"data {name!r}: {key} has shape {array.shape}; wanted (samples, ...), one sample or more")
-        _check_numbers(name, key, array)
+        real_array(array, f"data {name!r}: the values of {key}")
     count = len(next(iter(x.values())))
     for key, array in [(_key(f"{axis}_{part}", at), a) for axis, of in (("x", x), ("y", y)) for at, a in of.items()]:
         if array.ndim == 0 or len(array) != count:
@@ -168,13 +176,9 @@ def _check_part(name: str, part: str, x: Mapping[str, NDArray[Any]], y: Mapping[
             )
     for label, array in y.items():
         key = _key(f"y_{part}", label)
-        _check_numbers(name, key, array)
+        real_array(array, f"data {name!r}: the values of {key}")
         if np.issubdtype(array.dtype, np.integer) and (array.ndim == 1 or abs(int(array.max())) >= _WIDE):
             class_numbers(array, f"data {name!r}: the labels {key}")
-
-
-def _check_numbers(name: str, key: str, array: NDArray[Any]) -> None:
-    real_array(array, f"data {name!r}: the values of {key}")
 
 
 def _check_alike(name: str, key: str, first: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> None:
@@ -242,7 +246,7 @@ def _digits() -> Dataset:
 
     images, labels = load_digits(return_X_y=True)
     x = (images.reshape(-1, 8, 8, 1) / 16.0).astype(np.float32)
-    # One in five of each class is held out; fixed, so that figures of different runs compare.
+    # One in five of each class is held out, always the same, so that figures of runs can be compared.
     held_out = np.zeros(len(x), dtype=bool)
     for label in range(10):
         held_out[np.flatnonzero(labels == label)[::5]] = True

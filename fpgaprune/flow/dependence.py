@@ -1,4 +1,4 @@
-"""What a result depends on: sections of the flow, files that it names, functions of the user's."""
+"""What a result depends on: sections of the flow, the files that it names, the user's functions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def section_json(section: Section) -> Any:
 
 
 def file_digest(path: Path | None) -> str | None:
-    """SHA-256 of the file or folder at `path`; None where there is none."""
+    """SHA-256 of the file or folder at `path`; None if there is none."""
     return None if path is None else digest_tree(path)
 
 
 def code_digest(function: str | None) -> str | None:
-    """SHA-256 of the file of a user's function: it may change while its name stays. None where there is no file."""
+    """SHA-256 of the file of a user's function, which may change while its name stays; None without a file."""
     home = "" if function is None else function.rpartition(":")[0]
     return file_digest(Path(home)) if home.endswith(".py") else None
 
 
 def judging(config: Flow) -> Any:
-    """What decides how outputs are judged."""
+    """The settings and files that decide how outputs are judged."""
     train = config[TrainConfig]
     names = [name for name in (train.metric, train.loss) if name is not None]
     return [file_digest(train.model), train.metric, train.mode, train.loss, [code_digest(name) for name in names]]

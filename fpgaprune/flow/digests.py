@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 
 from fpgaprune.files import digest_file
 
-# Files that compiling and simulating leave in a project were not generated; nor was Verilator's folder.
+# Files that compiling and simulating leave in a project, and Verilator's folder: the run did not generate them.
 _BUILD_LEFTOVERS = (".so", ".o", ".log")
 _SIMULATOR = ("rtl", "sim")
-# Files and folders that the vendors' tools put into an hls4ml project, beside its folders of sources.
+# Folders and files that the vendors' tools write into an hls4ml project, beside its sources.
 _VENDOR_FOLDERS = (
     *("*_prj", "*.prj", "*_vivado_accelerator", ".Xil", ".autopilot", "logs"),
     *("build", "Catapult*", "hls_output", "reports"),
@@ -27,46 +27,39 @@ _PROGRAM = re.compile(r"firmware/\w+-[0-9a-f]{8}")
 
 
 def digest_tree(path: Path) -> str | None:
-    """SHA-256 of a file's bytes, or of the files below a folder and their places; None where there is nothing."""
+    """SHA-256 of a file's bytes, or of the files below a folder and their places; None if there is nothing."""
     if path.is_file():
         return digest_file(path)
     if not path.is_dir():
         return None
-    return _joined(digest_files(path))
+    content = "".join(f"{place}\0{digest}\0" for place, digest in digest_files(path).items())
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def digest_files(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file below `folder` by its place there; without what compiling and simulating leaves."""
+    """Place to SHA-256 for every file below `folder`, except what compiling and simulating leave there."""
     return {str(file.relative_to(folder).as_posix()): digest_file(file) for file in _files(folder)}
 
 
 def changed_files(folder: Path, recorded: Mapping[str, str]) -> Iterator[str]:
     """One line for each file below `folder` that is not as `recorded`: changed, gone or added.
 
-    What a vendor's tool, or a compiler, put there since is none of these: nothing was said of it.
+    Files that a vendor's tool or a compiler added later are passed over: the run makes no claim about them.
     """
     found = digest_files(folder) if folder.is_dir() else {}
     for place in sorted(recorded.keys() | found.keys()):
-        name = f"{folder.name}/{place}"
-        if place not in found:
-            yield f"{name} is gone; the run wrote it"
-        elif place not in recorded:
-            if not _is_built_later(PurePosixPath(place)):
-                yield f"{name} was added; the run did not write it"
-        elif found[place] != recorded[place]:
-            yield differs(name)
+        if place in recorded or not _is_built_later(PurePosixPath(place)):
+            yield from differences(f"{folder.name}/{place}", recorded.get(place), found.get(place))
 
 
-def differs(name: str) -> str:
-    """The line for an artefact whose bytes are not those that were written."""
-    return f"{name} is not the file that the run wrote: its SHA-256 differs"
-
-
-def _joined(digests: Mapping[str, str]) -> str:
-    digest = hashlib.sha256()
-    for place, content in digests.items():
-        digest.update(f"{place}\0{content}\0".encode())
-    return digest.hexdigest()
+def differences(name: str, wrote: str | None, found: str | None) -> Iterator[str]:
+    """A line if the artefact `name` is changed, gone or added: if its digest `found` is not the one of the run."""
+    if found is None and wrote is not None:
+        yield f"{name} is gone; the run wrote it"
+    elif wrote is None and found is not None:
+        yield f"{name} was added; the run did not write it"
+    elif found != wrote:
+        yield f"{name} is not the file that the run wrote: its SHA-256 differs"
 
 
 def _files(folder: Path) -> Iterator[Path]:

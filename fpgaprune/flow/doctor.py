@@ -1,4 +1,4 @@
-"""`examine`: which packages and tools this machine has, stage by stage, and what brings those that are missing."""
+"""`examine`: the packages and tools that this machine has, stage by stage, and how to install the missing ones."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from fpgaprune.flow.stages import STAGES
 
 
 def examine() -> list[Row]:
-    """One row a package or tool, those of one stage together.
-
-    Returns:
-        `stage`, `tool`, `found` (version or path, None where missing), `unlocks`, and `install`: what brings it.
-    """
+    """One row for each package or tool, in the order of the stages."""
     return [row for stage in STAGES for row in stage.needs()]
 
 
 def missing_extras(rows: list[Row]) -> dict[str, list[str]]:
-    """Command to the tools that it would bring, for what is missing and pip can bring."""
+    """Command of pip to the missing tools that it installs."""
     commands: dict[str, list[str]] = {}
     for row in rows:
         if row["found"] is None and str(row["install"]).startswith("pip install"):

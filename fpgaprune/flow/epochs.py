@@ -1,4 +1,4 @@
-"""`shuffled_batches`: training samples in an order that depends on the seed and the epoch alone."""
+"""`shuffled_batches`: training samples in an order that depends only on the seed and the epoch."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from fpgaprune.flow.sections import FinetuneConfig
 
 
 def shuffled_batches(x: Samples, y: Samples, batch_size: int, seed: int, epoch: int = 0) -> Any:
-    """A `tf.data.Dataset` of batches (x, y) without an end, shuffled anew in each epoch; epochs start at `epoch`.
+    """An endless `tf.data.Dataset` of batches (x, y), shuffled anew in each epoch.
 
-    Keras draws its own order from a state that no file keeps. With this one, a training that was stopped after some
-    epoch goes on with the batches that it would have seen. Give `steps_in_epoch` to `model.fit` as `steps_per_epoch`.
+    Keras draws its own order from a state that no file keeps. With this order, a training that was stopped continues
+    with the batches that it would have seen. Give `steps_in_epoch` to `model.fit` as `steps_per_epoch`.
 
     Args:
         x: samples (N, ...), or a tuple of such arrays for several inputs.
-        y: labels, alike.
-        batch_size: samples in a batch; the last of an epoch may be smaller.
-        seed: of the order.
+        y: labels in the same form.
+        batch_size: samples in a batch; the last batch of an epoch may be smaller.
+        seed: seed of the order.
         epoch: number of the first epoch.
     """
     import tensorflow as tf
@@ -35,10 +35,7 @@ def shuffled_batches(x: Samples, y: Samples, batch_size: int, seed: int, epoch: 
     def gathered(rows: Any) -> Any:
         found = [tf.gather(array, rows) for array in arrays]
         samples, labels = tuple(found[:inputs]), tuple(found[inputs:])
-        return (
-            samples if isinstance(x, tuple) else samples[0],
-            labels if isinstance(y, tuple) else labels[0],
-        )
+        return samples if isinstance(x, tuple) else samples[0], labels if isinstance(y, tuple) else labels[0]
 
     numbers = tf.data.Dataset.counter(epoch, dtype=tf.int32)
     return numbers.flat_map(batches).map(gathered).prefetch(tf.data.AUTOTUNE)
@@ -50,6 +47,6 @@ def steps_in_epoch(x: Samples, batch_size: int) -> int:
 
 
 def steps_of(config: Flow, data: Dataset) -> int:
-    """Training steps of one fine-tuning, of one round where there are rounds."""
+    """Training steps of one fine-tuning, or of one round if there are rounds."""
     settings = config[FinetuneConfig]
     return settings.epochs * steps_in_epoch(data.x_train, settings.batch_size)

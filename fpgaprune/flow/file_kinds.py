@@ -1,8 +1,9 @@
-"""What a file that a user names is, told by its name and its first bytes; and which command takes it."""
+"""Tells from its name what a file is, and which command takes it."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.run_directory import MANIFEST
@@ -10,11 +11,18 @@ from fpgaprune.flow.run_directory import MANIFEST
 _MODEL_SUFFIXES = (".keras", ".h5", ".hdf5")
 _NEEDED = "--data DATA.npz --part PART --sparsity 0.6"
 
-# Kind to what it is and which command takes it, as `{path}`.
+# What a command may want, in words.
+_WANTED = {
+    "flow": "a flow file or a Keras model",
+    "model": "a Keras model",
+    "run": "a run directory",
+    "design": "a run directory, a design.json or an hls4ml project",
+}
+# Kind to what it is in words, and which command takes `{path}`.
 _ADVICE: dict[str, tuple[str, str]] = {
     "flow": ("a flow file", "run it with 'fpgaprune run {path}'"),
     "model": ("a Keras model", f"prune it with 'fpgaprune run {{path}} {_NEEDED}'"),
-    "onnx": ("an ONNX file", "name the Keras model that it was made of; 'fpgaprune run' writes ONNX itself"),
+    "onnx": ("an ONNX file", "name the Keras model that it was made from; 'fpgaprune run' writes ONNX itself"),
     "arrays": ("an .npz of arrays", "name data with --data, and masks with --masks"),
     "run": (
         "a run directory",
@@ -27,7 +35,7 @@ _ADVICE: dict[str, tuple[str, str]] = {
 
 
 def kind_of(path: Path) -> str | None:
-    """`flow`, `model`, `onnx`, `arrays`, `run`, `project` or `design`; None where nobody can tell."""
+    """`flow`, `model`, `onnx`, `arrays`, `run`, `project` or `design`; None if unknown."""
     suffix = path.suffix.lower()
     if path.is_dir():
         found = {MANIFEST: "run", "saved_model.pb": "model", "firmware": "project"}
@@ -38,52 +46,25 @@ def kind_of(path: Path) -> str | None:
     return named.get(suffix)
 
 
-def require_model(path: Path, what: str = "") -> None:
-    """`path` may be a Keras model.
+def require_kind(path: Path, wanted: Literal["flow", "model", "run", "design"], where: str = "") -> None:
+    """`path` may be what is wanted: it is of that kind, or its kind is unknown.
+
+    Args:
+        path: what the user named.
+        wanted: its kind; a `design` may stand in a run or in an hls4ml project.
+        where: begins the message.
 
     Raises:
         ConfigError: it is something else; the message says which command takes it.
     """
-    _require(path, "model", "a Keras model", what)
-
-
-def require_run(path: Path) -> None:
-    """`path` may be a run directory.
-
-    Raises:
-        ConfigError: as `require_model`.
-    """
-    _require(path, "run", "a run directory", "")
-
-
-def require_design_source(path: Path) -> None:
-    """`path` may be a run directory, an hls4ml project or a design.
-
-    Raises:
-        ConfigError: as `require_model`.
-    """
-    if kind_of(path) not in ("run", "project", "design"):
-        _require(path, "run", "a run directory, a design.json or an hls4ml project", "")
-
-
-def require_flow(path: Path) -> None:
-    """`path` may be a flow file.
-
-    Raises:
-        ConfigError: as `require_model`.
-    """
-    _require(path, "flow", "a flow file or a Keras model", "")
+    kind = kind_of(path)
+    if kind in (None, wanted) or (wanted == "design" and kind in ("run", "project")):
+        return
+    found, advice = _ADVICE[str(kind)]
+    raise ConfigError(f"{where}{path} is {found}; wanted {_WANTED[wanted]}: {advice.format(path=path)}")
 
 
 def needed_with_model(path: Path, missing: list[str]) -> str:
-    """What `fpgaprune run` says where a model is named without the options that it needs."""
+    """The message for a model that is named without the options that it needs."""
     verb = "is" if len(missing) == 1 else "are"
     return f"{path} is a Keras model, and {', '.join(missing)} {verb} missing; use 'fpgaprune run {path} {_NEEDED}'"
-
-
-def _require(path: Path, wanted: str, named: str, what: str) -> None:
-    kind = kind_of(path)
-    if kind is None or kind == wanted:
-        return
-    found, advice = _ADVICE[kind]
-    raise ConfigError(f"{what}{path} is {found}; wanted {named}: {advice.format(path=path)}")

@@ -1,4 +1,4 @@
-"""Fine-tuning as `[finetune]` says: under the locks of the selection, or under those that a schedule sets."""
+"""Fine-tuning under the locks of the selection, or under the locks that a schedule sets."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Finetuned:
     """The result of a fine-tuning.
 
     Attributes:
-        masks: in force at the end; every locked element is zero.
-        additions: the locks among them that follow from others, where those were asked for.
-        changes: steps (rounds, where there are rounds) and the sparsity of units asked for at each.
+        masks: the masks at the end; every locked element is zero.
+        additions: the locks that were added because they follow from others.
+        changes: for each change of the locks its step, or its round, and the sparsity that was asked for.
     """
 
     masks: MaskSet
@@ -41,80 +41,64 @@ class Finetuned:
     changes: Sequence[tuple[int, float]] = ()
 
 
-def finetune_model(
-    model: Any,
-    config: Flow,
-    task: Task,
-    selection: MaskSet,
-    data: Dataset,
-    early: Weights | None,
-    progress: Progress,
-    checkpoint: Checkpoint,
-) -> Finetuned:
-    """`model` is fine-tuned; every element that its schedule locks is zero at the end.
+@dataclass
+class Finetuning:
+    """One fine-tuning under the schedule of `config`.
 
-    Args:
-        model: as trained; it is compiled here.
-        config: of the flow.
+    Attributes:
+        model: the trained network; it is compiled here.
+        config: the flow.
         task: the loss, the metric and the optimizer.
-        selection: what is locked from the first step on.
-        data: training samples.
-        early: weights to go back to before each round, or None.
-        progress: told of epochs.
-        checkpoint: holds the state after each epoch; a fine-tuning that was killed goes on from it.
-
-    Raises:
-        LockError: something moved a locked element.
-        MaskError: a sparsity cannot be reached.
+        selection: the locks from the first step on.
+        data: the training samples.
+        progress: learns of each epoch.
+        checkpoint: holds the state after each epoch; a killed fine-tuning continues from it.
     """
-    schedule = config[FinetuneConfig].schedule
-    work = _Work(model, config, task, selection, data, progress, checkpoint)
-    if isinstance(schedule, OneShotConfig):
-        return work.one_shot()
-    if isinstance(schedule, RoundsConfig):
-        return work.rounds(schedule, early)
-    return work.gradual(schedule)
 
+    model: Any
+    config: Flow
+    task: Task
+    selection: MaskSet
+    data: Dataset
+    progress: Progress
+    checkpoint: Checkpoint
 
-class _Work:
-    """One fine-tuning, with what its parts share."""
-
-    def __init__(
-        self,
-        model: Any,
-        config: Flow,
-        task: Task,
-        selection: MaskSet,
-        data: Dataset,
-        progress: Progress,
-        checkpoint: Checkpoint,
-    ) -> None:
-        self._model = model
-        self._config = config
-        self._task = task
-        self._selection = selection
-        self._data = data
-        self._progress = progress
-        self._checkpoint = checkpoint
-        self._masks = selection
+    def __post_init__(self) -> None:
+        self._masks = self.selection
         self._additions: Sequence[Mapping[str, Any]] = ()
 
-    def one_shot(self) -> Finetuned:
+    def run(self, early: Weights | None = None) -> Finetuned:
+        """Fine-tunes `model`; every element that its schedule locks is zero at the end.
+
+        Rounds go back to the weights `early`, if they are given.
+
+        Raises:
+            LockError: something moved a locked element.
+            MaskError: a sparsity cannot be reached.
+        """
+        schedule = self.config[FinetuneConfig].schedule
+        if isinstance(schedule, OneShotConfig):
+            return self._one_shot()
+        if isinstance(schedule, RoundsConfig):
+            return self._rounds(schedule, early)
+        return self._gradual(schedule)
+
+    def _one_shot(self) -> Finetuned:
         """The selection is locked all the time."""
         self._compile()
-        self._train(self._selection, start=self._checkpoint.load())
-        return Finetuned(self._selection)
+        self._train(self.selection, start=self.checkpoint.load())
+        return Finetuned(self.selection)
 
-    def gradual(self, schedule: PolynomialConfig | ConstantConfig) -> Finetuned:
+    def _gradual(self, schedule: PolynomialConfig | ConstantConfig) -> Finetuned:
         """The locks grow from step to step."""
         from fpgaprune.select import GradualLock
         from fpgaprune.train import relock
 
         self._compile()
         callback = GradualLock(
-            schedule.over(steps_of(self._config, self._data), self._sparsity),
+            schedule.over(steps_of(self.config, self.data), self._sparsity),
             lambda model, masks: relock(model, self._closed(masks)),
-            base=self._selection,
+            base=self.selection,
             regrow_fraction=schedule.regrow_fraction,
             **self._options(),
         )
@@ -122,28 +106,28 @@ class _Work:
         def state() -> tuple[dict[str, Any], Mapping[str, Any]]:
             return {"history": callback.history}, callback.masks or {}
 
-        masks = self._may_lock(callback.initial_masks(self._model))
+        masks = self._may_lock(callback.initial_masks(self.model))
         callbacks: list[Any] = [callback]
-        start = self._checkpoint.load()
+        start = self.checkpoint.load()
         if start is not None:
             history = [(int(step), float(asked), float(got)) for step, asked, got in start.facts["history"]]
             then = MaskSet(start.arrays) if start.arrays else None
             callback.resume(then, history, self._steps(start.epoch))
             if then is not None:
-                # These locks are set here and not from the start: regrowth may free some of them later.
-                again = keras.callbacks.LambdaCallback(on_train_begin=lambda _: relock(self._model, self._closed(then)))
+                # These locks are set now, not before the first step, because regrowth may free some of them later.
+                again = keras.callbacks.LambdaCallback(on_train_begin=lambda _: relock(self.model, self._closed(then)))
                 callbacks.append(again)
         self._train(masks, callbacks, start=start, state=state)
         return self._finished([(step, sparsity) for step, sparsity, _ in callback.history])
 
-    def rounds(self, schedule: RoundsConfig, early: Weights | None) -> Finetuned:
-        """The locks grow from round to round; one optimizer goes through all of them, its rate starts anew in each."""
+    def _rounds(self, schedule: RoundsConfig, early: Weights | None) -> Finetuned:
+        """The locks grow from round to round; the optimizer stays, and its learning rate starts anew in each round."""
         from fpgaprune.select import prune_rounds
         from fpgaprune.train import lock, unlock
 
         self._compile(restarts=True)
         shares = schedule.shares(self._sparsity)
-        start = self._checkpoint.load()
+        start = self.checkpoint.load()
         first = 0 if start is None else int(start.facts["round"])
         number = first
 
@@ -159,30 +143,30 @@ class _Work:
                 state=lambda: ({"round": now}, masks),
             )
 
-        # Locked from the start, so that moments survive from round to round and nothing is traced again.
-        lock(self._model, self._may_lock(self._selection))
+        # Locking now keeps the moments from round to round, and nothing is traced again.
+        lock(self.model, self._may_lock(self.selection))
         prune_rounds(
-            self._model,
+            self.model,
             shares,
             train,
-            base=self._selection,
+            base=self.selection,
             rewind_to=None if early is None else {path: np.asarray(array) for path, array in early.items()},
             regrow_fraction=schedule.regrow_fraction,
             within=None if start is None else (first, MaskSet(start.arrays)),
             **self._options(),
         )
-        unlock(self._model)
+        unlock(self.model)
         return self._finished(list(enumerate(shares)))
 
     @property
     def _sparsity(self) -> float:
-        sparsity = self._config[SelectConfig].sparsity
+        sparsity = self.config[SelectConfig].sparsity
         if not isinstance(sparsity, float):
             raise ConfigError(f"select.sparsity is {sparsity}; a schedule wants one fraction")
         return sparsity
 
     def _options(self) -> dict[str, Any]:
-        data, config = self._data, self._config
+        data, config = self.data, self.config
         return {
             **score_options(
                 config[SelectConfig], (data.x_train, data.y_train), config.seed, config[TargetConfig].target()
@@ -192,12 +176,12 @@ class _Work:
         }
 
     def _compile(self, *, restarts: bool = False) -> None:
-        steps = steps_of(self._config, self._data)
-        rate = self._config[FinetuneConfig].learning_rate
-        self._task.compile(self._model, rate, FINETUNE_RATE, steps, restarts=restarts)
+        steps = steps_of(self.config, self.data)
+        rate = self.config[FinetuneConfig].learning_rate
+        self.task.compile(self.model, rate, FINETUNE_RATE, steps, restarts=restarts)
 
     def _steps(self, epochs: int) -> int:
-        return epochs * steps_in_epoch(self._data.x_train, self._config[FinetuneConfig].batch_size)
+        return epochs * steps_in_epoch(self.data.x_train, self.config[FinetuneConfig].batch_size)
 
     def _train(
         self,
@@ -210,36 +194,40 @@ class _Work:
     ) -> None:
         from fpgaprune.train import finetune, lock, unlock
 
-        settings, data = self._config[FinetuneConfig], self._data
+        settings, data = self.config[FinetuneConfig], self.data
         if settings.epochs == 0 or settings.fit is not None:
-            lock(self._model, masks)
+            lock(self.model, masks)
             if settings.fit is not None:
                 self._own_loop(settings.fit, masks)
-            unlock(self._model)
+            unlock(self.model)
             return
         done = 0 if start is None else start.epoch
         before = passed * settings.epochs
-        shown = epochs_shown(self._progress, rounds * settings.epochs, before)
+        shown = epochs_shown(self.progress, rounds * settings.epochs, before)
         finetune(
-            self._model,
+            self.model,
             masks,
-            shuffled_batches(data.x_train, data.y_train, settings.batch_size, self._config.seed, before + done),
+            shuffled_batches(data.x_train, data.y_train, settings.batch_size, self.config.seed, before + done),
             epochs=settings.epochs,
             initial_epoch=done,
             steps_per_epoch=steps_in_epoch(data.x_train, settings.batch_size),
-            class_weight=self._task.class_weight,
+            class_weight=self.task.class_weight,
             shuffle=False,
-            callbacks=[*callbacks, Resume(self._checkpoint, start, state), shown],
+            callbacks=[*callbacks, Resume(self.checkpoint, start, state), shown],
         )
 
     def _own_loop(self, name: str, masks: MaskSet) -> None:
-        """The user's own loop trained the model under the lock, and moved no locked element."""
+        """The user's own loop trains the model under the lock; it may not move a locked element.
+
+        Raises:
+            LockError: it moved one.
+        """
         from fpgaprune.certify import check_model
 
-        data = self._data
+        data = self.data
         given = {key: for_keras(getattr(data, key)) for key in ("x_train", "y_train", "x_test", "y_test")}
-        named_function(name, "finetune.fit", ConfigError)(self._model, given)
-        for weight in check_model(self._model, masks).weights:
+        named_function(name, "finetune.fit", ConfigError)(self.model, given)
+        for weight in check_model(self.model, masks).weights:
             if weight.violations:
                 raise LockError(
                     f"finetune.fit {name!r} moved {weight.violations} locked elements of {weight.path!r}, the first "
@@ -248,19 +236,19 @@ class _Work:
                 )
 
     def _closed(self, masks: MaskSet) -> MaskSet:
-        self._masks, self._additions = close_masks(self._model, self._config[SelectConfig], masks)
+        self._masks, self._additions = close_masks(self.model, self.config[SelectConfig], masks)
         return self._masks
 
     def _may_lock(self, masks: MaskSet) -> MaskSet:
-        """`masks`, and besides a free mask for each weight that a closure may come to lock."""
+        """`masks`, and a free mask for each other weight that a closure may lock later."""
         from fpgaprune.weights import named_weights
 
-        if self._config[SelectConfig].close is False:
+        if self.config[SelectConfig].close is False:
             return masks
-        trained = {id(variable) for variable in self._model.trainable_variables}
+        trained = {id(variable) for variable in self.model.trainable_variables}
         free = {
             path: np.ones(variable.shape, dtype=bool)
-            for path, variable in named_weights(self._model).items()
+            for path, variable in named_weights(self.model).items()
             if id(variable) in trained
         }
         return MaskSet({**free, **masks})

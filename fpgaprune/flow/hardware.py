@@ -1,4 +1,4 @@
-"""`ProjectSettings`: how a flow makes hls4ml projects, and what is known of one when it is written."""
+"""`ProjectSettings`: how a flow makes hls4ml projects, and the facts about a project."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from fpgaprune.target import Target
 if TYPE_CHECKING:
     from fpgaprune.flow.metric import Judge
 
-# Samples that show the ranges; the search of precision 'auto' measures its loss on as many as it asks for.
+# Samples that show the ranges of values, unless the search of precision 'auto' asks for another number.
 _SAMPLES = 512
-# What types replace among the options of a layer.
+# The options of a layer that types replace.
 _WIDTHS = ("weight", "bias", "result", "weight_bits", "activation_bits")
 Types = Mapping[str, Mapping[str, str]]
 # Held-out samples that the project's own test bench runs.
@@ -43,10 +43,13 @@ class ProjectSettings:
     """How projects of a flow are made.
 
     Attributes:
-        target: the part and how the network is put on it. name: of the project. data: of the flow.
-        precision: as `to_hls` takes it. sum_bits: of designs that have the widths which a search found.
-        layers: what single layers, or those that a glob fits, have instead.
-        backend_options: of hls4ml.
+        target: the part, and how the network is laid out on it.
+        name: name of the project.
+        data: samples of the flow.
+        precision: as `to_hls` takes it.
+        sum_bits: bits of sums in designs with the widths that a search found.
+        layers: layer, or glob of layers, to its own settings.
+        backend_options: options of the hls4ml backend.
     """
 
     target: Target
@@ -60,16 +63,12 @@ class ProjectSettings:
     def project(
         self, model: Any, folder: Path, judge: Callable[[Samples], Judge], searched: Path, progress: Progress
     ) -> HlsProject:
-        """`folder` is the project of `model`.
+        """Makes the project of `model` in `folder`.
 
-        Args:
-            model: a Keras model.
-            folder: where the project is to stand.
-            judge: gives a metric for labels that are no class numbers.
-            searched: holds what a search of widths has measured, while it runs; one that was killed goes on from it.
-            progress: told of the search.
+        `judge` gives a metric for labels that are not class numbers. The file `searched` holds the measurements of a
+        search of widths; a killed search continues from it.
         """
-        x, labels = self._samples
+        x, labels = self._labelled(judge)
         project = to_hls(
             model,
             self.target,
@@ -77,7 +76,7 @@ class ProjectSettings:
             folder,
             self.precision,
             self.name,
-            labels=self._lost(judge) if labels is None else labels,
+            labels=labels,
             layers=self.layers,
             backend_options=self.backend_options,
             golden=for_keras(at(self.data.x_test, slice(_GOLDEN))),
@@ -89,12 +88,11 @@ class ProjectSettings:
 
     def rounding(self, model: Any, judge: Callable[[Samples], Judge]) -> Any:
         """A network with the weights of `model` that rounds in Keras as its hardware does; `judge` as for `project`."""
-        x, labels = self._samples
-        labels = self._lost(judge) if labels is None else labels
+        x, labels = self._labelled(judge)
         return quantize(model, self.target, x, self.precision, labels=labels, layers=self.layers)
 
     def with_types(self, types: Types) -> ProjectSettings:
-        """The same for a network that was trained under `types`, layer to role to type; itself where there are none."""
+        """The same hardware for a network that was trained under `types`: layer to role to type, or empty."""
         if not types:
             return self
         own = {name: {key: entry[key] for key in entry if key not in _WIDTHS} for name, entry in self.layers.items()}
@@ -102,12 +100,12 @@ class ProjectSettings:
         return replace(self, precision=Precision(sum_bits=self.sum_bits), layers=layers)
 
     def design(self, model: Any, found: FoundWidths | None = None, types: Types | None = None) -> Design:
-        """The design of `model`, for comparison; with the widths that a search found for another network.
+        """The design of `model`, for comparison with another network.
 
         Args:
             model: a Keras model.
-            found: what that search found.
-            types: those that the other network was trained under.
+            found: the widths that a search found for the other network.
+            types: the types under which the other network was trained.
         """
         precision, layers = self.precision, {name: dict(entry) for name, entry in self.layers.items()}
         widths: dict[str, Mapping[str, int]] = {}
@@ -124,7 +122,7 @@ class ProjectSettings:
     def build(
         self, project: HlsProject, steps: Sequence[str], timeout_s: float, progress: Progress
     ) -> dict[str, Any] | None:
-        """What the vendor's tool did in `steps`, or why it did nothing; None where there are no steps."""
+        """What the vendor's tool did in `steps`, or why it did nothing; None without steps."""
         if not steps:
             return None
         lines = 0
@@ -141,7 +139,7 @@ class ProjectSettings:
         return {"steps": list(steps), "seconds": [run.seconds for run in build.runs], "lines": lines}
 
     def facts(self, project: HlsProject) -> dict[str, Any]:
-        """What the zeros save, which weights rounding has freed, and what the search found, as JSON data."""
+        """JSON data: what the zeros save, which weights rounding sets to zero, and what the search found."""
         advice, free = project.advice, project.free_locks
         return {
             "advice": None
@@ -157,8 +155,13 @@ class ProjectSettings:
             },
         }
 
+    def _labelled(self, judge: Callable[[Samples], Judge]) -> tuple[Any, Any]:
+        """Samples for the ranges and for the search, and their class numbers or a function that gives the loss."""
+        x, labels = self._samples
+        return x, self._lost(judge) if labels is None else labels
+
     def _lost(self, judge: Callable[[Samples], Judge]) -> Labels | None:
-        """What gives the loss of a search whose labels are no class numbers; None where nothing is searched."""
+        """The function that gives the loss of a search without class numbers; None if there is no search."""
         if not isinstance(self.precision, AutoPrecision):
             return None
         metric = judge(at(self.data.choosing[1], slice(self.precision.samples)))
@@ -171,7 +174,7 @@ class ProjectSettings:
 
     @property
     def _samples(self) -> tuple[Any, Any]:
-        """Samples for the ranges and for the search, and their class numbers; None where labels are no classes."""
+        """Samples for the ranges and for the search, and their class numbers; None if labels are not classes."""
         x, y, count = self.data.x_train, self.data.y_train, _SAMPLES
         if isinstance(self.precision, AutoPrecision):
             (x, y), count = self.data.choosing, self.precision.samples
@@ -186,6 +189,6 @@ def _widths(types: Types) -> dict[str, Mapping[str, int]]:
     }
     return {
         "weight_bits": {layer: widths["weight"] for layer, widths in bits.items() if "weight" in widths},
-        # A layer with weights hands on a sum, whose width is that of sums.
+        # The output of a layer with weights is a sum, and has the width of sums.
         "activation_bits": {layer: widths["result"] for layer, widths in bits.items() if "weight" not in widths},
     }

@@ -1,4 +1,4 @@
-"""`inspect_model`: what a saved Keras model holds, layer by layer."""
+"""`inspect_model`: the layers of a saved Keras model."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ def inspect_model(path: Path, folder: Path) -> dict[str, Any]:
     layers, heat_maps = [], []
     for layer in model.layers:
         arrays = {paths[id(v)]: v.numpy() for v in layer.variables if id(v) in paths}
-        kernels = {name: array for name, array in arrays.items() if name.endswith("/kernel") and array.ndim > 2}
-        for name, array in kernels.items():
-            norms = np.abs(array).sum(axis=tuple(range(array.ndim - 2)))
-            heat_maps.append(kernel_norm_png(norms, name, folder / f"{name.replace('/', '_')}.png"))
+        norms = {
+            name: np.abs(array).sum(axis=tuple(range(array.ndim - 2)))
+            for name, array in arrays.items()
+            if name.endswith("/kernel") and array.ndim > 2
+        }
+        for name, of_kernels in norms.items():
+            heat_maps.append(kernel_norm_png(of_kernels, name, folder / f"{name.replace('/', '_')}.png"))
         layers.append(
             {
                 "name": layer.name,
@@ -35,22 +38,20 @@ def inspect_model(path: Path, folder: Path) -> dict[str, Any]:
                 "parameters": sum(array.size for array in arrays.values()),
                 "zeros": sum(int((array == 0).sum()) for array in arrays.values()),
                 "weights": {name: list(array.shape) for name, array in arrays.items()},
-                "kernels": _kernel_counts(kernels),
+                "kernels": _kernel_counts(norms),
             }
         )
     return {"model": str(path), "layers": layers, "heat_maps": [str(heat_map) for heat_map in heat_maps]}
 
 
 def _shape(layer: Any) -> list[int | None]:
-    output = getattr(layer, "output", None)
-    shape = getattr(output, "shape", None)
+    shape = getattr(getattr(layer, "output", None), "shape", None)
     return [] if shape is None else list(shape[1:])
 
 
-def _kernel_counts(kernels: dict[str, Any]) -> dict[str, Any] | None:
-    if not kernels:
+def _kernel_counts(norms: dict[str, Any]) -> dict[str, Any] | None:
+    if not norms:
         return None
-    norms = {name: np.abs(array).sum(axis=tuple(range(array.ndim - 2))) for name, array in kernels.items()}
     return {
         "total": sum(norm.size for norm in norms.values()),
         "zero": sum(int((norm == 0).sum()) for norm in norms.values()),

@@ -1,4 +1,4 @@
-"""`measure_run`: a finished run measured once more, as a command line asks for it."""
+"""`measure_run` measures a finished run again, as a command line asks for it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ from fpgaprune.target import find_part
 
 
 def settings_of(run_dir: Path, families: tuple[str, ...], **asked: Any) -> MeasureConfig:
-    """The settings that a command line gives; where it names nothing, the family of the run's own part.
+    """The settings of a command line; if they ask for nothing, the family of the run's part is added.
 
-    Args:
-        run_dir: the run.
-        families: of open synthesis.
-        asked: other fields of `MeasureConfig`.
+    `asked` are other fields of `MeasureConfig`.
 
     Raises:
         RunError: there is no run.
@@ -41,7 +38,7 @@ def measure_run(out: Path, settings: MeasureConfig, progress: Progress | None = 
 
     Raises:
         RunError: there is no run with a hardware project, or it is in use.
-        ToolError: what was asked for could not be measured; the message says why. The report was written without it.
+        ToolError: nothing could be measured; the message says why, and the report was written without it.
     """
     RunDirectory.existing(out).results("hls")
     run = run_again(out, STAGE, {"measure": settings}, progress)

@@ -1,4 +1,4 @@
-"""A network as Verilog in open synthesis and place and route: what they measure, and tables of it."""
+"""What open synthesis and place and route measure of a network as Verilog, and tables of it."""
 
 from __future__ import annotations
 
@@ -35,21 +35,10 @@ def measure_project(
     target_mhz: float | None = None,
     timeout_s: float = 3600.0,
 ) -> Measured:
-    """What open tools measure of `project`; they work in `folder`/synth.
+    """What open tools measure of `project`, the Verilog of `design`, with the settings of `MeasureConfig`.
 
-    Args:
-        project: the Verilog of `design`.
-        design: the network.
-        part: that the run is for; its family's figures stand beside the estimates.
-        folder: of the run.
-        on_step: told of each module and each seed.
-        simulation: of the project.
-        families: of FPGAs to synthesise for.
-        seeds: runs of place and route on an ECP5.
-        device: the ECP5.
-        board: a bitstream is written for it.
-        target_mhz: the clock that place and route aims at.
-        timeout_s: most seconds for each run of a tool.
+    The tools work in `folder`/synth. The figures of the family of `part` stand beside the estimates. `on_step` is
+    called with `(done, total, note)` for each module and each seed.
 
     Raises:
         ToolError, RtlError, TargetError: as for `synthesize`, `place_and_route` and `make_bitstream`.
@@ -75,7 +64,7 @@ def measure_project(
 
 
 def measured_tables(found: Measured) -> list[TerminalTable]:
-    """Title, headers and rows of each table that a terminal shows; each holds one stage."""
+    """Title, headers and rows of each table for a terminal; each table holds one stage."""
     kernels = {row.layer: row.kept for row in found.kernels}
     tables: list[TerminalTable] = []
     simulation = found.simulation
@@ -110,7 +99,7 @@ def _mhz(value: float | None) -> str | None:
 
 
 def kernels_kept(design: Design) -> tuple[Kernels, ...]:
-    """Of each convolution: kernels with a weight that is not zero in hardware, and all that it has."""
+    """For each convolution the number of kernels that are not zero in hardware, and of all its kernels."""
     rows = []
     for layer in design.layers:
         weight = layer.weights.get("weight")
@@ -122,9 +111,9 @@ def kernels_kept(design: Design) -> tuple[Kernels, ...]:
 
 
 def open_reports(measured: Measured, name: str) -> list[VendorReport]:
-    """What a run measured in the vocabulary of vendor reports, as far as it is for the part's own family.
+    """The measurements of a run for the part's own family, in the form of vendor reports.
 
-    Synthesis for another family counts other cells, so that it would mean something else in the same column.
+    Synthesis for another family counts other cells, which must not stand in the same column.
     """
     reports = []
     synthesis = measured.synthesis.get(measured.part_family or "")
@@ -134,8 +123,8 @@ def open_reports(measured: Measured, name: str) -> list[VendorReport]:
             for layer in synthesis.layers
             if layer.cells is not None
         )
-        made = VendorReport(synthesis.tool, None, synthesis.stage, design=name, total=synthesis.total, rows=rows)
-        reports.append(made)
+        total = synthesis.total
+        reports.append(VendorReport(synthesis.tool, None, synthesis.stage, design=name, total=total, rows=rows))
     route = measured.route
     if route is not None and route.used is not None:
         clock, used = route.whole.clock_ns, route.whole.resources

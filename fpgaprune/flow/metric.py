@@ -1,4 +1,4 @@
-"""`Judge`: the user's metric of any outputs, of Keras or of the hardware, with its standard error."""
+"""`Judge`: the user's metric of outputs, of Keras or of the hardware, with its standard error."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.flow.task import Task, question_of
 
-# Parts of the samples that are left out in turn for a standard error.
+# For a standard error, the samples are divided into this many parts, and each part is left out once.
 GROUPS = 20
-# Words in the names of Keras's metrics of which more is better; each is a fraction.
+# A metric of Keras with one of these words in its name is a fraction, and higher is better.
 _FRACTIONS = ("acc", "auc", "precision", "recall", "f1", "fbeta", "r2", "iou", "sensitivity", "specificity")
 _ACCURACIES = ("accuracy", "acc", "sparse_categorical_accuracy", "categorical_accuracy")
 _HIGHER = (*_FRACTIONS, "similarity")
@@ -26,20 +26,20 @@ class Judge:
     """One metric on one set of held-out samples.
 
     Attributes:
-        name: of the metric, as `accuracy`.
+        name: name of the metric, as `accuracy`.
         higher_is_better: False for an error.
-        is_fraction: whether it reads well as per cent.
-        samples: how many are judged.
+        is_fraction: whether the metric is printed in per cent.
+        samples: number of judged samples.
     """
 
     def __init__(self, settings: TrainConfig, task: Task, model: Any, labels: Samples) -> None:
-        """A judge of outputs for `labels`; the metric is the first that `task` names, R² for a regression without one.
+        """A judge of outputs for `labels`. The metric is the first of `task`, or R² for a regression without a metric.
 
         Args:
-            settings: the section `[train]`; `metric` and `mode` say otherwise.
+            settings: the section `[train]`; its `metric` and `mode` have priority.
             task: the loss and the metrics.
-            model: a Keras model with these outputs; it is compiled, and its weights play no part.
-            labels: of the held-out samples.
+            model: a Keras model with these outputs; it is compiled, and its weights do not matter.
+            labels: the labels of the held-out samples.
 
         Raises:
             ConfigError: there is no such metric.
@@ -56,7 +56,7 @@ class Judge:
         self.is_fraction = self.higher_is_better and any(word in lower for word in _FRACTIONS)
 
     def reading(self, outputs: Samples) -> dict[str, Any]:
-        """The metric of `outputs` as JSON data: `value`, its standard error `error`, and what the figures are."""
+        """The metric of `outputs` as JSON data: its `value`, its standard error `error`, and the kind of metric."""
         return {
             "name": self.name,
             "value": self.value(outputs),
@@ -67,15 +67,15 @@ class Judge:
         }
 
     def value(self, outputs: Samples) -> float:
-        """The metric of `outputs` alone, which costs less than a `reading`."""
+        """The metric of `outputs` without its standard error, which takes less time than a `reading`."""
         return self._of(outputs, slice(None))
 
     def lost(self, before: Samples, after: Samples) -> dict[str, Any]:
-        """How much worse `after` is than `before` as JSON data: `lost`, and its standard error `lost_error`.
+        """How much worse `after` is than `before`, as JSON data: `lost`, and its standard error `lost_error`.
 
-        Of a metric that should be high the loss is the difference: 0.01 is a point of accuracy. Of an error it is the
-        growth as a share of the error before. Both are judged on the same samples, so that what is alike in both adds
-        nothing to the standard error.
+        If the metric should be high, the loss is the difference: 0.01 is a point of accuracy. If the metric is an
+        error, the loss is its growth as a share of the error before. Both are judged on the same samples, so the
+        standard error counts only where they differ.
         """
 
         def lost(index: Any) -> float:
@@ -90,14 +90,14 @@ class Judge:
         return self._value(at(self._labels, index), at(outputs, index))
 
     def _error(self, value: Callable[[Any], float]) -> float:
-        """Standard error by the jackknife: one part of the samples left out at a time.
+        """The standard error by the jackknife: each part of the samples is left out once.
 
         Source: Efron, "The Jackknife, the Bootstrap and Other Resampling Plans", 1982, chapter 3.
         """
         groups = min(GROUPS, self.samples)
         if groups < 2:
             return 0.0
-        # The parts are drawn at random, because samples may be sorted.
+        # Samples may be sorted, so the parts are drawn at random.
         number = np.random.default_rng(0).permutation(self.samples) % groups
         values = np.array([value(number != group) for group in range(groups)])
         return float(np.sqrt((groups - 1) * np.square(values - values.mean()).mean()))
@@ -134,7 +134,7 @@ class Judge:
 
 
 def _share_right(y: Samples, outputs: Samples) -> float:
-    """Keras's accuracy of classes. It is judged some hundred times a run, and Keras takes 50 ms each time."""
+    """Keras's accuracy of classes. A run computes it some hundred times, and Keras would take 50 ms each time."""
     labels, given = arrays_of(y)[0], arrays_of(outputs)[0]
     classes = given.argmax(axis=-1)
     wanted = labels.argmax(axis=-1) if labels.shape == given.shape else labels.reshape(classes.shape)
@@ -142,7 +142,7 @@ def _share_right(y: Samples, outputs: Samples) -> float:
 
 
 def _r2(y: Samples, outputs: Samples) -> float:
-    """Share of the labels' variance that the outputs explain, over all of them together."""
+    """The share of the labels' variance that the outputs explain, over all outputs together."""
     from sklearn.metrics import r2_score
 
     def flat(samples: Samples) -> NDArray[Any]:

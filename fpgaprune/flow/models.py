@@ -1,4 +1,4 @@
-"""Saved models as a user names them: Keras 3's own, and those of tf_keras, which TF-MOT may have pruned."""
+"""Reads saved models: those of Keras 3, and those of tf_keras, which TF-MOT may have pruned."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from fpgaprune.saved_model import check_arrays, read_configuration
 from fpgaprune.saved_names import check_names
 from fpgaprune.select import ImportedModel, import_tfmot, is_tf_keras
 
-# Memory that loading a network may take: this much, and so many times its file.
+# Loading a network may take this many bytes, plus this many times the size of its file.
 _MAX_BYTES, _MAX_GROWTH = 1 << 32, 20
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
-    """The Keras 3 model saved at `path`, uncompiled; and, where tf_keras saved it, what the import found.
+    """The model saved at `path` as an uncompiled Keras 3 model; and what the import found, if tf_keras saved it.
 
     Raises:
         ConfigError: there is no such file, or it holds no Keras model.
-        ModelImportError: tf_keras saved it, and it cannot be taken over with the same predictions.
+        ModelImportError: tf_keras saved it, and Keras 3 cannot make the same predictions with it.
     """
     if not path.exists():
         raise ConfigError(f"model file {path} does not exist")
@@ -37,7 +37,7 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
 
 
 def starting_model(path: Path | None, data: Dataset) -> Any:
-    """The model saved at `path`, or the network that a flow trains on `data` where that is None.
+    """The model saved at `path`; if that is None, the network that a flow trains on `data`.
 
     Raises:
         ConfigError: as `read_model`.
@@ -49,9 +49,9 @@ def starting_model(path: Path | None, data: Dataset) -> Any:
 
 
 def load_keras(path: Path) -> Any:
-    """The model that Keras 3 saved at `path`, uncompiled: a loss of the user's may be a function that no file holds.
+    """The model that Keras 3 saved at `path`, uncompiled, because the file cannot hold a user's own loss function.
 
-    No code of the file's is run, and sizes that it merely declares do not fill the memory.
+    No code in the file is run, and sizes that the file only declares do not fill the memory.
 
     Raises:
         ConfigError: the file is damaged, holds code, or Keras cannot build it.
@@ -70,7 +70,7 @@ def load_keras(path: Path) -> Any:
             warnings.simplefilter("ignore")
             model = keras.saving.load_model(path, compile=False)
     except Exception as error:
-        # A layer may raise anything over settings that Keras never wrote.
+        # A layer may raise anything if its settings were not written by Keras.
         said = in_a_line(error, after="Exception encountered: ")
         raise ConfigError(f"{path} is no Keras model: {said}") from error
     if not isinstance(model, keras.Model):
@@ -94,7 +94,7 @@ def load_saved_model(path: Path) -> Any:
 
 
 def import_pruned(source: Path, model_path: Path, masks_path: Path, *, trusted: bool = False) -> ImportedModel:
-    """`model_path` is the Keras 3 model of what tf_keras saved at `source`, and `masks_path` holds its masks.
+    """`model_path` holds the Keras 3 form of the model that tf_keras saved at `source`; `masks_path` its masks.
 
     Raises:
         ConfigError: Keras 3 saved the model.

@@ -1,4 +1,4 @@
-"""A user's function, named in a flow as `package.module:function` or `file.py:function`."""
+"""Finds a user's function that a flow names as `package.module:function` or `file.py:function`."""
 
 from __future__ import annotations
 
@@ -18,26 +18,21 @@ _FUNCTION = re.compile(r"^(?:[A-Za-z_][\w.]*|.+\.py):[A-Za-z_]\w*$")
 
 
 def is_function_name(text: str) -> bool:
-    """Whether `text` has one of the forms `package.module:function` and `file.py:function`."""
+    """Whether `text` is `package.module:function` or `file.py:function`."""
     return _FUNCTION.match(text) is not None
 
 
 def beside(text: str, folder: Path) -> str:
-    """`text`, with a `file.py` in it taken from `folder`; a module's name stays as it is."""
+    """`text` with the absolute path of a `file.py`, which counts from `folder`; a module's name stays as it is."""
     home, _, function = text.rpartition(":")
     return f"{(folder / home).resolve()}:{function}" if home.endswith(".py") else text
 
 
 def named_function(text: str, what: str, error: type[FpgaPruneError]) -> Callable[..., Any]:
-    """The function that `text` names. Its module is imported, and so the module's code runs.
-
-    Args:
-        text: `package.module:function` or `file.py:function`.
-        what: what the function is for; begins the message.
-        error: what is raised.
+    """The function that `text` names; importing its module runs the module's code.
 
     Raises:
-        FpgaPruneError: of the class `error`: there is no such function.
+        FpgaPruneError: of the class `error`: there is no such function; `what` begins the message.
     """
     module_name, _, function_name = text.rpartition(":")
     try:

@@ -1,4 +1,4 @@
-"""The network that a flow trains where its configuration names none."""
+"""The network that a flow trains if its configuration names none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FILTERS = (32, 32, 16)
 
 
 def small_cnn(input_shape: tuple[int, ...], classes: int) -> Any:
-    """A compiled-free Keras CNN: three 3x3 convolutions with BatchNorm and ReLU, one pooling, a Dense head."""
+    """An uncompiled Keras CNN: three 3x3 convolutions with BatchNorm and ReLU, one pooling, a Dense head."""
     import keras
     from keras import layers
 
@@ -35,7 +35,7 @@ def small_cnn(input_shape: tuple[int, ...], classes: int) -> Any:
 
 
 def small_cnn_shapes(input_shape: tuple[int, ...], classes: int) -> NamedWeights[tuple[int, ...]]:
-    """Weight path to shape of `small_cnn`, known before TensorFlow is loaded."""
+    """Weight path to shape in `small_cnn`, without loading TensorFlow."""
     height, width, channels = input_shape
     shapes: dict[str, tuple[int, ...]] = {}
     for number, filters in enumerate(FILTERS, start=1):

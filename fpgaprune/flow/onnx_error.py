@@ -1,4 +1,4 @@
-"""How far `model.onnx` may lie from Keras: both round in float32, in an order of their own."""
+"""The largest allowed difference of `model.onnx` from Keras: both round in float32, but in different orders."""
 
 from __future__ import annotations
 
@@ -9,25 +9,21 @@ import numpy as np
 from fpgaprune.errors import ExportError, RemovalError
 from fpgaprune.flow.samples import Samples, arrays_of, at, for_keras, samples_of
 
-# Allowed to any network, over the largest output or 1.
+# Allowed for every network, relative to the largest output or 1.
 TOLERANCE = 1e-5
-# And this many times Keras's own rounding: ONNX adds in another order, and Keras's order may have been a lucky one.
+# Also allowed is this many times the rounding error of Keras: ONNX adds in another order, which may round worse.
 _TIMES = 8
-# Samples that show Keras's own rounding.
+# Samples that show the rounding error of Keras.
 _SAMPLES = 256
 
 
 def onnx_error(model: Any, x: Samples, wanted: Samples, found: Any) -> tuple[float, float]:
-    """The largest difference of `found` from `wanted`, over the largest output or 1, and what is allowed.
+    """The largest difference of `found` (ONNX) from `wanted` (Keras) for `x`, and the largest allowed difference.
 
-    Allowed is 1e-5, or 8 times what Keras itself loses to float32 on these samples, where that is more: a deep network
-    without a fault in its file may lose more than 1e-5. It is known by a copy of the network in float64.
+    Both are relative to the largest output or 1.
 
-    Args:
-        model: the Keras model.
-        x: samples.
-        wanted: what Keras gives for them.
-        found: what the ONNX file gives for them.
+    1e-5 is allowed, or 8 times the rounding error of Keras if that is more, because a deep network may lose more than
+    1e-5. The rounding error is the difference from a copy of the network in float64.
 
     Raises:
         ExportError: the difference is larger than allowed.
@@ -44,7 +40,7 @@ def onnx_error(model: Any, x: Samples, wanted: Samples, found: Any) -> tuple[flo
 
 
 def _own_rounding(model: Any, x: Samples, wanted: Samples) -> float:
-    """The largest difference of `wanted` from what `model` gives in float64; 0 where it has no copy in float64."""
+    """The largest difference of `wanted` from the outputs of `model` in float64; 0 if it cannot be copied."""
     from fpgaprune.remove import rebuild
 
     some = slice(_SAMPLES)

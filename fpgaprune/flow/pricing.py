@@ -1,4 +1,4 @@
-"""`price`: an estimate for a run directory, a saved design or an hls4ml project, from files alone."""
+"""`price` estimates the designs of a run directory, a saved design or an hls4ml project, from files alone."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ _SIDES = {"before": "design_trained.json", "after": "design.json"}
 def price(
     source: Path, part: str | None = None, calibrated: Calibration | None = None, clock_ns: float | None = None
 ) -> dict[str, Estimate]:
-    """Side (`before`, `after`, or the design's name) to its estimate.
-
-    Args:
-        source: as in `load_designs`.
-        part: device name or order number; the design's own unless given.
-        calibrated: coefficients; those that ship with the package unless given.
-        clock_ns: clock period; the design's own unless given.
+    """Side (`before`, `after`, or the design's name) to its estimate; arguments as in `load_designs` and `target_of`.
 
     Raises:
         RunError: a run directory has no design yet.
@@ -40,7 +34,7 @@ def load_designs(source: Path) -> dict[str, Design]:
     """Side (`before`, `after`, or the design's name) to the design.
 
     Args:
-        source: a run directory, a `design.json`, or an hls4ml project that anybody made (release 0.6 or later).
+        source: a run directory, a `design.json`, or any hls4ml project (release 0.6 or later).
 
     Raises:
         RunError: a run directory has no design yet.
@@ -59,7 +53,7 @@ def load_designs(source: Path) -> dict[str, Design]:
 
 
 def target_of(design: Design, part: str | None = None, clock_ns: float | None = None) -> Target:
-    """The target that `design` was made for; on another `part`, at another clock period, where they are given."""
+    """The target of `design`, or with another `part` (name or order number) and clock period if they are given."""
     order_number = part or design.part
     if order_number is None:
         raise RunError(f"design {design.name!r} names no part; give one with --part")

@@ -1,4 +1,4 @@
-"""`Progress`: what a flow tells its watcher."""
+"""`Progress`: how a flow reports its stages and steps."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-# Seconds between two messages within an epoch, however many batches a second there are.
+# Least seconds between two messages within an epoch.
 _EVERY_S = 0.5
 
 
 class Progress(Protocol):
-    """Told of every stage and of steps within long ones."""
+    """Learns of every stage and of the steps of long ones."""
 
     def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:
-        """Stage `name` is now `running`, `done`, `unchanged` or `skipped`.
+        """Stage `name` is now `running`, `done`, `unchanged` or `skipped` (then `note` says why).
 
-        Args:
-            name: of the stage.
-            state: of it.
-            note: why it was skipped, or "".
-            seconds: that it took, where the caller measured them.
+        `seconds` is the time that it took, if the caller measured it.
         """
 
     def step(self, done: int, total: int, note: str = "") -> None:
@@ -28,26 +24,21 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Tells nobody."""
+    """Shows nothing."""
 
     def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:
-        """Nothing is shown."""
+        """Does nothing."""
 
     def step(self, done: int, total: int, note: str = "") -> None:
-        """Nothing is shown."""
+        """Does nothing."""
 
 
 def tell_end(
     progress: Progress, name: str, results: Mapping[str, Any], seconds: float | None, not_asked: str | None = None
 ) -> None:
-    """`progress` knows how stage `name` ended: done in `seconds`, unchanged where they are None, or skipped and why.
+    """Tells `progress` how stage `name` ended: done in `seconds`, unchanged if they are None, or skipped.
 
-    Args:
-        progress: told.
-        name: of the stage.
-        results: what the stage returned, now or in an earlier run.
-        seconds: that it took now.
-        not_asked: why the stage was skipped where it has no results.
+    The reason for a skipped stage stands in its `results`; `not_asked` is the reason for a stage without results.
     """
     why = results.get("left_out") if results else not_asked
     if why is not None:
@@ -62,14 +53,14 @@ def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:
     """A Keras callback that tells `progress` of each epoch and, now and then, of the batches within.
 
     Args:
-        progress: told of batches done, batches in all, and a note such as `epoch 3 of 24, loss 0.31, accuracy 0.91`.
-        total: epochs in all.
-        passed: epochs that earlier calls of `fit` have done.
+        progress: gets the finished batches, all batches, and a note as `epoch 3 of 24, loss 0.31, accuracy 0.91`.
+        total: number of all epochs.
+        passed: number of epochs that earlier calls of `fit` have done.
     """
     import keras
 
     class EpochsShown(keras.callbacks.Callback):
-        """Cheap at every batch: most of the time it looks at the clock."""
+        """Costs little at every batch: most of the time it only reads the clock."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -81,7 +72,7 @@ def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             now = time.monotonic()
-            # In the first epoch over a generator, nobody knows how many batches it has.
+            # In the first epoch over a generator, the number of batches is unknown.
             if now >= self._due and self.params.get("steps"):
                 self._due = now + _EVERY_S
                 self._tell(batch + 1, logs)

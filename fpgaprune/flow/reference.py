@@ -1,4 +1,4 @@
-"""Every key of a flow file with its default and its meaning, from the sections: as a flow file, and as a page."""
+"""Every key of a flow file with its default and its meaning, as a flow file and as a page."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class Key:
     """One key of a flow file.
 
     Attributes:
-        name: of it.
-        allowed: what may stand there, in words. default: None where it is left out.
+        name: name of the key.
+        allowed: the allowed values, in words.
+        default: its default; None for a key without one.
         meaning: one line.
     """
 
@@ -43,8 +44,10 @@ class TomlTable:
     """One table of a flow file.
 
     Attributes:
-        section: dotted; "" for the top of the file. meaning: the first line of its description.
-        keys: in order. optional: written only where it is wanted.
+        section: its dotted name; "" for the top of the file.
+        meaning: the first line of its description.
+        keys: its keys in order.
+        optional: whether it is absent by default.
     """
 
     section: str
@@ -59,26 +62,26 @@ def tables() -> list[TomlTable]:
 
 
 def to_toml() -> str:
-    """A flow file that says every key with its default; what has none, or is not there by default, is a comment.
+    """A flow file with every key and its default; keys without a default and optional tables are comments.
 
-    Read as a flow, it is the flow of an empty file.
+    It means the same as an empty flow file.
     """
     blocks = [
-        "# Every key of a flow file with its default, as 'fpgaprune config' prints it; what you leave as it is you\n"
-        "# can delete. A '#' before a key, without a blank, is a key without a default, or of a table that is not\n"
-        "# there by default: take it away and give a value."
+        "# Every key of a flow file with its default, printed by 'fpgaprune config'. You can delete keys that you do\n"
+        "# not change. A key after a '#' without a blank has no default, or is in a table that is absent by default;\n"
+        "# remove the '#' and give a value."
     ]
     blocks += [_block(table) for table in tables()]
     return "\n\n".join(blocks) + "\n"
 
 
 def to_markdown() -> str:
-    """The same as a page of tables."""
+    """The page docs/flow_file.md: the same keys as tables."""
     blocks = [
         "# The flow file",
-        "Every key that a flow file may hold; one that is left out has its default. `fpgaprune config > flow.toml`\n"
-        "writes the same as a flow file, to start from. This page is made by\n"
-        "`fpgaprune config --markdown > docs/flow_file.md`.",
+        "Every key that a flow file may hold; a key that is left out has its default. `fpgaprune config > flow.toml`\n"
+        "writes the same as a flow file to start from. `fpgaprune config --markdown > docs/flow_file.md` writes this\n"
+        "page.",
     ]
     for table in tables():
         blocks.append(f"## {f'`[{table.section}]`' if table.section else 'At the top'}\n\n{_cell(table.meaning)}")
@@ -110,14 +113,14 @@ def _tables(section: str, model: type[Section], optional: bool = False) -> Itera
 
 def _value(field: FieldInfo) -> Any:
     if field.is_required():
-        # A table that has several kinds names its kind in a key with one value.
+        # A table of several kinds has a key with one value, which names the kind.
         allowed = get_args(field.annotation)
         return allowed[0] if len(allowed) == 1 else None
     return field.get_default(call_default_factory=True)
 
 
 def _words(annotation: Any, limits: Sequence[Any] = ()) -> str:
-    """What values of a type may be, in words: `whole number, 1 or more`."""
+    """The values that a type allows, in words: `whole number, 1 or more`."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         field = FieldInfo.from_annotation(annotation)
@@ -163,7 +166,7 @@ def _toml(value: Any) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(name)} = {_toml(one)}" for name, one in value.items()) + "}"
-    # TOML writes a text as JSON does, and a number as Python does.
+    # In TOML, a text is written as in JSON, and a number as in Python.
     return json.dumps(str(value)) if isinstance(value, str | Path) else repr(value)
 
 

@@ -1,4 +1,4 @@
-"""What stages need of a machine, each as a row of `fpgaprune doctor`."""
+"""The packages and tools that stages need, each as a row of `fpgaprune doctor`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from fpgaprune.errors import ToolError
 from fpgaprune.fabric import OpenTool, find_open_tool
 
-# `stage`, `tool`, `found` (version or path, None where missing), `unlocks`, and `install`: what brings it.
+# `stage`, `tool`, `found` (version or path, None if missing), `unlocks`, and `install` (how to install it).
 Row = dict[str, str | None]
 _BASE = "pip install fpgaprune"
 
@@ -19,12 +19,12 @@ def row(stage: str, tool: str, found: str | None, unlocks: str, install: str) ->
 
 
 def package(stage: str, name: str, unlocks: str, extra: str | None = None) -> Row:
-    """The row of a Python package; `extra` brings it, or every installation where that is None."""
+    """The row of a Python package; `extra` installs it, and None means that every installation has it."""
     return row(stage, name, installed(name), unlocks, _installs(extra))
 
 
 def program(stage: str, name: str, unlocks: str, install: str) -> Row:
-    """The row of a program that is looked for on PATH."""
+    """The row of a program on PATH."""
     return row(stage, name, shutil.which(name), unlocks, install)
 
 
@@ -43,7 +43,7 @@ def open_tool(stage: str, tool: OpenTool) -> Row:
 
 
 def installed(name: str) -> str | None:
-    """The version of a package; None where it is missing."""
+    """The version of a package; None if it is missing."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -16,18 +16,18 @@ from typing import Any, TextIO
 from fpgaprune.documents import read_json
 from fpgaprune.errors import RunError
 from fpgaprune.files import is_draft, make_folder, storage, write_bytes
-from fpgaprune.flow.digests import changed_files, differs, digest_files, digest_tree
+from fpgaprune.flow.digests import changed_files, differences, digest_files, digest_tree
 
 MANIFEST = "manifest.json"
 CERTIFICATE = "certificate.json"
 FORMAT = 1
-# Artefact to SHA-256; None where it is missing.
+# Artefact to SHA-256; None if it is missing.
 Digests = Mapping[str, str | None]
 _LOCK = ".lock"
 _OWNER = "process "
 # The key under which the manifest holds the SHA-256 of its other keys.
 _OWN_DIGEST = "digest"
-# How earlier versions called the folder in which Keras wrote a model.
+# The folder in which Keras wrote a model had this name in earlier versions.
 _OLD_DRAFT = re.compile(r"\..+\.keras\.[a-z0-9_]{8}")
 
 
@@ -92,7 +92,7 @@ class RunDirectory:
         return dict(record["results"])
 
     def is_current(self, stage: str, key: str) -> bool:
-        """True when `stage` last ran with `key` and its artefacts are still what it wrote."""
+        """Whether `stage` last ran with `key` and its artefacts have not changed since."""
         record = self.manifest["stages"].get(stage)
         return record is not None and record["key"] == key and not any(self.changes(stage))
 
@@ -103,14 +103,8 @@ class RunDirectory:
             path = self.file(name)
             if name in record.get("files", {}):
                 yield from changed_files(path, record["files"][name])
-                continue
-            found = digest_tree(path)
-            if found is None and wrote is not None:
-                yield f"{name} is gone; the run wrote it"
-            elif wrote is None and found is not None:
-                yield f"{name} was added; the run did not write it"
-            elif found != wrote:
-                yield differs(name)
+            else:
+                yield from differences(name, wrote, digest_tree(path))
 
     def record(self, stage: str, key: str, inputs: Digests, outputs: Digests, results: Any, seconds: float) -> None:
         """The manifest on disk says that `stage` ran."""
@@ -123,12 +117,12 @@ class RunDirectory:
             "seconds": round(seconds, 2),
         }
         self.ran.append(stage)
-        # The certificate is about the stages before this one ran.
+        # The certificate does not know of this stage yet.
         self.manifest.pop(CERTIFICATE, None)
         self.write_manifest()
 
     def write_certificate(self, certificate: Mapping[str, Any]) -> None:
-        """`certificate.json` holds JSON data, and the manifest its digest."""
+        """Writes `certificate.json`; the manifest holds its digest."""
         self.write_json(CERTIFICATE, certificate)
         self.manifest[CERTIFICATE] = digest_tree(self.file(CERTIFICATE))
         self.write_manifest()
@@ -140,24 +134,24 @@ class RunDirectory:
 
     @property
     def manifest_is_whole(self) -> bool:
-        """Whether the manifest has the digest of itself, so that no field was changed by hand."""
+        """Whether the manifest still has the digest that it holds of itself: no field was changed by hand."""
         return self.manifest.get(_OWN_DIGEST) == self._own_digest()
 
     def _own_digest(self) -> str:
         content = {key: value for key, value in self.manifest.items() if key != _OWN_DIGEST}
-        # The digest is over what is read again: keys that are numbers become text, and are sorted as text.
+        # The digest is over the manifest as it is read: keys that are numbers become text, and are sorted as text.
         return hashlib.sha256(json.dumps(json.loads(json.dumps(content)), sort_keys=True).encode()).hexdigest()
 
     def digests(self, names: Any) -> dict[str, str | None]:
-        """Artefact to SHA-256; None where it is missing."""
+        """Artefact to SHA-256; None if it is missing."""
         return {name: digest_tree(self.file(name)) for name in names}
 
     @contextlib.contextmanager
     def locked(self, folders: Iterable[str] = ()) -> Iterator[None]:
-        """No other process runs in this directory meanwhile; the lock ends with the process, however it ends.
+        """Inside the block no other process runs in this directory; the lock ends with the process in any case.
 
         Args:
-            folders: those in which a killed run may have left drafts, beside the directory itself.
+            folders: further folders in which a killed run may have left drafts.
 
         Raises:
             RunError: another process holds it.
@@ -185,7 +179,7 @@ class RunDirectory:
             self._take(handle, fcntl.LOCK_SH)
 
     def _take(self, handle: TextIO, how: int) -> None:
-        """`handle` of the lock is locked until it is closed."""
+        """Locks the file `handle` until it is closed."""
         try:
             fcntl.flock(handle, how | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -194,14 +188,14 @@ class RunDirectory:
             raise RunError(f"{self.path} is in use by {owner}; wait for it, or name another --out") from error
 
     def _was_begun(self) -> bool:
-        """Whether a run held the lock of this folder, and so has written what lies there."""
+        """Whether a run once held the lock of this folder: then that run wrote the files in it."""
         try:
             return (self.path / _LOCK).read_text().startswith(_OWNER)
         except (OSError, UnicodeDecodeError):
             return False
 
     def _drop_drafts(self, folders: Iterable[str]) -> None:
-        """What a killed run had begun to write is gone; nobody writes now."""
+        """Deletes what a killed run had begun to write; nobody else writes now."""
         hidden = (entry for folder in folders for entry in self.file(folder).rglob(".*"))
         for entry in [*self.path.iterdir(), *hidden]:
             if is_draft(entry.name) or _OLD_DRAFT.fullmatch(entry.name):
@@ -213,7 +207,7 @@ class RunDirectory:
     def _read_manifest(self) -> dict[str, Any]:
         try:
             advice = "delete the run directory and run again"
-            # A training that diverged leaves figures that are not numbers.
+            # A diverged training leaves figures that are NaN.
             manifest = read_json(self.file(MANIFEST), RunError, "a manifest", advice, strict=False)
         except FileNotFoundError:
             return {"format": FORMAT, "stages": {}}
@@ -223,7 +217,7 @@ class RunDirectory:
 
 
 def _are_records(manifest: Mapping[str, Any]) -> bool:
-    """Whether `manifest` has stages, each with what `RunDirectory.record` wrote of it."""
+    """Whether `manifest` has stages, each with the fields that `RunDirectory.record` writes."""
     stages, config = manifest.get("stages"), manifest.get("config", {})
     return (
         isinstance(stages, dict)
@@ -243,7 +237,7 @@ def _is_record(record: Mapping[str, Any]) -> bool:
 
 
 def _is_digest(entry: tuple[str, Any]) -> bool:
-    """Whether `entry` is a file in the folder itself, a manifest points to none elsewhere, and its digest."""
+    """Whether `entry` is the name of a file inside the folder, and its digest."""
     name, digest = entry
     inside = not name.startswith(("/", "~")) and ".." not in name.split("/") and name.isprintable()
     return inside and isinstance(digest, str | None)

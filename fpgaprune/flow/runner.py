@@ -1,4 +1,4 @@
-"""`run_flow`: the stages in order, each only where something that it depends on has changed."""
+"""`run_flow` runs the stages in order, each only if something that it depends on has changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import resources
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from fpgaprune.flow.checking import check_flow, foresee_flow
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.data import load_data
 from fpgaprune.flow.progress import Progress, Silent, tell_end
+from fpgaprune.flow.requirements import installed
 from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
 from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.sections import DataConfig
@@ -31,18 +31,13 @@ from fpgaprune.target import hardware_path
 def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDirectory:
     """`out` holds every artefact of the flow; stages whose inputs and settings are unchanged did not run.
 
-    Args:
-        config: the flow.
-        out: the run directory; made where it is missing.
-        progress: told of stages and steps.
-
     Raises:
-        FpgaPruneError: the configuration does not fit its data or model (nothing is written then), the
-            directory is in use, or a stage could not keep its promise (earlier artefacts stay).
+        FpgaPruneError: the configuration does not fit its data or model (then nothing is written), the
+            directory is in use, or a stage could not keep its promise (then earlier artefacts stay).
     """
     data = check_flow(config)
     run = RunDirectory(out)
-    # A run in use is an error now, before the checks that take long.
+    # The slow checks come after this error.
     run.require_unused()
     versions = _versions()
     checked = _foreseen_key(config, versions)
@@ -53,7 +48,7 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDi
             config=json.loads(config.model_dump_json()), seed=config.seed, versions=versions, data=data.digest()
         )
         run.manifest["checked"] = checked
-        # The manifest is written before any artefact, so that a killed run is known as one.
+        # The manifest is written before any artefact, so that a killed run is recognised as a run.
         run.write_manifest()
         _finish(STAGES, StageContext(run, config, data, progress or Silent(), versions))
     return run
@@ -62,7 +57,7 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDi
 def run_again(
     out: Path, stage: FlowStage, sections: Mapping[str, Section], progress: Progress | None = None
 ) -> RunDirectory:
-    """The finished run `out` has done `stage` as `sections` say instead; its report and its certificate show it.
+    """The finished run `out` has run `stage` again with other `sections`; its report and certificate show it.
 
     Raises:
         RunError: there is no run, or it is in use.
@@ -79,35 +74,32 @@ def run_again(
 
 
 def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
-    """The certificate of `run` as JSON data: the links that its stages checked, and how masks were carried over."""
+    """The certificate of `run` as JSON data: the links that its stages checked, and the digests of its masks."""
     records = run.manifest["stages"]
     links = [
         LinkCheck.from_json(link)
         for stage in STAGES
         for link in records.get(stage.name, {}).get("results", {}).get("links", [])
     ]
-    masks = {key: run.file(f"{key}.npz") for stage in STAGES for key in stage.masks if _wrote(run, stage, f"{key}.npz")}
+    wrote = {name for record in records.values() for name, digest in record["outputs"].items() if digest is not None}
+    masks = [key for stage in STAGES for key in stage.masks if f"{key}.npz" in wrote]
     return {
         "format": 1,
         "fpgaprune": __version__,
-        **{key: MaskSet.load(path).digest() for key, path in masks.items()},
+        **{key: MaskSet.load(run.file(f"{key}.npz")).digest() for key in masks},
         **LockCertificate(tuple(links)).to_json(),
     }
 
 
-def _wrote(run: RunDirectory, stage: FlowStage, name: str) -> bool:
-    return run.manifest["stages"].get(stage.name, {}).get("outputs", {}).get(name) is not None
-
-
 def _finish(stages: Iterable[FlowStage], context: StageContext) -> None:
-    """`stages` are up to date, and the certificate says what they found."""
+    """Brings `stages` up to date, and writes the certificate."""
     for stage in stages:
         _bring_up_to_date(stage, context)
     context.run.write_certificate(assemble_certificate(context.run))
 
 
 def _bring_up_to_date(stage: FlowStage, context: StageContext) -> None:
-    """`stage` has run with what it depends on now."""
+    """Runs `stage`, unless it has run with the same inputs and settings."""
     run, told = context.run, context.progress
     earlier = STAGES[: STAGES.index(stage)]
     files = artefacts_at(earlier, run)
@@ -128,28 +120,24 @@ def _bring_up_to_date(stage: FlowStage, context: StageContext) -> None:
 
 
 def _foreseen_key(config: Flow, versions: Mapping[str, str]) -> str:
-    """What decides whether the network can become the hardware that is asked for."""
+    """Digest of everything that decides whether the network can become the wanted hardware."""
     asked = [versions, *(stage.settings(config) for stage in STAGES if stage.foresee is not None)]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 def _key(stage: FlowStage, context: StageContext, inputs: Iterable[str], earlier: Iterable[FlowStage]) -> str:
-    run, config = context.run, context.config
+    run, config, records = context.run, context.config, context.run.manifest["stages"]
     content = {
         "stage": stage.name,
         "seed": config.seed,
         "settings": stage.settings(config),
         "inputs": run.digests(inputs),
-        "reads": {one.name: _results(run, one) for one in earlier} if stage.reads_results else {},
+        "reads": {one.name: records.get(one.name, {}).get("results") for one in earlier} if stage.reads_results else {},
         "data": run.manifest["data"],
-        # The versions of today: a stage that an older fpgaprune ran runs again.
+        # A stage that an older fpgaprune ran runs again.
         "versions": context.versions,
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _results(run: RunDirectory, stage: FlowStage) -> Any:
-    return run.manifest["stages"].get(stage.name, {}).get("results")
 
 
 def _folders() -> list[str]:
@@ -158,17 +146,14 @@ def _folders() -> list[str]:
 
 def _versions() -> dict[str, str]:
     found = {"fpgaprune": f"{__version__}+{_own_digest()}"}
-    # The last one holds the digits.
+    # scikit-learn holds the digits.
     for package in (*(package for stage in STAGES for package in stage.packages), "scikit-learn"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
+        found[package] = installed(package) or "not installed"
     return found
 
 
 def _own_digest() -> str:
-    """Eight hex digits over this package's code and data: what it writes may change between commits of one version."""
+    """Eight hex digits over this package's code and data, because commits of one version may write other results."""
     digest = hashlib.sha256()
     # In a wheel, the data lie inside the package.
     homes = (Path(str(resources.files("fpgaprune"))), hardware_path())

@@ -1,4 +1,4 @@
-"""Samples of a network with one input or several: an array (N, ...), or a tuple of such arrays."""
+"""`Samples` of a network: an array (N, ...), or a tuple of such arrays for several inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def arrays_of(samples: Samples) -> tuple[NDArray[Any], ...]:
 
 
 def count_of(samples: Samples) -> int:
-    """How many samples there are."""
+    """The number of samples."""
     return len(arrays_of(samples)[0])
 
 
@@ -26,22 +26,22 @@ def at(samples: Samples, index: Any) -> Samples:
 
 
 def for_keras(samples: Samples) -> Any:
-    """The same in the form that Keras takes: an array, or a list of arrays."""
+    """`samples` in the form that Keras takes: an array or a list of arrays."""
     return list(samples) if isinstance(samples, tuple) else samples
 
 
 def samples_of(outputs: Any) -> Samples:
-    """What Keras gives: an array, or a list of arrays."""
+    """`Samples` from what Keras returns: an array or a list of arrays."""
     return tuple(outputs) if isinstance(outputs, list) else outputs
 
 
 def in_shape(samples: Samples, wanted: Samples) -> Samples:
-    """`samples` in the shapes of `wanted`: some outputs of hls4ml lack axes of length 1."""
+    """`samples` in the shapes of `wanted`, because some outputs of hls4ml lack axes of length 1."""
     pairs = zip(arrays_of(samples), arrays_of(wanted), strict=True)
     turned = tuple(np.asarray(array).reshape(like.shape) for array, like in pairs)
     return turned if isinstance(wanted, tuple) else turned[0]
 
 
 def predict(model: Any, x: Samples) -> Samples:
-    """What `model` gives for `x`, in one pass over batches."""
+    """The outputs of `model` for `x`."""
     return samples_of(model.predict(for_keras(x), batch_size=256, verbose=0))

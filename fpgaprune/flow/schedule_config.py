@@ -12,7 +12,7 @@ from fpgaprune.flow.section import Section
 from fpgaprune.select import ConstantSparsity, PolynomialDecay, Schedule
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
-# A schedule without numbers of its own changes its locks this often, within this share of the steps.
+# Defaults of a schedule: the number of its changes, and the share of the steps within which they fall.
 CHANGES = 12
 DONE_BY = 0.6
 
@@ -25,9 +25,9 @@ class OneShotConfig(Section):
 
 
 class PolynomialConfig(Section):
-    """The sparsity rises to that of `[select]`, fast at first; in training steps.
+    """The sparsity rises to that of `[select]`, fast at first.
 
-    Without `frequency` the locks change twelve times; without `end_step` the last time is at six tenths of the steps.
+    Without `frequency` the locks change twelve times; without `end_step` the last change is at six tenths of the steps.
     """
 
     kind: Literal["polynomial_decay"]
@@ -39,7 +39,7 @@ class PolynomialConfig(Section):
     end_step: int | None = Field(default=None, ge=1)
     """The training step of the last change; six tenths of all if left out."""
     frequency: int | None = Field(default=None, ge=1)
-    """Steps between two changes; for twelve changes in all if left out."""
+    """Steps between two changes; if left out, as many as give twelve changes."""
     power: float = Field(default=3, gt=0)
     """How fast the sparsity rises at first; 1 is a straight line."""
     regrow_fraction: float = Field(default=0.0, ge=0, lt=1)
@@ -54,16 +54,16 @@ class PolynomialConfig(Section):
         end = self.end_step or max(int(DONE_BY * steps), self.begin_step + 1)
         frequency = self.frequency or max(1, (end - self.begin_step) // CHANGES)
         if self.end_step is None:
-            # The last change falls on the last step of the schedule, or the sparsity would fall short.
+            # The last change must fall on the last step of the schedule, or the sparsity would not be reached.
             end = self.begin_step + max(1, (end - self.begin_step) // frequency) * frequency
         return PolynomialDecay(self.initial_sparsity, sparsity, self.begin_step, end, self.power, frequency)
 
 
 class ConstantConfig(Section):
-    """The sparsity of `[select]` from `begin_step` on, chosen anew every `frequency` steps up to `end_step`."""
+    """The sparsity of `[select]` from `begin_step` on; the locks are chosen anew every `frequency` steps."""
 
     kind: Literal["constant_sparsity"]
-    """The sparsity of [select] all the time, chosen anew now and then."""
+    """The sparsity of [select] all the time; the locks are chosen anew every `frequency` steps."""
     begin_step: int = Field(default=0, ge=0)
     """The training step of the first choice."""
     end_step: int = Field(default=-1, ge=-1)
@@ -90,10 +90,10 @@ class RoundsConfig(Section):
     rounds: int = Field(default=4, ge=1)
     """Rounds that each lock the same share of what is still free."""
     sparsities: tuple[Fraction, ...] = ()
-    """Those of the rounds instead; the last is that of [select]."""
+    """The sparsities of the rounds, in place of `rounds`; the last is that of [select]."""
     rewind_to: Annotated[int, Field(ge=0)] | Path | None = None
-    """Weights that free elements are set back to before each round: those after that epoch of the training (0: before
-    its first step), or those in a `.keras` file; none if left out."""
+    """Weights to which free elements are set back before each round: those after this epoch of the training (0: before
+    its first step), or those in a `.keras` file. Nothing is set back if left out."""
     regrow_fraction: float = Field(default=0.0, ge=0, lt=1)
     """Share of the locked units that is set free again in each round, where gradients are largest."""
 
@@ -128,7 +128,7 @@ def check_schedule(config: ScheduleConfig, steps: int, sparsity: object, granula
         return
     where = "finetune.schedule"
     if ":" in granularity:
-        raise ConfigError(f"{where}: granularity {granularity!r} keeps its share at all times; use kind = 'one_shot'")
+        raise ConfigError(f"{where}: granularity {granularity!r} has a fixed sparsity; use kind = 'one_shot'")
     if not isinstance(sparsity, float) or sparsity == 0:
         raise ConfigError(f"{where}: select.sparsity is {sparsity}; wanted one fraction above 0 for {config.kind!r}")
     if isinstance(config, RoundsConfig):

@@ -1,27 +1,27 @@
-"""`Section`: one table of a flow file. `Flow`: the whole file, which gives each section by its class."""
+"""`Section`: one table of a flow file. `Flow`: the whole file, with each section by its class."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.flow.named_function import beside
 from fpgaprune.hls import PROJECT_NAMES, is_project_name
 
-# The type of a problem whose message is a whole sentence and names the value.
+# The type of a problem whose message is complete: it names the value.
 WHOLE = "whole"
 _Value = TypeVar("_Value")
 _Kind = TypeVar("_Kind", bound="Section")
 
 
 class Section(BaseModel):
-    """A table of a flow file; unknown keys are refused, and nothing changes afterwards.
+    """A table of a flow file; it refuses unknown keys and never changes.
 
     The text below each key says what it means; `fpgaprune config` and docs/flow_file.md show it.
     """
@@ -29,9 +29,9 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
     def beside(self, folder: Path) -> Self:
-        """The same with every file in it taken from `folder`, so that it means the same from any working directory.
+        """The same section with absolute paths; relative ones count from `folder`.
 
-        A file is a path, the `file.py` of a function, or a text that ends with `.npz` or `.toml`.
+        A path, the `file.py` of a function, and a text that ends with `.npz` or `.toml` name files.
         """
         found = {name: (value, _beside(value, folder)) for name, value in self}
         return self.model_copy(update={name: new for name, (old, new) in found.items() if new != old})
@@ -41,9 +41,9 @@ class Flow(Section):
     """A whole flow; `flow[SelectConfig]` is its section of that class."""
 
     name: str = "flow"
-    """Of the run, the hls4ml project and the report: letters, digits and `_`."""
+    """Name of the run, the hls4ml project and the report: letters, digits and `_`."""
     seed: int = Field(default=0, ge=0, lt=2**31)
-    """Of everything random: the same seed gives the same bits."""
+    """Seed of all random numbers: the same seed gives the same bits."""
 
     def __getitem__(self, kind: type[_Kind]) -> _Kind:
         """The section of class `kind`.
@@ -66,15 +66,39 @@ class Flow(Section):
 
 
 def require(check: Callable[[_Value], Any], value: _Value) -> Any:
-    """What `check` makes of `value`; an error of its becomes one problem among those of the whole file."""
+    """The result of `check`; an error that it raises becomes one problem among those of the whole file."""
     try:
         return check(value)
     except FpgaPruneError as error:
         raise PydanticCustomError(WHOLE, "{text}", {"text": str(error)}) from error
 
 
+def read_by(check: Callable[[str], Any], *words: str) -> AfterValidator:
+    """Requires that `check` can read a text, or each text of a tuple or a table; `words` and None need no check."""
+
+    def checked(value: _Value) -> _Value:
+        texts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
+        for text in texts:
+            if isinstance(text, str) and text not in words:
+                require(check, text)
+        return value
+
+    return AfterValidator(checked)
+
+
+def one_of(known: Iterable[str]) -> AfterValidator:
+    """Requires that a text is one of `known`."""
+
+    def checked(name: str) -> str:
+        if name not in known:
+            raise ValueError(f"wanted one of {', '.join(known)}")
+        return name
+
+    return AfterValidator(checked)
+
+
 def all_problems(where: str, problems: Sequence[str]) -> str:
-    """One message with every problem: one line where there is one, else a line for each."""
+    """The message for all problems: one line if there is one problem, else a heading and a line for each."""
     if len(problems) == 1:
         return f"{where}: {problems[0]}"
     return "\n  ".join((f"{where} has {len(problems)} mistakes:", *problems))

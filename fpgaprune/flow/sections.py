@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -11,7 +11,7 @@ from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.fixed import FixedType
 from fpgaprune.flow.named_function import FORMS, is_function_name
 from fpgaprune.flow.schedule_config import Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
-from fpgaprune.flow.section import Section, require
+from fpgaprune.flow.section import Section, one_of, read_by, require
 from fpgaprune.select import CRITERIA, NORMALIZATIONS, parse_cost, parse_granularity
 from fpgaprune.slices import parse_slice
 from fpgaprune.target import Target, find_part
@@ -21,35 +21,37 @@ MULTIPLIER = "multiplier"
 
 
 class DataConfig(Section):
-    """Where samples come from, as `source = "mine.npz"`."""
+    """The source of the samples, as `source = "mine.npz"`."""
 
     source: str = "digits"
     """`digits`, the path of an `.npz` with x_train, y_train, x_test, y_test, or `package.module:function`."""
 
 
 class TrainConfig(Section):
-    """How the network is trained and judged, or which trained model stands in for that.
+    """How the network is trained and judged, or which trained model replaces that training.
 
-    A model that was compiled when it was saved brings its loss, its metrics and its optimizer. What it does not bring
+    A model that was compiled when it was saved brings its loss, its metrics and its optimizer. What is missing
     follows from the labels: class numbers, one-hot labels, yes or no, or numbers for a regression.
     """
 
     model: Path | None = None
-    """A trained model, not trained again: a `.keras` file, or what tf_keras saved (`.keras`, `.h5`, a folder)."""
+    """A trained model, which is not trained again: a file of Keras 3 (`.keras`) or of tf_keras (`.keras`, `.h5`, a
+    folder)."""
     epochs: int = Field(default=24, ge=1)
     """Passes over the training samples."""
     batch_size: int = Field(default=32, ge=1)
     """Samples in a training step."""
     learning_rate: float | None = Field(default=None, gt=0)
-    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.002 where it has none."""
+    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.002 if it has none."""
     loss: str | None = None
     """A loss of Keras by name, or `file.py:function`. The model's own, or what fits the labels, if left out."""
     metric: str | None = None
-    """What the verdict judges: a metric of Keras by name, `loss`, `r2`, or `file.py:function` of labels and outputs."""
+    """The metric of the verdict: a metric of Keras by name, `loss`, `r2`, or `file.py:function` of labels and
+    outputs."""
     mode: Literal["max", "min"] | None = None
     """Whether the metric should be high (`max`) or low (`min`). Known for Keras's metrics if left out."""
     optimizer: str | None = None
-    """An optimizer of Keras by name. The model's own if left out, `adam` where it has none."""
+    """An optimizer of Keras by name. The model's own if left out, `adam` if it has none."""
     class_weight: dict[str, float] | None = None
     """Class number to the weight of its samples in the loss, as `{0 = 1.0, 1 = 5.0}`."""
 
@@ -63,91 +65,57 @@ class TrainConfig(Section):
 
 
 class SelectConfig(Section):
-    """Which elements are locked: named outright, in a mask file, zero already or in a type, then by score.
+    """Which elements are locked: named slices, those of a mask file, zeros, and then the units with the lowest scores.
 
-    `sparsity = 0.6` locks the six tenths of all convolution kernels whose l1 norm is least.
+    `sparsity = 0.6` locks the six tenths of all convolution kernels with the smallest l1 norm.
     """
 
-    locks: tuple[str, ...] = ()
-    """Slices that are locked whatever they score, as `conv2/kernel[:, :, 29, 13]`."""
+    locks: Annotated[tuple[str, ...], read_by(parse_slice)] = ()
+    """Slices that are locked whatever their score, as `conv2/kernel[:, :, 29, 13]`."""
     masks: Path | None = None
     """A mask file whose locks are added, as `fpgaprune select` writes it."""
     zeros: bool = False
-    """Lock what is zero already, as in a model that was pruned elsewhere."""
-    fixed: str | dict[str, str] | None = None
-    """Lock what a type would round to zero: `fixed<8,1>`, or a table of globs of weight paths to types."""
+    """Lock the weights that are zero already, as in a model that was pruned elsewhere."""
+    fixed: Annotated[str | dict[str, str] | None, read_by(FixedType.parse)] = None
+    """Lock the weights that a type rounds to zero: `fixed<8,1>`, or a table of globs of weight paths to types."""
     sparsity: Fraction | dict[str, Fraction] = 0.0
     """The fraction of units to lock, or a table of globs of weight paths to fractions."""
-    granularity: str = "kernel"
+    granularity: Annotated[str, read_by(parse_granularity, MULTIPLIER)] = "kernel"
     """A unit: `weight`, `kernel`, `filter`, `input_channel`, `n:m`, `block(4, 4)`, `multiplier(resource_unrolled, 9)`,
     or `multiplier` for that of [target]."""
     criterion: str = "l1"
-    """What scores a unit: `l1`, `l2`, `taylor`, `fisher` or another (an unknown name lists them all), or
+    """The score of a unit: `l1`, `l2`, `taylor`, `fisher` or another (an unknown name lists them all), or
     `package.module:function`."""
     samples: int | None = Field(default=None, ge=1)
-    """How many training samples a criterion sees, the first ones; all if left out."""
+    """Number of training samples that a criterion sees, the first ones; all if left out."""
     batch_size: int = Field(default=32, ge=1)
     """Samples in a batch of a criterion."""
     scope: Literal["network", "layer"] = "network"
     """One threshold for the whole network, or the same share in each layer."""
-    normalize: str = "lamp"
+    normalize: Annotated[str, one_of(NORMALIZATIONS)] = "lamp"
     """How scores of different layers are made comparable: `none`, `mean`, `max`, `l2` or `lamp`."""
-    cost: str = "none"
+    cost: Annotated[str, read_by(parse_cost)] = "none"
     """`none`, or `adders(6)`: scores are divided by the adders that weights of 6 bits take."""
     paths: tuple[str, ...] = ()
-    """Globs of weights to choose from; the kernels that carry the multiplications if empty."""
+    """Globs of weights to choose from; if empty, the kernels with most of the multiplications."""
     protect: tuple[str, ...] = ()
     """Globs of weights that stay as they are."""
     min_free: int = Field(default=1, ge=0)
-    """Units of each weight that stay free at least."""
+    """Fewest units of each weight that stay free."""
     min_free_per_output: int = Field(default=0, ge=0)
-    """Units of each output channel that stay free at least."""
+    """Fewest units of each output channel that stay free."""
     min_free_channels: float = Field(default=0.125, ge=0, le=1)
-    """Share of each layer's channels that stays alive."""
+    """Smallest share of each layer's channels that stays alive."""
     coupled: bool = True
     """Whether filters whose outputs are added to one another are decided together."""
     close: bool | tuple[Literal["bias", "batch_norm", "dead_inputs"], ...] = False
-    """Add the locks that follow from others: by every rule, or by those named besides the one for unread channels."""
-
-    @field_validator("locks")
-    @classmethod
-    def _readable(cls, locks: tuple[str, ...]) -> tuple[str, ...]:
-        for text in locks:
-            require(parse_slice, text)
-        return locks
-
-    @field_validator("fixed")
-    @classmethod
-    def _types(cls, fixed: str | dict[str, str] | None) -> str | dict[str, str] | None:
-        for text in [fixed] if isinstance(fixed, str) else (fixed or {}).values():
-            require(FixedType.parse, text)
-        return fixed
-
-    @field_validator("granularity")
-    @classmethod
-    def _granularity(cls, granularity: str) -> str:
-        if granularity != MULTIPLIER:
-            require(parse_granularity, granularity)
-        return granularity
+    """Add the locks that follow from others: by every rule, or by the rule for unread channels and the named rules."""
 
     @field_validator("criterion")
     @classmethod
     def _scores(cls, name: str) -> str:
         if name not in CRITERIA and not is_function_name(name):
             raise ValueError(f"wanted one of {', '.join(CRITERIA)}, or 'package.module:function'")
-        return name
-
-    @field_validator("cost")
-    @classmethod
-    def _costs(cls, cost: str) -> str:
-        require(parse_cost, cost)
-        return cost
-
-    @field_validator("normalize")
-    @classmethod
-    def _normalizes(cls, name: str) -> str:
-        if name not in NORMALIZATIONS:
-            raise ValueError(f"wanted one of {', '.join(NORMALIZATIONS)}")
         return name
 
     @property
@@ -158,19 +126,19 @@ class SelectConfig(Section):
 
 
 class FinetuneConfig(Section):
-    """How the locked network is trained on, and when its locks are set, as `epochs = 40`."""
+    """How the locked network is fine-tuned, and when its locks are set, as `epochs = 40`."""
 
     epochs: int = Field(default=16, ge=0)
-    """Passes over the training samples. 0 trains nothing: the model was fine-tuned before, or is locked as it is."""
+    """Passes over the training samples. 0 trains nothing, for a model that was fine-tuned before."""
     batch_size: int = Field(default=32, ge=1)
     """Samples in a training step."""
     learning_rate: float | None = Field(default=None, gt=0)
-    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 where it has none."""
+    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 if it has none."""
     quantised: bool = False
-    """Whether the network rounds as its hardware does from the first step on, with the types of `[hls]`; `[quantise]`
-    then goes on with these types. Weights are chosen for a network that rounds, which few bits need."""
+    """Whether the network rounds as its hardware does from the first step on, with the types of `[hls]`, which
+    `[quantise]` then keeps. Weights are then chosen for a network that rounds, which matters for few bits."""
     fit: str | None = None
-    """`file.py:function` for a training loop of your own: it gets the locked model and the data."""
+    """`file.py:function`, a training loop of your own: it gets the locked model and the data."""
     schedule: ScheduleConfig = OneShotConfig()
     """When the locks are set; all at the start if left out."""
 
@@ -183,40 +151,42 @@ class FinetuneConfig(Section):
 
     @property
     def rewind_epoch(self) -> int | None:
-        """The epoch of the training whose weights are needed again; None where none are."""
-        rewinds = isinstance(self.schedule, RoundsConfig) and isinstance(self.schedule.rewind_to, int)
-        return self.schedule.rewind_to if rewinds else None  # type: ignore[union-attr, return-value]
+        """The epoch of the training whose weights are needed again; None if none is."""
+        return self._rewind_to if isinstance(self._rewind_to, int) else None
 
     @property
     def rewind_file(self) -> Path | None:
-        """The file of the weights to go back to; None where there is none."""
-        rewinds = isinstance(self.schedule, RoundsConfig) and isinstance(self.schedule.rewind_to, Path)
-        return self.schedule.rewind_to if rewinds else None  # type: ignore[union-attr, return-value]
+        """The file of the weights to go back to; None if there is none."""
+        return self._rewind_to if isinstance(self._rewind_to, Path) else None
+
+    @property
+    def _rewind_to(self) -> int | Path | None:
+        return self.schedule.rewind_to if isinstance(self.schedule, RoundsConfig) else None
 
 
 class VerdictConfig(Section):
-    """What a run may lose before its verdict is that it failed."""
+    """What a run may lose without a failed verdict."""
 
     max_loss: float = Field(default=0.02, ge=0)
     """Largest loss of the metric from the trained network to the hardware: 0.02 is two points of accuracy, or an error
-    that grew by 2 %. One standard error is allowed on top."""
+    that grew by 2 %. One standard error may be added."""
     agreement: float | None = Field(default=None, ge=0, le=1)
-    """Smallest share of held-out samples on which the hardware gives Keras's class. No limit if left out."""
+    """Smallest share of held-out samples for which the hardware gives Keras's class. No limit if left out."""
 
 
 class TargetConfig(Section):
-    """The part and how the network is put on it, as `part = "pynq-z2"`."""
+    """The part, and how the network is laid out on it, as `part = "pynq-z2"`."""
 
     part: str = "xc7z020clg400-1"
     """A part, an order number or a board, as `fpgaprune parts` lists them; or `board.toml:name` of your own."""
     clock_ns: float = Field(default=5.0, gt=0)
     """Clock period in ns."""
     io_type: Literal[IO_TYPES] = "io_stream"  # type: ignore[valid-type]
-    """Everything of a sample at once, or one position after another."""
+    """Whether a sample is transferred at once, or one position after another."""
     strategy: Literal[STRATEGIES] = "latency"  # type: ignore[valid-type]
     """How multiplications are laid out."""
     reuse_factor: int = Field(default=1, ge=1)
-    """Times that one multiplier is used for each output position."""
+    """How often one multiplier is used for each output position."""
 
     @field_validator("part")
     @classmethod

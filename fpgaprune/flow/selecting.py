@@ -1,4 +1,4 @@
-"""Masks from a `[select]` section, and the sensitivity of a saved model: selection as a user asks for it."""
+"""Masks from a `[select]` section, and the sensitivity of a saved model."""
 
 from __future__ import annotations
 
@@ -31,15 +31,10 @@ def choose_masks(
     told: Told | None = None,
     target: Target | None = None,
 ) -> tuple[MaskSet, list[dict[str, Any]]]:
-    """The locks that `settings` describe for `model`, and those that were added because they follow from others.
+    """The locks that `settings` describe for `model`, and a list of those that follow from other locks.
 
-    Args:
-        model: a Keras model; compiled, where the criterion reads data.
-        settings: the section.
-        data: samples and labels, for criteria that need them.
-        seed: for the criterion `random`.
-        told: of progress.
-        target: for the granularity `multiplier`.
+    A criterion that reads `data` (samples and labels) needs a compiled model, the criterion `random` the `seed`, and
+    the granularity `multiplier` the `target`. `told` is called with `(done, total, note)`.
 
     Raises:
         MaskError: a slice or a mask does not fit, or a sparsity cannot be reached.
@@ -47,17 +42,17 @@ def choose_masks(
     from fpgaprune.select import select
 
     masks = explicit_masks(model, settings)
-    if settings.sparsity or ":" in settings.granularity:  # n:m says by itself how much
+    if settings.sparsity or ":" in settings.granularity:  # n:m has its own sparsity
         options = score_options(settings, data, seed, target)
         masks = select(model, settings.sparsity or None, base=masks, progress=told, **options)
     return close_masks(model, settings, masks)
 
 
 def check_units(model: Any, settings: SelectConfig, target: Target | None) -> None:
-    """The weights of `model`, trained or not, fall into the units that `settings` ask for.
+    """The weights of `model`, trained or not, can be divided into the units that `settings` ask for.
 
     Warns:
-        ReuseWarning: the units are multipliers, and a layer has another reuse factor than asked.
+        ReuseWarning: the units are multipliers, and a layer gets another reuse factor than asked.
 
     Raises:
         MaskError: a weight has no such units.
@@ -72,9 +67,7 @@ def check_units(model: Any, settings: SelectConfig, target: Target | None) -> No
 
 
 def guard_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> list[dict[str, Any]]:
-    """What `masks` cut too far in `model`, or not as far as `settings` ask, as JSON data; empty where all is sound.
-
-    Each item has `layer`, `rule`, `kept_channels`, `total_channels` and `text`: see `fpgaprune.select.guard`.
+    """The warnings of `fpgaprune.select.guard` about `masks`, as JSON data; empty if there are none.
 
     Raises:
         MaskError: a mask does not fit the model.
@@ -89,12 +82,12 @@ def guard_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> list[dict
 
 
 def counts(masks: MaskSet) -> dict[str, Any]:
-    """How much `masks` lock, and their digest, as JSON data."""
+    """The number of locked elements and the digest of `masks`, as JSON data."""
     return {"locked": masks.locked_count, "elements": masks.size, "digest": masks.digest()}
 
 
 def explicit_masks(model: Any, settings: SelectConfig) -> MaskSet:
-    """The locks of `settings` that no score decides.
+    """The locks of `settings` that do not depend on scores.
 
     Raises:
         MaskError: a slice or a mask does not fit the model.
@@ -112,11 +105,11 @@ def explicit_masks(model: Any, settings: SelectConfig) -> MaskSet:
 
 
 def score_options(settings: SelectConfig, data: Data | None, seed: int, target: Target | None = None) -> dict[str, Any]:
-    """The options of `fpgaprune.select.choose.select` that `settings` give, but for sparsity and base.
+    """The options of `fpgaprune.select.choose.select` from `settings`, without sparsity and base.
 
     Raises:
         ConfigError: the criterion is a function that cannot be imported.
-        MaskError: the granularity is `multiplier` and there is no target that says which.
+        MaskError: the granularity is `multiplier` and there is no target.
     """
     from fpgaprune.select import Multiplier, Protection
 
@@ -150,7 +143,7 @@ def score_options(settings: SelectConfig, data: Data | None, seed: int, target: 
 
 
 def criterion_data(settings: SelectConfig, data: Data) -> Any:
-    """The first samples and labels, as `fpgaprune.select` takes them: arrays, or batches for several inputs."""
+    """The first samples and labels in the form of `fpgaprune.select`: arrays, or batches for several inputs."""
     x, y = (at(part, slice(settings.samples)) for part in data)
     if not isinstance(x, tuple) and not isinstance(y, tuple):
         return x, y
@@ -160,7 +153,7 @@ def criterion_data(settings: SelectConfig, data: Data) -> Any:
 
 
 def close_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> tuple[MaskSet, list[dict[str, Any]]]:
-    """`masks` with the locks that follow from them, and what was added, where `settings` ask for that.
+    """`masks` with the locks that follow from them, if `settings` ask for these, and a list of the added locks.
 
     Raises:
         UnsupportedLayerError: the model's graph cannot be read.
@@ -178,7 +171,7 @@ def close_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> tuple[Mas
 def select_masks(
     model_path: Path, settings: SelectConfig, source: str | None, seed: int, told: Told
 ) -> tuple[MaskSet, list[dict[str, Any]], list[dict[str, Any]]]:
-    """`choose_masks` and `guard_masks` for a saved model, with data named as in a flow.
+    """The results of `choose_masks` and `guard_masks` for a saved model; `source` names data as in a flow.
 
     Raises:
         ConfigError: the model cannot be read, or the criterion needs data and there are none.
@@ -198,7 +191,7 @@ def select_masks(
 
 
 def compile_saved(model: Any, path: Path, data: Dataset) -> Judge:
-    """`model`, saved at `path`, is compiled for `data`; the judge of its outputs for the held-out samples."""
+    """Compiles `model`, saved at `path`, for `data`; returns the judge for the held-out samples."""
     from fpgaprune.flow.metric import Judge
     from fpgaprune.flow.task import FINETUNE_RATE, read_task
 
@@ -217,16 +210,9 @@ def measure_sensitivity(
     seed: int,
     told: Told,
 ) -> tuple[Any, dict[str, Path]]:
-    """The metric of the saved model against the sparsity of each weight alone; table, JSON and plot are in `folder`.
+    """Measures the metric of a saved model against the sparsity of each weight; writes table, JSON and plot.
 
-    Args:
-        model_path: a saved model.
-        source: of the data, as in a flow.
-        folder: where the results go; an interrupted measurement goes on from what is there.
-        settings: how units are scored, and what is locked besides.
-        sparsities: fractions of units.
-        seed: for the criterion `random`.
-        told: of progress.
+    `source` names the data as in a flow. An interrupted measurement continues from the results in `folder`.
 
     Raises:
         ConfigError: the model cannot be read.
@@ -240,7 +226,7 @@ def measure_sensitivity(
     model = load_saved_model(model_path)
     judge = compile_saved(model, model_path, data)
     options = score_options(settings, (data.x_train, data.y_train), seed)
-    for name in ("scope", "normalize"):  # of several weights, and here is one at a time
+    for name in ("scope", "normalize"):  # they compare weights, and here each weight stands alone
         del options[name]
     files = {kind: folder / f"sensitivity.{kind}" for kind in ("json", "md", "svg")}
     found = sensitivity(

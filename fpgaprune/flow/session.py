@@ -1,4 +1,4 @@
-"""TensorFlow started quietly, with every run of a stage giving the same bits."""
+"""Starts TensorFlow quietly, so that every run of a stage gives the same bits."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 
 def start_session(seed: int) -> None:
-    """Keras is loaded, deterministic, empty of earlier models, and seeded.
+    """Keras is loaded, deterministic, seeded, and holds no earlier models.
 
-    A stage starts from this state whether the process ran others before it or was started for it alone.
+    Every stage starts from this state, even if the process ran other stages before.
     """
-    # oneDNN picks kernels by processor, and so rounds differently from machine to machine.
+    # oneDNN picks kernels by processor, so that machines round differently.
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with quiet_standard_error():
@@ -30,7 +30,7 @@ def start_session(seed: int) -> None:
 
 @contextlib.contextmanager
 def quiet_standard_error() -> Iterator[None]:
-    """What native code writes to standard error meanwhile is thrown away, unless an exception comes out of it.
+    """Discards what native code writes to standard error in the block, unless the block raises.
 
     TensorFlow reports missing GPUs and CPU features there at import, before its log level counts.
     """

@@ -1,4 +1,4 @@
-"""The network's Verilog, run clock by clock on held-out samples: its bits against the emulation's, and its clocks."""
+"""Simulates the network's Verilog cycle by cycle on held-out samples, and compares its bits with the emulation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,10 @@ def simulate_verilog(
     timeout_s: float,
     on_step: Callable[[int, int, str], None],
 ) -> Simulated:
-    """What Verilator makes of `project`; left out where there is no simulator, or no sample.
+    """The simulation of `project`, the Verilog of `design`, by Verilator; left out without a simulator or samples.
 
-    Args:
-        project: the Verilog of `design`.
-        design: the network; its emulation must give the same bits.
-        x: samples (N, ...), one right after another; one such array for each input.
-        timeout_s: most wall-clock seconds for building and for running, each.
-        on_step: told of the beginning and of the end.
+    `x` are samples (N, ...), or a list of such arrays for several inputs. They follow one another without a gap.
+    Building and running may each take `timeout_s` wall-clock seconds.
 
     Raises:
         RtlError: the Verilog is stuck or breaks its protocol.
@@ -57,11 +53,10 @@ def simulate_verilog(
 
 
 def verilog_checks(measured: Measured | None) -> list[Check]:
-    """The checks of the simulation; none where nothing was measured."""
+    """The checks of the simulation; none if nothing was measured."""
     if measured is None:
         return []
-    found = measured.simulation
-    against = "Verilog simulation against"
+    found, name = measured.simulation, "Verilog simulation against emulation"
     if found.left_out is not None:
-        return [Check(f"{against} emulation", OTHER_BITS, left_out=found.left_out)]
-    return [Check(f"{against} emulation", OTHER_BITS, found.outputs_unlike_emulation, 0, samples=found.samples)]
+        return [Check(name, OTHER_BITS, left_out=found.left_out)]
+    return [Check(name, OTHER_BITS, found.outputs_unlike_emulation, 0, samples=found.samples)]

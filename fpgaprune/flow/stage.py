@@ -1,4 +1,4 @@
-"""`FlowStage`: one step of the flow, with all that the runner, `verify`, `doctor` and the report ask of it."""
+"""`FlowStage`: one step of the flow, with everything that the runner, `verify`, `doctor` and the report need."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 Results = Mapping[str, Any]
 Shapes = Mapping[str, tuple[int, ...]]
-# Links of the certificate by name, each with what reads it from files; None where a run has no such link.
+# Name of a link of the certificate to the function that reads it from files; None if a run has no such link.
 Links = Mapping[str, "Callable[[Artefacts], LinkCheck | None]"]
-# Stand among a stage's inputs for the files of the network that an earlier stage hands on.
+# Placeholders among the inputs of a stage: the files of the network that the latest stage hands on.
 NETWORK, MASKS = "the network", "the masks of the network"
 TYPES, HELD = "the types of the network", "the held values of the network"
 
@@ -39,9 +39,10 @@ class NetworkFiles:
     """The files in a run that hold one network.
 
     Attributes:
-        model: a `.keras` file. masks: what is locked in it.
-        types: of its weights and results in hardware, where it was trained under them.
-        held: which weights are held at which values, where some are.
+        model: its `.keras` file.
+        masks: the file of its masks.
+        types: the file of the hardware types under which it was trained, if it was.
+        held: the file of the values at which weights are held, if some are.
     """
 
     model: str
@@ -52,7 +53,7 @@ class NetworkFiles:
 
 @dataclass(frozen=True)
 class Artefacts:
-    """The files of a run, and which of them hold the network that a stage reads."""
+    """The files of a run, and the network that a stage reads."""
 
     run: RunDirectory
     network: NetworkFiles | None = None
@@ -62,7 +63,7 @@ class Artefacts:
         return self.run.file(self.named(name) or name)
 
     def types(self) -> dict[str, dict[str, str]]:
-        """Layer to role to type in hardware, for each layer that was trained under it; empty where none was."""
+        """Layer to role to hardware type for the layers that were trained under these types; empty if none was."""
         name = self.named(TYPES)
         return {} if name is None else self.run.read_json(name)
 
@@ -76,17 +77,17 @@ class Artefacts:
         return MaskSet.load(self.file(name))
 
     def named(self, name: str) -> str | None:
-        """The name of a file; for NETWORK, MASKS, TYPES and HELD that of the network's, None where it has none."""
+        """The file name that `name` stands for: NETWORK, MASKS, TYPES and HELD are files of the network, or None."""
         if self.network is None:
             return None if name == HELD else name
         network = self.network
         return {NETWORK: network.model, MASKS: network.masks, TYPES: network.types, HELD: network.held}.get(name, name)
 
     def proven(self, links: Links, *further: LinkCheck) -> dict[str, Any]:
-        """`links` as JSON data for the manifest, after those in `further`; each of them holds.
+        """`further` and `links` as JSON data for the manifest; all of them hold.
 
         Raises:
-            CertificateError: one does not.
+            CertificateError: a link does not hold.
         """
         found = (read(self) for read in links.values())
         checks = (*further, *(check for check in found if check is not None))
@@ -96,14 +97,17 @@ class Artefacts:
 
 @dataclass(frozen=True)
 class StageContext:
-    """What every stage is given.
+    """What every stage gets.
 
     Attributes:
-        run: the run directory. config: the flow. data: its samples. progress: is told of steps.
-        versions: of the packages; that of fpgaprune has a digest of its code.
-        key: says what the result of the stage that runs depends on.
+        run: the run directory.
+        config: the flow.
+        data: its samples.
+        progress: learns of stages and steps.
+        versions: package to version; the version of fpgaprune includes a digest of its code.
+        key: digest of everything on which the result of the running stage depends.
         network: the network that earlier stages hand on.
-        stages: those before this one.
+        stages: the stages before this one.
     """
 
     run: RunDirectory
@@ -131,7 +135,7 @@ class StageContext:
         return self.artefacts.masks(name)
 
     def trained_outputs(self) -> Samples:
-        """What the trained network gives for the held-out samples."""
+        """The outputs of the trained network for the held-out samples."""
         arrays = tuple(array for _, array in sorted(read_npz(self.run.file("trained_outputs.npz")).items()))
         return arrays if len(arrays) > 1 else arrays[0]
 
@@ -142,17 +146,17 @@ class StageContext:
         return read_task(self.config[TrainConfig], model, self.data)
 
     def judge(self, model: Any, some: slice = slice(None)) -> Judge:
-        """The metric on held-out samples, or on `some` of them; `model` has the outputs that are judged."""
+        """The judge for held-out samples, or for `some` of them; `model` has the outputs that are judged."""
         return self.judge_of(model, at(self.data.y_test, some))
 
     def judge_of(self, model: Any, labels: Samples) -> Judge:
-        """The metric on samples with these `labels`."""
+        """The judge for samples with these `labels`."""
         from fpgaprune.flow.metric import Judge
 
         return Judge(self.config[TrainConfig], self.task(model), model, labels)
 
     def checkpoint(self, stage: str) -> Checkpoint:
-        """Where `stage` keeps the state of its training; of another key it finds none."""
+        """The file with the state of the training of `stage`; it ignores the state of another key."""
         from fpgaprune.flow.checkpoint import Checkpoint
 
         return Checkpoint(self.run.file(f"{stage}.checkpoint.npz"), self.key)
@@ -160,7 +164,7 @@ class StageContext:
 
 @dataclass
 class Known:
-    """What is known before anything is trained: `shapes` are those of the weights by path; None is unknown."""
+    """What is known before anything is trained; `shapes` maps weight path to shape, None is unknown."""
 
     config: Flow
     data: Dataset | None
@@ -172,9 +176,10 @@ class ReportPart:
     """What a stage adds to the report.
 
     Attributes:
-        fields: of `RunReport`, to what stands there.
-        checks: comparisons. links: of the certificate that could not be read.
-        left_out: why the stage did not do its work; None where it did.
+        fields: field of `RunReport` to its value.
+        checks: comparisons.
+        links: links of the certificate that could not be read.
+        left_out: why the stage did not do its work; None if it did.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -192,29 +197,29 @@ class FlowStage:
     """One step of the flow.
 
     Attributes:
-        name: as in the manifest.
-        run: the work; returns JSON data for the manifest.
-        inputs: artefacts read; NETWORK, MASKS, TYPES and HELD stand for those of the network as it is by then.
-        outputs: artefacts written.
-        settings: what of the configuration the result depends on.
-        sections: tables of the flow file, each as the built-in flow has it.
+        name: its name in the manifest.
+        run: does the work; returns JSON data for the manifest.
+        inputs: artefacts that it reads; NETWORK, MASKS, TYPES and HELD stand for files of the latest network.
+        outputs: artefacts that it writes.
+        settings: the part of the configuration on which its result depends.
+        sections: its tables of the flow file, with the values of the built-in flow.
         needs_keras: whether TensorFlow is loaded for it.
         reads_results: whether it reads the results of all earlier stages, and the files in `reported`.
-        network: what it hands on to later stages, where it wrote these files.
-        may_be_left_out: whether a run is whole without its network and its links.
-        not_asked: what a watcher reads where the stage has no results, because the flow does not ask for any.
-        checks: functions that raise where the flow cannot go well, called before anything is trained.
-        foresee: yields what is wrong with the network before its training, a Keras model; once for each `settings`.
-        masks: keys of the certificate; each is the digest of the masks in the file of this name and `.npz`.
-        links: of the certificate that `verify` reads again, by name.
+        network: the network that it hands on to later stages, if it wrote these files.
+        may_be_left_out: whether a run is complete without its network and its links.
+        not_asked: the reason that a watcher shows if the stage has no results because the flow asks for none.
+        checks: functions that raise if the flow cannot succeed; they are called before anything is trained.
+        foresee: yields what is wrong with the untrained Keras model; called again only if `settings` change.
+        masks: keys of the certificate; each is the digest of the masks in the file with this name and `.npz`.
+        links: links of the certificate that `verify` reads again, by name.
         claims: yields a line for each other claim about files that does not hold.
         reported: artefacts that `part` reads.
         part: its part of the report.
-        readings: when (`before`, `after`, `hardware`) to a reading of the metric, and what was lost until then.
+        readings: `before`, `after` or `hardware` to a reading of the metric, with the loss until then.
         outcome: lines of the terminal at the end of a run, each with a style or "".
-        packages: those whose versions the manifest holds.
+        packages: packages whose versions the manifest holds.
         needs: rows of `doctor`.
-        folders: where a killed run leaves drafts.
+        folders: folders in which a killed run leaves drafts.
     """
 
     name: str
@@ -243,7 +248,7 @@ class FlowStage:
 
 
 def artefacts_at(stages: Iterable[FlowStage], run: RunDirectory) -> Artefacts:
-    """The files of `run` as a stage reads them that comes after `stages`."""
+    """The files of `run` for a stage that comes after `stages`."""
     network = None
     for stage in stages:
         wrote = run.manifest["stages"].get(stage.name, {}).get("outputs", {})
@@ -253,7 +258,7 @@ def artefacts_at(stages: Iterable[FlowStage], run: RunDirectory) -> Artefacts:
 
 
 def inputs_of(stage: FlowStage, earlier: Sequence[FlowStage], files: Artefacts) -> tuple[str, ...]:
-    """The artefacts that `stage` reads, each by its name in the run; `earlier` are the stages before it."""
+    """The names of the artefacts that `stage` reads; `earlier` are the stages before it."""
     reported = [name for one in earlier for name in one.reported] if stage.reads_results else []
     names = (files.named(name) for name in (*stage.inputs, *reported))
     return tuple(name for name in names if name is not None)

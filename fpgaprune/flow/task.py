@@ -1,10 +1,11 @@
-"""`Task`: the loss, the metric and the optimizer of a flow, as the user's model has them or as its labels suggest."""
+"""`Task`: the loss, the metric and the optimizer of a flow, from the user's model or from the labels."""
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from fpgaprune.real_array import class_numbers
 from fpgaprune.saved_model import read_configuration
 from fpgaprune.saved_names import check_names
 
-# The rates where neither the model nor the flow names one.
+# Learning rates if neither the model nor the flow names one.
 TRAIN_RATE = 0.002
 FINETUNE_RATE = 0.001
 
@@ -32,10 +33,11 @@ class Task:
     """How a network is trained and judged.
 
     Attributes:
-        loss: as `model.compile` takes it. metrics: as `model.compile` takes them.
+        loss: as `model.compile` takes it.
+        metrics: as `model.compile` takes them.
         loss_weights: as `model.compile` takes them.
-        optimizer: Keras's own form of an optimizer's class and settings.
-        has_rate: whether that optimizer's learning rate is the user's.
+        optimizer: class and settings of the optimizer, as Keras serializes them.
+        has_rate: whether the user chose the learning rate of that optimizer.
         class_weight: class number to weight of its samples, or None.
     """
 
@@ -47,46 +49,38 @@ class Task:
     class_weight: Mapping[int, float] | None
 
     def compile(self, model: Any, rate: float | None, default: float, steps: int, *, restarts: bool = False) -> None:
-        """`model` is compiled, with an optimizer that has taken no step yet.
+        """`model` is compiled with a new optimizer.
 
         Args:
-            model: has the inputs and outputs that the task was read for.
-            rate: learning rate to start from; it falls as a cosine over `steps`. None leaves the user's own.
-            default: the rate where there is neither.
-            steps: training steps.
-            restarts: the rate starts anew every `steps`.
+            model: a model with the inputs and outputs of the task.
+            rate: learning rate at the start; it falls as a cosine over `steps`. None keeps the user's own.
+            default: learning rate if there is neither.
+            steps: number of training steps.
+            restarts: whether the rate starts anew every `steps`.
         """
         optimizer = keras.optimizers.deserialize(dict(self.optimizer))
         if rate is not None or not self.has_rate:
             schedules = keras.optimizers.schedules
             start, span = rate or default, max(steps, 1)
-            falling = (
-                schedules.CosineDecayRestarts(start, span, t_mul=1.0)
-                if restarts
-                else schedules.CosineDecay(start, span)
-            )
+            kind = partial(schedules.CosineDecayRestarts, t_mul=1.0) if restarts else schedules.CosineDecay
+            falling = kind(start, span)
             optimizer = type(optimizer).from_config({**optimizer.get_config(), "learning_rate": falling})
         model.compile(optimizer, self.loss, loss_weights=self.loss_weights, metrics=_fresh(self.metrics))
 
 
 def read_task(settings: TrainConfig, model: Any, data: Dataset) -> Task:
-    """The task of `model`: what `settings` say, else what it was compiled with, else what fits the labels of `data`.
+    """The task of `model`: from `settings`, else from its compilation, else from the labels of `data`.
 
-    Args:
-        settings: the section `[train]`.
-        model: a Keras model; its last activations say whether it gives probabilities.
-        data: its labels say what is asked of the network.
+    The last activations of the model decide whether its outputs are probabilities.
 
     Raises:
-        ConfigError: a loss, metric or optimizer is not to be found, or nothing fits the labels.
+        ConfigError: a loss, metric or optimizer is unknown, or nothing fits the labels.
     """
     said = {"loss": settings.loss, "metrics": settings.metric, "optimizer": settings.optimizer}
     own = _own_compilation(settings.model, {key for key, value in said.items() if value is None} | {"loss_weights"})
     loss = _loss(settings, own, model, data)
     metrics = _metrics(settings, own, model, data)
-    optimizer = own.get("optimizer") or "adam"
-    if settings.optimizer is not None:
-        optimizer = settings.optimizer
+    optimizer = settings.optimizer or own.get("optimizer") or "adam"
     try:
         found = keras.optimizers.get(optimizer)
     except (ValueError, TypeError) as error:
@@ -105,7 +99,7 @@ def read_task(settings: TrainConfig, model: Any, data: Dataset) -> Task:
 
 
 def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
-    """What the model at `path` was compiled with, as objects of Keras, as far as `asked`; empty where unknown."""
+    """The `asked` parts of the compilation of the model at `path`, as objects of Keras; empty if unknown."""
     if path is None or path.suffix != ".keras" or not zipfile.is_zipfile(path):
         return {}
     config = read_configuration(path, ConfigError).document.get("compile_config") or {}
@@ -138,9 +132,7 @@ def _loss(settings: TrainConfig, own: Mapping[str, Any], model: Any, data: Datas
 
 def _metrics(settings: TrainConfig, own: Mapping[str, Any], model: Any, data: Dataset) -> Any:
     if settings.metric is not None:
-        if settings.metric in ("loss", "r2"):  # not Keras's to compute
-            return None
-        if is_function_name(settings.metric):
+        if settings.metric in ("loss", "r2") or is_function_name(settings.metric):  # Keras does not compute these
             return None
         return [_named_in(settings.metric, "train.metric", keras.metrics.get)] * len(model.outputs)
     if own.get("metrics"):
@@ -165,7 +157,7 @@ def _named_in(name: str, key: str, find: Any) -> Any:
 
 
 def _questions(model: Any, data: Dataset) -> list[tuple[str, bool]]:
-    """For each output what its labels ask, and whether the output is logits."""
+    """For each output the question of its labels, and whether the output is logits."""
     found = []
     for output, labels in zip(model.outputs, arrays_of(data.y_train), strict=True):
         question = question_of(labels, tuple(output.shape))
@@ -176,11 +168,9 @@ def _questions(model: Any, data: Dataset) -> list[tuple[str, bool]]:
 
 
 def question_of(labels: Any, shape: tuple[int | None, ...]) -> str:
-    """`classes`, `one-hot`, `yes or no` or `regression`: what `labels` ask of an output of `shape`."""
-    is_whole = labels.dtype == np.int64
-    if is_whole and labels.ndim == len(shape) - 1 and (shape[-1] or 2) > 1:
-        return "classes"
-    if is_whole and labels.ndim == len(shape) and labels.shape[-1] == 1 and (shape[-1] or 2) > 1:
+    """The question that `labels` ask an output of `shape`: `classes`, `one-hot`, `yes or no` or `regression`."""
+    one_number = labels.ndim == len(shape) - 1 or (labels.ndim == len(shape) and labels.shape[-1] == 1)
+    if labels.dtype == np.int64 and one_number and (shape[-1] or 2) > 1:
         return "classes"
     is_binary = bool(np.isin(labels[:1000], (0, 1)).all())
     if is_binary and labels.ndim == len(shape) and labels.shape[-1] == shape[-1]:
@@ -212,7 +202,7 @@ def _gives_probabilities(output: Any) -> bool:
 
 
 def _fresh(metrics: Any) -> Any:
-    """Metrics without what they have counted: one object serves one model."""
+    """New metrics that have counted nothing, because a metric object serves one model."""
     return keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(metrics)) if metrics else None
 
 

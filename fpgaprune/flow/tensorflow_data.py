@@ -1,4 +1,4 @@
-"""Batched `tf.data.Dataset`s of a user's function, read into arrays."""
+"""Reads the batched `tf.data.Dataset`s of a user's function into arrays."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PARTS = ("train", "test", "valid")
 
 
 def as_arrays(datasets: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """`x_train`, `y_train`, ... of `datasets`, whole in memory: every stage of a flow reads them again.
+    """The arrays `x_train`, `y_train`, ... of `datasets`, in memory, because every stage of a flow reads them again.
 
     Args:
         datasets: `train`, `test` and perhaps `valid` to datasets of batches `(x, y)`, or of batches `x` for an
             autoencoder, as `model.fit` takes them. x and y are arrays, or mappings from names to arrays.
-        source: where they come from; begins the message.
+        source: name of the data function, for messages.
 
     Raises:
         DataError: a name is unknown, a dataset never ends, or its elements are no batches.

@@ -5,32 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fpgaprune.files import digest_file
-from fpgaprune.flow.digests import differs
+from fpgaprune.flow.digests import differences, digest_tree
 from fpgaprune.flow.run_directory import CERTIFICATE, MANIFEST, RunDirectory
 
 
 def touched(run: RunDirectory) -> Iterator[str]:
-    """One line for each file of `run` that was changed, is gone or was added, and for what the manifest contradicts.
+    """One line for each file of `run` that is changed, gone or added, and for each contradiction in the manifest.
 
-    Other files beside the artefacts, as notes and logs of the user's, are passed over: no claim is made of them, and no
-    stage reads them.
+    Other files, as the user's notes and logs, are passed over: no claim is made of them, and no stage reads them.
 
-    Who rewrites the files and every digest in the manifest is not found out here: keep a copy of the manifest, or its
-    SHA-256, elsewhere.
+    This does not find changed files if every digest in the manifest was changed too: keep a copy of the manifest, or
+    its SHA-256, elsewhere.
     """
     if not run.manifest_is_whole:
         yield (
-            f"{MANIFEST} does not have the digest of itself: it was changed by hand, or is of an older fpgaprune; run "
-            "the flow again"
+            f"{MANIFEST} does not have the digest of itself: it was changed by hand, or an older fpgaprune wrote it; "
+            "run the flow again"
         )
     certified = run.manifest.get(CERTIFICATE)
     if certified is None:
-        yield f"{MANIFEST} has no digest of {CERTIFICATE}: a stage was done since it was written; run the flow again"
-    elif not run.file(CERTIFICATE).is_file():
-        yield f"{CERTIFICATE} is gone; the run wrote it"
-    elif digest_file(run.file(CERTIFICATE)) != certified:
-        yield differs(CERTIFICATE)
+        yield f"{MANIFEST} has no digest of {CERTIFICATE}: a stage ran since it was written; run the flow again"
+    else:
+        yield from differences(CERTIFICATE, certified, digest_tree(run.file(CERTIFICATE)))
     records = run.manifest["stages"]
     for stage in records:
         yield from run.changes(stage)
@@ -38,7 +34,7 @@ def touched(run: RunDirectory) -> Iterator[str]:
 
 
 def _of_other_inputs(records: dict[str, Any]) -> Iterator[str]:
-    """Each artefact that a stage read has the digest of what another stage wrote."""
+    """One line for each artefact that a stage read in another version than an earlier stage wrote."""
     wrote = {name: (stage, digest) for stage, record in records.items() for name, digest in record["outputs"].items()}
     for stage, record in records.items():
         for name, read in record["inputs"].items():

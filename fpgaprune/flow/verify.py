@@ -1,4 +1,4 @@
-"""`verify_run`: every claim of a run's certificate, checked again from the files alone."""
+"""`verify_run` checks every claim of a run's certificate again, from the files alone."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fpgaprune.masks import MaskSet
 
 
 def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
-    """The links of the run at `path`, read anew, and one line for each claim that does not hold.
+    """The links of the run at `path`, read again, and one line for each claim that does not hold.
 
-    Every file has the digest that the manifest has of it, and means what the certificate says. No TensorFlow is
-    loaded: `.keras` files are read as HDF5, firmware as text. The link `memory` was seen by the run only; the file
-    that Keras loaded it from is checked here.
+    The claims: every file has the digest that the manifest has of it, and its content is as the certificate says. No
+    TensorFlow is loaded: `.keras` files are read as HDF5, firmware as text. Only the run itself could check the link
+    `memory`; here the file is checked that Keras loaded it from.
 
     Raises:
-        RunError: `path` is no run directory, or the run has not come as far as its certificate.
+        RunError: `path` is no run directory, or the run has no certificate yet.
     """
     if (path / CERTIFICATE).is_file() and not (path / MANIFEST).is_file():
         return [], [f"{MANIFEST} is gone; the run wrote it"]
@@ -46,7 +46,7 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
     except FpgaPruneError as error:
         problems.append(str(error))
     except Exception as error:
-        # A parser may raise anything on changed bytes. `problems` names the changed file already.
+        # A parser may raise anything on changed bytes. `problems` already names the changed file.
         if not problems:
             raise
         problems.append(f"the rest was not checked: a changed file could not be read ({type(error).__name__})")
@@ -54,7 +54,7 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
 
 
 def _meaning(run: RunDirectory) -> Iterator[tuple[LinkCheck | None, list[str]]]:
-    """Each link, read from the files, with a line for each problem; the problems of other claims come first."""
+    """Each link, read from the files, with a line for each problem; problems of other claims come first."""
     certificate = _certificate(run)
     yield None, list(_mask_problems(run, certificate))
     for stage in STAGES:
@@ -77,7 +77,7 @@ def _meaning(run: RunDirectory) -> Iterator[tuple[LinkCheck | None, list[str]]]:
 
 
 def _mask_problems(run: RunDirectory, certificate: Mapping[str, Any]) -> Iterator[str]:
-    """Whether the masks are those that were certified."""
+    """A line for each mask file that is not the certified one."""
     for stage in STAGES:
         for key in stage.masks:
             if stage.may_be_left_out and key not in certificate:
@@ -88,7 +88,7 @@ def _mask_problems(run: RunDirectory, certificate: Mapping[str, Any]) -> Iterato
 
 def _link_problems(link: LinkCheck, claim: LinkCheck | None) -> Iterator[str]:
     if claim is None:
-        yield f"{link.link}: the certificate says nothing of it"
+        yield f"{link.link}: the certificate does not list this link"
         return
     for weight in link.weights:
         if weight.violations:

@@ -1,4 +1,4 @@
-"""The vocabulary of measurement: what hardware takes and offers, at which stage, and the results that say so."""
+"""The vocabulary of measurement: what hardware takes and offers, at which stage, and the results that state it."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""`Advice`: what a design lacks on its part, and what each change would bring."""
+"""`Advice`: the resources of which a part has too few for a design, and what each change would bring."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fpgaprune.measure.plain import from_plain, to_plain
 from fpgaprune.measure.resources import ESTIMATED, Figure, Resources, capacity_of
 from fpgaprune.measure.stage import ANALYTIC_SYNTH
 
-# Where a change is made.
+# The places where a change is made.
 FLOW, MODEL, COMMAND = "flow file", "model", "command"
 
 
@@ -21,10 +21,10 @@ class LayerShare(Struct, frozen=True):
     """One layer's part of a resource.
 
     Attributes:
-        layer: its name.
-        kind: of the layer.
-        used: count of the layer.
-        share: the count as a fraction of the whole design's.
+        layer: name of the layer.
+        kind: class of the layer.
+        used: what the layer takes.
+        share: `used` as a fraction of what the whole design takes.
     """
 
     layer: str
@@ -37,10 +37,10 @@ class Shortage(Struct, frozen=True):
     """A resource of which the design needs more than the part has, or may need more.
 
     Attributes:
-        resource: its name, as `lut`.
+        resource: name of the resource, as `lut`.
         used: the estimate with its 80 % range.
-        capacity: of the part.
-        layers: those that take most of it, the largest first.
+        capacity: count that the part has.
+        layers: the layers that take most of it, the largest first.
     """
 
     resource: str
@@ -55,17 +55,17 @@ class Shortage(Struct, frozen=True):
 
 
 class Prediction(Struct, frozen=True):
-    """What the estimator says of a design: resources after logic synthesis, cycles, whether it fits its part.
+    """The estimate of a design: resources after logic synthesis, cycles, and whether it fits its part.
 
     Attributes:
         part: name of the part.
-        capacity: count by resource that the part offers; None where it is not published.
+        capacity: resource -> count that the part has; None if it is not published.
         used: resources with their 80 % ranges.
-        latency_cycles: of the whole design.
-        interval_cycles: of the whole design.
-        fits: whether the middles of the ranges fit; None where no capacity is known.
-        fits_upper: whether the upper ends of the ranges fit; None where no capacity is known.
-        stage: the step that the resources are an estimate of.
+        latency_cycles: latency of the whole design.
+        interval_cycles: interval of the whole design.
+        fits: whether the middles of the ranges fit; None if that is not known.
+        fits_upper: whether the upper ends of the ranges fit; None if that is not known.
+        stage: the step that the resources estimate.
     """
 
     part: str
@@ -91,7 +91,7 @@ class Prediction(Struct, frozen=True):
 
     @property
     def excess(self) -> float:
-        """The upper end over the capacity, of the resource that is furthest beyond; 0 where none is known."""
+        """Upper end / capacity of the resource that is furthest beyond its capacity; 0 if no capacity is known."""
         known = [(used.high, there) for _, used, there in self.used.against(Resources(**self.capacity)) if used.high]
         return max((high / there if there else float("inf") for high, there in known), default=0.0)
 
@@ -100,12 +100,12 @@ class Suggestion(Struct, frozen=True):
     """One change, and what it would bring.
 
     Attributes:
-        knob: what is turned, as `reuse_factor` or `strategy + weight_bits`.
-        change: what to write, word for word. For a flow file it is a piece of TOML that replaces those keys.
+        knob: the setting that changes, as `reuse_factor` or `strategy + weight_bits`.
+        change: the text to write. For a flow file it is a piece of TOML that replaces those keys.
         place: where to write it: `flow file`, `model` or `command`.
-        cost: in words, as `latency x6.2, interval x6.0; the same function`.
+        cost: what it costs, in words, as `latency x6.2, interval x6.0; the same function`.
         keeps_function: whether the network computes the same; if not, its accuracy must be measured again.
-        after: the design as it would be; None where nothing prices it.
+        after: the changed design; None if no model prices it.
     """
 
     knob: str
@@ -117,26 +117,26 @@ class Suggestion(Struct, frozen=True):
 
     @property
     def fits(self) -> bool | None:
-        """Whether the changed design fits by the middle of its estimate; None where that is unknown."""
+        """Whether the changed design fits by the middle of its estimate; None if that is unknown."""
         return None if self.after is None else self.after.fits
 
     @property
     def fits_upper(self) -> bool | None:
-        """Whether the upper end of the estimate fits, too; None where that is unknown."""
+        """Whether the upper end of the estimate also fits; None if that is unknown."""
         return None if self.after is None else self.after.fits_upper
 
 
 class Advice(Struct, frozen=True):
-    """What a design lacks on its part, and what would help, the best first.
+    """The resources of which a part has too few for a design, and what would help.
 
     Attributes:
-        design: its name.
-        part: name of the part that it is to fit.
+        design: name of the design.
+        part: name of the part that it should fit.
         now: the design as it is.
-        shortages: resources of which the part has too few, or too few for the upper end of the estimate. The one that
-            is furthest beyond stands first. Empty where the upper end fits, and where no capacity of the part is known.
-        suggestions: in the order of `fpgaprune.advice.order`; empty where there is no shortage.
-        notes: sentences about knobs that bring nothing here.
+        shortages: resources of which the part has too few, or too few for the upper end of the estimate; the one that
+            is furthest beyond its capacity first. Empty if the upper end fits, or if no capacity of the part is known.
+        suggestions: changes, the best first (`fpgaprune.advice.order`); empty if there is no shortage.
+        notes: sentences on settings that bring nothing here.
     """
 
     design: str
@@ -148,7 +148,7 @@ class Advice(Struct, frozen=True):
 
     @property
     def needed(self) -> bool:
-        """Whether something must change for the design to fit for certain, as far as the estimate can tell."""
+        """Whether something must change before the upper end of the estimate fits."""
         return bool(self.shortages)
 
     def to_json(self) -> dict[str, Any]:

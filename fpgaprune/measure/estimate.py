@@ -19,14 +19,14 @@ PRICED = (ANALYTIC_CSYNTH, ANALYTIC_SYNTH)
 
 
 class Multiplications(Struct, frozen=True):
-    """Multiplications by constants of one layer for each output position, by the digits of the constant.
+    """A layer's multiplications by constants for each output position, counted by the digits of the constant.
 
     Attributes:
-        total: all, zeros included.
-        zero: by zero.
-        power_of_two: by a constant of one signed digit.
-        few_digits: by a constant of two signed digits.
-        many_digits: by a constant of three signed digits or more.
+        total: all multiplications, those by zero included.
+        zero: multiplications by zero.
+        power_of_two: multiplications by a constant of one signed digit.
+        few_digits: multiplications by a constant of two signed digits.
+        many_digits: multiplications by a constant of three signed digits or more.
     """
 
     total: int
@@ -37,7 +37,7 @@ class Multiplications(Struct, frozen=True):
 
     @property
     def nonzero(self) -> int:
-        """Multiplications that leave hardware behind."""
+        """Multiplications that take hardware."""
         return self.total - self.zero
 
 
@@ -45,13 +45,13 @@ class LayerEstimate(Struct, frozen=True):
     """One layer of an `Estimate`.
 
     Attributes:
-        name: of the layer.
-        kind: of the layer, as the design has it.
-        multiplications: by kind of constant; None where the layer has none.
-        csynth: resources that the HLS report will state.
-        synth: resources that logic synthesis will leave.
-        latency_cycles: of this layer alone.
-        interval_cycles: of this layer alone.
+        name: name of the layer.
+        kind: class of the layer, as the design states it.
+        multiplications: its multiplications; None if it has none.
+        csynth: resources that the HLS report will state; all unknown if no hardware model prices the layer.
+        synth: resources that logic synthesis will leave; all unknown if no hardware model prices the layer.
+        latency_cycles: latency of this layer alone.
+        interval_cycles: interval of this layer alone.
     """
 
     name: str
@@ -63,7 +63,7 @@ class LayerEstimate(Struct, frozen=True):
     interval_cycles: int
 
     def uses(self, name: str) -> int:
-        """The middle of the `synth` estimate of resource `name`; 0 where it is not priced."""
+        """The middle of the `synth` estimate of resource `name`; 0 if it is unknown."""
         used = self.synth[name]
         return 0 if used is None else used.value
 
@@ -77,11 +77,11 @@ class Binding(Struct, frozen=True):
     """The resource that runs out first.
 
     Attributes:
-        resource: its name.
-        layer: the layer that uses most of it.
+        resource: name of the resource.
+        layer: the layer that takes most of it.
         used: count of the whole design.
-        capacity: of the part.
-        stage: the step that the count is an estimate of.
+        capacity: count that the part has.
+        stage: the step that the count estimates.
     """
 
     resource: str
@@ -95,15 +95,16 @@ class Estimate(Struct, frozen=True):
     """The price of a design on a target, without a vendor tool.
 
     Attributes:
-        design: its name.
-        target: what it was priced for.
-        total: resources by the step that they are an estimate of: `csynth` or `synth`.
-        layers: in the design's order.
+        design: name of the design.
+        target: the target that it was priced for.
+        total: `csynth` or `synth`, the step that is estimated -> resources.
+        layers: the layers, in the design's order.
         latency_cycles: from the first input to the last output.
         interval_cycles: between two samples.
-        fits: whether the `synth` figures stay within every known capacity of the part; None where none is known.
-        binding: the resource nearest to, or furthest beyond, its capacity; None where no capacity is known.
-        notes: sentences for a person: zeros, sharing, what is not known.
+        fits: whether the `synth` figures stay within every known capacity of the part; None if no capacity is known,
+            or if a layer that no model prices might exceed it.
+        binding: the resource nearest to, or furthest beyond, its capacity; None if no capacity is known.
+        notes: sentences for a person: what zeros save, what is shared, what is left out or not known.
     """
 
     design: str
@@ -118,7 +119,7 @@ class Estimate(Struct, frozen=True):
 
     @property
     def fits_upper(self) -> bool | None:
-        """Whether the upper ends of the `synth` ranges, too, stay within every known capacity; None where none is."""
+        """Whether the upper ends of the `synth` ranges also stay within every known capacity; None if `fits` is."""
         known = list(self.total["synth"].against(capacity_of(self.target.part)))
         return None if self.fits is None or not known else all(used.high <= there for _, used, there in known)
 
@@ -132,7 +133,7 @@ class Estimate(Struct, frozen=True):
         return _at(stage, self.total, None, self.latency_cycles, self.interval_cycles)
 
     def to_json(self) -> dict[str, Any]:
-        """The whole estimate as JSON data; the part is named, and what it offers is left out."""
+        """The whole estimate as JSON data, with the name of the part only."""
         derived = {"latency_us": self.latency_us, "fits_upper": self.fits_upper}
         return {**to_plain(self), **derived, "target": {**asdict(self.target), "part": self.target.part.name}}
 
@@ -149,6 +150,6 @@ class Estimate(Struct, frozen=True):
 def _at(
     stage: Stage, used: Mapping[str, Resources[Figure]], layer: str | None, latency: int, interval: int
 ) -> Measurement[Figure]:
-    # The cycles are those that the HLS report states.
+    # Cycles are an estimate of what the HLS report states.
     cycles = Cycles(latency_max=latency, interval_max=interval) if stage == ANALYTIC_CSYNTH else Cycles()
     return Measurement(stage, layer, used[stage.step], cycles)

@@ -14,10 +14,10 @@ class Cycles(Struct, frozen=True):
     """Clock cycles; an unknown number is None.
 
     Attributes:
-        latency_min: the fewest from the first input to the last output.
-        latency_max: the most.
-        interval_min: the fewest between two inputs.
-        interval_max: the most.
+        latency_min: fewest cycles from the first input to the last output.
+        latency_max: most cycles from the first input to the last output.
+        interval_min: fewest cycles between two samples.
+        interval_max: most cycles between two samples.
     """
 
     latency_min: int | None = None
@@ -30,11 +30,11 @@ class Measurement(Struct, Generic[Count], frozen=True):
     """What one layer, or the whole design, takes at one stage.
 
     Attributes:
-        stage: of every figure.
-        layer: its name; None for the whole design.
-        resources: by name.
+        stage: the stage of every figure.
+        layer: name of the layer; None for the whole design.
+        resources: what it takes.
         cycles: latency and interval.
-        clock_ns: period that the stage reached, or estimates.
+        clock_ns: period that the stage reached or estimates.
     """
 
     stage: Stage
@@ -43,7 +43,12 @@ class Measurement(Struct, Generic[Count], frozen=True):
     cycles: Cycles = Cycles()
     clock_ns: float | None = None
 
+    @property
+    def unknown(self) -> bool:
+        """Whether no resource is known."""
+        return self.resources == Resources()
+
     def figure(self, name: str) -> Figure | None:
-        """The count of resource `name` with its range; what a tool counted is its own range."""
+        """The count of resource `name` with its range; the range of a tool's count is the count itself."""
         count = self.resources[name]
         return Figure(count, count, count) if isinstance(count, int) else count

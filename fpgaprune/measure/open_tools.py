@@ -17,11 +17,11 @@ FLATTENED, SUM = "whole design, flattened", "sum of its layers"
 
 
 class Cells(Resources[int], frozen=True, kw_only=True, omit_defaults=False):
-    """What a netlist takes, counted from its cells; a resource that has no meaning in the family is None.
+    """What a netlist takes, counted from its cells; a resource that the family does not have is None.
 
     Attributes:
-        own: blocks without a common unit, by cell type, as iCE40's 4 Kb memories.
-        types: every cell of the netlist, by type.
+        own: cell type -> number of blocks without a common unit, as iCE40's 4 Kb memories.
+        types: cell type -> number of cells in the netlist.
     """
 
     own: Mapping[str, int] = {}
@@ -29,7 +29,7 @@ class Cells(Resources[int], frozen=True, kw_only=True, omit_defaults=False):
 
     @classmethod
     def sum(cls, parts: Iterable[Cells]) -> Cells:
-        """All `parts` together; what is unknown of one is unknown of the sum."""
+        """The sum of `parts`; what one of them does not know is unknown in the sum."""
         listed = list(parts)
         counts = {name: add(part[name] for part in listed) for name in RESOURCES}
         return cls(**counts, own=_merged([p.own for p in listed]), types=_merged([p.types for p in listed]))
@@ -39,13 +39,13 @@ class ModuleSynthesis(Struct, frozen=True):
     """One module of a project, synthesised by itself and flattened.
 
     Attributes:
-        layer: of the design; None for the whole of it.
-        module: name in Verilog.
-        cells: what it takes; None where synthesis did not end in time.
-        kept: multiplications by a constant that the module computes; None where it multiplies by none.
-        dropped: multiplications that a zero weight saved; None where it multiplies by no constant.
-        seconds: time of the synthesis, when it ran.
-        left_out: why there are no cells; empty where there are.
+        layer: name of the layer; None for the whole design.
+        module: its name in Verilog.
+        cells: what it takes; None if synthesis did not end in time.
+        kept: multiplications by a constant that the module computes; None if it has no constants.
+        dropped: multiplications that a zero weight saved; None if it has no constants.
+        seconds: time of the synthesis when it ran.
+        left_out: why there are no cells; empty if there are.
     """
 
     layer: str | None
@@ -61,12 +61,12 @@ class Synthesis(Struct, frozen=True):
     """A project after open synthesis for one device family.
 
     Attributes:
-        family: of devices.
-        tool: that did it, with its version.
+        family: device family.
+        tool: name and version of the tool.
         note: what the figures count.
-        layers: in order of execution.
+        layers: the layers, in order of execution.
         whole: the whole design, flattened.
-        stage: of the figures.
+        stage: stage of the figures.
     """
 
     family: str
@@ -78,7 +78,7 @@ class Synthesis(Struct, frozen=True):
 
     @property
     def total(self) -> Cells | None:
-        """The whole design's cells, else the sum of the layers', else None."""
+        """The cells of the whole design, else the sum of all layers; None if both are unknown."""
         if self.whole.cells is not None:
             return self.whole.cells
         known = [layer.cells for layer in self.layers if layer.cells is not None]
@@ -86,14 +86,14 @@ class Synthesis(Struct, frozen=True):
 
     @property
     def total_of(self) -> str | None:
-        """What `total` counts: `FLATTENED`, or `SUM`, which leaves out what joins the layers; None without a total."""
+        """What `total` counts: `FLATTENED`, or `SUM`, without the hardware between layers; None without a total."""
         if self.total is None:
             return None
         return FLATTENED if self.whole.cells is not None else SUM
 
     @property
     def measurements(self) -> tuple[Measurement[int], ...]:
-        """Of each layer, and last of the whole design."""
+        """The measurement of each layer, and last of the whole design."""
         counted = [(layer.layer, layer.cells) for layer in self.layers] + [(None, self.total)]
         return tuple(Measurement(self.stage, layer, cells or Resources()) for layer, cells in counted)
 
@@ -106,11 +106,11 @@ class Routed(Struct, frozen=True):
     """One run of place and route.
 
     Attributes:
-        seed: of its random numbers.
+        seed: seed of its random numbers.
         fmax_mhz: highest clock frequency by static timing analysis, at the slowest corner of the speed grade.
-        used: sites taken, without the harness.
+        used: sites that the project takes, without the harness.
         seconds: time of the run.
-        left_out: why there is nothing of it; empty where there is.
+        left_out: why there are no figures; empty if there are.
     """
 
     seed: int
@@ -125,13 +125,13 @@ class PlaceAndRoute(Struct, frozen=True):
 
     Attributes:
         device: name of the part.
-        package: of the device.
-        speed: grade of the device; None where the part's name states it.
-        tool: with its version.
+        package: its package.
+        speed: its speed grade; None if the part's name states it.
+        tool: name and version of the tool.
         target_mhz: frequency asked for.
-        runs: by seed.
-        capacity: of the device.
-        stage: of the figures.
+        runs: one for each seed.
+        capacity: sites of the device.
+        stage: stage of the figures.
     """
 
     device: str
@@ -145,32 +145,32 @@ class PlaceAndRoute(Struct, frozen=True):
 
     @property
     def reached_mhz(self) -> tuple[float, ...]:
-        """Frequencies of the seeds that ended."""
+        """The frequencies of the runs that ended."""
         return tuple(run.fmax_mhz for run in self.runs if run.fmax_mhz is not None)
 
     @property
     def fmax_mhz(self) -> float | None:
-        """Median over the seeds that ended; None where none did."""
+        """The median over the runs that ended; None if none did."""
         return statistics.median(self.reached_mhz) if self.reached_mhz else None
 
     @property
     def fmax_range_mhz(self) -> tuple[float, float] | None:
-        """Lowest and highest over the seeds that ended."""
+        """The lowest and the highest over the runs that ended; None if none did."""
         return (min(self.reached_mhz), max(self.reached_mhz)) if self.reached_mhz else None
 
     @property
     def used(self) -> Resources[int] | None:
-        """Sites taken; packing does not depend on the seed."""
+        """Sites that the project takes; packing does not depend on the seed."""
         return next((run.used for run in self.runs if run.used is not None), None)
 
     @property
     def whole(self) -> Measurement[int]:
-        """What the whole design takes, and the period of its clock."""
+        """What the whole design takes, and its clock period."""
         clock_ns = None if self.fmax_mhz is None else round(1e3 / self.fmax_mhz, 3)
         return Measurement(self.stage, None, self.used or Resources(), clock_ns=clock_ns)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON data, with what the seeds come to."""
+        """Everything as JSON data, with the figures over all seeds."""
         derived = {"fmax_mhz": self.fmax_mhz, "fmax_range_mhz": self.fmax_range_mhz, "used": self.used}
         return {**to_plain(self), **to_plain(derived)}
 
@@ -179,10 +179,10 @@ class Simulated(Struct, frozen=True):
     """The Verilog's simulation on held-out samples.
 
     Attributes:
-        left_out: why there was none; None where there was.
-        tool: with its version.
-        samples: number of samples, one right after another.
-        outputs_unlike_emulation: output values with other bits than the emulation.
+        left_out: why there was none; None if there was.
+        tool: name and version of the simulator.
+        samples: number of samples, sent without a pause.
+        outputs_unlike_emulation: output values with other bits than the emulation's.
         latency_cycles: from the first value in to the last value out.
         interval_cycles: between two samples; None for one sample.
     """
@@ -205,7 +205,7 @@ class Kernels(Struct, frozen=True):
     """The kernels of one convolution.
 
     Attributes:
-        layer: its name.
+        layer: name of the convolution.
         kept: kernels with a weight that is not zero in hardware.
         total: all kernels.
     """
@@ -219,21 +219,21 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
     """What a run measured with open tools, in the form of `measure.json`.
 
     Attributes:
-        part_family: the family of open synthesis that the run's own part belongs to; None where there is none.
-        kernels: of each convolution.
-        synthesis: by family.
-        route: place and route; None where it was not asked for.
-        simulation: of the Verilog.
-        built: note on how the Verilog of a layer was made, by layer.
-        bitstream: the file that configures a board, as JSON data; None where it was not asked for.
-        format: of the file.
+        part_family: the family of open synthesis that the run's own part belongs to; None if there is none.
+        kernels: the kernels of each convolution.
+        synthesis: family -> synthesis.
+        route: place and route; None if it was not asked for.
+        simulation: simulation of the Verilog.
+        built: layer -> note on how its Verilog was made.
+        bitstream: the file that configures a board, as JSON data; None if it was not asked for.
+        format: format of the file.
     """
 
     part_family: str | None
     kernels: tuple[Kernels, ...]
     synthesis: Mapping[str, Synthesis]
     route: PlaceAndRoute | None
-    # Runs of an earlier fpgaprune have neither a simulation nor notes.
+    # Runs of an earlier fpgaprune have no simulation and no notes.
     simulation: Simulated = Simulated(left_out="the run was measured before its Verilog was simulated")
     built: Mapping[str, str] = {}
     bitstream: Mapping[str, Any] | None = None

@@ -14,15 +14,15 @@ Result = TypeVar("Result")
 
 
 def to_plain(result: Any) -> Any:
-    """`result` as JSON data: objects as mappings by the names of their fields, a stage or a path as its text."""
+    """`result` as JSON data: an object is a mapping of its fields, a stage or a path is its text."""
     return msgspec.json.decode(msgspec.json.encode(result, enc_hook=_as_text))
 
 
 def from_plain(data: Any, kind: type[Result], what: str) -> Result:
-    """The object of `kind` that `data`, the JSON form of `what`, describes; keys that it does not know are left out.
+    """The object of `kind` that `data`, the JSON form of `what`, describes; unknown keys are ignored.
 
     Raises:
-        ReportError: a field is missing, or holds something else.
+        ReportError: a field is missing or malformed.
     """
     try:
         return msgspec.convert(data, kind, dec_hook=_from_text)

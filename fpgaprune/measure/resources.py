@@ -9,15 +9,15 @@ from msgspec import Struct
 
 from fpgaprune.target import CAPACITIES, Part
 
-# What a terminal writes above a column.
+# The headings of columns.
 LABELS = {"lut": "LUT", "ff": "FF", "carry": "carry", "dsp": "DSP", "bram18": "BRAM18", "uram": "URAM"}
 RESOURCES = tuple(LABELS)
-# The resources that the analytic estimate prices.
+# The resources that the analytic estimate states.
 ESTIMATED = ("lut", "ff", "dsp", "bram18")
 
 
 class Figure(Struct, frozen=True, forbid_unknown_fields=True):
-    """A count with the range that is expected to hold four of five true values.
+    """An estimated count, with the range that is expected to hold four of five true values.
 
     Attributes:
         value: the middle of the estimate.
@@ -59,14 +59,14 @@ class Resources(Struct, Generic[Count], frozen=True, kw_only=True, omit_defaults
         return found
 
     def against(self, capacity: Resources[int]) -> Iterator[tuple[str, Count, int]]:
-        """Name, count and capacity of each resource for which both are known."""
+        """Name, count and capacity of each resource whose count and capacity are known."""
         for name in RESOURCES:
             count, there = self[name], capacity[name]
             if count is not None and there is not None:
                 yield name, count, there
 
     def less(self: Resources[int], other: Resources[int]) -> Resources[int]:
-        """The counts less those of `other`; unknown where either is unknown."""
+        """The counts minus those of `other`; unknown if either is unknown."""
         return Resources(
             **{
                 name: None if (mine := self[name]) is None or (theirs := other[name]) is None else mine - theirs
@@ -76,13 +76,9 @@ class Resources(Struct, Generic[Count], frozen=True, kw_only=True, omit_defaults
 
 
 def add(counts: Iterable[int | None]) -> int | None:
-    """The sum of `counts`; None where one of them is None."""
-    total = 0
-    for count in counts:
-        if count is None:
-            return None
-        total += count
-    return total
+    """The sum of `counts`; None if one of them is None."""
+    listed = list(counts)
+    return None if None in listed else sum(count for count in listed if count is not None)
 
 
 def capacity_of(part: Part) -> Resources[int]:

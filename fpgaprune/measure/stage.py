@@ -13,8 +13,8 @@ _FORM = re.compile(rf"(?P<analytic>analytic_)?(?P<step>{'|'.join(_WORDS)})(\((?P
 class Stage(str):
     """The text that names a stage, as `csynth`, `analytic_synth` or `route(ecp5)`.
 
-    `analytic_` marks an estimate of what that step will report. A name in brackets marks open tools; after `route` it
-    is the device family.
+    `analytic_` marks an estimate of what that step will report. Brackets mark open tools; after `route` they hold the
+    device family.
 
     Raises:
         ReportError: the text names no stage.
@@ -54,7 +54,7 @@ class Stage(str):
 
     @property
     def order(self) -> tuple[bool, int, bool, str]:
-        """The key that sorts stages: vendor tools before open tools, early steps first, an estimate before its step."""
+        """The sort key: vendor tools before open tools, then earlier steps first, then an estimate before its step."""
         return (bool(self.family), list(_WORDS).index(self.step), not self.analytic, self.family)
 
 

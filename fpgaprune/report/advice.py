@@ -1,4 +1,4 @@
-"""Texts and a table that say what is short, and what each change would bring.
+"""Texts and a table: which resources are short, and what each change would bring.
 
 The page, the Markdown report and the terminal print the same texts.
 """
@@ -15,7 +15,7 @@ from fpgaprune.report.table import LABELS, Column, Table
 
 _PLACES = {"flow file": "In the flow file:", "model": "In the model:", "command": "On the command line:"}
 
-# What a table says, by whether the upper end of the estimate fits and whether its middle does.
+# The text for (the upper end of the estimate fits, its middle fits).
 _FITS = {(True, True): "yes", (False, True): "its middle", (False, False): "no", (False, None): DASH}
 
 
@@ -31,7 +31,7 @@ class Change:
         verdict: whether it would fit.
         tone: good, open or bad.
         figures: the share of the part that the design would take, with its range.
-        cost: in words.
+        cost: what the change costs, in words.
     """
 
     number: int
@@ -55,7 +55,7 @@ def suggested_changes(advice: Advice) -> tuple[Change, ...]:
 
 
 def changes_table(advice: Advice) -> Table | None:
-    """The design as it is and after each change that could be priced; None where there is none."""
+    """The design as it is and after each change that could be priced; None if there is none."""
     priced = [(n, row) for n, row in enumerate(advice.suggestions, start=1) if row.after is not None]
     if not priced:
         return None
@@ -79,7 +79,7 @@ def changes_table(advice: Advice) -> Table | None:
     return Table(
         f"What each change would bring: analytic estimate of what {stage.words} ({stage.step}) will report",
         tuple(columns),
-        "Four of five true values are expected within a range; fits: yes where its upper end does, too.",
+        "Four of five true values are expected within a range; fits is yes if the upper end fits, too.",
     ).shown_columns()
 
 

@@ -1,4 +1,4 @@
-"""The four answers at the top of a report: does it fit, what did it cost, what was saved, is it proven."""
+"""The four answers at the top of a report: whether it fits, what it cost, what was saved, what is proven."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ _PROVEN = "Are zeros and bits proven?"
 
 @dataclass(frozen=True)
 class Answer:
-    """One question answered: `verdict` in a few words, `lines` that say how, `tone` good, bad or open."""
+    """The answer to a question.
+
+    Attributes:
+        question: the question.
+        verdict: the answer in a few words.
+        lines: the details.
+        tone: `good`, `bad` or `open`.
+    """
 
     question: str
     verdict: str
@@ -26,7 +33,7 @@ class Answer:
 
 
 def give_answers(report: RunReport) -> tuple[Answer, ...]:
-    """The four answers, in the order in which an engineer asks."""
+    """The four answers in the order of the report."""
     return (_fit(report), _cost(report), _saved(report), _proven(report))
 
 

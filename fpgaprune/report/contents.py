@@ -1,10 +1,10 @@
-"""`RunReport`: everything that the pages of a run show, as plain data."""
+"""`RunReport`: what the pages of a run show, as plain data."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -23,19 +23,19 @@ class Metric:
     """The metric of a network on samples that it was not trained on, and the loss on its way to the hardware.
 
     Attributes:
-        name: of the metric, as `accuracy`.
+        name: name of the metric, as `accuracy`.
         before: value for the trained network.
         after: value for the removed network, in floating point.
         hardware: value for the removed network as its fixed-point hardware computes it.
-        errors: standard errors of these values, under the same names.
-        samples: held-out samples.
-        data: the data's name.
+        errors: `before`, `after` and `hardware` to the standard error of that value.
+        samples: number of held-out samples.
+        data: name of the data.
         higher_is_better: False for an error.
         is_fraction: whether the metric is printed in per cent.
-        lost: from before to the hardware (to after, where the hardware was not emulated): a difference of the metric,
-            or the growth of an error as a share of it.
+        lost: the loss from `before` to `hardware`, or to `after` if the hardware was not emulated: a difference of the
+            metric, or the growth of an error as a share of the error.
         lost_error: standard error of `lost`.
-        max_loss: largest loss that was allowed, or None.
+        max_loss: largest allowed loss, or None.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Metric:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the loss, less one standard error, is at most the allowed loss; None where either is unknown."""
+        """Whether the loss, less one standard error, is at most the allowed loss; None if either is unknown."""
         if self.lost is None or self.max_loss is None:
             return None
         # A loss that is not a number is refused.
@@ -70,18 +70,18 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class LayerReport:
-    """What became of one layer that carries weights.
+    """One layer that carries weights, before and after removal.
 
     Attributes:
-        name: of the layer.
+        name: name of the layer.
         kind: its class, as `Conv2D`.
-        kernels_kept: free kernels; a kernel of a Dense layer is one weight.
-        kernels_locked: locked kernels.
+        kernels_kept: number of free kernels; a kernel of a Dense layer is one weight.
+        kernels_locked: number of locked kernels.
         channels_before: (inputs, outputs) before removal.
-        channels_after: (inputs, outputs) after removal; None where the layer left the network.
+        channels_after: (inputs, outputs) after removal; None if the layer left the network.
         parameters_before: numbers in the layer's weights before removal.
         parameters_after: numbers in the layer's weights after removal.
-        mask: convolutions only: bool (C_in, C_out) before removal, True = the kernel is kept.
+        mask: bool (C_in, C_out) before removal, True = the kernel is kept; None for a Dense layer.
         removed_inputs: indices of the removed input channels.
         removed_outputs: indices of the removed output channels.
     """
@@ -144,11 +144,11 @@ class LinkSummary:
     """One link of the certificate: locked elements compared bit for bit in one place.
 
     Attributes:
-        link: where, as `keras file`, `onnx`, `hls`.
-        weights: weights checked.
-        locked: elements compared.
-        violations: elements that differ.
-        left_out: why the link was not checked; the counts are then None.
+        link: the place, as `keras file`, `onnx`, `hls`.
+        weights: number of checked weights.
+        locked: number of compared elements.
+        violations: number of elements that differ.
+        left_out: why the link was not checked; then the counts are None.
     """
 
     link: str
@@ -162,29 +162,29 @@ class LinkSummary:
 
     @classmethod
     def of(cls, check: LinkCheck) -> LinkSummary:
-        """The counts of a certificate's link."""
+        """The counts of a link of the certificate."""
         return cls(check.link, len(check.weights), check.locked, check.violations)
 
     @property
     def holds(self) -> bool | None:
-        """True without a violation, None where the link was left out."""
+        """True without a violation, None if the link was left out."""
         return None if self.violations is None else self.violations == 0
 
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison of the run, against a limit.
+    """One comparison with a limit.
 
     Attributes:
         name: what was compared, as `ONNX against Keras`.
         quantity: what was measured, as `largest difference`.
         measured: the figure; a fraction where `at_least`.
-        limit: the most that passes, or with `at_least` the least; None where nothing was asked.
-        at_least: whether the figure must reach the limit (an agreement) instead of staying below it (an error).
-        samples: inputs compared.
-        left_out: why it was not done; `measured` is then None.
-        advice: what to do where it does not hold, with the key of the flow file.
-        about: `bits` for a check of zeros, bits or rounding; `metric` for a check of how good the network is.
+        limit: the largest figure that passes, or with `at_least` the smallest; None if no limit was asked for.
+        at_least: whether the figure must reach the limit (an agreement) or must not exceed it (an error).
+        samples: number of compared samples.
+        left_out: why the comparison was not made; then `measured` is None.
+        advice: what to do if the check fails, with the key of the flow file.
+        about: `bits` for a check of zeros, bits or rounding; `metric` for a check of the quality of the network.
     """
 
     name: str
@@ -214,7 +214,13 @@ class Check:
 
 @dataclass(frozen=True)
 class StageTime:
-    """One stage of the flow: its `name`, the `seconds` that it took, or None, and a `note` such as `unchanged`."""
+    """The time of one stage of the flow.
+
+    Attributes:
+        name: name of the stage.
+        seconds: the time that it took, or None.
+        note: a note such as `unchanged`, or "".
+    """
 
     name: str
     seconds: float | None
@@ -226,22 +232,22 @@ class RunReport:
     """A run from its network to its price, as the pages show it.
 
     Attributes:
-        name: of the run.
+        name: name of the run.
         target: the part and how it is used.
-        seed: of random numbers.
-        versions: version by package.
-        metric: of the network, on held-out data.
+        seed: seed of all random numbers.
+        versions: package to version.
+        metric: the metric of the network on held-out samples.
         layers: the layers that carry weights, in the network's order.
         before: analytic estimate of the trained network; None where `left_out` has a reason.
         after: analytic estimate of the removed network; None where `left_out` has a reason.
-        advice: what is short for `after` and what would help, or None.
+        advice: what the removed network lacks on its part and what would help, or None.
         measured: what open tools measured of the removed network, or None.
         certificate: one entry for each link.
         checks: all other comparisons.
-        stages: of the flow, in order, with the time of each. Equal runs differ only in these times.
-        warnings: what may be wrong with the run, each a sentence that says what to do.
-        left_out: why the run did not do something, as `{"estimate": "not asked for"}`.
-        created: date, as text; without it equal runs give equal bytes.
+        stages: the stages of the flow in order, with their times. Equal runs differ only in these times.
+        warnings: what may be wrong with the run; each is a sentence that says what to do.
+        left_out: stage to the reason why it did nothing, as `{"estimate": "not asked for"}`.
+        created: the date as text; without it equal runs give equal bytes.
     """
 
     name: str
@@ -263,32 +269,14 @@ class RunReport:
 
     @property
     def kernel_layers(self) -> tuple[LayerReport, ...]:
-        """The convolutions; every layer where there is no convolution. Kernels of the two kinds do not add up."""
+        """The convolutions, or every layer if there is none: kernels of the two kinds cannot be added."""
         convolutions = tuple(layer for layer in self.layers if layer.is_convolution)
         return convolutions or tuple(self.layers)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, as JSON data; a figure that is not a number is the string `nan`."""
-        document = {
-            "format": FORMAT,
-            "name": self.name,
-            "target": asdict(self.target),
-            "metric": {**asdict(self.metric), "holds": self.metric.holds},
-            "layers": [layer.to_json() for layer in self.layers],
-            "before": None if self.before is None else self.before.to_json(),
-            "after": None if self.after is None else self.after.to_json(),
-            "advice": None if self.advice is None else self.advice.to_json(),
-            "measured": None if self.measured is None else self.measured.to_json(),
-            "certificate": [{**asdict(link), "holds": link.holds} for link in self.certificate],
-            "checks": [{**asdict(check), "holds": check.holds} for check in self.checks],
-            "stages": [asdict(stage) for stage in self.stages],
-            "warnings": list(self.warnings),
-            "left_out": dict(self.left_out),
-            "versions": dict(self.versions),
-            "seed": self.seed,
-            "created": self.created,
-        }
-        plain: dict[str, Any] = _plain(document, "report")
+        """The report as JSON data; NaN is the string `nan`."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain: dict[str, Any] = _plain({"format": FORMAT, **own}, "report")
         return plain
 
 
@@ -301,6 +289,12 @@ def _require_figures_or_reason(what: str, figure: float | None, left_out: str | 
 
 def _plain(value: Any, where: str) -> Any:
     """`value` in JSON's own types."""
+    if hasattr(value, "to_json"):
+        return _plain(value.to_json(), where)
+    if isinstance(value, Metric | LinkSummary | Check):
+        return _plain({**asdict(value), "holds": value.holds}, where)
+    if isinstance(value, Target | StageTime):
+        return _plain(asdict(value), where)
     if isinstance(value, Mapping):
         return {str(key): _plain(item, f"{where}.{key}") for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Tables of what the hardware will take, before and after; HTML and Markdown print the same ones."""
+"""Tables of what the hardware will take before and after, for HTML and Markdown."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fpgaprune.report.estimates import RESOURCES, LayerPair, pair_layers
 from fpgaprune.report.numbers import change_text, count_text, percent_text, range_text, rate_text, time_text
 from fpgaprune.report.table import Column, Table
 
+_SIDES = ("before", "after")
 MULTIPLICATIONS = (
     ("total", "all"),
     ("zero", "zero"),
@@ -46,7 +47,7 @@ def totals_table(report: RunReport, stage: Stage) -> Table:
 
 
 def speed_table(report: RunReport) -> Table:
-    """Latency, interval and the rate that follows from it."""
+    """Latency, interval, and the rate that follows from the interval."""
     sides = (report.before, report.after)
     latency, time, interval = (
         [getattr(side, key, None) for side in sides] for key in ("latency_cycles", "latency_us", "interval_cycles")
@@ -75,7 +76,7 @@ def layer_resources_table(report: RunReport, stage: Stage) -> Table:
     pairs = pair_layers(report.before, report.after)
     columns = [_names(pairs)]
     for key, label in RESOURCES:
-        for side in ("before", "after"):
+        for side in _SIDES:
             measured = [_cell(pair, side, lambda layer: layer.at(stage)) for pair in pairs]
             columns.append(Column.of(side, key, measured, group=label))
     caption = _caption(stage)
@@ -87,17 +88,12 @@ def layer_speed_table(report: RunReport) -> Table:
     pairs = pair_layers(report.before, report.after)
     columns = [_names(pairs)]
     for key, label in (("latency_cycles", "latency, cycles"), ("interval_cycles", "interval, cycles")):
-        for side in ("before", "after"):
-
-            def cycles(layer: LayerEstimate, key: str = key) -> str:
-                return count_text(getattr(layer, key))
-
-            columns.append(Column(side, tuple(_cell(pair, side, cycles) for pair in pairs), group=label))
+        columns += _counts(pairs, label, key)
     return Table("Each layer: analytic estimate of speed", tuple(columns))
 
 
 def multiplications_table(report: RunReport) -> Table | None:
-    """Multiplications of each layer after quantisation, by what they cost; None where no layer has any."""
+    """Multiplications of each layer after quantisation, by what they cost; None if no layer has any."""
     pairs = [
         pair
         for pair in pair_layers(report.before, report.after)
@@ -107,12 +103,7 @@ def multiplications_table(report: RunReport) -> Table | None:
         return None
     columns = [_names(pairs)]
     for key, label in MULTIPLICATIONS:
-        for side in ("before", "after"):
-
-            def shown(layer: LayerEstimate, key: str = key) -> str:
-                return count_text(getattr(layer.multiplications, key, None))
-
-            columns.append(Column(side, tuple(_cell(pair, side, shown) for pair in pairs), group=label))
+        columns += _counts(pairs, label, key, of=lambda layer: layer.multiplications)
     return Table(
         "Multiplications by the digits of their quantised weight",
         tuple(columns),
@@ -130,30 +121,35 @@ def estimate_notes(report: RunReport) -> tuple[str, ...]:
     after, before = ([] if side is None else list(side.notes) for side in (report.after, report.before))
     if report.after is None or report.before is None:
         return tuple(dict.fromkeys(after + before))
-    shared = [note for note in after if note in before]
-    return tuple(
-        dict.fromkeys(
-            [
-                *shared,
-                *(f"After: {note}" for note in after if note not in shared),
-                *(f"Before: {note}" for note in before if note not in shared),
-            ]
-        )
-    )
+    notes = [note for note in after if note in before]
+    notes += [f"After: {note}" for note in after if note not in before]
+    notes += [f"Before: {note}" for note in before if note not in after]
+    return tuple(dict.fromkeys(notes))
 
 
 def figure_of(measured: Measurement[Figure] | None, name: str) -> Figure | None:
-    """What is measured of the resource `name`; None where it is unknown, or nothing is measured."""
+    """The measured figure of the resource `name`; None if it is unknown or nothing is measured."""
     return None if measured is None else measured.figure(name)
 
 
 def share(value: float | None, capacity: float | None) -> float | None:
-    """The fraction of `capacity` that `value` is; None where either is unknown or there is no capacity."""
+    """`value` as a fraction of `capacity`; None if either is unknown or there is no capacity."""
     return None if value is None or not capacity else value / capacity
 
 
 def _names(pairs: Sequence[LayerPair]) -> Column:
     return Column("layer", tuple(pair.name for pair in pairs), numeric=False)
+
+
+def _counts(
+    pairs: Sequence[LayerPair], label: str, key: str, of: Callable[[LayerEstimate], Any] = lambda layer: layer
+) -> list[Column]:
+    """The columns `before` and `after` with the count `key` of what `of` reads from each layer."""
+
+    def shown(layer: LayerEstimate) -> str:
+        return count_text(getattr(of(layer), key, None))
+
+    return [Column(side, tuple(_cell(pair, side, shown) for pair in pairs), group=label) for side in _SIDES]
 
 
 def _caption(stage: Stage) -> str:

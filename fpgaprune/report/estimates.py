@@ -1,4 +1,4 @@
-"""Two estimates side by side: their layers are matched by name."""
+"""Matches the layers of two estimates by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LayerPair:
 
 
 def pair_layers(before: Estimate | None, after: Estimate | None) -> tuple[LayerPair, ...]:
-    """Layers of both estimates by name, in the order of `before`, each new one behind its predecessor.
+    """The layers of both estimates by name, in the order of `before`; a new layer stands behind its predecessor.
 
     Raises:
         ReportError: two layers of one estimate share a name.

@@ -1,4 +1,4 @@
-"""Drawings as inline SVG, in the page's colours; they load nothing from outside the page."""
+"""Drawings as inline SVG in the colours of the page; they load no other file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_CELLS_DRAWN = 64 * 64
 
 @dataclass(frozen=True)
 class Bar:
-    """The length of a bar, with the range that is expected; None is unknown."""
+    """The length of a bar and its expected range; None is unknown."""
 
     value: float | None
     low: float | None = None
@@ -55,7 +55,7 @@ def mask_figure(states: NDArray[np.uint8], name: str) -> Markup:
     counts = ", ".join(f"{count_text(int((states == state).sum()))} {word}" for state, word in STATES)
     label = f"{name}: {rows} by {columns} kernels: {counts}"
     if states.size <= _MOST_CELLS_DRAWN:
-        # A gap between cells, as long as there is room for one.
+        # There is a gap between cells if they are large enough.
         gap = 1.0 if min(across, down) >= 5 else 0.0
         body = Markup("").join(_path(states, state, word, across, down, gap) for state, word in STATES)
     else:
@@ -71,13 +71,13 @@ def mask_figure(states: NDArray[np.uint8], name: str) -> Markup:
 
 
 def axis_end(bars: Sequence[Bar], least: float = 1.0) -> float:
-    """The end of an axis that shows all `bars` and `least`, with a little room."""
+    """The end of an axis that holds all `bars` and `least`, 2 % beyond the longest."""
     ends = [end for bar in bars for end in (bar.value, bar.high) if end is not None]
     return max([least, *ends]) * 1.02
 
 
 def bars_figure(before: Bar, after: Bar, end: float, text: str, capacity: float | None = None) -> Markup:
-    """Two bars, before over after, on an axis from 0 to `end`, with a line at the `capacity` where there is one."""
+    """The bar `before` above the bar `after`, on an axis from 0 to `end`, with a line at the `capacity` if given."""
     bars = Markup("").join(
         _bar(bar, word, top, end, capacity) for bar, word, top in ((before, "before", 3), (after, "after", 15))
     )
@@ -107,7 +107,7 @@ def shares_figure(parts: Sequence[tuple[str, float]], whole: float, label: str) 
 
 
 def _path(states: NDArray[np.uint8], state: int, word: str, across: float, down: float, gap: float) -> Markup:
-    """All cells of one state; without a gap, neighbours in a row are one rectangle."""
+    """All cells of one state; without a gap, neighbours in a row form one rectangle."""
     steps = []
     for row, line in enumerate(states == state):
         edges = np.flatnonzero(np.diff(np.concatenate([[False], line, [False]])))

@@ -1,4 +1,4 @@
-"""The report as Markdown that also reads well as plain text, 80 columns wide."""
+"""The report as Markdown, 80 columns wide, readable as plain text too."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def render_markdown(report: RunReport) -> str:
             "## Measured with open tools",
             _wrap(
                 "The network as streaming Verilog: simulated by Verilator, synthesised by yosys, placed and routed by "
-                "nextpnr, as far as was asked for. This is another implementation than the one estimated above, "
-                "and each table holds one stage."
+                "nextpnr, as far as the flow asks for it. This implementation is not the one estimated above. "
+                "Each table holds one stage."
             ),
             *(block for table in measured for block in _table(table)),
         ]
@@ -106,7 +106,7 @@ def escape_text(text: str) -> str:
 
 
 def _advice(report: RunReport) -> list[str]:
-    """What would make the network fit; empty where nothing is short."""
+    """What would make the network fit; empty if nothing is short."""
     advice = report.advice
     if advice is None or not advice.needed:
         return []
@@ -120,7 +120,7 @@ def _advice(report: RunReport) -> list[str]:
 
 
 def _table(table: Table) -> list[str]:
-    """The table, cut into tables of at most 80 characters; each repeats the first column."""
+    """The table in parts of at most 80 characters; each part repeats the first column."""
     written = []
     for column in table.columns:
         texts = [escape_text(text) for text in (f"{column.group} {column.heading}".strip(), *column.cells)]

@@ -13,13 +13,13 @@ from fpgaprune.report.estimate_tables import share
 from fpgaprune.report.numbers import count_text, percent_text
 from fpgaprune.report.table import LABELS, Column, Table
 
-# The page leaves UltraRAM out.
+# The page does not show UltraRAM.
 _COUNTED = [name for name in RESOURCES if name != "uram"]
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 520.0, 260.0, 62.0, 40.0, 12.0
 
 
 def measured_tables(report: RunReport) -> list[Table]:
-    """Tables of the simulation, of each family that was synthesised, and of place and route, as far as they ran."""
+    """The tables of the simulation, of each synthesised family, and of place and route, if they ran."""
     found = report.measured
     if found is None:
         return []
@@ -29,7 +29,7 @@ def measured_tables(report: RunReport) -> list[Table]:
 
 
 def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
-    """For each family, the figure of LUTs against kernels kept; none where fewer than two convolutions are known."""
+    """For each family with at least two known convolutions, the figure of LUTs against kept kernels."""
     found = report.measured
     if found is None:
         return []
@@ -50,7 +50,7 @@ def kernel_plots(report: RunReport) -> list[dict[str, Any]]:
 def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: str, label: str) -> Markup:
     """Named `points` (x, y, name) on axes from 0, with a line from the origin through their centre.
 
-    A layer on the line has LUTs in proportion to its kept kernels.
+    The layers on the line have LUTs in proportion to their kept kernels.
     """
     xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
     x_end, y_end = 1.08 * max(1.0, *xs), 1.08 * max(1.0, *ys)
@@ -106,7 +106,7 @@ def _synthesis_table(synthesis: Synthesis, found: Measured) -> Table:
     layers = synthesis.layers
     notes = [f"{synthesis.note}.", f"Each layer by itself; total: {synthesis.total_of or 'unknown'}."]
     if synthesis.total is not None and synthesis.whole.left_out:
-        notes.append(f"Of the whole design, {synthesis.whole.left_out}; what joins the layers is not counted.")
+        notes.append(f"Of the whole design, {synthesis.whole.left_out}; logic between the layers is not counted.")
     notes += [f"{layer.layer}: {layer.left_out}." for layer in layers if layer.left_out]
     notes += [f"{name}: {how}." for name, how in found.built.items()]
     columns = [

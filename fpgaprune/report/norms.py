@@ -55,7 +55,7 @@ def _draw(values: np.ndarray[Any, np.dtype[np.float64]], title: str) -> bytes:
         return x / whole[0], 1 - (below_top + high) / whole[1], wide / whole[0], high / whole[1]
 
     axes = figure.add_axes(box(left, top, width, height))
-    # The scale ends below the largest norms: one large kernel would make all others pale.
+    # The scale ends below the largest norms, because one large kernel would make all others pale.
     strongest, largest = float(values.max()) or 1.0, float(np.quantile(values, 0.995)) or 1.0
     largest = strongest if strongest <= 1.5 * largest else largest
     # Nothing is smoothed: a pixel shows one kernel.
@@ -86,6 +86,6 @@ def _draw(values: np.ndarray[Any, np.dtype[np.float64]], title: str) -> bytes:
     scale = figure.colorbar(picture, cax=scale, extend="max" if strongest > largest else "neither").ax
     scale.tick_params(labelsize=8, length=2)
     buffer = io.BytesIO()
-    # Without this, Matplotlib writes its version into the file.
+    # Matplotlib would write its version into the file.
     canvas.print_png(buffer, metadata={"Software": None})
     return buffer.getvalue()

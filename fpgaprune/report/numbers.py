@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 DASH = "–"
 MINUS = "\u2212"
@@ -10,7 +11,7 @@ NO_BREAK = "\u00a0"
 
 
 def count_text(value: float | None) -> str:
-    """A whole number with thousands separated; a dash where unknown."""
+    """A whole number with commas between thousands; a dash if unknown."""
     if value is None or not math.isfinite(value):
         return DASH
     if 0 < value < 0.5:
@@ -33,12 +34,10 @@ def percent_text(fraction: float | None, digits: int = 1) -> str:
 
 
 def change_text(before: float | None, after: float | None) -> str:
-    """How much larger or smaller `after` is, signed; a dash where that has no meaning."""
-    if before is None or after is None:
-        return DASH
-    if before == after:
+    """The change from `before` to `after` in per cent, with its sign; a dash if it has no meaning."""
+    if before is not None and before == after:
         return "same"
-    if before == 0:
+    if not before or after is None:
         return DASH
     percent = 100 * (after - before) / before
     digits = 0 if 10 <= abs(percent) < 99 or percent >= 99 else 1
@@ -50,18 +49,8 @@ def change_text(before: float | None, after: float | None) -> str:
     return f"{MINUS if percent < 0 else '+'}{shown}{NO_BREAK}%"
 
 
-def points_text(before: float | None, after: float | None) -> str:
-    """The difference of two fractions in percentage points, signed."""
-    if before is None or after is None:
-        return DASH
-    points = round(100 * (after - before), 2)
-    if points == 0:
-        return "no change"
-    return f"{MINUS if points < 0 else '+'}{abs(points):.2f} points"
-
-
 def seconds_text(seconds: float | None) -> str:
-    """A duration for people."""
+    """A duration in words: `9.5 s`, `2 min 03 s` or `1 h 05 min`."""
     if seconds is None:
         return DASH
     if seconds < 60:
@@ -73,29 +62,17 @@ def seconds_text(seconds: float | None) -> str:
 
 
 def time_text(microseconds: float | None) -> str:
-    """A time on the chip, three significant digits, in ns, µs, ms or s."""
-    if microseconds is None:
-        return DASH
-    for unit, factor in (("ns", 1e3), ("µs", 1.0), ("ms", 1e-3)):
-        value = microseconds * factor
-        if float(f"{value:.3g}") < 1000:
-            return f"{_three_digits(value)}{NO_BREAK}{unit}"
-    return f"{_three_digits(microseconds * 1e-6)}{NO_BREAK}s"
+    """A time on the chip with three significant digits, in ns, µs, ms or s."""
+    return _scaled(microseconds, {"ns": 1e3, "µs": 1.0, "ms": 1e-3, "s": 1e-6})
 
 
 def rate_text(per_second: float | None) -> str:
-    """Inferences per second, three significant digits."""
-    if per_second is None:
-        return DASH
-    for unit, factor in (("", 1.0), ("k", 1e-3), ("M", 1e-6)):
-        value = per_second * factor
-        if float(f"{value:.3g}") < 1000:
-            return f"{_three_digits(value)}{NO_BREAK}{unit}/s"
-    return f"{_three_digits(per_second * 1e-9)}{NO_BREAK}G/s"
+    """Inferences per second with three significant digits."""
+    return _scaled(per_second, {"/s": 1.0, "k/s": 1e-3, "M/s": 1e-6, "G/s": 1e-9})
 
 
 def error_text(value: float | None) -> str:
-    """A small error, two significant digits; exactly 0 reads `0`."""
+    """A small error with two significant digits; exactly 0 reads `0`."""
     if value is None:
         return DASH
     if value == 0:
@@ -104,11 +81,16 @@ def error_text(value: float | None) -> str:
 
 
 def range_text(low: float | None, high: float | None) -> str:
-    """The range that an estimate is expected to lie in."""
+    """The range in which an estimate is expected."""
     return DASH if low is None or high is None else f"{count_text(low)}–{count_text(high)}"
 
 
-def _three_digits(value: float) -> str:
-    if value >= 100:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+def _scaled(value: float | None, factors: Mapping[str, float]) -> str:
+    """`value` in the first unit in which it is below 1000, else in the last one."""
+    if value is None:
+        return DASH
+    fitting = [unit for unit, factor in factors.items() if float(f"{value * factor:.3g}") < 1000]
+    unit = fitting[0] if fitting else list(factors)[-1]
+    scaled = value * factors[unit]
+    digits = 2 if scaled < 10 else 1 if scaled < 100 else 0
+    return f"{scaled:.{digits}f}{NO_BREAK}{unit}"

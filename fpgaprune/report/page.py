@@ -111,7 +111,7 @@ def _cell_class(cell: str) -> str:
 
 
 def _advice(report: RunReport) -> dict[str, Any] | None:
-    """The texts on what would make the network fit; None where nothing is short."""
+    """The texts on what would make the network fit; None if nothing is short."""
     if report.advice is None or not report.advice.needed:
         return None
     return {
@@ -123,7 +123,7 @@ def _advice(report: RunReport) -> dict[str, Any] | None:
 
 
 def _stages(report: RunReport) -> list[dict[str, Any]]:
-    """Bars and tables of each stage; all bars have one axis, so that they can be compared."""
+    """The bars and tables of each stage; all bars have the same axis, so that they can be compared."""
     capacity = capacity_of(report.target.part)
     stages = estimate_stages(report)
     sides = (report.before, report.after)
@@ -159,7 +159,7 @@ def _capacity_row(label: str, before: Bar, after: Bar, end: float) -> dict[str, 
 
 
 def _layer_bars(report: RunReport) -> dict[str, Any] | None:
-    """What each layer takes of the resource that runs out first; None without estimates."""
+    """The bars of the resource that runs out first, for each layer; None without estimates."""
     stages = estimate_stages(report)
     if not stages:
         return None

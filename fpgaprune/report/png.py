@@ -1,4 +1,4 @@
-"""A palette PNG from an array of small integers, the same bytes every time."""
+"""A palette PNG from an array of small integers; equal arrays give equal bytes."""
 
 from __future__ import annotations
 

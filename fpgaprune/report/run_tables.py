@@ -1,46 +1,35 @@
-"""Tables of what the run did and proved; HTML and Markdown print the same ones."""
+"""Tables of what the run did and proved, for HTML and Markdown."""
 
 from __future__ import annotations
 
-from fpgaprune.report.contents import RunReport
+from collections.abc import Sequence
+
+from fpgaprune.report.contents import LayerReport, RunReport
 from fpgaprune.report.numbers import DASH, change_text, count_text, error_text, percent_text
 from fpgaprune.report.table import Column, Table
 
 
 def kernels_table(report: RunReport) -> Table:
     """Kernels, channels and parameters of each layer that carries weights."""
-    layers = report.layers
-    counted = report.kernel_layers
-    kept, locked = (sum(getattr(layer, f"kernels_{state}") for layer in counted) for state in ("kept", "locked"))
-    parameters = [sum(getattr(layer, f"parameters_{when}") for layer in layers) for when in ("before", "after")]
+    layers, counted = report.layers, report.kernel_layers
+
+    def with_total(key: str, summed: Sequence[LayerReport]) -> list[int]:
+        return [*(getattr(layer, key) for layer in layers), sum(getattr(layer, key) for layer in summed)]
+
+    kept, locked = (with_total(key, counted) for key in ("kernels_kept", "kernels_locked"))
+    before, after = (with_total(key, layers) for key in ("parameters_before", "parameters_after"))
     return Table(
         "Layers that carry weights",
         (
             Column("layer", (*(layer.name for layer in layers), "all"), numeric=False),
-            Column("kept", (*(count_text(x.kernels_kept) for x in layers), count_text(kept)), group="kernels"),
-            Column("locked", (*(count_text(x.kernels_locked) for x in layers), count_text(locked)), group="kernels"),
-            Column(
-                "sparsity",
-                (*(_fraction(x.kernels_locked, x.kernels_total) for x in layers), _fraction(locked, kept + locked)),
-                group="kernels",
-            ),
+            Column("kept", tuple(map(count_text, kept)), group="kernels"),
+            Column("locked", tuple(map(count_text, locked)), group="kernels"),
+            Column("sparsity", tuple(map(_sparsity, kept, locked)), group="kernels"),
             Column("before", (*(_channels(x.channels_before) for x in layers), ""), group="in × out"),
             Column("after", (*(_channels(x.channels_after) for x in layers), ""), group="in × out"),
-            Column(
-                "before",
-                (*(count_text(x.parameters_before) for x in layers), count_text(parameters[0])),
-                group="parameters",
-            ),
-            Column(
-                "after",
-                (*(count_text(x.parameters_after) for x in layers), count_text(parameters[1])),
-                group="parameters",
-            ),
-            Column(
-                "change",
-                (*(change_text(x.parameters_before, x.parameters_after) for x in layers), change_text(*parameters)),
-                group="parameters",
-            ),
+            Column("before", tuple(map(count_text, before)), group="parameters"),
+            Column("after", tuple(map(count_text, after)), group="parameters"),
+            Column("change", tuple(map(change_text, before, after)), group="parameters"),
         ),
         "in × out counts channels. A Dense layer's kernel is one weight"
         + (", and the total leaves those out." if len(counted) < len(layers) else "."),
@@ -64,7 +53,7 @@ def certificate_table(report: RunReport) -> Table:
 
 
 def checks_table(report: RunReport) -> Table:
-    """Every other comparison against its limit."""
+    """The other comparisons, each with its limit."""
     checks = report.checks
 
     def shown(value: float | None, at_least: bool) -> str:
@@ -120,5 +109,5 @@ def _channels(pair: tuple[int, int] | None) -> str:
     return "gone" if pair is None else f"{pair[0]} × {pair[1]}"
 
 
-def _fraction(part: int, whole: int) -> str:
-    return f"{part / whole:.2f}" if whole else DASH
+def _sparsity(kept: int, locked: int) -> str:
+    return f"{locked / (kept + locked):.2f}" if kept + locked else DASH

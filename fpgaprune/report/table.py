@@ -17,14 +17,14 @@ LABELS = {**measure.LABELS, "bram18": "BRAM 18 Kb"}
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table, as text.
+    """One column of a table as text.
 
     Attributes:
-        heading: of this column.
-        cells: texts, one for each row.
+        heading: heading of this column.
+        cells: one text for each row.
         group: heading over several columns, or "".
         numeric: whether the cells are right-aligned.
-        stage: of every figure in it; None where it holds no estimates.
+        stage: the stage of all its figures; None if it holds no measured or estimated figures.
     """
 
     heading: str
@@ -43,9 +43,9 @@ class Column:
         group: str = "",
         show: Callable[[Figure], str] = lambda figure: count_text(figure.value),
     ) -> Column:
-        """The column with a resource of each measurement; a text stays as it is, an unknown count is a dash.
+        """The column of one resource of each measurement; a text stays as it is, an unknown count is a dash.
 
-        `names` is the resource of every row, or one resource for each row.
+        `names` is one resource for all rows, or one for each row.
 
         Raises:
             ReportError: the measurements are of several stages.
@@ -69,12 +69,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length under a caption; the first one names the rows.
+    """Columns of equal length under a caption.
 
     Attributes:
         caption: what the figures are.
         columns: the first one names the rows.
-        note: a sentence below, or "".
+        note: sentences below the table, or "".
         totals: whether the last row is the sum of the others.
     """
 
@@ -100,7 +100,7 @@ class Table:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Headings over neighbouring columns and how many columns each spans; empty where there are none."""
+        """Each heading over neighbouring columns with the number of columns; empty if there are none."""
         spans: list[tuple[str, int]] = []
         for column in self.columns:
             if spans and column.group and spans[-1][0] == column.group:

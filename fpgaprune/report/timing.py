@@ -1,4 +1,4 @@
-"""Where the time of a run went, stage by stage."""
+"""The time of each stage of a run."""
 
 from __future__ import annotations
 
@@ -15,25 +15,22 @@ UNCHANGED = "unchanged: this is the time of an earlier run"
 def stage_times(
     names: Iterable[str], records: Mapping[str, Mapping[str, Any]], ran: Collection[str]
 ) -> list[StageTime]:
-    """The time of each stage that has ever run in a run directory.
+    """The time of each stage that has a record in the manifest.
 
     Args:
-        names: of stages, in order.
-        records: stage to its record in the manifest, with `seconds` and `results`.
-        ran: stages that ran now; the others were unchanged.
+        names: the stages in order.
+        records: stage to its record in the manifest.
+        ran: the stages that ran now; the others were unchanged.
     """
-    return [StageTime(name, records[name]["seconds"], _note(name in ran)) for name in names if name in records]
+    noted = {name: "" if name in ran else UNCHANGED for name in names if name in records}
+    return [StageTime(name, records[name]["seconds"], note) for name, note in noted.items()]
 
 
 def stages_table(report: RunReport) -> Table:
-    """How long each stage of the flow took."""
+    """The table of how long each stage took."""
     rows = [(stage.name, seconds_text(stage.seconds), stage.note) for stage in report.stages]
     known = [stage.seconds for stage in report.stages if stage.seconds is not None]
     rows.append(("all of these", seconds_text(sum(known)) if known else DASH, ""))
     names, seconds, notes = zip(*rows, strict=True)
     columns = [Column("stage", names, numeric=False), Column("time", seconds), Column("note", notes, numeric=False)]
     return Table("Where the time went", tuple(columns if any(notes) else columns[:2]), totals=True)
-
-
-def _note(ran: bool) -> str:
-    return "" if ran else UNCHANGED

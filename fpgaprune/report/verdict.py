@@ -1,4 +1,4 @@
-"""The first line of a report: what the network lost on its way to the hardware, and whether that was allowed."""
+"""The first line of a report: what the network lost on its way to the hardware, and whether that is allowed."""
 
 from __future__ import annotations
 

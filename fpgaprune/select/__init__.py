@@ -1,4 +1,4 @@
-"""Selection decides which elements to lock: by score and granularity, or because a user names them."""
+"""Decides which elements are locked: by score and granularity, or because a user names them."""
 
 import lazy_loader
 

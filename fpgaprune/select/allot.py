@@ -1,4 +1,4 @@
-"""The units of many weights stand in one row, and the lowest of them are locked up to a count."""
+"""Puts the units of all weights into one row, and locks those with the lowest scores up to a count."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Units:
     """Every unit of the chosen weights; coupled units stand once.
 
     Attributes:
-        numbers: weight path to the number of each of its units: a slice where they stand in a row, which costs nothing.
-        scores: of each unit.
+        numbers: weight path to the numbers of its units; a slice if they are consecutive.
+        scores: score of each unit.
         locked: True for units that are locked.
         kept: True for units that must not be locked further.
     """
@@ -36,13 +36,13 @@ def merge_units(
     *,
     average: bool,
 ) -> Units:
-    """The units of all weights; those of one group in `coupled` are one, locked where all of them are.
+    """The units of all weights; units of one group in `coupled` become one unit, locked if all of them are.
 
     Args:
         scores: weight path to the score of each unit.
         locked: weight path to whether each unit is locked already.
-        coupled: weight path to the group of each unit, for weights that have groups.
-        average: the score of a group is the mean of its units; else that of its first.
+        coupled: weight path to the group of each unit, for weights with groups.
+        average: whether the score of a group is the mean of its units, or else the score of its first.
     """
     values = np.concatenate(list(scores.values()))
     if not coupled:
@@ -78,16 +78,16 @@ def merge_units(
 
 
 def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_layer: bool) -> None:
-    """In each group of weights, `round(share * units)` units are locked, those that were before included.
+    """Locks units in each group of weights until `round(share * units)` are locked.
 
     Args:
-        units: changed in place.
+        units: the units, changed in place.
         shares: weight path to the name of its group and the fraction to lock.
-        per_layer: each weight is a group of its own, and gives what it can where what must stay free leaves less than
-            its share. Weights that share a unit are one group in any case.
+        per_layer: whether each weight is its own group, and locks fewer units if more must stay free. Weights that
+            share a unit are one group in any case.
 
     Raises:
-        UnreachableSparsityError: a group cannot reach its share, where `per_layer` none that gives anything can.
+        UnreachableSparsityError: a group cannot reach its share; if `per_layer`, no group with free units can.
         MaskError: coupled weights have different shares.
     """
     asked = [_Demand(units, paths, share) for paths, share in _groups(units, shares, per_layer)]
@@ -104,7 +104,7 @@ def lock_lowest(units: Units, shares: Mapping[str, tuple[str, float]], *, per_la
 
 
 class UnreachableSparsityError(MaskError):
-    """What must stay free leaves less to lock than was asked for."""
+    """So many units must stay free that the sparsity cannot be reached."""
 
 
 class _Demand:
@@ -120,7 +120,7 @@ class _Demand:
         self.reachable = (locked + len(self.eligible)) / members
 
     def lock(self, units: Units) -> None:
-        """The lowest units are locked: as many as the group still lacks, or all that may be locked."""
+        """Locks the units with the lowest scores: as many as are missing, or all that may be locked."""
         count = min(self.missing, len(self.eligible))
         if count > 0:
             of_eligible = units.scores[self._span][self.eligible]
@@ -128,7 +128,7 @@ class _Demand:
 
 
 def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-    """Indices of the `count` lowest; of equal ones the first. Takes linear time."""
+    """The indices of the `count` lowest scores, in linear time; of equal scores the first."""
     if count == 0:
         return np.empty(0, dtype=np.intp)
     threshold = np.partition(scores, count - 1)[count - 1]
@@ -138,7 +138,7 @@ def lowest(scores: NDArray[np.float64], count: int) -> NDArray[np.intp]:
 
 
 def _members(units: Units, paths: list[str]) -> tuple[slice, NDArray[np.bool_]]:
-    """A slice of all units that holds those of `paths`, and which of its units they are."""
+    """A slice of all units that holds those of `paths`, and a flag for each unit in it that is one of them."""
     numbers = [units.numbers[path] for path in paths]
     rows = [row for row in numbers if isinstance(row, slice)]
     whole = len(rows) < len(numbers)

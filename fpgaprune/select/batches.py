@@ -1,4 +1,4 @@
-"""Samples in batches, from arrays or from whatever yields batches."""
+"""Samples in batches, from arrays or from an iterable of batches."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Progress = Callable[[int, int, str], None]
 
 
 def batches(data: Any, batch_size: int, progress: Progress | None = None, note: str = "") -> Iterator[tuple[Any, Any]]:
-    """Pairs `(x, y)` of up to `batch_size` samples, in order; `y` is None where the data have no labels.
+    """Pairs `(x, y)` of up to `batch_size` samples, in order; `y` is None if the data have no labels.
 
     Args:
         data: arrays `(x, y)`, one array `x`, or an iterable of batches `(x, y)` or `x`, which keep their size.
         batch_size: samples in a batch of arrays.
-        progress: told `(done, total, note)` after each batch; total is 0 where it is unknown.
-        note: what is being done.
+        progress: called with `(done, total, note)` after each batch; `total` is 0 if it is unknown.
+        note: name of the work.
 
     Raises:
-        DataError: the data have another form, or hold no samples.
+        DataError: the data have a wrong form, or hold no samples.
     """
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise DataError(f"batch size is {batch_size!r}; wanted a whole number of 1 or more")

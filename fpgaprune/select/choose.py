@@ -1,4 +1,4 @@
-"""`select`: the units with the lowest scores are locked until the asked sparsity is met."""
+"""`select` locks the units with the lowest scores until the sparsity is reached."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fpgaprune.select.criteria import CRITERIA, Criterion
 from fpgaprune.select.following import follow
 from fpgaprune.select.granularity import parse_granularity
 from fpgaprune.select.normalize import NORMALIZATIONS
-from fpgaprune.select.pools import default_paths, pool_of
+from fpgaprune.select.pools import chosen_paths, pool_of
 from fpgaprune.select.protection import Protection
 from fpgaprune.select.question import Question
 from fpgaprune.select.skeleton import skeleton
@@ -33,7 +33,7 @@ Sparsity = float | Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class _Choice:
-    """The checked options that hold for every weight."""
+    """The checked options for all weights."""
 
     granularity: Granularity
     criterion: Criterion
@@ -59,42 +59,42 @@ def select(
     protect: Protection | Sequence[str] = (),
     progress: Progress | None = None,
 ) -> MaskSet:
-    """Masks in which the `sparsity` least important units are locked, with `base` locked besides.
+    """Masks that lock the least important units up to `sparsity`, and the elements that `base` locks.
 
-    Of the kernels of convolutions `round(sparsity * kernels)` are locked, of the weights of Dense and recurrent layers
-    as large a share, each counted by itself; those that `base` locks whole are included. Equal scores are locked in
-    the order of their index, so the result is the same each time. Scores are means over a unit, so kernels of
-    different sizes compare. At least an eighth of each layer's channels stays alive, and one unit of each weight.
+    Of the kernels of convolutions `round(sparsity * kernels)` are locked, and separately the same share of the weights
+    of Dense and recurrent layers; units that `base` locks count. Equal scores are locked in the order of their index,
+    so the result is always the same. The score of a unit is a mean, so that kernels of different sizes can be
+    compared. At least an eighth of each layer's channels stays alive, and one unit of each weight stays free.
 
     Args:
         model: a Keras model; its weights are only read.
-        sparsity: fraction of units to lock, 0..1; or globs of weight paths to fractions, of which the first that
-            matches counts, and which then say what `paths` would. None only where the granularity says it (`2:4`).
+        sparsity: fraction of units to lock, 0..1; or globs of weight paths to fractions, of which the first match
+            counts, and which replace `paths`. None only if the granularity has its own sparsity (`2:4`).
         granularity: `weight`, `kernel` (one `W[..., i, o]`), `filter` (one `W[..., o]`), `input_channel`,
             `n:m` as in `2:4`, a `Block` or a `Multiplier`.
         criterion: one of `CRITERIA`, or a function `scores(model, data)` that gives each weight path an array
-            which broadcasts to the weight; the lowest are locked first.
-        scope: `network` for one threshold over all weights (over all that one glob of `sparsity` matches), one for
-            convolutions and one for the others; `layer` for the same sparsity in each, or as much of it as what must
-            stay free leaves. Layers with coupled filters count as one.
-        paths: globs of weight paths. Unless given: the kernels of convolutions, and of Dense and recurrent layers
-            where these do a quarter of the multiplications (`fpgaprune.select.pools.default_paths`). Depthwise
-            kernels then follow: those of channels that are dead or unread are locked besides.
+            which broadcasts to the weight; the lowest scores are locked first.
+        scope: `network` for one threshold over all weights (or over all that a glob of `sparsity` matches), separately
+            for convolutions and for the others; `layer` for the same sparsity in each layer, or less if more must
+            stay free. Layers with coupled filters count as one.
+        paths: globs of weight paths. The default is the kernels of convolutions, and of Dense and recurrent layers
+            if these do a quarter of the multiplications (`fpgaprune.select.pools.default_paths`). With the default,
+            the depthwise kernels of dead or unread channels are locked too.
         base: elements that are locked whatever their score.
         data: samples, for a criterion that needs them: `(x, y)` or an iterable of batches.
         batch_size: samples in a batch of arrays.
-        seed: for the criterion `random`.
-        cost: what the score of a unit is divided by: an `Adders`, or as text `adders(6)`, the adders that weights of 6
-            bits take; None or `none` for nothing.
-        normalize: what the scores of each weight are then divided by before they are compared across weights: `lamp`
-            (the sum of the squares that are not smaller, for the squares), `mean`, `max`, `l2`, or `none` for nothing.
-        protect: a `Protection`, or globs of weight paths that are left as they are.
-        progress: told `(done, total, note)` after each batch of data.
+        seed: seed of the criterion `random`.
+        cost: the divisor of the score of a unit: an `Adders`, or the text `adders(6)` for the adders of weights of 6
+            bits; None or `none` for no division.
+        normalize: how the scores of each weight are then made comparable across weights: `lamp`, `mean`, `max`, `l2` or
+            `none` (`fpgaprune.select.normalize`).
+        protect: a `Protection`, or globs of weight paths that stay as they are.
+        progress: called with `(done, total, note)` after each batch of data.
 
     Raises:
-        DataError: the data have another form.
+        DataError: the data have a wrong form.
         MaskError: an option is not allowed, data are missing, no weight fits, a weight or a score is NaN, or the
-            sparsity cannot be reached (the message says the largest that can).
+            sparsity cannot be reached (the message names the largest that can).
     """
     protection = protect if isinstance(protect, Protection) else Protection(_strings(protect, "protect"))
     choice = _Choice(
@@ -140,11 +140,11 @@ def _criterion(criterion: str | Scoring, data: Any) -> Criterion:
 def _shares(
     model: Any, sparsity: Sparsity, granularity: Granularity, variables: Mapping[str, Any], paths: Sequence[str]
 ) -> dict[str, tuple[str, float]]:
-    """For each weight path its group (the glob that chose it, and the pool) and the sparsity that it should reach."""
+    """For each chosen weight path its group (the glob that chose it, and its pool) and its sparsity."""
     chosen: dict[str, tuple[str, float]] = {}
     if isinstance(sparsity, Mapping):
         if paths:
-            raise MaskError("sparsity is given by pattern and so says which weights; leave 'paths' out")
+            raise MaskError("sparsity is given by pattern, which already names the weights; leave 'paths' out")
         for pattern, share in sparsity.items():
             for path in match_paths(pattern, variables):
                 chosen.setdefault(path, (pattern, _fraction(share, granularity)))
@@ -152,8 +152,7 @@ def _shares(
             raise MaskError("sparsity is given by pattern, but there is no pattern; wanted at least one")
     else:
         share = _fraction(sparsity, granularity)
-        named = [path for pattern in paths for path in match_paths(pattern, variables)] or default_paths(model)
-        chosen = dict.fromkeys(named, ("", share))
+        chosen = dict.fromkeys(chosen_paths(model, paths, variables), ("", share))
     known = weights_of(model)
     return {path: (f"{pattern} {pool_of(known[path])}", share) for path, (pattern, share) in chosen.items()}
 
@@ -274,11 +273,11 @@ def _keep(
     units: Units,
     protected: frozenset[str],
 ) -> None:
-    """Units that the protection wants free are marked as kept."""
+    """Marks the units that must stay free as kept."""
     scores = {path: units.scores[units.numbers[path]] for path in partitions}
     locked = {path: units.locked[units.numbers[path]] for path in partitions}
     free = {path: protection.freed(path, partition) for path, partition in partitions.items()}
-    # What stays free in any case is the first choice for what keeps channels alive: so the fewest units are kept.
+    # Units that stay free in any case are the first choice to keep channels alive, so that few others are needed.
     first = {path: own + free[path] * (2 * np.abs(own).max(initial=0.0) + 1) for path, own in scores.items()}
     alive = skeleton(question.model, partitions, question.axes, first, locked, protection.min_free_channels)
     for path, partition in partitions.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,12 @@ from fpgaprune.weights import weight_shapes
 
 @dataclass(frozen=True)
 class Addition:
-    """One block of elements that `close` locked because of other locks.
+    """A slice that `close` locked because of other locks.
 
     Attributes:
-        slice: slice notation of what was locked, as `conv2/bias[3]`.
-        count: elements that were free before.
-        reason: why it follows, one line.
+        slice: the locked slice, as `conv2/bias[3]`.
+        count: number of elements that were free before.
+        reason: why the lock follows; one line.
     """
 
     slice: str
@@ -31,31 +31,36 @@ class Addition:
 
 @dataclass(frozen=True)
 class Closure:
-    """The masks with all locks that follow, and a list of those locks in the order in which `close` found them."""
+    """The result of `close`.
+
+    Attributes:
+        masks: the masks with all locks that follow.
+        additions: these locks in the order in which `close` found them.
+    """
 
     masks: MaskSet
     additions: tuple[Addition, ...]
 
     def to_json(self) -> list[dict[str, Any]]:
         """The additions as JSON data."""
-        return [{"slice": a.slice, "count": a.count, "reason": a.reason} for a in self.additions]
+        return [asdict(addition) for addition in self.additions]
 
 
 def close(
     masks: MaskSet, model: Any, *, bias: bool = True, batch_norm: bool = True, dead_inputs: bool = True
 ) -> Closure:
-    """The masks with the locks that follow from them at the value zero, to a fixed point.
+    """The masks with all locks at zero that follow from them; the rules are applied until nothing changes.
 
-    Four rules. Where no consumer reads a channel, what makes it is locked; where a channel is always zero, the
-    weights that read it are locked: neither changes what the model computes, exactly over the reals. Where all
-    kernels of a filter are locked, its bias, and then the scale and shift of the batch normalization behind it, are
-    locked where asked: this changes the model, from a constant to zero, so fine-tune afterwards.
+    There are four rules. If no consumer reads a channel, the weights that make it are locked. If a channel is always
+    zero, the weights that read it are locked. These two do not change what the model computes over the reals. If all
+    kernels of a filter are locked, its bias is locked, and so are the scale and shift of the batch normalization
+    behind it. These two set a constant channel to zero, which changes the model: fine-tune afterwards.
 
     Args:
         masks: weight path to bool array, True = free, False = locked at zero.
         model: a functional or Sequential Keras model.
         bias: lock the bias of a filter without free kernels.
-        batch_norm: lock gamma and beta of a channel without free kernels, or that no one reads.
+        batch_norm: lock gamma and beta of a channel that has no free kernel or no reader.
         dead_inputs: lock the weights that read a channel which is always zero.
 
     Raises:
@@ -98,7 +103,7 @@ class _GrowingMasks(Mapping[str, Mask]):
         return len(self._shapes)
 
     def lock(self, path: str, channel: int, axis: int, reason: str) -> None:
-        """Entry `channel` along `axis` of the weight is locked; nothing is noted where it was before."""
+        """Locks entry `channel` along `axis` of the weight, and notes it unless it was locked before."""
         if path not in self._shapes:
             return
         mask = self[path]
@@ -131,10 +136,10 @@ def _close_layer(
     role = steps[0].role
     if role not in KERNEL | {Role.DEPTHWISE, Role.NORM} or not all(step.is_ungrouped for step in steps):
         return
-    # A layer that is called several times is locked only where the reason holds in each call.
+    # If a layer is called several times, the reason must hold in each call.
     unread = np.logical_and.reduce([zeros.unread[step.outputs[0]] for step in steps])
     if any(step.mixes_channels for step in steps):
-        # A softmax divides by the sum over all channels, so none of them is unread.
+        # A softmax divides by the sum over all channels, so it reads all of them.
         unread = np.zeros_like(unread)
     if dead_inputs and role is not Role.NORM:
         dead = np.logical_and.reduce([zeros.zero[step.inputs[0]] for step in steps])

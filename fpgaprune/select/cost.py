@@ -1,4 +1,4 @@
-"""The cost of a unit in hardware. `select` divides the unit's score by it, which gives importance for each adder."""
+"""The cost of a unit in hardware, by which `select` divides the unit's score: the result is importance per adder."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fpgaprune.signed_digits import count_digits
 
 FORMS = "none, or adders(weight_bits) as adders(6), or adders(weight_bits, power) as adders(6, 3)"
 _CALL = re.compile(r"^adders\(\s*(?P<bits>\d+)\s*(?:,\s*(?P<power>\d+(?:\.\d+)?)\s*)?\)$")
-# As many bits as a flow gives a weight; what is wider than 60 has digits beyond an integer of 64 bits.
+# The most bits that a flow gives a weight. Digits of weights wider than 60 bits do not fit an integer of 64 bits.
 _WIDEST = 32
-# Digits a weight, added to a unit's: one that rounds to nothing costs its share of what joins the others.
+# Added to the digits of each weight, because a weight without digits still has a share in joining the others.
 _LEAST = 0.1
 
 
@@ -26,13 +26,13 @@ _LEAST = 0.1
 class Adders:
     """The adders that products with constants need: the mean number of signed digits of a unit's weights.
 
-    A score is divided by that number to the `power`: among units that matter alike, the one with the most digits is
-    locked first. Large weights have more digits than small ones, so that a selection by size alone locks what costs
-    least. `taylor` is a square, so that `power=2` puts what the loss changes against adders; for `l1` that is 1.
+    A score is divided by this number to the `power`: of equally important units, the one with the most digits is locked
+    first. Large weights have more digits than small ones, so a selection by size alone locks the cheapest units.
+    `taylor` is a square, so `power=2` compares the change of the loss with adders; for `l1` use `power=1`.
 
     Attributes:
         weight_bits: bits of the weights in hardware. The type of each weight has as few integer bits as it needs.
-        power: how much cost counts; 0 not at all.
+        power: how much cost counts; 0 means not at all.
 
     Source: the ratio of value to weight by which a knapsack is filled (Dantzig, "Discrete-Variable Extremum
     Problems", 1957).
@@ -54,16 +54,16 @@ class Adders:
         """The score of each unit of `partition`, divided by the cost of the unit.
 
         Raises:
-            MaskError: a score is below 0, where division would turn the order round.
+            MaskError: a score is below 0: division would reverse the order.
         """
         if (scores < 0).any():
             raise MaskError(
-                f"a score of {path!r} is {scores.min():.3g}; wanted none below 0 where they are divided by a cost: "
+                f"a score of {path!r} is {scores.min():.3g}; wanted none below 0, because they are divided by a cost: "
                 "use another criterion, or cost 'none'"
             )
         kind = FixedType.holding(float(np.abs(weight).max(initial=0.0)), self.weight_bits)
         digits = partition.mean(count_digits(kind.to_raw(weight)))
-        # What is zero, as locked units are, has an unknown cost: that of the others.
+        # The cost of zero units, such as locked ones, is unknown, so they get the mean cost of the others.
         known = ~partition.all(weight == 0)
         digits[~known] = digits[known].mean() if known.any() else 0.0
         return np.asarray(scores / (digits + _LEAST) ** self.power)

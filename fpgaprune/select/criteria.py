@@ -1,7 +1,7 @@
-"""How much each element of a weight matters: the higher, the longer it stays free.
+"""Criteria: functions that score the elements of weights. Elements with low scores are locked first.
 
-A criterion is a function of a `Question`; its answer has for each weight path an array that broadcasts to the
-weight. The ones here need no data; those that do are in `data_criteria`.
+A criterion takes a `Question` and returns for each weight path an array that broadcasts to the weight. Criteria that
+need samples are in `data_criteria`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from fpgaprune.select.question import Question, Scores
 
 @dataclass(frozen=True)
 class Criterion:
-    """A named way to score; `pool` says how the scores of a unit's elements become the unit's."""
+    """A criterion.
+
+    Attributes:
+        scores: gives the scores.
+        needs_data: whether it needs samples.
+        pool: whether the score of a unit is the mean score of its elements, or the first.
+    """
 
     scores: Callable[[Question], Scores]
     needs_data: bool = False
@@ -29,7 +35,7 @@ class Criterion:
 
 
 def l1(question: Question) -> Scores:
-    """Absolute value of each element.
+    """The absolute value of each element.
 
     Source: Li, Kadav, Durdanovic, Samet, Graf, "Pruning Filters for Efficient ConvNets", 2017, section 3.1.
     """
@@ -37,7 +43,7 @@ def l1(question: Question) -> Scores:
 
 
 def l2(question: Question) -> Scores:
-    """Square of each element; a group's score is the square of its Euclidean norm, which orders alike.
+    """The square of each element; this orders units as their Euclidean norm does.
 
     Source: He, Kang, Dong, Fu, Yang, "Soft Filter Pruning", 2018, section 3.2.
     """
@@ -45,7 +51,7 @@ def l2(question: Question) -> Scores:
 
 
 def random(question: Question) -> Scores:
-    """A number from 0 to 1 for each unit, drawn anew for each seed and weight path: the floor for other criteria.
+    """A random number from 0 to 1 for each unit, by seed and weight path: the baseline for other criteria.
 
     Source: Mittal, Bhardwaj, Khapra, Ravindran, "Recovering from Random Pruning", 2018.
     """
@@ -53,7 +59,9 @@ def random(question: Question) -> Scores:
 
 
 def bn_scale(question: Question) -> Scores:
-    """Size of the scale (gamma) of the batch normalization behind each output channel, past pooling and activations.
+    """The absolute scale (gamma) of the batch normalization behind each output channel.
+
+    Pooling and activations may stand between them.
 
     Source: Liu, Li, Shen, Huang, Yan, Zhang, "Learning Efficient Convolutional Networks through Network Slimming",
     2017, section 3.
@@ -77,7 +85,7 @@ def bn_scale(question: Question) -> Scores:
 
 
 def geometric_median(question: Question) -> Scores:
-    """Sum of the distances from each filter to all others of its weight: the most replaceable filter is lowest.
+    """The sum of the distances from each filter to all others of its weight: lowest for the most replaceable filter.
 
     Source: He, Liu, Wang, Hu, Yang, "Filter Pruning via Geometric Median for Deep Convolutional Neural Networks
     Acceleration", 2019, section 3.3.
@@ -97,7 +105,7 @@ def geometric_median(question: Question) -> Scores:
 
 
 def _norm_behind(step: FlatStep, network: Network) -> Any:
-    """The first batch normalization with a scale that reads the step's channels, each by itself; None without one."""
+    """The first batch normalization with a scale that reads the step's channels unmixed; None if there is none."""
     tensors = [step.outputs[0]]
     while tensors:
         readers = network.consumers(tensors.pop(0))
@@ -109,7 +117,7 @@ def _norm_behind(step: FlatStep, network: Network) -> Any:
 
 
 def _generator(seed: int, path: str) -> np.random.Generator:
-    # By path, so that what one weight draws does not depend on which others are asked for.
+    # The path is in the seed, so that the numbers of a weight do not depend on the other weights.
     return np.random.default_rng([seed, *hashlib.sha256(path.encode()).digest()[:8]])
 
 

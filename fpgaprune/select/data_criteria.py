@@ -1,4 +1,4 @@
-"""Criteria that look at samples. Keras and TensorFlow are loaded when one is asked, not before."""
+"""Criteria that need samples. They load Keras and TensorFlow only when they are called."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fpgaprune.weights import named_weights
 
 
 def taylor(question: Question) -> Scores:
-    """`(gradient * weight) ** 2`, averaged over batches; the gradient is that of the loss of one batch. First order.
+    """`(gradient * weight) ** 2`, averaged over batches, with the gradient of the loss of one batch: first order.
 
-    The mean over all samples would vanish in a trained network, so the batch size matters.
+    The batch size matters, because the gradient of all samples together is nearly zero in a trained network.
 
     Source: Molchanov, Mallya, Tyree, Frosio, Kautz, "Importance Estimation for Neural Network Pruning", 2019,
     section 3.1, equation 8.
@@ -26,7 +26,7 @@ def taylor(question: Question) -> Scores:
 
 
 def fisher(question: Question) -> Scores:
-    """`weight ** 2 / 2` times the mean square of the gradients of single samples: the rise of the loss to second order.
+    """`weight ** 2 / 2` times the mean square of the gradients of single samples: the loss to second order.
 
     Source: Theis, Korshunova, Tejani, Huszar, "Faster gaze prediction with dense networks and Fisher pruning", 2018,
     section 3.1.
@@ -36,7 +36,7 @@ def fisher(question: Question) -> Scores:
 
 
 def activation(question: Question) -> Scores:
-    """Share of a channel's outputs, after its activation, that are not zero.
+    """The share of a channel's outputs after its activation that are not zero.
 
     Source: Hu, Peng, Tai, Tang, "Network Trimming: A Data-Driven Neuron Pruning Approach towards Efficient Deep
     Architectures", 2016, section 3.1 (average percentage of zeros).
@@ -48,7 +48,7 @@ def activation(question: Question) -> Scores:
         raise MaskError("criterion 'activation' needs a functional or Sequential model, whose graph can be read")
     watched = {path: _activated(path, network) for path in question.weights}
     inputs = question.model.inputs
-    # A list of one input would be another structure than the array that is given.
+    # A list of one input would not fit the array that is given.
     probe = keras.Model(
         inputs[0] if len(inputs) == 1 else inputs, [network.tensors[tensor] for tensor in watched.values()]
     )
@@ -70,7 +70,7 @@ def activation(question: Question) -> Scores:
 def mean_gradient_size(
     model: Any, paths: Sequence[str], data: Any, batch_size: int = 32, progress: Progress | None = None
 ) -> Scores:
-    """Size of the gradient of the loss over all samples, for each element of the weights at `paths`.
+    """The absolute gradient of the loss over all samples, for each element of the weights at `paths`.
 
     Raises:
         MaskError: the model is not compiled, or the data have no labels.
@@ -130,7 +130,7 @@ def _gradients(
                     *(tf.nest.map_structure(lambda a, p=part: tf.convert_to_tensor(a[p]), item) for item in (x, y))
                 )
             except (tf.errors.OpError, ValueError, TypeError) as error:
-                # As for a class number that the network has no output for, or samples of another shape.
+                # For example, a class number without an output of the network, or samples of another shape.
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()]
                 said = next((line for line in lines if "label" in line or "shape" in line), lines[0] if lines else "")
                 raise DataError(f"{who} cannot compute the model's loss of the data: {said[:200]}") from error

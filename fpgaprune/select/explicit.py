@@ -1,4 +1,4 @@
-"""Masks without scores: of the zeros that a model has, and of those that a fixed-point type would make."""
+"""Masks without scores: of a model's zeros, and of the elements that a fixed-point type rounds to zero."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ KERNELS = ("*kernel",)
 
 
 def from_zeros(model: Any, paths: Sequence[str] = KERNELS) -> MaskSet:
-    """Locks exactly the elements of `model` that are zero now, -0.0 included.
+    """Masks that lock exactly the elements of `model` that are zero now, including -0.0.
 
     Args:
         model: a Keras model.
-        paths: globs of weight paths; every kernel unless given.
+        paths: globs of weight paths; the default is every kernel.
 
     Raises:
         MaskError: a glob matches no weight.
@@ -30,14 +30,14 @@ def from_zeros(model: Any, paths: Sequence[str] = KERNELS) -> MaskSet:
 
 
 def from_fixed(model: Any, types: str | FixedType | Mapping[str, str | FixedType]) -> MaskSet:
-    """Locks exactly the elements that the fixed-point type would round to zero: the hardware sees no difference.
+    """Masks that lock exactly the elements that the type rounds to zero: this does not change the hardware.
 
-    An element that overflow would wrap to zero stays free: it is not small.
+    An element that overflow wraps to zero stays free, because it is not small.
 
     Args:
         model: a Keras model.
-        types: a type as `fixed<8,1>` for every kernel, or globs of weight paths to types, of which the first that
-            matches counts.
+        types: a type as `fixed<8,1>` for every kernel, or globs of weight paths to types, of which the first match
+            counts.
 
     Raises:
         DesignError: a type cannot be read.

@@ -1,7 +1,7 @@
-"""Depthwise kernels follow their channels: locked where the channel is dead or unread, and free where it is not.
+"""Depthwise kernels follow their channels: a kernel is locked if its channel is dead or unread, else it is free.
 
-A depthwise kernel is all that joins its channel to the rest: locking it alone kills the channel. So a selection that
-names no weights scores no depthwise kernel; it locks those whose channel other locks have killed.
+A depthwise kernel is the only connection of its channel: a lock on it alone kills the channel. So a selection without
+named weights does not score depthwise kernels; it locks those whose channels other locks have killed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fpgaprune.weights import named_weights
 
 
 def following_paths(model: Any) -> list[str]:
-    """The paths of the depthwise kernels that follow their channels: those that the model's graph shows."""
+    """The paths of the depthwise kernels that follow their channels: those in the model's graph."""
     network = network_of(model)
     steps = [] if network is None else network.steps
     layers = {id(step.layer) for step in steps if step.role is Role.DEPTHWISE}
@@ -27,12 +27,7 @@ def following_paths(model: Any) -> list[str]:
 
 
 def follow(model: Any, masks: Mapping[str, Mask]) -> dict[str, Mask]:
-    """A mask for each depthwise kernel that follows, locked exactly where its channel is not alive under `masks`.
-
-    Args:
-        model: a Keras model.
-        masks: weight path to bool array, True = free.
-    """
+    """A mask for each depthwise kernel that follows: it locks the channels that are not alive under `masks`."""
     paths = following_paths(model)
     alive = alive_channels(model, masks) if paths else None
     if alive is None:

@@ -1,4 +1,4 @@
-"""`GradualLock`: a Keras callback that locks more as training goes on."""
+"""`GradualLock`: a Keras callback that locks more and more elements during training."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fpgaprune.select.schedules import Schedule
 
 
 class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
-    """Before each step that `schedule` names, the model's locks are set to the sparsity of that step.
+    """Sets the model's locks to the scheduled sparsity before each step that `schedule` names.
 
-    What is locked stays so, but for what `regrow_fraction` frees. The model must have been locked before `fit`
+    Locked elements stay locked, except those that `regrow_fraction` frees. The model must have been locked before `fit`
     (`fp.lock(model, callback.initial_masks(model))`), so that nothing is traced again and slots keep their bits;
     `fp.finetune(model, callback.initial_masks(model), x, y, callbacks=[callback])` does that too.
 
@@ -39,14 +39,14 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
 
         Args:
             schedule: step to `(prune now, sparsity)`: a schedule of `fpgaprune.select.schedules`, or one of TF-MOT's.
-            relock: what sets the masks of a locked model: `fp.relock`.
+            relock: the function that sets the masks of a locked model: `fp.relock`.
             base: elements that are locked from the first step on.
-            regrow_fraction: of the locked units, how many are freed at each change, by the size of their gradient;
-                others are locked for them, by their score. Needs `data` among the options.
-            **options: of `select`, but `sparsity` and `base`.
+            regrow_fraction: share of the locked units that is freed at each change, those with the largest gradients;
+                the units with the lowest scores are locked for them. Needs `data` among the options.
+            **options: options of `select`, except `sparsity` and `base`.
 
         Raises:
-            MaskError: an option is no fraction, or regrowth has no data.
+            MaskError: an option is not allowed, or regrowth has no data.
         """
         super().__init__()
         check_regrowth(regrow_fraction, options)
@@ -63,7 +63,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self._step = 0
 
     def initial_masks(self, model: Any) -> MaskSet:
-        """The first masks: one for every weight that may be locked later, with only `base` locked."""
+        """Masks for every weight that may be locked later; only `base` is locked."""
         free = select(model, 0.0, **self._options)
         return free if self._base is None else free & self._base.fitted(model)
 
@@ -72,7 +72,7 @@ class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore
         self.masks, self.history, self._step = masks, list(history), step
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-        """The locks are those that the schedule asks for at this step; steps count on over epochs and fits."""
+        """Sets the locks of this step; steps count on over epochs and calls of `fit`."""
         due, sparsity = self._schedule(self._step)
         if bool(due):
             self._change(float(sparsity))

@@ -1,4 +1,4 @@
-"""A granularity is written as text in a flow file and on a command line; this module reads it."""
+"""Reads a granularity, which is text in a flow file and on a command line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`guard` says what masks do to a network before anything is trained.
+"""`guard` warns of masks that damage a network, before anything is trained.
 
-A first convolution of 64 filters of which one is left alive is a bottleneck that no training mends: the guard says so.
+For example, no training can repair a first convolution that keeps one of its 64 filters.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from fpgaprune.masks import Mask, MaskSet
 from fpgaprune.network import Alive, Weight, alive_channels, groups_of, network_of, weights_of
 from fpgaprune.select.pools import pool_of
 
-# Fewer of a layer's channels than this share is a bottleneck.
+# A layer with a smaller share of its channels alive is a bottleneck.
 FEW_CHANNELS = 1 / 8
-# A layer that keeps less than this share of what the network keeps, and of its channels less than the other, was cut
-# unevenly.
+# A layer was cut unevenly if its free share is below UNEVEN times that of the network, and fewer than UNEVEN_CHANNELS
+# of its channels are alive.
 UNEVEN, UNEVEN_CHANNELS = 1 / 4, 1 / 2
 
 
 @dataclass(frozen=True)
 class SelectionWarning:
-    """A warning about one layer: the masks leave too little of it, or lock less than was asked.
+    """A warning about one layer: the masks leave too little of it, or lock less than was asked for.
 
     Attributes:
         layer: path of the layer, as in weight paths.
         rule: `few_channels`, `dead_output`, `uneven` or `short`.
-        kept_channels: output channels that are alive: they depend on the model's input, and its output on them. Where
-            nothing in the model is, those with a free kernel. None where the model's graph does not tell.
-        total_channels: output channels of the layer; None likewise.
+        kept_channels: number of output channels that are alive: they depend on the model's input, and its output
+            depends on them. If nothing in the model is alive, the number of those with a free kernel. None if unknown.
+        total_channels: number of output channels of the layer; None if unknown.
         text: what happened, and what to do.
     """
 
@@ -50,22 +50,22 @@ class SelectionWarning:
 def guard(
     model: Any, masks: MaskSet, *, sparsity: float | None = None, scope: str = "network", normalize: str = "none"
 ) -> tuple[SelectionWarning, ...]:
-    """A warning for each layer that the masks leave too little of, in the model's order; none for a sound selection.
+    """The warnings about the layers, in the model's order; none for a sound selection.
 
-    Four rules, of which a layer gets the first that holds:
+    There are four rules; a layer gets the warning of the first that holds:
 
-    - `dead_output`: a channel that the model puts out no longer depends on its input.
+    - `dead_output`: an output channel of the model no longer depends on its input.
     - `few_channels`: fewer than an eighth of a layer's channels are alive.
-    - `uneven`: of a layer's elements less than a quarter of the share is free that is free in all masks of the kind
-      (convolutions, or the others), and of its channels fewer than half are alive.
-    - `short`: with `scope="layer"`, a layer was locked less than `sparsity`, for what must stay free.
+    - `uneven`: the free share of a layer's elements is less than a quarter of the free share of all masks of its kind
+      (convolutions, or the others), and fewer than half of its channels are alive.
+    - `short`: with `scope="layer"`, less than `sparsity` of a layer is locked, because the rest must stay free.
 
     Args:
-        model: a functional or Sequential Keras model; of another, only shares of elements are known.
+        model: a Keras model; unless it is functional or Sequential, only shares of elements are known.
         masks: weight path to bool array, True = free, False = locked.
-        sparsity: that was asked of each layer, if one was.
-        scope: of the selection, for the advice.
-        normalize: of the selection, for the advice.
+        sparsity: the sparsity that was asked for in each layer, or None.
+        scope: scope of the selection, for the advice.
+        normalize: normalization of the selection, for the advice.
 
     Raises:
         MaskError: a mask does not fit the model.
@@ -75,7 +75,7 @@ def guard(
     advice, weights = _advice(masks, scope, normalize), weights_of(model)
     found: dict[str, SelectionWarning] = {}
     outputs = _output_layers(model)
-    # Where nothing is alive, what each layer has left by itself tells where the path ends.
+    # If nothing is alive, the free kernels of each layer show where the path ends.
     left = alive if any(flags.any() for flags in alive.values()) else _filters_left(model, masks, alive)
     for layer, flags in left.items():
         living, width = int(flags.sum()), len(flags)
@@ -111,7 +111,7 @@ def guard(
 
 
 def _advice(masks: MaskSet, scope: str, normalize: str) -> Callable[[str], str]:
-    """A function that names, for a layer, the settings to change; settings that already apply are left out."""
+    """A function that names the settings to change for a layer; it leaves out settings that already apply."""
     keys = [] if normalize == "lamp" or scope == "layer" else ['normalize = "lamp"', 'scope = "layer"']
 
     def text(layer: str) -> str:
@@ -125,7 +125,7 @@ def _advice(masks: MaskSet, scope: str, normalize: str) -> Callable[[str], str]:
 
 
 def _filters_left(model: Any, masks: MaskSet, alive: Alive) -> Alive:
-    """For each layer of `alive`, the output channels with a free element in the layer's own kernel."""
+    """For each layer of `alive`, the output channels that have a free element in the layer's kernel."""
     found = {layer: np.ones(len(flags), dtype=bool) for layer, flags in alive.items()}
     for path, weight in weights_of(model).items():
         if path in masks and weight.layer_path in found and weight.kind != "other":
@@ -151,7 +151,7 @@ def _output_layers(model: Any) -> set[str]:
 
 
 def _shares(model: Any, masks: MaskSet) -> dict[str, tuple[str, float, float]]:
-    """For each kernel, depthwise ones aside: its layer, its free share, and the free share of its whole pool."""
+    """For each kernel that is not depthwise: its layer, its free share, and the free share of its whole pool."""
     weights = weights_of(model)
     network = network_of(model)
     layers = {} if network is None else {id(step.layer): step.path for step in network.steps}
@@ -169,6 +169,6 @@ def _shares(model: Any, masks: MaskSet) -> dict[str, tuple[str, float, float]]:
 
 
 def _is_short(weight: Weight, mask: Mask, sparsity: float) -> bool:
-    # A count is rounded to whole units, of which a filter is the largest that is common.
+    # A count is rounded to whole units; the largest common unit is a filter.
     filters = math.prod(mask.shape[axis] for axis in weight.axes.outputs)
     return bool(1 - mask.mean() < sparsity - 1 / max(filters, 1))

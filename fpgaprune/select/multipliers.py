@@ -1,4 +1,4 @@
-"""Which weights take turns on one multiplier in hls4ml's dense and convolution kernels.
+"""Which weights share one multiplier in hls4ml's dense and convolution layers.
 
 Source: hls4ml 1.3.0, `nnet_utils/nnet_dense_resource.h` (multiplier `im` reads weight `ir + reuse_factor * im` in
 cycle `ir`, in all three of its loops), and the pass `ApplyResourceStrategy` (output channels first).
@@ -18,17 +18,17 @@ from fpgaprune.errors import MaskError
 
 
 def multiplier_labels(shape: tuple[int, ...], reuse_factor: int) -> NDArray[np.intp]:
-    """Number of the multiplier that each weight of `(..., C_in, C_out)` uses; `reuse_factor` divides the size."""
+    """The number of the multiplier of each weight `(..., C_in, C_out)`; `reuse_factor` divides the size."""
     outputs_first = (shape[-1], *shape[:-1])
     labels = (np.arange(math.prod(shape), dtype=np.intp) // reuse_factor).reshape(outputs_first)
     return np.ascontiguousarray(np.moveaxis(labels, 0, -1))
 
 
 def check_sharing(strategy: str, reuse_factor: int | Mapping[str, int]) -> None:
-    """Nothing happens where `strategy` may share multipliers by plan.
+    """Requires that `strategy` can fix which weights share a multiplier.
 
     Raises:
-        MaskError: it does not, whatever the layer.
+        MaskError: it cannot in any layer.
     """
     if strategy == "distributed_arithmetic":
         raise MaskError("strategy 'distributed_arithmetic' has no multipliers to free; use granularity 'weight'")
@@ -39,13 +39,13 @@ def check_sharing(strategy: str, reuse_factor: int | Mapping[str, int]) -> None:
 def used_reuse_factor(
     path: str, shape: tuple[int, ...], strategy: str, asked: int | Mapping[str, int], io_type: str
 ) -> int:
-    """The reuse factor that the project has for the weight where `asked` is configured: the nearest legal one.
+    """The reuse factor of the weight in a project that asks for `asked`: the nearest legal one.
 
     Warns:
-        ReuseWarning: it is another than asked.
+        ReuseWarning: it is not the asked one.
 
     Raises:
-        MaskError: multipliers are not shared by plan, or no reuse factor is given or legal.
+        MaskError: it is not fixed which weights share a multiplier, or no reuse factor is given or legal.
     """
     wanted = _asked(path, asked)
     if strategy == "latency" and wanted > 1:

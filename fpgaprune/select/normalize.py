@@ -1,4 +1,4 @@
-"""Ways to make the scores of different layers comparable."""
+"""Makes the scores of different layers comparable."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ Scores = NDArray[np.float64]
 
 
 def none(scores: Scores) -> Scores:
-    """The scores as they are: a layer with small weights may lose all but what is protected."""
+    """The scores as they are: a layer with small weights may lose all units that are not protected."""
     return scores
 
 
 def mean(scores: Scores) -> Scores:
-    """Divided by the layer's mean."""
+    """The scores divided by their mean in the layer."""
     return _divided(scores, float(scores.mean()))
 
 
 def largest(scores: Scores) -> Scores:
-    """Divided by the layer's largest."""
+    """The scores divided by the largest in the layer."""
     return _divided(scores, float(scores.max()))
 
 
 def norm(scores: Scores) -> Scores:
-    """Divided by the layer's Euclidean norm.
+    """The scores divided by their Euclidean norm in the layer.
 
     Source: Molchanov, Tyree, Karras, Aila, Kautz, "Pruning Convolutional Neural Networks for Resource Efficient
     Inference", 2017, section 2.2 (layer-wise l2 normalization).
@@ -35,10 +35,10 @@ def norm(scores: Scores) -> Scores:
 
 
 def lamp(scores: Scores) -> Scores:
-    """Each score's square divided by the sum of the squares that are not smaller: the layer's best has 1.
+    """The square of each score divided by the sum of the squares that are not smaller: the best of a layer gets 1.
 
-    So the k-th best unit of each layer has about 1/k, and a small layer keeps its units. Where a score is below zero,
-    all are first raised by as much: the order within the layer stays.
+    The k-th best unit of each layer gets about 1/k, so that a small layer keeps its units. If the lowest score is below
+    zero, all scores are first raised by its size; the order within the layer stays.
 
     Source: Lee, Park, Mo, Ahn, Shin, "Layer-adaptive Sparsity for the Magnitude-based Pruning", 2021, section 3.
     """
@@ -48,7 +48,7 @@ def lamp(scores: Scores) -> Scores:
     order = np.argsort(squares)
     ascending = squares[order]
     remaining = np.cumsum(ascending[::-1])[::-1]
-    # Equal scores are alike: each is divided by what the first of them is.
+    # Equal scores are divided by the same sum: that of the first of them.
     first = np.flatnonzero(np.diff(ascending, prepend=-1.0))
     remaining = np.repeat(remaining[first], np.diff(first, append=len(ascending)))
     found = np.empty_like(squares)

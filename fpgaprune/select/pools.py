@@ -1,35 +1,45 @@
-"""The weights that a selection chooses from when the user names none, and which of them are counted together."""
+"""The weights that a selection chooses from, and which of them are counted together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fpgaprune.errors import MaskError
 from fpgaprune.network import FlatStep, Network, Role, Weight, network_of, weights_of
-from fpgaprune.weights import named_weights
+from fpgaprune.weights import match_paths, named_weights
 
-# Of all multiplications: where Dense and recurrent weights do less, a default selection leaves them alone.
+# A default selection leaves Dense and recurrent weights alone if they do less than this share of multiplications.
 DENSE_SHARE = 0.25
 
 
 def pool_of(weight: Weight) -> str:
     """The pool of a weight, `convolution` or `dense`. Units of one pool are counted and sorted together.
 
-    A kernel of a convolution has several weights, that of a Dense layer one, so that in one count Dense weights would
-    outnumber the kernels. Whatever is no convolution is `dense`: recurrent and attention weights, and biases.
+    A kernel of a convolution has several weights, a kernel of a Dense layer has one: in a common count, Dense kernels
+    would outnumber the others. All other weights (recurrent and attention weights, biases) are `dense` too.
     """
     return "convolution" if weight.kind in ("convolution", "depthwise") else "dense"
 
 
-def default_paths(model: Any) -> list[str]:
-    """The weights that a selection chooses from when the user names none, in the model's order.
+def chosen_paths(model: Any, patterns: Sequence[str], known: Collection[str]) -> list[str]:
+    """The weight paths among `known` that match `patterns`; without patterns those of `default_paths`.
 
-    Kernels of convolutions; and those of Dense and recurrent layers where these do at least a quarter of the
-    multiplications (elements of a weight times the positions at which they are used), or where there is no
-    convolution. Where a size of the input is open, Dense and recurrent weights are left alone if there is a
-    convolution. Depthwise kernels follow their channels instead (`fpgaprune.select.following`).
+    Raises:
+        MaskError: a pattern matches no path, or there is no default.
+    """
+    found = [path for pattern in patterns for path in match_paths(pattern, known)]
+    return list(dict.fromkeys(found)) or default_paths(model)
+
+
+def default_paths(model: Any) -> list[str]:
+    """The weights that a selection chooses from if the user names none, in the model's order.
+
+    These are the kernels of convolutions, and those of Dense and recurrent layers if these do at least a quarter of the
+    multiplications (elements of a weight times the positions at which they are used) or if there is no convolution.
+    If there is one and a size of the input is unknown, Dense and recurrent weights are left alone. Depthwise kernels
+    follow their channels instead (`fpgaprune.select.following`).
 
     Raises:
         MaskError: there is no such weight; the message names the kernels that there are.
@@ -52,7 +62,7 @@ def default_paths(model: Any) -> list[str]:
 
 
 def _carry(model: Any, dense: list[str], convolutions: list[str], weights: Mapping[str, Weight]) -> bool:
-    """Whether the weights `dense` do at least `DENSE_SHARE` of the multiplications of both; unknown is no."""
+    """Whether the weights `dense` do at least `DENSE_SHARE` of the multiplications of both; False if unknown."""
     network = network_of(model) if dense else None
     if network is None:
         return False
@@ -69,7 +79,7 @@ def _carry(model: Any, dense: list[str], convolutions: list[str], weights: Mappi
 
 
 def _positions(step: FlatStep, network: Network) -> int | None:
-    """At how many positions, or steps in time, a call uses its weights; None where a size is open."""
+    """The number of positions, or steps in time, at which a call uses its weights; None if a size is unknown."""
     # A transposed convolution uses each weight at each position of its input, a recurrent layer at each step.
     of_input = step.role in (Role.TRANSPOSED, Role.RECURRENT)
     sizes = network.shape(step.inputs[0] if of_input else step.outputs[0])[1:-1]

@@ -21,14 +21,14 @@ class Protection:
     """The elements that selection leaves free, whatever their scores.
 
     Attributes:
-        patterns: globs of weight paths that are left as they are; their units count in the sparsity.
-        min_free: units of each weight that stay free at least; the best ones.
-        min_free_per_output: units of each output channel that stay free at least; the best ones.
-        min_free_channels: share of each layer's output channels, 0..1, that stay alive at least: units stay free that
-            lead to them from the model's input, and from them to its output. All channels that the model puts out
-            stay alive. 0 keeps none.
-        free: elements that stay free: those that are True in this set; a unit with one of them is not locked.
-        coupled: filters whose outputs are added together are one unit, where the granularity is `filter`.
+        patterns: globs of weight paths that stay as they are; their units count in the sparsity.
+        min_free: fewest units of each weight that stay free: the best ones.
+        min_free_per_output: fewest units of each output channel that stay free: the best ones.
+        min_free_channels: smallest share of each layer's output channels that stays alive, 0..1: units on a path from
+            the model's input through them to its output stay free. All output channels of the model stay alive. 0
+            keeps none.
+        free: masks whose free elements stay free; a unit with such an element is not locked.
+        coupled: whether filters whose outputs are added together are one unit, with granularity `filter`.
     """
 
     patterns: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Protection:
             raise MaskError(f"min_free_channels is {share!r}; wanted a fraction from 0 to 1")
 
     def paths(self, known: Collection[str]) -> frozenset[str]:
-        """The paths in `known` that are left as they are.
+        """The paths in `known` that stay as they are.
 
         Raises:
             MaskError: a pattern matches none.
@@ -69,15 +69,15 @@ class Protection:
         """The units of one weight that must stay free.
 
         Args:
-            scores: of each unit.
-            locked: whether each unit is locked already: such units are past that.
-            sure: the units that are kept for other reasons; they count in `min_free`.
+            scores: score of each unit.
+            locked: whether each unit is locked already; such units stay locked.
+            sure: the units that stay free for other reasons; they count in `min_free`.
             partition: the units.
             axes: the channel axes of the weight.
         """
         keep = sure.copy()
         free = np.flatnonzero(~(locked | keep))
-        # Of equal ones the last, which are the last to be locked anyway.
+        # Of equal units the last are kept, because they are locked last anyway.
         more = min(max(self.min_free - int(keep.sum()), 0), len(free))
         keep[free[len(free) - 1 - lowest(-scores[free[::-1]], more)]] = True
         if self.min_free_per_output and len(partition.shape) > 1:
@@ -90,7 +90,7 @@ class Protection:
         ndim = len(partition.shape)
         small = tuple(size if axis - ndim in axes.outputs else 1 for axis, size in enumerate(partition.shape))
         outputs = np.arange(int(np.prod(small))).reshape(small)
-        # Which unit touches which output channel: the axes along which neither varies say nothing new.
+        # Pairs of an output channel and a unit that touches it; axes along which neither varies are left out.
         both = np.broadcast_shapes(outputs.shape, partition.labels.shape)
         pairs = np.unique(
             np.broadcast_to(outputs, both).ravel() * np.int64(partition.count)

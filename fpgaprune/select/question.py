@@ -26,8 +26,8 @@ class Question:
         axes: weight path to its channel axes.
         data: samples, or None.
         batch_size: samples in a batch of arrays.
-        seed: for criteria that draw numbers.
-        progress: told `(done, total, note)` after each batch.
+        seed: seed of criteria that draw numbers.
+        progress: called with `(done, total, note)` after each batch.
     """
 
     model: Any

@@ -33,24 +33,24 @@ def regrow(
     batch_size: int = 32,
     progress: Progress | None = None,
 ) -> MaskSet:
-    """The masks with `round(fraction * locked)` of the locked units freed: those of the largest mean gradient.
+    """The masks with `round(fraction * locked)` of the locked units freed: those with the largest mean gradient.
 
-    A freed element starts at the value that it was locked at. Only units that are locked whole are counted and
-    freed; of equal ones the first.
+    A freed element starts at the value at which it was locked. Only units whose elements are all locked are counted and
+    freed; of equal units the first.
 
     Source: Evci, Gale, Menick, Castro, Elsen, "Rigging the Lottery: Making All Tickets Winners", 2020, section 3
     (RigL); there the fraction is of the free weights, and it falls with time.
 
     Args:
         masks: True = free, False = locked.
-        fraction: of the locked units, 0..1.
+        fraction: fraction of the locked units to free, 0..1.
         model: a compiled Keras model, whose weights hold the locks' values.
         data: samples `(x, y)`, or an iterable of batches, for the gradient.
         granularity: as in `select`, but not `n:m`.
         base: elements that stay locked.
-        gradients: weight path to an array of gradients, in the place of `data`.
+        gradients: weight path to an array of gradients, in place of `data`.
         batch_size: samples in a batch of arrays.
-        progress: told `(done, total, note)` after each batch.
+        progress: called with `(done, total, note)` after each batch.
 
     Raises:
         MaskError: the fraction, the granularity or the masks do not fit, or data are missing.
@@ -59,7 +59,7 @@ def regrow(
         raise MaskError(f"fraction is {fraction}; wanted 0 to 1")
     cut = parse_granularity(granularity)
     if isinstance(cut, NofM):
-        raise MaskError("an n:m pattern keeps n of m at all times; regrow in another granularity")
+        raise MaskError("an n:m pattern always keeps n of m; regrow in another granularity")
     if model is not None:
         masks = masks.fitted(model)
         base = None if base is None else base.fitted(model)
@@ -69,34 +69,27 @@ def regrow(
             raise MaskError("regrowth needs samples for the gradient; give data=(x, y)")
         gradients = mean_gradient_size(model, list(masks), data, batch_size, progress)
     known = weights_of(model) if model is not None else {}
-    labels, sizes, starts = {}, [], {}
-    count = 0
+    partitions, sizes = {}, []
     for path, mask in masks.items():
         axes = known.get(path, Weight(path, None, mask.ndim)).axes
-        partition = cut.partition(path, mask.shape, axes)
+        partition = partitions[path] = cut.partition(path, mask.shape, axes)
         candidates = partition.all(~mask)
         if base is not None and path in base:
             candidates &= partition.all(base[path])
         sizes.append(np.where(candidates, partition.mean(np.abs(gradients[path])), -np.inf))
-        labels[path], starts[path] = partition, count
-        count += partition.count
     scores = np.concatenate(sizes) if sizes else np.empty(0)
     wanted = round(fraction * int(np.isfinite(scores).sum()))
-    freed = np.zeros(count, dtype=bool)
+    freed = np.zeros(len(scores), dtype=bool)
     freed[np.argsort(-scores, kind="stable")[:wanted]] = True
-    return MaskSet(
-        {
-            path: masks[path] | partition.spread(freed[starts[path] : starts[path] + partition.count])
-            for path, partition in labels.items()
-        }
-    )
+    of_each = zip(partitions.items(), np.split(freed, np.cumsum([len(size) for size in sizes])), strict=False)
+    return MaskSet({path: masks[path] | partition.spread(flags) for (path, partition), flags in of_each})
 
 
 def check_regrowth(fraction: float, options: Mapping[str, Any]) -> None:
-    """Refuses a fraction that `advance` cannot use with these options.
+    """Requires that `advance` can use the fraction with these options.
 
     Raises:
-        MaskError: it is no fraction, or there are no data for the gradient.
+        MaskError: it is not a fraction, or there are no data for the gradient.
     """
     if not 0 <= fraction < 1:
         raise MaskError(f"regrow_fraction is {fraction}; wanted 0 or more and below 1")
@@ -112,17 +105,17 @@ def advance(
     regrow_fraction: float,
     options: Mapping[str, Any],
 ) -> MaskSet:
-    """The masks of the next round: `held` with some of its locks freed by gradient, others locked up to `sparsity`.
+    """The masks of the next round: `held` with some locks freed by gradient, and others locked up to `sparsity`.
 
-    What is freed stays free in this round, or its score of zero would lock it again at once.
+    Freed elements stay free in this round, because their scores are zero and would lock them again.
 
     Args:
         model: a Keras model whose weights hold the locks of `held`.
-        sparsity: of units, after the round.
-        held: what was locked before.
-        base: what is never freed.
-        regrow_fraction: of the units that `held` locks.
-        options: of `select`, but `sparsity` and `base`.
+        sparsity: fraction of units to lock.
+        held: the masks of the last round.
+        base: masks whose locks are never freed.
+        regrow_fraction: share of the units that `held` locks and this round frees.
+        options: options of `select`, except `sparsity` and `base`.
 
     Raises:
         MaskError: as in `select` and `regrow`.
@@ -130,7 +123,7 @@ def advance(
     held, base = (None if masks is None else masks.fitted(model) for masks in (held, base))
     if held is None or not regrow_fraction:
         return select(model, sparsity, base=held, **options)
-    # Depthwise kernels that followed their channels are free again where the channels are.
+    # Depthwise kernels that followed their channels become free with their channels.
     followed = [] if options.get("paths") else following_paths(model)
     held = MaskSet({path: mask for path, mask in held.items() if path not in followed})
     left = regrow(

@@ -1,4 +1,4 @@
-"""`prune_rounds` locks, fine-tunes and locks more; between rounds it can take weights back to an earlier state."""
+"""`prune_rounds` locks, fine-tunes and locks more; between rounds it can set weights back to an earlier state."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def snapshot(model: Any) -> Weights:
 
 
 def rewind(model: Any, weights: Mapping[str, NDArray[Any]], masks: MaskSet) -> None:
-    """Free elements of `model` are at `weights`, locked ones at zero; optimizer state stays as it is.
+    """Sets free elements of `model` to `weights` and locked ones to zero; the optimizer keeps its state.
 
     Source: Frankle, Dziugaite, Roy, Carbin, "Linear Mode Connectivity and the Lottery Ticket Hypothesis", 2020,
-    section 4 (weights taken back to an early step of training).
+    section 4 (weights set back to an early step of training).
 
     Raises:
         MaskError: a weight is unknown or has another shape.
@@ -54,21 +54,22 @@ def prune_rounds(
     within: tuple[int, MaskSet] | None = None,
     **options: Any,
 ) -> MaskSet:
-    """`model` has been fine-tuned at each sparsity in turn; the masks of the last round.
+    """Fine-tunes `model` at each sparsity in turn; returns the masks of the last round.
 
-    What a round locks stays locked, but for what `regrow_fraction` frees.
+    Elements that a round locks stay locked, except those that `regrow_fraction` frees.
 
     Args:
         model: a Keras model.
-        sparsities: of the rounds, not falling.
+        sparsities: the sparsity of each round; none is below the one before.
         finetune: trains the model under masks, as `lambda model, masks: fp.finetune(model, masks, x, y)`.
         base: elements that are locked in every round.
-        rewind_to: weights (`snapshot`) that free elements are set to before each fine-tuning.
-        regrow_fraction: of the last round's locked units, how many are freed by the size of their gradient, with
-            as many others locked for them. Needs `data` among the options.
-        after_round: told the round's number, from 0, and its masks.
-        within: number and masks of the round in which a pruning was stopped. It goes on with that round's fine-tuning.
-        **options: of `select`, but `sparsity` and `base`.
+        rewind_to: weights (`snapshot`) to which free elements are set before each fine-tuning.
+        regrow_fraction: share of the locked units that is freed before each round, those with the largest gradients;
+            as many others are locked for them. Needs `data` among the options.
+        after_round: called with the number of the round, from 0, and its masks.
+        within: number and masks of the round in which a pruning was stopped; it continues with the fine-tuning of this
+            round.
+        **options: options of `select`, except `sparsity` and `base`.
 
     Raises:
         MaskError: there are no rounds, they fall, or a round's sparsity cannot be reached.

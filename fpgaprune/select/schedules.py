@@ -10,15 +10,19 @@ from typing import Any
 
 from fpgaprune.errors import MaskError
 
-# Whether to prune at this step, and the sparsity to have then: also what TF-MOT's schedules answer, as tensors.
+# Step to (whether to prune at this step, the sparsity). TF-MOT's schedules return the same as tensors.
 Schedule = Callable[[int], tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
 class ConstantSparsity:
-    """One sparsity from `begin_step` on, asked for every `frequency` steps up to `end_step`; -1 is never the last.
+    """The same sparsity at all times. TF-MOT's `ConstantSparsity` gives the same numbers.
 
-    The same numbers as TF-MOT's `ConstantSparsity` of these arguments.
+    Attributes:
+        target_sparsity: the sparsity, 0..1.
+        begin_step: first step with a selection.
+        end_step: last step with a selection; -1 for no end.
+        frequency: steps between two selections.
     """
 
     target_sparsity: float
@@ -36,9 +40,17 @@ class ConstantSparsity:
 
 @dataclass(frozen=True)
 class PolynomialDecay:
-    """From `initial_sparsity` to `final_sparsity`, fast at first: the distance falls with the `power` of the rest.
+    """From `initial_sparsity` to `final_sparsity`: the distance falls with the `power` of the remaining steps.
 
-    The same numbers as TF-MOT's `PolynomialDecay` of these arguments, which counts in float32.
+    TF-MOT's `PolynomialDecay` gives the same numbers in float32.
+
+    Attributes:
+        initial_sparsity: the sparsity at `begin_step`, 0..1.
+        final_sparsity: the sparsity from `end_step` on, 0..1.
+        begin_step: first step with a selection.
+        end_step: last step with a selection.
+        power: how fast the sparsity rises at first; 1 is a straight line.
+        frequency: steps between two selections.
 
     Source: Zhu, Gupta, "To Prune, or Not to Prune: Exploring the Efficacy of Pruning for Model Compression", 2017,
     section 3.
@@ -65,7 +77,12 @@ class PolynomialDecay:
 
 @dataclass(frozen=True)
 class OneShot:
-    """The whole sparsity at one step."""
+    """One selection.
+
+    Attributes:
+        sparsity: the sparsity, 0..1.
+        step: the step of the selection.
+    """
 
     sparsity: float
     step: int = 0
@@ -79,7 +96,7 @@ class OneShot:
 
 
 def tfmot_schedule(name: str, **settings: Any) -> Schedule:
-    """TF-MOT's own schedule object, with this process's Keras left as it was.
+    """TF-MOT's own schedule object; the Keras of this process does not change.
 
     Args:
         name: `PolynomialDecay` or `ConstantSparsity`.
@@ -93,12 +110,12 @@ def tfmot_schedule(name: str, **settings: Any) -> Schedule:
     before = os.environ.get("TF_USE_LEGACY_KERAS")
     import tensorflow as tf
 
-    # TF-MOT asks for Keras 2 through the environment when it is imported. `tf.keras` decides at its first use, so
-    # that use comes before.
+    # The import of TF-MOT sets an environment variable that asks for Keras 2. `tf.keras` reads it at its first use, so
+    # this use comes before the import.
     getattr(tf.keras, "version", None)
     try:
         with warnings.catch_warnings():
-            # Its import warns of what it uses itself.
+            # TF-MOT itself uses deprecated functions.
             warnings.simplefilter("ignore", DeprecationWarning)
             import tensorflow_model_optimization as tfmot
 

@@ -1,4 +1,4 @@
-"""`sensitivity` measures how much accuracy each layer's sparsity costs without any training."""
+"""`sensitivity` measures the accuracy at several sparsities of each weight alone, without training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from fpgaprune.masks import MaskSet
 from fpgaprune.select.allot import UnreachableSparsityError
 from fpgaprune.select.batches import Progress
 from fpgaprune.select.choose import select
-from fpgaprune.select.pools import default_paths
-from fpgaprune.weights import match_paths, named_weights
+from fpgaprune.select.pools import chosen_paths
+from fpgaprune.weights import named_weights
 
 FORMAT = 1
 SPARSITIES = (0.25, 0.5, 0.75, 0.9)
@@ -33,10 +33,10 @@ class Point:
     """One measurement.
 
     Attributes:
-        path: the weight of which a part was at zero.
-        sparsity: fraction of its units that was asked for.
-        zeros: fraction of its elements that was at zero.
-        accuracy: what the model's evaluation gave.
+        path: the pruned weight.
+        sparsity: asked fraction of its units at zero.
+        zeros: fraction of its elements at zero.
+        accuracy: result of the model's evaluation.
     """
 
     path: str
@@ -47,12 +47,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Accuracy against sparsity, for one pruned weight at a time; all other weights are as trained.
+    """Accuracy against the sparsity of one weight; all other weights are as trained.
 
     Attributes:
-        baseline: accuracy of the model as it is.
-        points: in the order of the weights, sparsity ascending.
-        measure: what the figures are, in words, as `accuracy on 360 held-out samples`.
+        baseline: accuracy of the unchanged model.
+        points: the measurements in the order of the weights, with ascending sparsity.
+        measure: name of the figures, as `accuracy on 360 held-out samples`.
     """
 
     baseline: float
@@ -69,7 +69,7 @@ class Sensitivity:
         return [(point.sparsity, point.accuracy) for point in self.points if point.path == path]
 
     def largest_sparsity(self, path: str, lost: float) -> float | None:
-        """The largest measured sparsity up to which no point of the weight lost more than `lost`; None if none is."""
+        """The largest measured sparsity up to which the weight lost at most `lost`; None if there is none."""
         reached = None
         for sparsity, accuracy in self.curve(path):
             if self.baseline - accuracy > lost:
@@ -79,11 +79,11 @@ class Sensitivity:
 
     def to_json(self) -> dict[str, Any]:
         """The whole as JSON data."""
-        rows = [{"path": p.path, "sparsity": p.sparsity, "zeros": p.zeros, "accuracy": p.accuracy} for p in self.points]
+        rows = [asdict(point) for point in self.points]
         return {"format": FORMAT, "measure": self.measure, "baseline": self.baseline, "points": rows}
 
     def to_markdown(self) -> str:
-        """A line that names the measure, and a table: one row a weight, one column a sparsity, four digits."""
+        """A line that names the measure, and a table with a row for each weight and a column for each sparsity."""
         sparsities = sorted({point.sparsity for point in self.points})
         lines = [
             f"{self.measure[:1].upper()}{self.measure[1:]}, by the sparsity of one weight alone:",
@@ -108,7 +108,7 @@ class Sensitivity:
         axes = figure.add_subplot()
         for number, name in enumerate(self.paths):
             x, y = zip(*[(0.0, self.baseline), *self.curve(name)], strict=True)
-            # Colours repeat after ten lines; the marker then tells them apart.
+            # Colours repeat after ten lines, so the marker changes.
             axes.plot(x, y, marker="osD^v"[number // 10 % 5], markersize=4, linewidth=1.5, label=name)
         axes.set_xlabel("sparsity of the one weight")
         axes.set_ylabel(self.measure)
@@ -137,21 +137,21 @@ def sensitivity(
     measure: str = "accuracy",
     **options: Any,
 ) -> Sensitivity:
-    """The model's accuracy with one weight at a time pruned to each sparsity. The model's weights are unchanged.
+    """The model's accuracy with one weight at a time pruned to each sparsity. The model's weights do not change.
 
-    Nothing is trained. A sparsity that what must stay free does not allow in a weight is left out for it.
+    Nothing is trained. A weight has no point at a sparsity that it cannot reach, because more must stay free.
 
     Args:
         model: a Keras model.
-        evaluate: gives the accuracy (or another figure, the higher the better) of the model as it stands.
+        evaluate: gives the accuracy of the model, or another figure of which higher is better.
         sparsities: fractions of units, 0..1.
-        paths: globs of weight paths; those that `select` chooses from unless given.
-        base: elements of the weight that are locked besides.
-        results: a JSON file that holds what is known so far. It is written after each measurement, and an
-            interrupted call goes on from it, where model, options and data-free settings are the same.
-        progress: told `(done, total, note)` after each measurement.
-        measure: what `evaluate` gives, in words; for table and plot.
-        **options: of `select`: `granularity`, `criterion`, `data`, `seed`, `protect` and others.
+        paths: globs of weight paths; the default is those that `select` chooses from.
+        base: elements of the weight that are locked too.
+        results: a JSON file with the measurements so far. It is written after each measurement, and an interrupted
+            call continues from it if model and options are the same; the data are not compared.
+        progress: called with `(done, total, note)` after each measurement.
+        measure: name of the figures of `evaluate`, for table and plot.
+        **options: options of `select`: `granularity`, `criterion`, `data`, `seed`, `protect` and others.
 
     Raises:
         MaskError: an option is not allowed, or `results` holds other measurements.
@@ -163,7 +163,7 @@ def sensitivity(
         raise MaskError(f"sparsities are {list(sparsities)}; wanted fractions from 0 to 1")
     variables = named_weights(model)
     base = None if base is None else base.fitted(model)
-    chosen = _weights(model, paths, variables)
+    chosen = chosen_paths(model, paths, variables)
     question = _digest(variables, options, base)
     known = _read(results, question)
     wanted = [(path, float(sparsity)) for path in chosen for sparsity in sorted(set(sparsities))]
@@ -181,19 +181,8 @@ def sensitivity(
             _write(results, known)
         if progress is not None:
             progress(done, len(wanted), f"{path} at {sparsity:g}")
-    rows = [found[key] for key in wanted]
-    points = tuple(
-        Point(row["path"], row["sparsity"], row["zeros"], row["accuracy"])
-        for row in rows
-        if row["accuracy"] is not None
-    )
+    points = tuple(Point(**found[key]) for key in wanted if found[key]["accuracy"] is not None)
     return Sensitivity(baseline, points, measure)
-
-
-def _weights(model: Any, paths: Sequence[str], variables: Mapping[str, Any]) -> list[str]:
-    if paths:
-        return list(dict.fromkeys(path for pattern in paths for path in match_paths(pattern, variables)))
-    return default_paths(model)
 
 
 def _measure(
@@ -232,7 +221,7 @@ def _digest(variables: Mapping[str, Any], options: Mapping[str, Any], base: Mask
     for path, variable in variables.items():
         digest.update(f"{path}\0{tuple(variable.shape)}\0".encode())
         digest.update(np.ascontiguousarray(variable.numpy()).tobytes())
-    # Data and functions have no digest: they are the caller's to keep the same.
+    # Data and functions have no digest: the caller must keep them the same.
     plain = {name: repr(value) for name, value in options.items() if name != "data" and not callable(value)}
     digest.update(json.dumps(plain, sort_keys=True).encode())
     digest.update(base.digest().encode() if base is not None else b"")

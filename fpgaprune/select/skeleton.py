@@ -1,7 +1,7 @@
-"""The thinnest network that selection leaves: an eighth of each layer's channels, from the input to the output.
+"""The smallest network that selection leaves: an eighth of each layer's channels, from the input to the output.
 
-Of 16 channels two stay alive. Each of the two keeps its best kernel that reads a channel which stays alive too, and
-each is read by a kernel of a filter that stays alive: so a path of free kernels leads through every layer.
+For example, two of 16 channels stay alive. Each keeps its best kernel that reads a living channel, and a living filter
+keeps a kernel that reads it: so a path of free kernels leads through every layer.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ class _Pairs:
     """Each pair of an input and an output channel of one weight.
 
     Attributes:
-        reads, makes: the groups of the two channels.
+        reads: group of the input channel.
+        makes: group of the output channel.
         units: the best unit that touches the pair.
-        scores: of that unit; -inf where all are locked.
+        scores: score of this unit; -inf if all units of the pair are locked.
     """
 
     reads: Ids
@@ -46,9 +47,8 @@ def skeleton(
 ) -> dict[str, Flags]:
     """For each weight the units that must stay free so that `share` of the channels of each layer stays alive.
 
-    At least one channel of each layer stays, and every channel that the model puts out. Where the model's graph
-    cannot be read, or a layer in it, its weight is looked at alone. What is locked already is past that: the best of
-    the rest is taken.
+    At least one channel of each layer stays alive, and every output channel of the model. A layer that cannot be read
+    in the model's graph is treated alone. Units that are locked already cannot be chosen.
 
     Args:
         model: a Keras model.
@@ -63,7 +63,7 @@ def skeleton(
         return kept
     network = network_of(model)
     channels = Groups({}, {}, 0) if network is None else groups_of(network)
-    # One group more for channels of which nothing is known, and which are alive.
+    # One more group stands for unknown channels, which are alive.
     count = channels.count + 1
     pairs: dict[str, _Pairs] = {}
     steps = {} if network is None else network.by_layer
@@ -84,7 +84,7 @@ def skeleton(
     alive |= stays
     for path, of_one in pairs.items():
         fed = _best(of_one.makes, stays, alive[of_one.reads], of_one.scores)
-        # A kernel that feeds a channel reads one, too: that one is seen to.
+        # A kernel that feeds a channel also reads one, so this one has its reader.
         read = np.zeros(count, dtype=bool)
         read[of_one.reads[fed]] = True
         reading = _best(of_one.reads, stays & ~read, stays[of_one.makes], of_one.scores)
@@ -103,7 +103,7 @@ def _pairs(partition: Partition, axes: ChannelAxes, scores: Scores, locked: Flag
         numbers.append(np.arange(math.prod(small), dtype=np.intp).reshape(small))
     sides = tuple(size for axis, size in enumerate(partition.shape) if axis in both)
     reads, makes = (np.broadcast_to(number, sides).ravel() for number in numbers)
-    # The units at the pair's positions: along an axis where labels do not vary one stands for all.
+    # The units at the positions of each pair; an axis along which labels do not vary needs only one position.
     wide = tuple(size if axis in both else partition.labels.shape[axis] for axis, size in enumerate(partition.shape))
     labels = np.moveaxis(np.broadcast_to(partition.labels, wide), both, range(len(both))).reshape(len(reads), -1)
     free = np.where(locked, -np.inf, scores)
@@ -130,7 +130,7 @@ def _named(pairs: _Pairs, steps: list[FlatStep], channels: Groups) -> _Pairs | N
 
 
 def _staying(network: Network | None, channels: Groups, pairs: Mapping[str, _Pairs], share: float, count: int) -> Flags:
-    """The groups that stay alive: the best of each layer, those first that other layers chose already."""
+    """The groups that stay alive: the best of each layer; groups that other layers chose count first."""
     stays = np.zeros(count, dtype=bool)
     value, possible = np.zeros(count), np.ones(count, dtype=bool)
     layers = [np.unique(ids) for ids in channels.made.values()]
@@ -156,10 +156,7 @@ def _staying(network: Network | None, channels: Groups, pairs: Mapping[str, _Pai
 
 
 def _best(groups: Ids, wanted: Flags, fits: Flags, scores: Scores) -> Ids:
-    """For each wanted group its best pair that fits, or its best pair where none fits; none that is locked.
-
-    Of equal ones the last.
-    """
+    """For each wanted group its best free pair that fits, or its best free pair if none fits; of equals the last."""
     found = np.full(len(wanted), -1, dtype=np.intp)
     possible = wanted[groups] & (scores > -np.inf)
     for rows in (np.flatnonzero(possible & fits), np.flatnonzero(possible & ~fits)):

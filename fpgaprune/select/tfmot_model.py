@@ -27,8 +27,8 @@ from fpgaprune.weights import named_weights
 TOLERANCE = 1e-6
 _READER = Path(__file__).with_name("tfmot_reader.py")
 _ERROR_LINE = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Warning): (?P<text>.+)$")
-# What tf_keras writes about layers and Keras 3 does not take, though it says nothing: these have one group always, and
-# a separable convolution has no weight `kernel`.
+# Settings that tf_keras writes and Keras 3 refuses: layers that always have one group, and settings of a kernel that
+# separable convolutions do not have.
 _ONE_GROUP = frozenset({"DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"}) | frozenset(
     {"Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"}
 )
@@ -43,10 +43,10 @@ class ImportedModel:
     Attributes:
         model: Keras 3, without wrappers, not compiled.
         masks: the pruning masks of a wrapped model; the zeros in the kernels of a stripped one.
-        wrappers: names of the pruning wrappers that were taken off.
-        negative_zeros: weight path to the number of -0.0, where there are any.
-        left_nonzero: weight path to the number of elements that TF-MOT's mask locks and the file has not at zero. A
-            wrapper sets them to zero whenever the model is called, so here they are zero (or -0.0).
+        wrappers: names of the removed pruning wrappers.
+        negative_zeros: weight path to the number of -0.0, if there are any.
+        left_nonzero: weight path to the number of elements that TF-MOT's mask locks and that are not zero in the file.
+            A wrapper sets them to zero at each call of the model, so here they are zero (or -0.0).
         max_abs_error: largest difference between the two models' predictions on random inputs.
     """
 
@@ -69,10 +69,10 @@ class ImportedModel:
 
 
 def is_tf_keras(path: str | os.PathLike[str]) -> bool:
-    """Whether a saved model is one of tf_keras, as TF-MOT makes them, and not one of Keras 3.
+    """Whether tf_keras saved a model (TF-MOT prunes such models), and not Keras 3.
 
-    A `.keras` or `.h5` file says which version wrote it; a folder with a `saved_model.pb` is one, since Keras 3 loads
-    no such model. Nothing is loaded.
+    A `.keras` or `.h5` file names the version that wrote it. A folder with a `saved_model.pb` is one too, because
+    Keras 3 loads no such folder. Nothing is loaded.
     """
     source = Path(path)
     if source.is_dir():
@@ -84,15 +84,15 @@ def is_tf_keras(path: str | os.PathLike[str]) -> bool:
 
 
 def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0, trusted: bool = False) -> ImportedModel:
-    """The Keras 3 model that predicts what the tf_keras model at `path` does, within 1e-6, and its masks.
+    """The tf_keras model at `path` as a Keras 3 model with the same predictions within 1e-6, and its masks.
 
-    tf_keras and TF-MOT are loaded in a process of their own, so that this one keeps its Keras. Weights have the bits
-    that the tf_keras model predicts with, negative zeros among them; `fp.lock` makes those positive.
+    Another process loads tf_keras and TF-MOT, so that this process keeps its Keras. Weights have the bits with which
+    the tf_keras model predicts, including negative zeros; `fp.lock` makes these positive.
 
     Args:
         path: a `.keras` or `.h5` file or a SavedModel folder, saved with or without pruning wrappers.
-        timeout_s: for the process that reads it.
-        trusted: a SavedModel folder is read. It holds a program that runs on loading, so say this of your own only.
+        timeout_s: time limit of the process that reads it.
+        trusted: whether a SavedModel folder may be read. Its program runs on loading, so trust only your own.
 
     Raises:
         ModelImportError: there is no such model, it cannot be read or rebuilt, holds code (a Lambda layer, a class of
@@ -125,14 +125,6 @@ def import_tfmot(path: str | os.PathLike[str], *, timeout_s: float = 600.0, trus
     )
 
 
-def _require_trust(source: Path, trusted: bool) -> None:
-    if not trusted:
-        raise ModelImportError(
-            f"{source}: a SavedModel holds a program that runs on loading; save the model as .keras or .h5, or say "
-            "that you trust it: fpgaprune import-tfmot --trust"
-        )
-
-
 def _refuse_code(source: Path) -> None:
     document = read_configuration(source, ModelImportError).document
     try:
@@ -143,10 +135,13 @@ def _refuse_code(source: Path) -> None:
 
 
 def _run_reader(source: Path, folder: Path, timeout_s: float, trusted: bool) -> None:
-    if source.is_dir():
-        _require_trust(source, trusted)
-    else:
+    if not source.is_dir():
         _refuse_code(source)
+    elif not trusted:
+        raise ModelImportError(
+            f"{source}: a SavedModel holds a program that runs on loading; save the model as .keras or .h5, or say "
+            "that you trust it: fpgaprune import-tfmot --trust"
+        )
     environment = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     try:
         done = subprocess.run(
@@ -178,7 +173,7 @@ def _rebuild(path: Path, source: Path) -> Any:
     try:
         return keras.saving.load_model(path, compile=False)
     except Exception as error:
-        # Whatever a layer raises over settings of another Keras.
+        # A layer may raise anything if its settings are of another Keras.
         raise ModelImportError(f"Keras 3 cannot rebuild {source}: {in_a_line(error)}") from error
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 SAMPLES = 16
-# Bytes that a model may take more than fifty times its file.
+# Loading a model may take this many bytes, plus this many times the size of its file.
 _MAX_BYTES, _MAX_GROWTH = 1 << 34, 50
 
 
@@ -44,8 +44,8 @@ def main(source: Path, folder: Path) -> None:
             path = f"{prefix}{layer.layer.name}/{_tail(weight)}"
             masks[path] = mask.numpy() != 0
             nonzero[path] = int(np.count_nonzero(weight.numpy()[~masks[path]]))
-    # A wrapper multiplies its weight by its mask on every call, in inference too: what the file predicts is what the
-    # masked weights give, and the weights are masked from here on.
+    # A wrapper multiplies its weight by its mask on every call, in inference too: the predictions of the file are those
+    # of the masked weights, and after the first call the weights are masked.
     inputs = [_samples(tensor.shape) for tensor in model.inputs]
     outputs = model.predict(inputs[0] if len(inputs) == 1 else inputs, verbose=0)
     stripped = tfmot.sparsity.keras.strip_pruning(model) if wrappers else model

@@ -1,4 +1,4 @@
-"""Granularity: how the elements of a weight fall into units that are locked whole."""
+"""Granularity: how a weight is divided into units, which are locked as a whole."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Partition:
     """The units of one weight.
 
     Attributes:
-        shape: of the weight.
-        labels: number of each element's unit; broadcasts to `shape`.
-        count: units.
-        in_order: whether the labels count up, so that nothing has to be moved.
+        shape: shape of the weight.
+        labels: number of the unit of each element; broadcasts to `shape`.
+        count: number of units.
+        in_order: whether the labels count up, so that arrays need no reordering.
     """
 
     shape: tuple[int, ...]
@@ -38,22 +38,18 @@ class Partition:
         return np.broadcast_to(self.labels, self.shape).ravel()
 
     def sizes(self) -> NDArray[np.int64]:
-        """Elements of each unit."""
+        """The number of elements of each unit."""
         per_label = math.prod(self.shape) // max(self.labels.size, 1)
         return np.bincount(self.labels.ravel(), minlength=self.count) * per_label
 
     def mean(self, scores: NDArray[Any]) -> NDArray[np.float64]:
-        """The mean of `scores`, which broadcast to the weight, over each unit."""
-        # Where labels do not vary along an axis, the mean along it comes first: cheap, and the same mean.
+        """The mean of `scores` over each unit; `scores` broadcast to the weight."""
+        # The mean along axes where labels do not vary comes first, which is faster and gives the same mean.
         full = np.broadcast_to(scores, self.shape)
         constant = tuple(axis for axis, size in enumerate(self.labels.shape) if size == 1)
         small: NDArray[np.float64] = full.mean(axis=constant, keepdims=True, dtype=np.float64)
         if self.in_order:
             return small.ravel()
-        if self.labels.size == self.count:
-            means = np.empty(self.count)
-            means[self.labels.ravel()] = small.ravel()
-            return means
         sums = np.bincount(self.labels.ravel(), weights=small.ravel(), minlength=self.count)
         return sums / np.bincount(self.labels.ravel(), minlength=self.count)
 
@@ -64,19 +60,19 @@ class Partition:
         return found
 
     def all(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """True for the units of which every element is flagged."""
+        """True for units whose elements are all flagged."""
         whole = np.ones(self.count, dtype=bool)
         whole[self.flat[~np.broadcast_to(flags, self.shape).ravel()]] = False
         return whole
 
     def spread(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The flag of its unit, for each element."""
+        """For each element the flag of its unit."""
         of_labels = flags.reshape(self.labels.shape) if self.in_order else flags[self.labels]
         return np.broadcast_to(of_labels, self.shape).copy()
 
 
 class Granularity(Protocol):
-    """A way to cut weights into units."""
+    """A way to divide weights into units."""
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
         """The units of the weight `path`.
@@ -104,11 +100,11 @@ class Named:
 
 @dataclass(frozen=True)
 class Block:
-    """Blocks of a fixed shape, laid from index 0 on; at the far edge of a weight they are cut off.
+    """Blocks of a fixed shape, laid from index 0 on; blocks at the far edge of a weight may be smaller.
 
     Attributes:
-        shape: sides along the last axes of the weight, 1 along the others; -1 spans an axis. `(4, 4)` is 4 input by
-            4 output channels at one position of a convolution, `(-1, -1, 1, 1)` a kernel.
+        shape: sides along the last axes of the weight, with 1 along the other axes; -1 is a whole axis. `(4, 4)` is
+            4 input by 4 output channels at one position of a convolution, `(-1, -1, 1, 1)` is a kernel.
     """
 
     shape: tuple[int, ...]
@@ -118,7 +114,7 @@ class Block:
             raise MaskError(f"block shape is {self.shape}; wanted whole numbers of 1 or more, or -1 for a whole axis")
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:  # noqa: ARG002
-        """The blocks of the weight `path`; raises MaskError where the weight has fewer axes than the block."""
+        """The blocks of the weight `path`; raises MaskError if the weight has fewer axes than the block."""
         if len(self.shape) > len(shape):
             raise MaskError(f"weight {path!r} of shape {shape} has fewer axes than the block {self.shape}")
         sides = (1,) * (len(shape) - len(self.shape)) + self.shape
@@ -133,15 +129,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Multiplier:
-    """The weights that take turns on one hardware multiplier of hls4ml: where all are zero, it can go.
+    """The weights that share one hardware multiplier of hls4ml: if all are zero, the multiplier can be removed.
 
-    hls4ml's `resource` strategy keeps the multiplier of zero weights whose values stand in memory; its
-    `resource_unrolled` strategy drops it.
+    hls4ml's `resource` strategy keeps such a multiplier, because its weights are read from memory; its
+    `resource_unrolled` strategy removes it.
 
     Attributes:
         strategy: `resource`, `resource_unrolled`, or `latency` with a reuse factor of 1.
-        reuse_factor: as asked of the project, which takes the nearest that the layer allows (`ReuseWarning`); or a
-            mapping of globs of weight paths to it, of which the first that matches counts.
+        reuse_factor: the reuse factor of the project, which uses the nearest that the layer allows (`ReuseWarning`); or
+            a mapping of globs of weight paths to reuse factors, of which the first match counts.
         io_type: `io_stream` or `io_parallel`.
     """
 
@@ -156,7 +152,7 @@ class Multiplier:
         check_sharing(self.strategy, self.reuse_factor)
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
-        """The multipliers of the weight `path`; raises MaskError where weights do not share multipliers by plan."""
+        """The multipliers of the weight `path`; raises MaskError if it is not fixed which weights share one."""
         if len(shape) < 2:
             raise MaskError(f"weight {path!r} of shape {shape} is not multiplied; use granularity 'weight'")
         if axes != ChannelAxes():
@@ -169,7 +165,11 @@ class Multiplier:
 
 @dataclass(frozen=True)
 class NofM:
-    """At most `n` of every `m` consecutive input channels stay, at each position and output channel.
+    """Keeps at most `n` of every `m` consecutive input channels, at each position and output channel.
+
+    Attributes:
+        n: number of channels that stay free.
+        m: number of consecutive channels.
 
     Source: Mishra, Albericio Latorre, Pool, Stosic, Stosic, Venkatesh, Yu, Micikevicius, "Accelerating Sparse Deep
     Neural Networks", 2021, section 3 (2:4); Zhou, Ma, Zhu, Liu, Zhang, Yuan, Sun, Li, "Learning N:M Fine-grained
@@ -185,7 +185,7 @@ class NofM:
 
     @property
     def sparsity(self) -> float:
-        """The sparsity that the pattern makes where `m` divides the channels."""
+        """The sparsity of the pattern if `m` divides the number of channels."""
         return 1 - self.n / self.m
 
     def partition(self, path: str, shape: tuple[int, ...], axes: ChannelAxes) -> Partition:
@@ -197,10 +197,10 @@ class NofM:
         return Block(tuple(sides)).partition(path, shape, axes)
 
     def lock(self, scores: NDArray[np.float64], axes: ChannelAxes) -> NDArray[np.bool_]:
-        """The mask that keeps the `n` best elements of each group; of equal ones the later."""
+        """The mask that keeps the `n` best elements of each group; of equal elements the later one."""
         along = np.moveaxis(scores, axes.inputs[0], -1)
         channels = along.shape[-1]
-        # A last group that is short is filled up with what is never better than its own elements.
+        # A short last group is padded with elements that are never better than its own.
         fill = [(0, 0)] * (along.ndim - 1) + [(0, -channels % self.m)]
         filled = np.pad(along, fill, constant_values=-np.inf)
         groups = filled.reshape(-1, self.m)

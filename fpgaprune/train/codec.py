@@ -1,4 +1,4 @@
-"""Masks and held values as JSON, so that the configuration of an optimizer carries its whole lock."""
+"""Masks and held values as JSON, so that the configuration of an optimizer holds its whole lock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fpgaprune.masks import Mask
 
 
 def encode_mask(mask: Mask) -> dict[str, Any]:
-    """Shape and compressed bits of `mask`."""
+    """The shape and the compressed bits of `mask`, as JSON data."""
     return {"shape": list(mask.shape), "bits": _pack(np.packbits(mask).tobytes())}
 
 
@@ -41,7 +41,7 @@ def encode_values(held: NDArray[Any], mask: Mask) -> str:
 
 
 def decode_values(path: str, text: str, mask: Mask, dtype: Any) -> NDArray[Any]:
-    """An array of the mask's shape with the locked elements that `encode_values` wrote and zeros elsewhere.
+    """An array of the mask's shape: the locked elements that `encode_values` wrote, and zeros elsewhere.
 
     Raises:
         LockError: the text is damaged.

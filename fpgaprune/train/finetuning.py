@@ -1,4 +1,4 @@
-"""Fine-tuning under a lock, checked at the end."""
+"""Fine-tunes a model under a lock, and checks the lock at the end."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def finetune(
     locked_gradients: LockedGradients = "zero",
     **fit_options: Any,
 ) -> Any:
-    """`model` is trained with every locked element at its exact value, which was checked afterwards, bit for bit.
+    """Trains `model` with every locked element at its exact value, and checks this afterwards, bit for bit.
 
-    A model that came in unlocked goes out unlocked, with its own optimizer; a locked one stays locked to `masks`.
+    An unlocked model is unlocked again at the end, with its own optimizer; a locked model stays locked to `masks`.
 
     Args:
         model: a compiled and built Keras model.
@@ -45,11 +45,10 @@ def finetune(
         batch_size: samples in a step.
         validation_data: as `model.fit` takes them.
         callbacks: Keras callbacks.
-        seed: sets the seeds of Python, NumPy and Keras (`keras.utils.set_random_seed`) first; the same seed gives
-            the same weights where TensorFlow's operations are deterministic
-            (`tf.config.experimental.enable_op_determinism`).
+        seed: seed of Python, NumPy and Keras (`keras.utils.set_random_seed`), set first; the same seed gives the same
+            weights if TensorFlow's operations are deterministic (`tf.config.experimental.enable_op_determinism`).
         verbose: as `model.fit` takes it.
-        values: what locked elements are held at, as in `lock`.
+        values: values of locked elements, as in `lock`.
         locked_gradients: as in `lock`.
         **fit_options: further arguments of `model.fit`.
 

@@ -1,4 +1,4 @@
-"""Whole variables frozen by the pattern of their paths."""
+"""Freezes whole variables by patterns of their paths."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Pattern = str | re.Pattern[str]
 
 
 def freeze(model: Any, patterns: Pattern | Iterable[Pattern]) -> list[str]:
-    """Every weight whose path matches a pattern is in no `trainable_variables` and keeps its bits in training.
+    """Freezes each weight whose path matches a pattern: it is in no `trainable_variables` and keeps its bits.
 
-    It stays a weight of the model and is saved with it. This reaches weights whose layer takes no `trainable`
-    argument, such as the kernel of an LSTM's cell. A layer with nothing left to train becomes
-    `trainable=False`, which the model's file remembers; a part of a layer must be frozen again after loading.
-    The moving statistics of a `BatchNormalization` stand still only if the whole layer is frozen.
+    It stays a weight of the model and is saved with it. This also freezes weights whose layer has no `trainable`
+    argument, such as the kernel of an LSTM's cell. A layer without weights left to train becomes
+    `trainable=False`, which is saved in the model's file; part of a layer must be frozen again after loading.
+    The moving statistics of a `BatchNormalization` stop only if the whole layer is frozen.
 
     Args:
         model: a built Keras model, compiled or not.
         patterns: globs on weight paths (`encoder/*`, `lstm/*/kernel`) or compiled regular expressions, which
-            must match a whole path. A pattern that matches no weight path is tried on Keras's own paths.
+            must match a whole path. A pattern that matches no weight path is compared with Keras's own paths.
 
     Returns:
-        The paths that matched, in the model's order.
+        The matching paths in the model's order.
 
     Raises:
         MaskError: the model is not built, or a glob matches nothing; the message lists near misses.

@@ -9,14 +9,13 @@ import keras
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
 class Frozen(keras.layers.Wrapper):
-    """`layer` with constant parameters: gradients flow to its input and to no weight of its own.
+    """`layer` with constant parameters: gradients flow to its input but not to its weights.
 
-    The parameters are in no `trainable_variables`, whatever a parent's `trainable` is set to, and a gradient
-    that is asked for explicitly is None. `BatchNormalization` inside uses its moving statistics and does not
-    move them, unless `move_statistics` is set: then it works as in training, parameters still constant.
-    Random seeds advance as ever.
+    The parameters are in no `trainable_variables`, whatever a parent's `trainable` is, and an explicit gradient
+    of them is None. `BatchNormalization` inside uses its moving statistics and does not move them. With
+    `move_statistics` it works as in training, but its parameters stay constant. Random seeds advance as usual.
 
-    A layer that is also used elsewhere is frozen there too, since its variables are.
+    A layer that is also used elsewhere is frozen there too, because it has the same variables.
     """
 
     def __init__(self, layer: Any, move_statistics: bool = False, **kwargs: Any) -> None:
@@ -24,7 +23,7 @@ class Frozen(keras.layers.Wrapper):
 
         Args:
             layer: any Keras layer or model, built or not.
-            move_statistics: True lets the layer update its own state (moving statistics, recurrent state).
+            move_statistics: whether the layer updates its own state (moving statistics, recurrent state).
             **kwargs: as for `keras.layers.Layer`, such as `name`.
         """
         # The layer casts its inputs and parameters itself, by its own policy.
@@ -34,7 +33,7 @@ class Frozen(keras.layers.Wrapper):
 
     @property
     def trainable(self) -> bool:
-        """Changes nothing: the wrapped layer stays frozen."""
+        """Has no effect: the wrapped layer stays frozen."""
         return bool(self._trainable)
 
     @trainable.setter
@@ -77,5 +76,5 @@ class Frozen(keras.layers.Wrapper):
 
 
 def _uncast(variable: Any) -> Any:
-    # Under a mixed policy `variable.value` is cast to what the wrapper computes in; the layer may differ.
+    # Under a mixed policy `variable.value` is cast to the dtype of the wrapper; the layer may use another.
     return variable.value if variable._value is None else variable._value

@@ -1,4 +1,4 @@
-"""Writes of an optimizer to held variables, made with the locked elements already in place."""
+"""Fuses the writes of an optimizer to held variables with the restoration of the locked elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READS = frozenset({"ReadVariableOp", "ResourceGather", "VariableShape"})
 
 @dataclass(frozen=True)
 class Destination:
-    """A tf.Variable that gets the bits of `locked` wherever `mask` is False; None stands for zeros."""
+    """A tf.Variable that gets the bits of `locked` where `mask` is False; None stands for zeros."""
 
     variable: Any
     mask: Any
@@ -24,22 +24,22 @@ class Destination:
 
 
 def write_selected(target: Destination, new: Any) -> None:
-    """The variable holds `new` where its mask is True and the locked bits elsewhere."""
+    """Writes `new` to the variable where its mask is True, and the locked bits elsewhere."""
     new = tf.convert_to_tensor(new)
     locked = tf.zeros_like(new) if target.locked is None else target.locked
-    # `where` broadcasts and is slower; both only move bits.
+    # `tf.where` also only moves bits, but it broadcasts and is slower.
     target.variable.assign(tf.raw_ops.Select(condition=target.mask, x=new, y=locked), read_value=False)
 
 
 class FusedWrites:
-    """What optimizers write through `assign`, `assign_add` and `assign_sub` while a graph is traced.
+    """Replaces `assign`, `assign_add` and `assign_sub` of optimizers while a graph is traced.
 
-    Keras optimizers write through these three. The graph shows every other write (weight decay, EMA, a branch of
-    a condition, a user's own `variable.assign`): `unsettled` reports such a variable, and it takes one more
-    assignment. So the result is exact for any optimizer, and the common ones pay for one `Select` a variable.
+    Keras optimizers write through these three. Any other write (weight decay, EMA, a branch of a condition, a
+    user's own `variable.assign`) is visible in the graph: `unsettled` reports its variable, which needs one more
+    assignment. So the result is exact for any optimizer, and usual ones cost one `Select` for each variable.
 
-    The optimizer reads a slot with the locked elements in place. So this suits only optimizers that compute each
-    element from that element alone.
+    The optimizer reads slots in which the locked elements are already restored. So it must compute each element from
+    that element alone.
     """
 
     def __init__(self, targets: Sequence[Destination]) -> None:
@@ -50,7 +50,7 @@ class FusedWrites:
 
     @contextmanager
     def of(self, optimizers: Sequence[Any]) -> Iterator[None]:
-        """Inside the block the writes of `optimizers` are fused."""
+        """Fuses the writes of `optimizers` inside the block."""
         ways: dict[str, Callable[[Any, Any], Any]] = {
             "assign": lambda _, value: value,
             "assign_add": tf.add,
@@ -67,7 +67,7 @@ class FusedWrites:
                     optimizer.__dict__.pop(name, None)
 
     def unsettled(self) -> list[Destination]:
-        """The destinations whose last write was not a fused one."""
+        """The destinations whose last write was not fused."""
         return [
             target
             for key, target in self._targets.items()

@@ -1,4 +1,4 @@
-"""Gradients of locked elements set to zero, before anything is computed from them."""
+"""Sets gradients of locked elements to zero before anything is computed from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ELEMENTWISE = frozenset(
 
 
 def is_elementwise(optimizer: Any) -> bool:
-    """True where each element's update is known to depend on that element alone, clipping aside.
+    """Whether each element's update, apart from clipping, is known to depend on that element alone.
 
     False for Lamb (trust ratio), Adafactor (factors), Muon (orthogonal update) and any class that is not Keras's own.
     """
@@ -34,17 +34,17 @@ def is_elementwise(optimizer: Any) -> bool:
 
 
 def clips_by_norm(optimizer: Any) -> bool:
-    """True where a large gradient of one element makes the others smaller."""
+    """Whether a large gradient of one element makes the updates of the others smaller."""
     return bool(optimizer.clipnorm or optimizer.global_clipnorm)
 
 
 def divides_by_gradients(optimizer: Any) -> bool:
-    """True where a row or column of zero gradients makes the whole weight NaN, as in Keras's Adafactor (0 / 0)."""
+    """Whether a row or column of zero gradients makes the whole weight NaN, as in Keras's Adafactor (0 / 0)."""
     return isinstance(optimizer, keras.optimizers.Adafactor)
 
 
 def zero_locked(gradient: Any, mask: Any) -> Any:
-    """`gradient` where `mask` is True, +0.0 where it is False, whatever stood there (NaN too).
+    """`gradient` where `mask` is True, and +0.0 where it is False, even in place of NaN.
 
     Args:
         gradient: a tensor of the weight's shape, or `tf.IndexedSlices` over its first axis.

@@ -1,6 +1,6 @@
-"""Locked elements of weights and of their slots, put back to their bits around any update.
+"""Restores the bits of locked elements of weights and of their slots after any update.
 
-Bits are moved by `Select` alone. A product with the mask, or an update by zero, is not exact: -1 * 0 is -0.0,
+Only `Select` moves bits. A product with the mask, or an update by zero, is not exact: -1 * 0 is -0.0,
 NaN * 0 is NaN, and TensorFlow's threads flush denormals in arithmetic.
 """
 
@@ -25,8 +25,8 @@ class Hold:
         path: weight path.
         variable: the weight.
         mask: bool Keras variable of its shape, True = free.
-        value: Keras variable with the held values, or None where every locked element is zero.
-        slots: the optimizer's per-element state of this weight.
+        value: Keras variable with the held values, or None if every locked element is zero.
+        slots: the optimizer's state of this weight with one number for each element.
     """
 
     path: str
@@ -38,13 +38,13 @@ class Hold:
 
 @contextmanager
 def held(holds: Sequence[Hold], optimizers: Sequence[Any], strategy: Any) -> Iterator[None]:
-    """After the block, locked elements of weights have their held values, and those of slots the bits of before it.
+    """After the block, locked elements of weights have their held values, and those of slots the bits from before.
 
     Args:
-        holds: what is held.
+        holds: the held weights.
         optimizers: optimizers that write in the block and compute each element from that element alone. Their
-            writes are fused with the restoration, which then costs one pass over each array and no copy.
-        strategy: where the variables live.
+            writes are fused with the restoration, which then takes one pass over each array and no copy.
+        strategy: the distribution strategy of the variables.
     """
     if not optimizers or tf.executing_eagerly() or tf.distribute.has_strategy():
         before = [[tf.convert_to_tensor(slot.value) for slot in hold.slots] for hold in holds]
@@ -77,18 +77,12 @@ def _merge(strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> Non
 
 
 def _restore(strategy: Any, holds: Sequence[Hold], before: list[list[Any]]) -> None:
-    def update(variable: Any, mask: Any, locked: Any) -> None:
+    def update(variable: Any, mask: Any, locked: Any = None) -> None:
         write_selected(Destination(variable, mask, locked), variable)
 
-    def update_zero(variable: Any, mask: Any) -> None:
-        write_selected(Destination(variable, mask, None), variable)
-
     for hold, kept in zip(holds, before, strict=True):
-        weight = tf_variable(hold.variable)
         mask = hold.mask.value
-        if hold.value is None:
-            strategy.extended.update(weight, update_zero, args=(mask,), group=False)
-        else:
-            strategy.extended.update(weight, update, args=(mask, hold.value.value), group=False)
+        args = (mask,) if hold.value is None else (mask, hold.value.value)
+        strategy.extended.update(tf_variable(hold.variable), update, args=args, group=False)
         for slot, old in zip(hold.slots, kept, strict=True):
             strategy.extended.update(slot.value, update, args=(mask, old), group=False)

@@ -1,4 +1,4 @@
-"""A locked weight refuses to be trained by an optimizer that does not hold it."""
+"""`LockGuard`: only an optimizer that holds the lock can train a locked weight."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from fpgaprune.errors import LockError
 class LockGuard(keras.constraints.Constraint):
     """The constraint of a locked weight: an optimizer that trains it without holding the lock gets a `LockError`.
 
-    So `model.compile("adam")` on a locked model does not lose the lock in silence, nor does a file of the model
-    that is loaded without its optimizer. The lock itself sets the guard aside while it works; `constraint` is
-    the weight's own.
+    So the lock cannot get lost unnoticed, neither by `model.compile("adam")` on a locked model nor by loading a
+    file without its optimizer. The lock itself removes the guard while it works. `constraint` is the weight's own.
     """
 
     def __init__(self, path: str, constraint: Any) -> None:
@@ -47,14 +46,14 @@ class LockGuard(keras.constraints.Constraint):
 
 
 def set_guards(weights: Iterable[tuple[str, Any]]) -> None:
-    """Each Keras variable is trained by its lock only; a tf.Variable has no place for a guard."""
+    """Sets a guard on each Keras variable; a tf.Variable cannot have one."""
     for path, variable in weights:
         if isinstance(variable, keras.Variable):
             variable.constraint = LockGuard(path, _own(variable))
 
 
 def remove_guards(variables: Iterable[Any]) -> bool:
-    """Each variable has its own constraint back; True where one had a guard."""
+    """Gives each variable its own constraint back; returns whether one had a guard."""
     guarded = [variable for variable in variables if isinstance(variable.constraint, LockGuard)]
     for variable in guarded:
         variable.constraint = _own(variable)
@@ -62,15 +61,15 @@ def remove_guards(variables: Iterable[Any]) -> bool:
 
 
 def write_guards(model: Any, weights: Iterable[tuple[str, Any]]) -> None:
-    """The configuration of each layer says which of its weights are locked, where it names their constraints.
+    """Writes guards into the configuration of each layer that names constraints of locked weights.
 
-    A model that is made from it (from a file without the optimizer, say) then refuses to train unlocked. One
-    guard is enough for that: where no layer names a constraint for a locked weight, another weight has its guard.
+    A model that is made from the configuration (for example from a file without the optimizer) then refuses to train
+    unlocked. One guard is enough: if no layer names a constraint of a locked weight, another weight gets the guard.
     """
     places = list(_constrained(model))
     paths = {id(variable): path for path, variable in weights}
     guarded = [(layer, attribute, paths[id(weight)]) for layer, attribute, weight in places if id(weight) in paths]
-    # A layer may make its inner layers anew from a configuration of its own, as MultiHeadAttention does.
+    # A layer may build its inner layers again from its own configuration, as MultiHeadAttention does.
     outer = {id(layer) for layer in _layers(model)}
     if paths and not any(id(layer) in outer for layer, _, _ in guarded):
         lent = [(layer, attribute) for layer, attribute, _ in places if id(layer) in outer]
@@ -80,7 +79,7 @@ def write_guards(model: Any, weights: Iterable[tuple[str, Any]]) -> None:
 
 
 def erase_guards(model: Any) -> None:
-    """The configuration of each layer names its own constraints again."""
+    """Removes the guards from the configuration of each layer."""
     for layer, attribute, _ in _constrained(model):
         setattr(layer, attribute, _unguarded(getattr(layer, attribute)))
 
@@ -94,9 +93,9 @@ def _layers(model: Any) -> Iterator[Any]:
 
 
 def _constrained(model: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Layers, the names of their constraint attributes, and the weight that each one constrains.
+    """Each layer with the name of a constraint attribute and the weight that it constrains.
 
-    Keras calls the attribute after the weight, but for `recurrent_kernel`, `depthwise_kernel` and
+    Keras names the attribute after the weight, except `recurrent_kernel`, `depthwise_kernel` and
     `pointwise_kernel`, which lose the last word, and the kernel of a depthwise convolution.
     """
     for layer in model._flatten_layers():
@@ -109,7 +108,7 @@ def _constrained(model: Any) -> Iterator[tuple[Any, str, Any]]:
 
 @contextmanager
 def guards_aside(variables: Iterable[Any]) -> Iterator[None]:
-    """Inside the block the variables have their own constraints."""
+    """Gives the variables their own constraints inside the block."""
     guarded = [(v, v.constraint) for v in variables if isinstance(getattr(v, "constraint", None), LockGuard)]
     remove_guards(variable for variable, _ in guarded)
     try:

@@ -1,4 +1,4 @@
-"""A lock as data: what was asked for, then the variables that hold it, and both as JSON."""
+"""`Plan`: a lock as data and as JSON."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fpgaprune.train.values import Values, held_values, read
 
 
 class Plan:
-    """The lock as data: before `build` what was asked for, afterwards the variables that hold it."""
+    """A lock as data: its masks and values, and after `build` the variables that hold it."""
 
     def __init__(self, masks: MaskSet, values: Values, weights: Mapping[str, Any]) -> None:
-        """A lock that holds nothing yet; `weights` may be empty where the model is not known."""
+        """A lock that holds nothing yet; `weights` may be empty if the model is unknown."""
         self.masks = masks
         self.weights = weights
         self.zero = isinstance(values, str) and values == "zero"
@@ -28,7 +28,7 @@ class Plan:
         self._encoded: dict[str, str] = {}
 
     def arrays(self, weights: Mapping[str, Any]) -> dict[str, Any]:
-        """The arrays that locked elements are held at, by weight path."""
+        """Weight path to the array with the values of its locked elements."""
         if self._encoded:
             return {
                 path: decode_values(path, text, self.masks[path], read(weights[path]).dtype)
@@ -37,10 +37,10 @@ class Plan:
         return held_values(self._values, self.masks, weights)
 
     def encode(self) -> dict[str, Any]:
-        """The lock as it is now, for JSON.
+        """The current lock as JSON data.
 
         Raises:
-            LockError: it has values of its own and was not built yet.
+            LockError: arrays of values were given and the lock was not built yet.
         """
         masks = {hold.path: read(hold.mask) for hold in self.holds} or dict(self.masks)
         values: str | dict[str, str] = self._encoded
@@ -57,7 +57,7 @@ class Plan:
         }
 
     def decode(self, config: Mapping[str, Any]) -> None:
-        """The values and positions are those that `encode` wrote; the masks were given."""
+        """Takes values and positions from what `encode` wrote; the masks are known already."""
         self.positions = {path: int(at) for path, at in config["positions"].items()}
         values = config["values"]
         self.zero = values == "zero"
@@ -68,12 +68,12 @@ class Plan:
 
 
 def held_array(hold: Hold) -> Any:
-    """An array of the weight's shape; its locked elements are what they are held at."""
+    """An array of the weight's shape with the held values of its locked elements."""
     return np.zeros_like(read(hold.variable)) if hold.value is None else read(hold.value)
 
 
 def settle(hold: Hold, mask: Any, array: Any) -> None:
-    """The weight has the elements of `array` where `mask` is False."""
+    """Sets the weight to `array` where `mask` is False."""
     current = read(hold.variable)
     current[~mask] = array[~mask]
     hold.variable.assign(current)

@@ -1,4 +1,4 @@
-"""`LockedOptimizer`: any Keras optimizer, with chosen elements of its weights held at exact bits."""
+"""`LockedOptimizer`: any Keras optimizer, but chosen elements of its weights keep their exact bits."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ LockedGradients = Literal["zero", "keep"]
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
 class LockedOptimizer(keras.optimizers.Optimizer):
-    """`inner`, except that locked elements of weights, and of their slots, never change a bit.
+    """`inner`, but locked elements of weights and of their slots never change a bit.
 
-    Free elements are updated exactly as `inner` alone would from the same gradients. Counters and rates of
-    `inner` (iterations, Nadam's product) keep advancing: they belong to no element.
+    Free elements are updated exactly as `inner` alone would do from the same gradients. Counters and rates of
+    `inner` (iterations, Nadam's product) keep advancing, because they belong to no element.
 
     To scale the loss, put this optimizer inside: `LossScaleOptimizer(LockedOptimizer(inner, masks))`.
     """
@@ -45,17 +45,17 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         weights: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> None:
-        """A lock that takes hold when the optimizer is built.
+        """A lock that takes effect when the optimizer is built.
 
         Args:
             inner_optimizer: any Keras optimizer but a `LossScaleOptimizer`; it may be built already.
             masks: weight path to bool array, True = free, False = locked.
-            values: what locked elements are set to and held at: "zero", "current" (as they are when the
-                optimizer is built) or weight path to array.
-            locked_gradients: "zero" takes gradients of locked elements out before clipping, so that they do
+            values: the values of locked elements: "zero", "current" (their values when the optimizer is built) or
+                weight path to array.
+            locked_gradients: "zero" sets gradients of locked elements to zero before clipping, so that they do
                 not shrink the free ones; "keep" leaves them in the norm, as without a lock.
             weights: weight path to variable (`fpgaprune.weights.named_weights(model)`); without it a path
-                finds the variable whose own path ends with it.
+                means the variable whose own path ends with it.
             name: name of the optimizer.
 
         Raises:
@@ -91,13 +91,13 @@ class LockedOptimizer(keras.optimizers.Optimizer):
 
     @property
     def holds_zero_only(self) -> bool:
-        """True where the lock keeps no held values, because each is zero."""
+        """Whether the lock stores no values, because all of them are zero."""
         return self._plan.zero
 
     def change(self, masks: MaskSet, values: Values = "zero") -> None:
-        """The locked set is `masks` from the next step on; slots keep their bits. No retrace.
+        """Changes the locked set to `masks` from the next step on; slots keep their bits, nothing is traced again.
 
-        Weights of this lock that are not in `masks` become free at the values that they have.
+        Weights of this lock that are not in `masks` become free and keep their values.
 
         Raises:
             LockError: the lock does not cover a path, or holds zeros only and `values` are others.
@@ -118,14 +118,14 @@ class LockedOptimizer(keras.optimizers.Optimizer):
                 settle(hold, mask, wanted[hold.path])
 
     def settle(self) -> None:
-        """Every locked element is at its held value now, whatever was assigned since the last step."""
+        """Sets every locked element to its held value, whatever was assigned since the last step."""
         for hold in self._plan.holds:
             settle(hold, read(hold.mask), held_array(hold))
 
     # What Keras calls
 
     def build(self, var_list: Sequence[Any]) -> None:
-        """The slots exist and the lock holds the variables in `var_list`.
+        """Makes the slots; the lock then holds the variables in `var_list`.
 
         Raises:
             LockError: a mask fits no variable, or `inner_optimizer` was built for others.
@@ -176,14 +176,14 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         return self.add_variable(array.shape, initializer=initializer, dtype=dtype, name=name)
 
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
-        """One step of `inner_optimizer`; locked elements have the bits that they are held at."""
+        """Takes one step of `inner_optimizer`; locked elements keep their held bits."""
         if not self.built:
             self.build(list(trainable_variables or ()))
         variables = self._trainable_variables if trainable_variables is None else list(trainable_variables)
-        # Where each element is computed alone, the locked ones' results are thrown away: they need not be zeroed.
-        everyone = self._members()
-        apart = all(is_elementwise(member) and not clips_by_norm(member) for member in everyone)
-        unsafe = any(divides_by_gradients(member) for member in everyone)
+        # If each element is computed alone, the results of locked ones are discarded, so their gradients do not matter.
+        inside = list(members(self.inner_optimizer))
+        apart = all(is_elementwise(member) and not clips_by_norm(member) for member in inside)
+        unsafe = any(divides_by_gradients(member) for member in inside)
         if self.locked_gradients == "zero" and not apart and not unsafe:
             masks = {place_of(hold.variable): hold.mask for hold in self._plan.holds}
             grads = [
@@ -195,17 +195,14 @@ class LockedOptimizer(keras.optimizers.Optimizer):
         with guards_aside(variables), self._held():
             self.inner_optimizer.apply(list(grads), variables)
 
-    def _members(self) -> list[Any]:
-        return list(members(self.inner_optimizer))
-
     def _held(self) -> AbstractContextManager[None]:
-        members = self._members()
-        # Adafactor divides by a slot that it has just written: there a held 0 would poison free elements.
-        fused = members if all(is_elementwise(member) for member in members) else []
+        inside = list(members(self.inner_optimizer))
+        # Adafactor divides by a slot that it has just written, where a held 0 would spoil free elements.
+        fused = inside if all(map(is_elementwise, inside)) else []
         return held(self._plan.holds, fused, self._distribution_strategy)
 
     def finalize_variable_values(self, var_list: Sequence[Any]) -> None:
-        """As `inner_optimizer` does (it may copy its EMA into the weights), locked elements held."""
+        """As `inner_optimizer` does (it may copy its EMA into the weights), but locked elements keep their bits."""
         with self._held():
             self.inner_optimizer.finalize_variable_values(var_list)
 
@@ -247,7 +244,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
             self.inner_optimizer.loss_scale_factor = factor
 
     def get_config(self) -> dict[str, Any]:
-        """The inner optimizer and the whole lock: masks, held values, which variable each belongs to."""
+        """The inner optimizer and the whole lock: masks, held values, and the variable of each."""
         return {
             "name": self.name,
             "inner_optimizer": keras.saving.serialize_keras_object(self.inner_optimizer),
@@ -257,7 +254,7 @@ class LockedOptimizer(keras.optimizers.Optimizer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> LockedOptimizer:
-        """An optimizer with the lock that `get_config` described; unbuilt."""
+        """An unbuilt optimizer with the lock that `get_config` described."""
         inner = keras.saving.deserialize_keras_object(config["inner_optimizer"], custom_objects=custom_objects)
         masks = MaskSet({path: decode_mask(path, entry) for path, entry in config["masks"].items()})
         optimizer = cls(inner, masks, locked_gradients=config["locked_gradients"], name=config["name"])

@@ -1,4 +1,4 @@
-"""Locks on a compiled model: set, changed and taken off."""
+"""Sets, changes and removes the lock of a compiled model."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def lock(
     *,
     locked_gradients: LockedGradients = "zero",
 ) -> None:
-    """Locked elements of `model` are at `values` and stay there, bit for bit, through any further `fit`.
+    """Sets locked elements of `model` to `values`; they keep these bits through any further `fit`.
 
-    Their optimizer slots keep their bits too. The model keeps its optimizer, with its state; it may have been
+    Their optimizer slots keep their bits too. The model keeps its optimizer with its state; it may have been
     fitted before.
 
     Args:
         model: a compiled and built Keras model.
         masks: weight path, or Keras's own `variable.path`, to bool array, True = free, False = locked.
-        values: "zero", "current" or weight path to array; per element, only locked ones matter.
+        values: "zero", "current" or weight path to array; only locked elements matter.
         locked_gradients: "zero" keeps gradients of locked elements out of gradient clipping; "keep" leaves
             them in the norm.
 
@@ -64,14 +64,14 @@ def lock(
 
 
 def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zero") -> None:
-    """The locked set of a locked model is `masks` from the next step on; slots keep their bits.
+    """Changes the locked set of a locked model to `masks` from the next step on; slots keep their bits.
 
-    Nothing is traced again where `masks` names weights of the first lock. Elements that become free start
-    from the values and the slots that they were held at.
+    Nothing is traced again if the first lock covers the weights in `masks`. Elements that become free start from
+    the values and the slots at which they were held.
 
     Args:
         model: a locked model; also from a callback while it is being fitted.
-        masks: weight path to bool array, True = free, False = locked; a weight that is missing becomes free.
+        masks: weight path to bool array, True = free, False = locked; a missing weight becomes free.
         values: as in `lock`.
 
     Raises:
@@ -91,9 +91,9 @@ def relock(model: Any, masks: MaskSet | Mapping[str, Any], values: Values = "zer
 
 
 def unlock(model: Any) -> None:
-    """The model has its own optimizer back, with its state, and every element is free; weights stay as they are.
+    """Gives the model its own optimizer back, with its state; every element is free, and weights do not change.
 
-    The same holds for a model that only remembers its lock: loaded without its optimizer, or compiled again.
+    This also frees a model that only remembers its lock: loaded without its optimizer, or compiled again.
 
     Raises:
         LockError: the model is not locked.
@@ -126,7 +126,7 @@ def locked_optimizer(model: Any) -> LockedOptimizer | None:
 
 
 def _checked(model: Any, masks: MaskSet, values: Values) -> tuple[dict[str, Any], dict[str, Any], MaskSet]:
-    """The weights by path, the values to hold, and those masks whose weights the optimizer trains."""
+    """The weights by path, the values to hold, and the masks of weights that the optimizer trains."""
     weights = named_weights(model)
     arrays = held_values(values, masks, weights)
     trained = {place_of(variable) for variable in model.trainable_variables}
@@ -147,32 +147,30 @@ def _required(model: Any) -> LockedOptimizer:
 
 
 def _inner(optimizer: Any) -> Any:
-    # A lock sits inside the loss scaling, where steps with non-finite gradients are skipped.
+    # A lock is inside the loss scaling, which skips steps with non-finite gradients.
     return optimizer.inner_optimizer if isinstance(optimizer, keras.optimizers.LossScaleOptimizer) else optimizer
 
 
 def _usable(optimizer: Any) -> Any:
-    """`optimizer`, or a new one like it where its slots have no values: its first step was refused in tracing."""
+    """`optimizer`, or a copy if its slots have no values because its first step was refused in tracing."""
     if all(bool(tf_variable(variable).is_initialized()) for variable in optimizer.variables):
         return optimizer
     return type(optimizer).from_config(optimizer.get_config())
 
 
 def _set_inner(model: Any, optimizer: Any) -> None:
-    compiled_with = getattr(model, "_compile_config", None)
-    outer = model.optimizer
+    compiled_with, outer = getattr(model, "_compile_config", None), model.optimizer
     if isinstance(outer, keras.optimizers.LossScaleOptimizer):
         outer.inner_optimizer = optimizer
     else:
         model.optimizer = optimizer
     # Keras saves the optimizer that `compile` was given; Keras itself may have added the loss scaling.
-    if compiled_with is not None and compiled_with.config.get("optimizer") is not outer:
-        compiled_with.config["optimizer"] = optimizer
-    elif compiled_with is not None:
-        compiled_with.config["optimizer"] = model.optimizer
+    if compiled_with is not None:
+        was_given = compiled_with.config.get("optimizer") is outer
+        compiled_with.config["optimizer"] = model.optimizer if was_given else optimizer
 
 
 def _retrace(model: Any) -> None:
-    # A train function that was traced before ignores the change; one may be running in `fit` now.
+    # A train function that was traced before ignores the change; `fit` may be running it now.
     if model.train_function is not None:
         model.make_train_function(force=True)

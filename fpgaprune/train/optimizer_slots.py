@@ -1,4 +1,4 @@
-"""Which slot of an optimizer belongs to which weight."""
+"""Finds the slots of an optimizer that belong to a weight."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from fpgaprune.train.places import place_of
 
 
 def find_slots(optimizer: Any, variables: Sequence[Any]) -> list[list[Any]]:
-    """For each of `variables`, the slots in which `optimizer` keeps one number per element of it.
+    """For each of `variables`, the slots in which `optimizer` keeps one number for each element.
 
     A slot is a variable of the optimizer that `add_variable_from_reference` made for a weight (moments,
-    EMA average, gradient accumulator): Keras names it `{path of the weight}_{name of the slot}` and gives
-    it the weight's shape, so it is found in an optimizer that was built long ago, and in a subclass that
-    Keras has never seen. Factored statistics (Adafactor's rows and columns) have another shape; they
-    belong to no element and are not returned. Step counters and rates are not either.
+    EMA average, gradient accumulator). Keras names it `{path of the weight}_{name of the slot}` and gives it the
+    weight's shape, so slots are found in any built optimizer, also in a user's subclass. Factored statistics
+    (Adafactor's rows and columns), step counters and rates belong to no element and are left out.
 
     Args:
-        optimizer: a built Keras optimizer; one that wraps others (`optimizers`, `inner_optimizer`) is
-            searched through.
-        variables: weights that it was built for.
+        optimizer: a built Keras optimizer; optimizers inside it (`optimizers`, `inner_optimizer`) are searched too.
+        variables: the weights that it was built for.
     """
     found: list[list[Any]] = [[] for _ in variables]
     places = {place_of(variable): at for at, variable in enumerate(variables)}
@@ -53,7 +51,7 @@ def _attribute(owner: Any, trained: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
         prefix = _longest_prefix(slot.name, by_name)
         if prefix is None:
             continue
-        # Two weights may share a path (nested models); each slot list follows the order of the weights.
+        # Two weights may have the same path (nested models); their slots stand in the order of the weights.
         namesakes = by_name[prefix]
         reference = namesakes[turns[slot.name] % len(namesakes)]
         turns[slot.name] += 1

@@ -1,4 +1,4 @@
-"""Which of an optimizer's variables a weight path means."""
+"""Finds the variable of an optimizer that a weight path means."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def resolve_places(
     """Weight path to index in `variables`, for each path in `masks`.
 
     Args:
-        masks: what is to be held.
+        masks: the masks of the lock.
         variables: the variables that an optimizer is built for.
-        weights: weight path to variable, where the model is known.
-        positions: weight path to index as it was when the lock was saved.
+        weights: weight path to variable, if the model is known.
+        positions: weight path to the index that it had when the lock was saved.
 
     Raises:
         LockError: a path means no variable or several, or its mask does not fit.
@@ -58,7 +58,7 @@ def resolve_places(
 
 
 def known_variables(variables: Mapping[str, Any]) -> NamedWeights[Any]:
-    """`variables` by the names that a lock gives them, found under Keras's own paths too."""
+    """`variables` by the names that a lock gives them; Keras's own paths find them too."""
     return NamedWeights(variables, {path: [_keras_path(variable)] for path, variable in variables.items()})
 
 

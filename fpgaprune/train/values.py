@@ -1,4 +1,4 @@
-"""The values of locked elements, as the caller gives them, checked against weights and masks."""
+"""Reads and checks the values of locked elements that a caller gives."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Array = NDArray[Any]
 
 
 def held_values(values: Values, masks: MaskSet, weights: Mapping[str, Any]) -> dict[str, Array]:
-    """Weight path to an array of the weight's shape and dtype; only its locked elements mean anything.
+    """Weight path to an array of the weight's shape and dtype; only its locked elements matter.
 
     Args:
-        values: "zero", "current" (what `weights` hold now) or weight path, or Keras's own, to an array that
-            broadcasts to the weight's shape, one for each path in `masks` that locks something.
+        values: "zero", "current" (the current values of `weights`), or weight path (or Keras's own path) to an array
+            that broadcasts to the weight's shape, one for each path in `masks` that locks an element.
         masks: True = free, False = locked.
         weights: the variables, by weight path.
 
     Raises:
-        LockError: a value is missing, has a wrong shape or is not a number where it would be held.
+        LockError: an array is missing, has a wrong shape, or has a locked element that is not a finite number.
     """
     if isinstance(values, str):
         if values not in ("zero", "current"):

@@ -1,4 +1,4 @@
-"""Vendor tools: they are found and run here, and their reports are read into one vocabulary."""
+"""Vendor tools: this package finds and runs them, and reads their reports into one vocabulary."""
 
 import lazy_loader
 

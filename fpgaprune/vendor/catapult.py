@@ -1,4 +1,4 @@
-"""`rtl.rpt` and `cycle.rpt` of Catapult: latency, throughput, clock or critical path, and LUTs where it counts them."""
+"""Reads `rtl.rpt` and `cycle.rpt` of Catapult: latency, throughput, clock or critical path, and LUTs if stated."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ def parse_catapult(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`.
 
     `cycle.rpt` states the period that was asked for. `rtl.rpt` states the critical path, which is the estimated period,
-    its slack, and the area. With an FPGA library the area counts LUTs and DSPs, and `total` holds them; an area score
-    is in the unit of the library and is no count. Catapult prints a latency of -1 for a loop without a bound: it is
-    None.
+    its slack, and the area. With an FPGA library the area counts LUTs and DSPs, which `total` holds; an area score has
+    the unit of the library and is no count. For a loop without a bound Catapult prints a latency of -1, which is None.
 
     Raises:
         ReportError: the report is cut off.
@@ -83,7 +82,7 @@ def parse_catapult(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 def _notes(area: Mapping[str, str]) -> tuple[str, ...]:
     if "Area(LUTs)" in area:
-        return ("Catapult estimates the LUTs and DSPs of the datapath; registers and memories are not counted",)
+        return ("Catapult estimates the LUTs and DSPs of the datapath; it does not count registers and memories",)
     if "Area Score" in area:
         return (f"the area score {area['Area Score']} has the unit of the library and is no count of LUTs",)
     return ()
@@ -103,7 +102,7 @@ def _start(lines: Sequence[str], title: str) -> int | None:
 
 
 def _area(lines: Sequence[str], source: Path) -> dict[str, str]:
-    """The row of the total area, which stands behind an empty line; empty in `cycle.rpt`."""
+    """The row of the total area, which follows an empty line; empty for `cycle.rpt`."""
     start = _start(lines, _MATERIALS)
     if start is None:
         return {}
@@ -114,20 +113,20 @@ def _area(lines: Sequence[str], source: Path) -> dict[str, str]:
 
 
 def _clock(lines: Sequence[str], source: Path) -> float | None:
-    """The period asked for; None in `rtl.rpt`, which does not state it."""
+    """The period asked for; None for `rtl.rpt`, which does not state it."""
     table = _table(lines, _CLOCKS, source)
     period = next((table.get(row, "Period") for row in table.rows), None) if table else None
     return None if table is None or period is None else parse_number(period, f"{table.where}: 'Period'")
 
 
 def _critical_path(lines: Sequence[str], source: Path) -> tuple[float | None, float | None]:
-    """Delay and slack of the critical path; None in `cycle.rpt`."""
+    """Delay and slack of the critical path; None for `cycle.rpt`."""
     found: dict[str, float | None] = {}
     start = next((at for at, line in enumerate(lines) if line.strip() == "Critical Path"), len(lines))
     for line in lines[start + 1 : start + 3]:
         if match := _PATH.match(line.strip()):
             value = parse_number(match["value"], f"{source}, 'Critical Path', {match['name']!r}")
-            # Printed in binary floating point: 8.505004999999999.
+            # Catapult prints binary floating point, as 8.505004999999999.
             found[match["name"]] = None if value is None else round(value, 6)
     return found.get("Max Delay"), found.get("Slack")
 
@@ -144,12 +143,12 @@ def _cycles(table: RuledTable, row: dict[str, str]) -> Cycles:
 
 
 def _block(process: str) -> str | None:
-    """The block of `/top/block/core`, written as the C++ has it."""
+    """The block of `/top/block/core`, by its name in the C++."""
     parts = process.split("/")
     return parts[2] if len(parts) > 2 else None
 
 
 def _top(rows: Sequence[ModuleRow]) -> str | None:
-    """The first part of every process' path, where they agree."""
+    """The first part of the path of every process; None if they differ."""
     tops = {row.name.split("/")[1] for row in rows if row.name.count("/")}
     return tops.pop() if len(tops) == 1 else None

@@ -1,4 +1,4 @@
-"""Reads a printed cell as a number, or as None where the tool prints that there is none."""
+"""Reads a printed cell as a number, or as None if the tool prints that there is none."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 
 from fpgaprune.errors import ReportError
 
-# What the tools print in place of a figure. In an AMD report a dash says that the row does not hold that resource, or
+# What the tools print in place of a figure. In an AMD report, a dash says that the row does not state that resource, or
 # that the cycles are not known; '?' says that a loop bound is not known (UG1399, Synthesis Summary). Neither means 0:
-# the same tools print 0 for that.
+# the same tools print 0 as 0.
 NOTHING = frozenset({"", "-", "--", "?", "_", "na", "n/a", "undef", "undefined", "tbd", "unknown"})
 
-# No cell with a figure is longer, and no device counts more. These bounds stop a hostile file: a pattern could search
-# for hours, and a number of thousands of digits raises another error.
+# No cell with a figure is longer, and no count of a device is larger. These bounds stop a hostile file: a pattern could
+# search for hours in a long cell, and a number of thousands of digits raises another error.
 _LONGEST = 80
 _LARGEST = 1e15
 
-# `(3.2%)` behind the figure; `(3,2%)` where the machine writes a decimal comma; `[  3.20%]` in Vitis.
+# `(3.2%)` behind the figure; `(3,2%)` on a machine that writes a decimal comma; `[  3.20%]` in Vitis.
 _PERCENT = r"\s*[~<>]?\s*-?[\d.,]+\s*%\s*"
 _SHARE = re.compile(rf"\s*(\({_PERCENT}\)|\[{_PERCENT}\])$", re.ASCII)
 _CAPACITY = re.compile(r"\s*/\s*[\d,]+$", re.ASCII)
@@ -27,10 +27,10 @@ _TIME_NS = {"ps": 1e-3, "ns": 1.0, "us": 1e3, "ms": 1e6}
 
 
 def parse_count(text: str, where: str) -> int | None:
-    """The whole number in `text`, without percentages and `/ capacity`; None where `text` states none.
+    """The whole number in `text`, without percentages and `/ capacity`; None if `text` states that there is none.
 
     Raises:
-        ReportError: `text` is neither a whole number nor a printed absence, or is beyond any device.
+        ReportError: `text` is something else, or larger than any device.
     """
     wanted = "a whole number"
     bare = _bare(text, where, wanted)
@@ -44,13 +44,13 @@ def parse_count(text: str, where: str) -> int | None:
 
 
 def parse_whole_blocks(text: str, where: str) -> int | None:
-    """The whole blocks that a count with a fraction takes: 20.5 is 21.
+    """The number in `text`, rounded up to whole blocks: 20.5 is 21.
 
-    Intel's tools share a block between entities and print parts of one; Quartus rounds the sum up in its summary, where
-    5476.4 is printed as 5,477.
+    Intel's tools share a block between entities and print fractions. In its summary Quartus rounds the sum up: it
+    prints 5476.4 as 5,477.
 
     Raises:
-        ReportError: `text` is neither a number from 0 on nor a printed absence.
+        ReportError: `text` is neither a number from 0 on nor states that there is none.
     """
     value = parse_number(text, where)
     if value is not None and value < 0:
@@ -59,10 +59,10 @@ def parse_whole_blocks(text: str, where: str) -> int | None:
 
 
 def parse_number(text: str, where: str) -> float | None:
-    """The number in `text`, which may have decimals or be negative; None where `text` states none.
+    """The number in `text`, which may have decimals or be negative; None if `text` states that there is none.
 
     Raises:
-        ReportError: `text` is neither a number nor a printed absence, or is beyond any device.
+        ReportError: `text` is something else, or larger than any device.
     """
     bare = _bare(text, where, "a number")
     if bare is None:
@@ -73,13 +73,13 @@ def parse_number(text: str, where: str) -> float | None:
 
 
 def parse_range(text: str, where: str) -> tuple[int | None, int | None]:
-    """The least and the greatest of `2 ~ 53`; a single number is both.
+    """The two ends of a range as `2 ~ 53`; a single number is both ends.
 
-    An unknown end is None. The tools print it as `?`, `undef` or -1, or they print a greatest below the least (`3 ~ 0`,
-    where the same file says elsewhere that the greatest is `undef`).
+    An unknown end is None. The tools print it as `?`, `undef` or -1, or they print an upper end below the lower one
+    (`3 ~ 0`, in a file that states elsewhere that the upper end is `undef`).
 
     Raises:
-        ReportError: an end is neither a whole number nor a printed absence.
+        ReportError: an end is neither a whole number nor states that there is none.
     """
     ends = text.split("~")
     if len(ends) > 2:
@@ -91,7 +91,7 @@ def parse_range(text: str, where: str) -> tuple[int | None, int | None]:
 
 
 def parse_time_ns(text: str, where: str) -> float | None:
-    """A time in ns from `4.366 ns`, `1.2 us` or a bare number, which these reports print in ns.
+    """The time in ns that `4.366 ns`, `1.2 us` or a number without a unit, which stands for ns, states.
 
     Raises:
         ReportError: `text` is no time.
@@ -103,7 +103,7 @@ def parse_time_ns(text: str, where: str) -> float | None:
 
 
 def period_ns(fmax_mhz: float, where: str) -> float:
-    """The period of a frequency in MHz.
+    """The period in ns of a frequency in MHz.
 
     Raises:
         ReportError: the frequency is not above 0.
@@ -114,7 +114,7 @@ def period_ns(fmax_mhz: float, where: str) -> float:
 
 
 def shorten(text: str) -> str:
-    """`text` as a message quotes it: on one line and not longer than a cell."""
+    """`text` as a message quotes it: on one line, and no longer than a cell."""
     bare = text.strip()
     return repr(bare if len(bare) <= _LONGEST else f"{bare[:_LONGEST]}...")
 
@@ -130,9 +130,9 @@ def _bare(text: str, where: str, wanted: str) -> str | None:
 def _within(bare: str, text: str, where: str, wanted: str) -> float:
     value = float(bare.replace(",", ""))
     if not abs(value) <= _LARGEST:
-        raise ReportError(f"{where} holds {shorten(text)}, more than any device has; wanted {wanted}")
+        raise ReportError(f"{where} holds {shorten(text)}, which is more than any device has; wanted {wanted}")
     return value
 
 
 def _refused(text: str, where: str, wanted: str) -> ReportError:
-    return ReportError(f"{where} holds {shorten(text)}; wanted {wanted}, or a dash where there is none")
+    return ReportError(f"{where} holds {shorten(text)}; wanted {wanted}, or a dash if there is none")

@@ -1,4 +1,4 @@
-"""The names under which AMD's HLS tools print their columns, from 2018 to today."""
+"""The names of the columns in reports of AMD's HLS tools, from 2018 to today."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 from fpgaprune.measure import Cycles, Resources
 from fpgaprune.vendor.grid import PrintedTable
 
-# Resource to the names of its column.
+# Resource -> the names of its column.
 COLUMNS = {
     "lut": ("LUT", "LUTs"),
     "ff": ("FF", "FFs"),
@@ -21,7 +21,7 @@ COLUMNS = {
 def usage_of(
     table: PrintedTable, row: Sequence[str], columns: Mapping[str, tuple[str, ...]] = MappingProxyType(COLUMNS)
 ) -> Resources[int]:
-    """The resources of one row, from the `columns` of each."""
+    """The resources of one row; `columns` names the columns of each resource."""
     return Resources(**{name: table.count(row, *names) for name, names in columns.items()})
 
 

@@ -1,4 +1,4 @@
-"""Estimates beside vendor reports: one column for each stage, and the ratio predicted / actual."""
+"""`compare`: estimates beside vendor reports, with one column for each stage, and the ratio predicted / actual."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fpgaprune.target import CAPACITIES
 from fpgaprune.vendor.layer_rows import match_layers
 from fpgaprune.vendor.report import PLATFORM, SUMMARY, VendorReport
 
-# By step, the stage of the estimate and the stage of the report that it predicts.
+# Step -> the stage of the estimate, and the stage of the report that it predicts.
 RATIOS = {stage.step: (stage, Stage(stage.step)) for stage in PRICED}
-# The project in which i++ fits components; it adds registers at their ports.
+# The project in which i++ places components; it adds registers at their ports.
 _HARNESS = "quartus_compile"
 _CYCLES = {
     "latency_min_cycles": "latency_min",
@@ -32,13 +32,13 @@ class CompareRow:
     """One figure of a design, or of one of its layers, at every stage.
 
     Attributes:
-        design: its label.
-        layer: None for the whole design.
+        design: label of the design.
+        layer: name of the layer; None for the whole design.
         kind: class of the layer.
-        module: name of the layer in the reports; None where it is not certain.
+        module: name of the layer in the reports; None if it is not certain.
         figure: one of `FIGURES`.
-        values: by column; None is unknown, never 0.
-        ratios: predicted / actual by stage; None where either is unknown or the actual figure is 0.
+        values: stage -> value; None if it is unknown.
+        ratios: stage -> predicted / actual; None if either is unknown or the actual figure is 0.
     """
 
     design: str
@@ -67,9 +67,9 @@ class Comparison:
     """Designs side by side.
 
     Attributes:
-        columns: of figures; each holds one stage only.
-        rows: by design, first its totals, then its layers.
-        notes: sentences on what could not be compared and why.
+        columns: the stages, one column for each.
+        rows: for each design, first its totals, then its layers.
+        notes: sentences on what could not be compared, and why.
     """
 
     columns: tuple[Stage, ...]
@@ -88,8 +88,8 @@ def compare(
 ) -> Comparison:
     """Estimates and reports of the same designs, figure by figure.
 
-    Rows without any known figure are left out. Reports of modules inside a design take no part in its totals. An
-    estimate's latency and interval are compared with the longest ones of csynth.
+    Rows without any known figure are left out. Reports on modules inside a design are no part of its totals. The
+    latency and interval of an estimate are compared with the longest ones of csynth.
 
     Args:
         reports: design's label -> its reports, as `read_reports` gives them.
@@ -115,7 +115,7 @@ def compare(
 
 def _tops(reports: Sequence[VendorReport], design: str) -> list[VendorReport]:
     """The reports on the whole design: no other report of the stage lists their module inside itself."""
-    # The harness that a tool builds around the design for its fit is no part of the design.
+    # The harness that a tool builds around the design is no part of the design.
     reports = [report for report in reports if report.design != _HARNESS] or reports
     inside = {row.module for report in reports for row in report.rows if row.module != report.design}
     tops = [report for report in reports if report.design is None or report.design not in inside]
@@ -124,11 +124,11 @@ def _tops(reports: Sequence[VendorReport], design: str) -> list[VendorReport]:
     names = sorted({report.design for report in tops if report.design})
     if len(names) > 1:
         raise ReportError(
-            f"design {design!r} has {reports[0].stage} reports on {', '.join(names)}, none inside another; "
+            f"design {design!r} has {reports[0].stage} reports on {', '.join(names)}, none of which is inside another; "
             f"pass the reports of one design, or give each its own label"
         )
     if any(PLATFORM in report.breakdown for report in tops):
-        # The other reports count the board's platform too; of them only the timing holds.
+        # The other reports count the board's platform too, so only their timing is used.
         tops = [r if PLATFORM in r.breakdown else replace(r, total=Resources(), rows=()) for r in tops]
     return tops
 
@@ -192,7 +192,7 @@ def _rows(
 
 
 def _merged(design: str, stage: Stage, reports: Sequence[VendorReport]) -> dict[str, Number]:
-    """Each figure, from the report that states it; utilisation and timing stand in different files."""
+    """Each figure, from the report that states it; utilisation and timing are in different files."""
     figures: dict[str, Number] = {}
     origin: dict[str, VendorReport] = {}
     for report in reports:

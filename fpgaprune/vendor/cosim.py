@@ -1,4 +1,4 @@
-"""`<top>_cosim.rpt` of Vivado HLS and Vitis HLS: cycles of the RTL in simulation."""
+"""Reads `<top>_cosim.rpt` of Vivado HLS and Vitis HLS: the cycles of the RTL in simulation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fpgaprune.vendor.columns import cycles_of
 from fpgaprune.vendor.grid import iterate_tables
 from fpgaprune.vendor.report import VendorReport
 
-# Vitis HLS names no simulator if the simulation failed.
+# Vitis HLS does not name the simulator if the simulation failed.
 _SIMULATOR = re.compile(r"^[ \t]{0,8}Simulation tool[ \t]{0,20}:[ \t]{0,8}(?P<name>[^\s.]{1,40})", re.MULTILINE)
 _DATE = re.compile(r"^[ \t]{0,8}Report time[ \t]{0,20}:(?P<date>.*)", re.MULTILINE)
 _HEADER = re.compile(r"^[+|] {0,20}RTL {0,20}[+|] {0,20}Status {0,20}[+|]", re.MULTILINE)
@@ -26,14 +26,14 @@ def recognises_cosim(text: str) -> bool:
 
 
 def parse_cosim(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """One report for each language that was simulated; usually one.
+    """One report for each language that was simulated, usually one.
 
     Raises:
         ReportError: the table is cut off, or no language was simulated.
     """
     simulator, date, design = _SIMULATOR.search(text), _DATE.search(text), _DESIGN.search(text)
     lines = text.splitlines()
-    # If the reports of a project were printed into one file, other tables stand before this one.
+    # If the reports of a project were printed into one file, other tables come before this one.
     head = simulator or date
     first_line = 0 if head is None else text.count("\n", 0, head.start())
     reports = []
@@ -45,12 +45,7 @@ def parse_cosim(text: str, source: Path) -> tuple[VendorReport, ...]:
             if status.casefold() in _NOT_RUN:
                 continue
             passed = status.casefold() == "pass"
-            language = row[table.require("RTL")].strip()
-            note = (
-                ()
-                if passed
-                else (f"the simulation ended with {shorten(status)}: its cycles are not those of the design",)
-            )
+            failure = f"the simulation ended with {shorten(status)}: its cycles are not those of the design"
             reports.append(
                 VendorReport(
                     tool=f"C/RTL co-simulation ({simulator['name']})" if simulator else "C/RTL co-simulation",
@@ -58,11 +53,11 @@ def parse_cosim(text: str, source: Path) -> tuple[VendorReport, ...]:
                     stage=COSIM,
                     design=design["design"] if design else None,
                     cycles=cycles_of(table, row),
-                    state=language,
+                    state=row[table.require("RTL")].strip(),
                     passed=passed,
                     date=date["date"].strip().removesuffix(".") if date else None,
                     source=source,
-                    notes=note,
+                    notes=() if passed else (failure,),
                 )
             )
         break

@@ -1,4 +1,4 @@
-"""Tables drawn with `+---+` and `|`: their columns by header; wrapped and merged headers are joined."""
+"""Reads tables drawn with `+---+` and `|`; wrapped and merged headers are joined."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PrintedTable:
 
     Attributes:
         where: file and line of its first border, for messages.
-        columns: header texts; a merged header stands before its parts, as in `Latency (cycles) min`.
+        columns: header texts; the text of a merged header comes first, as in `Latency (cycles) min`.
         rows: cells as printed, with their indentation.
     """
 
@@ -28,15 +28,15 @@ class PrintedTable:
     rows: tuple[tuple[str, ...], ...]
 
     def index(self, *names: str) -> int | None:
-        """The index of the first column whose header is in `names`; None where there is none."""
+        """The index of the column with the first of `names` that the table has; None if it has none."""
         known = [_plain(column) for column in self.columns]
         return next((known.index(_plain(name)) for name in names if _plain(name) in known), None)
 
     def require(self, *names: str) -> int:
-        """The index of that column.
+        """As `index`, for a column that must be there.
 
         Raises:
-            ReportError: the table has none of them.
+            ReportError: the table has no such column.
         """
         at = self.index(*names)
         if at is None:
@@ -47,12 +47,12 @@ class PrintedTable:
         return at
 
     def count(self, row: Sequence[str], *names: str) -> int | None:
-        """The whole number of `row` in that column; None where there is no such column or no figure in it."""
+        """The whole number of `row` in that column; None if there is no such column or no figure in it."""
         at = self.index(*names)
         return None if at is None else parse_count(row[at], f"{self.where}: {shorten(row[0])}, {names[0]!r}")
 
     def text(self, row: Sequence[str], *names: str) -> str | None:
-        """The text of `row` in that column; None where there is none."""
+        """The text of `row` in that column; None if there is no such column or no text in it."""
         at = self.index(*names)
         return None if at is None else row[at].strip() or None
 
@@ -64,15 +64,15 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
         lines: lines of the whole report.
         start: number of the table's first line.
         source: the file, for messages.
-        wraps: a row without any figure continues the cells of the row above it.
+        wraps: whether a row without any figure continues the cells of the row above it.
 
     Raises:
-        ReportError: it has no closing border, or a row with another number of cells than the header.
+        ReportError: the table has no closing border, or a row has not as many cells as the header.
     """
     where = f"{source}, line {start + 1}"
     end = skip_table(lines, start, source)
     borders = [at for at in range(start, end) if is_border(lines[at])]
-    # The border with most parts counts: some tools do not divide the border under a merged header.
+    # The border with the most parts counts: some tools do not divide the border above a merged header.
     edges = max((_cuts(lines[at]) for at in (borders[1], *range(borders[0], borders[1]))), key=len)
     if len(edges) > _MOST_COLUMNS:
         raise ReportError(f"{where}: the table has {len(edges) - 1} columns; wanted the table of a vendor tool")
@@ -93,7 +93,7 @@ def skip_table(lines: Sequence[str], start: int, source: str) -> int:
     """The number of the line after the table that begins at `lines[start]`; its cells are not read.
 
     Raises:
-        ReportError: it has no closing border.
+        ReportError: the table has no closing border.
     """
     end = start
     while end < len(lines) and _belongs(lines[end]):
@@ -106,7 +106,7 @@ def skip_table(lines: Sequence[str], start: int, source: str) -> int:
 
 
 def iterate_tables(lines: Sequence[str], source: str, *, wraps: bool = False) -> Iterator[tuple[int, PrintedTable]]:
-    """Every table of a report with the number of its first line."""
+    """The number of the first line of every table of a report, and the table."""
     at = 0
     while at < len(lines):
         if is_border(lines[at]):

@@ -1,4 +1,4 @@
-"""`csynth.rpt`, the Synthesis Summary of Vitis HLS: the whole hierarchy in one table."""
+"""Reads `csynth.rpt`, the Synthesis Summary of Vitis HLS: the whole hierarchy in one table."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def recognises_hls_summary(text: str) -> bool:
 def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`.
 
-    The table states the longest latency only; the shortest is None. A dash in the table may mean 0 or unknown: it is
-    None here. `<top>_csynth.rpt` tells the two apart.
+    The table states only the longest latency, so the shortest is None. A dash in the table means 0 or unknown, so it is
+    None; `<top>_csynth.rpt` tells the two apart.
 
     Raises:
         ReportError: the report is cut off or has no row for the top module.
@@ -40,9 +40,9 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
     lines = text.splitlines()
     tables = [table for _, table in iterate_tables(lines, str(source), wraps=True)]
     clocks = next((table for table in tables if table.index("Clock") is not None and table.index("Target")), None)
-    modules = next((table for table in tables if table.index("Modules & Loops") is not None), None)
+    modules = next((table for table in tables if table.index(_NAME) is not None), None)
     if modules is None:
-        raise ReportError(f"{where} has no table with a column 'Modules & Loops'; the report is cut off")
+        raise ReportError(f"{where} has no table with a column {_NAME!r}; the report is cut off")
     if "HW Interfaces" not in text:
         raise ReportError(f"{where} has no section 'HW Interfaces'; the report is cut off; wanted the whole file")
     rows = [
@@ -66,12 +66,7 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
             est_clock_ns=estimated,
             total=usage_of(modules, top),
             cycles=_cycles(modules, top),
-            rows=tuple(
-                ModuleRow(
-                    name, name, usage_of(modules, cells), _cycles(modules, cells), modules.text(cells, "Pipelined")
-                )
-                for name, cells in rows[1:]
-            ),
+            rows=tuple(_row(name, modules, cells) for name, cells in rows[1:]),
             pipeline=modules.text(top, "Pipelined"),
             state=SUMMARY,
             date=fields.get("Date"),
@@ -81,6 +76,9 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
     )
 
 
+def _row(name: str, table: PrintedTable, row: Sequence[str]) -> ModuleRow:
+    return ModuleRow(name, name, usage_of(table, row), _cycles(table, row), table.text(row, "Pipelined"))
+
+
 def _cycles(table: PrintedTable, row: Sequence[str]) -> Cycles:
-    interval = table.count(row, "Interval")
-    return Cycles(latency_max=table.count(row, "Latency (cycles)"), interval_max=interval)
+    return Cycles(latency_max=table.count(row, "Latency (cycles)"), interval_max=table.count(row, "Interval"))

@@ -1,4 +1,4 @@
-"""`<top>_csynth.rpt` and `<module>_csynth.rpt` of Vivado HLS and Vitis HLS."""
+"""Reads `<top>_csynth.rpt` and `<module>_csynth.rpt` of Vivado HLS and Vitis HLS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fpgaprune.errors import ReportError
-from fpgaprune.measure import CSYNTH, Cycles, Resources
+from fpgaprune.measure import CSYNTH
 from fpgaprune.vendor.cells import parse_time_ns, shorten
 from fpgaprune.vendor.columns import COLUMNS, cycles_of, usage_of
 from fpgaprune.vendor.grid import PrintedTable, is_border, read_table, skip_table
@@ -18,7 +18,7 @@ _TITLE = re.compile(r"^== (?P<tool>\S{1,20} HLS|HLS) Report for '(?P<design>[^'\
 _SECTION = re.compile(r"^== (?P<name>[^=].*)")
 _HEADING = re.compile(r"^\s*(?P<level>[+*]) (?P<name>[A-Za-z][^:|]*):")
 _FIELD = re.compile(r"^\s*\* (?P<name>[A-Z][A-Za-z ]+):(?P<value>.*)")
-# hls4ml prints reports one after the other and cuts off the end of this one.
+# hls4ml prints several reports one after the other and cuts off the end of this one.
 _COLLECTED = "SYNTHESIS REPORT:"
 _NEXT = re.compile(
     r"^(CO-SIMULATION RESULT|SYNTHESIS REPORT|C SIMULATION RESULT|VIVADO SYNTHESIS REPORT)", re.MULTILINE
@@ -35,7 +35,7 @@ def recognises_hls_text(text: str) -> bool:
 
 
 def parse_hls_text(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """The reports in `text`: one, or several where they were printed one after the other.
+    """The reports in `text`: one, or several that were printed one after the other.
 
     Raises:
         ReportError: a report is cut off or lacks a figure that every such report states.
@@ -67,10 +67,11 @@ def clock_of(table: PrintedTable) -> tuple[float | None, float | None]:
     """The target period and the estimated period in ns, of the first clock in the table."""
     if not table.rows:
         return None, None
-    row, times = table.rows[0], []
-    for name in ("Target", "Estimated"):
-        times.append(parse_time_ns(row[table.require(name)], f"{table.where}: {name!r}"))
-    return times[0], times[1]
+
+    def time(name: str) -> float | None:
+        return parse_time_ns(table.rows[0][table.require(name)], f"{table.where}: {name!r}")
+
+    return time("Target"), time("Estimated")
 
 
 def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool) -> VendorReport:
@@ -86,8 +87,8 @@ def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool
         usage.require(*names)
     named = {row[0].strip(): row for row in usage.rows}
     if "Total" not in named or not latency.rows:
-        raise ReportError(f"{where}: the summary at {usage.where} has no row 'Total', or that of latency no row at all")
-    # Below the total stand capacities and percentages; '~0' there means less than one half.
+        raise ReportError(f"{where}: the summary at {usage.where} has no row 'Total', or the one of latency is empty")
+    # The rows below the total hold capacities and percentages; '~0' there means less than one half.
     classes = {name: usage_of(usage, named[name]) for name in list(named)[: list(named).index("Total")]}
     fields = header_fields(lines)
     if "Version" not in fields:
@@ -113,7 +114,7 @@ def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool
 
 
 def _tables(lines: Sequence[str], source: str) -> dict[Place, PrintedTable]:
-    """Tables by section, `+` heading and `*` heading; of a table that is not needed, only the end is checked."""
+    """The tables by section, `+` heading and `*` heading; a table that is not needed must only have an end."""
     found: dict[Place, PrintedTable] = {}
     section = plus = star = ""
     at = 0
@@ -147,20 +148,15 @@ def _require(tables: Mapping[Place, PrintedTable], section: str, plus: str, wher
 def _rows(tables: Mapping[Place, PrintedTable]) -> tuple[ModuleRow, ...]:
     """The instances of both detail tables, joined by name; a figure that no table states is None."""
     rows: dict[str, ModuleRow] = {}
-    timed = tables.get(("Performance Estimates", "Detail", "Instance"))
-    if timed:
+    if timed := tables.get(("Performance Estimates", "Detail", "Instance")):
         for cells in timed.rows:
-            name = cells[timed.require("Instance")].strip()
-            module = timed.text(cells, "Module")
-            rows[name] = ModuleRow(
-                name, module, Resources(), cycles_of(timed, cells), timed.text(cells, "Pipeline Type", "Pipeline")
-            )
-    sized = tables.get(("Utilization Estimates", "Detail", "Instance"))
-    if sized:
+            name, module = cells[timed.require("Instance")].strip(), timed.text(cells, "Module")
+            pipeline = timed.text(cells, "Pipeline Type", "Pipeline")
+            rows[name] = ModuleRow(name, module, cycles=cycles_of(timed, cells), pipeline=pipeline)
+    if sized := tables.get(("Utilization Estimates", "Detail", "Instance")):
         for cells in sized.rows:
             name = cells[sized.require("Instance")].strip()
-            if name == "Total":
-                continue
-            known = rows.get(name, ModuleRow(name, sized.text(cells, "Module"), Resources(), Cycles()))
-            rows[name] = replace(known, usage=usage_of(sized, cells))
+            if name != "Total":
+                known = rows.get(name, ModuleRow(name, sized.text(cells, "Module")))
+                rows[name] = replace(known, usage=usage_of(sized, cells))
     return tuple(rows.values())

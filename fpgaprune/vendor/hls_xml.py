@@ -1,4 +1,4 @@
-"""`csynth.xml` and `<top>_csynth.xml` of Vivado HLS and Vitis HLS."""
+"""Reads `csynth.xml` and `<top>_csynth.xml` of Vivado HLS and Vitis HLS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fpgaprune.vendor.cells import parse_count, parse_number, parse_range, short
 from fpgaprune.vendor.columns import COLUMNS
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 
-# Files of other tools begin with <profile> too; these two elements stand near the top of every csynth.xml.
+# Files of other tools begin with <profile> too; one of these two elements is near the top of every csynth.xml.
 _ROOT = re.compile(r"<profile\b.{0,3000}<(UserAssignments|PerformanceEstimates)\b", re.DOTALL)
 
 
@@ -28,7 +28,7 @@ def parse_hls_xml(text: str, source: Path) -> tuple[VendorReport, ...]:
     Raises:
         ReportError: it is cut off, declares entities, or lacks an element that every such report has.
     """
-    # No report declares a document type. Without one no entity can be defined, so none can be expanded.
+    # No report declares a document type; a file without one defines no entity, so none is expanded.
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise ReportError(f"{source} declares a document type; wanted a csynth.xml as the tool wrote it")
     try:
@@ -59,7 +59,7 @@ def parse_hls_xml(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 
 class _Node:
-    """An element and its place in the file, which messages name."""
+    """An element, and its place in the file for messages."""
 
     def __init__(self, element: ET.Element, where: str) -> None:
         self.element = element
@@ -95,7 +95,7 @@ def _usage(node: _Node) -> Resources[int]:
 
 
 def _cycles(node: _Node) -> Cycles:
-    """The file's head has the interval in two elements, each module in one, as `2` or as `2 ~ 53`."""
+    """The cycles; the file's head states the interval in two elements, a module in one, as `2` or `2 ~ 53`."""
     if node.has("Interval-min"):
         low, high = node.count("Interval-min"), node.count("Interval-max")
     else:
@@ -104,7 +104,7 @@ def _cycles(node: _Node) -> Cycles:
 
 
 def _rows(file: _Node) -> tuple[ModuleRow, ...]:
-    """One row for each instance in the top where the file has the hierarchy, else for each module below the top."""
+    """One row for each instance in the top module if the file has the hierarchy, else for each module below the top."""
     modules: dict[str, ModuleRow] = {}
     for element in file.element.iterfind("ModuleInformation/Module"):
         node = _Node(element, f"{file.where}, a <Module>")
@@ -127,7 +127,7 @@ def _rows(file: _Node) -> tuple[ModuleRow, ...]:
     for element in hierarchy.iterfind("Instance"):
         node = _Node(element, f"{file.where}, an <Instance>")
         name, module = node.text("InstName"), node.text("ModuleName")
-        # FIFOs and memories are instances too, without estimates of their own here.
+        # FIFOs and memories are instances too, but the file has no estimates of them.
         if name and module in modules:
             rows.append(replace(modules[module], name=name))
     return tuple(rows)

@@ -1,4 +1,4 @@
-"""Reports of Intel's HLS compilers (i++, OpenCL, oneAPI): the compiler's estimate, and Quartus's fit."""
+"""Reads the reports of Intel's HLS compilers (i++, OpenCL, oneAPI): the compiler's estimate, and Quartus's fit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["parse_intel", "recognises_intel"]
 def parse_intel(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The reports in `text`: `csynth` from the compiler's estimate, `route` from the fit.
 
-    Memory blocks of Intel do not hold 18 Kb: they stand in `other`, and `bram18` is None.
+    Intel's memory blocks do not hold 18 Kb, so `other` counts them, and `bram18` is None.
 
     Raises:
         ReportError: the file is cut off or names no columns, or its fit was not run.

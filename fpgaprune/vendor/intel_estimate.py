@@ -1,4 +1,4 @@
-"""The area that Intel's HLS compilers estimate: `areaJSON` of `report_data.js`, and the table of `summary.json`."""
+"""Reads the area that Intel's HLS compilers estimate: `areaJSON` of `report_data.js`, the table of `summary.json`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fpgaprune.vendor.cells import parse_count, parse_number, parse_whole_blocks
 from fpgaprune.vendor.intel_values import AREA, SUMMARY_TABLE, usage_of_counts
 from fpgaprune.vendor.report import PLATFORM, SUMMARY, ModuleRow, VendorReport
 
-# Figures by the names of their columns, which some tables pad with spaces.
+# Figure -> the name of its column, which some tables pad with spaces.
 _COLUMNS = {"lut": "ALUTs", "ff": "FFs", "dsp": "DSPs", "ram_block": "RAMs", "mlab": "MLABs"}
 _FRACTIONS = "Frac. DSPs"
 _PACKING = "dsp_packing_factor"
@@ -21,7 +21,7 @@ _OTHER = ("ram_block", "mlab")
 _BOARD = "board interface"
 # Rows that are sums of other rows, or capacities.
 _SUMS = ("Total", "Available", "Kernel Subtotal")
-_NOTE = "a part of a block counts as one; a board's interface is no part of the total"
+_NOTE = "a part of a block counts as a whole block; a board's interface is no part of the total"
 
 Counts = dict[str, int | None]
 
@@ -49,14 +49,14 @@ def estimate_of_area(area: Any, info: Any, source: Path) -> VendorReport:
             ]
             parts[PLATFORM if kind == "partition" else name] = _sum(below)
     facts = _facts(info)
-    # i++ writes of a system, the compilers of kernels of a kernel system.
+    # i++ calls it a system; the compilers of kernels call it a kernel system.
     return _report(facts, whole, rows, parts, source, kernels=str(area.get("name")).startswith("Kernel"))
 
 
 def estimate_of_summary(table: Any, source: Path) -> VendorReport:
-    """The same from `Estimated Resource Usage` of `summary.json` or `summary.ndjson`.
+    """As `estimate_of_area`, from `Estimated Resource Usage` of `summary.json` or `summary.ndjson`.
 
-    Its state is `SUMMARY`: it rounds 511.5 DSPs down where `areaJSON` rounds them up.
+    Its state is `SUMMARY`: it rounds 511.5 DSPs down, `areaJSON` rounds them up.
 
     Raises:
         ReportError: the columns have no names, or there is no row `Total`.
@@ -155,7 +155,7 @@ def _less(whole: Counts, platform: Counts | None, source: Path) -> Counts:
 def _list(data: Any, key: str, where: str, source: Path) -> list[Any]:
     value = data.get(key) if isinstance(data, Mapping) else None
     if not isinstance(value, list) or not value:
-        raise ReportError(f"{source}: {where[:80]} has no list {key!r}; without it no figure can be named")
+        raise ReportError(f"{source}: {where[:80]} has no list {key!r}; without it the figures have no names")
     return value
 
 
@@ -166,7 +166,7 @@ def _mappings(children: Any, source: Path) -> list[Mapping[str, Any]]:
 
 
 def _facts(info: Any) -> dict[str, str]:
-    """Name and value of each row of the general information."""
+    """Name -> value of each row of the general information."""
     rows = info.get("rows", ()) if isinstance(info, Mapping) else ()
     facts: dict[str, str] = {}
     for row in rows if isinstance(rows, list) else ():

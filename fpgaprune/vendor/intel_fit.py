@@ -1,4 +1,4 @@
-"""Quartus's fit of a project of Intel's HLS compilers: `quartusJSON`, in two dialects.
+"""Reads Quartus's fit of a project of Intel's HLS compilers: `quartusJSON`, in two dialects.
 
 i++ writes tables with columns and children, one for each component; OpenCL and oneAPI write nodes, one for each kernel
 and for the systems around them.
@@ -19,17 +19,17 @@ from fpgaprune.vendor.report import PLATFORM, ModuleRow, VendorReport
 _RESOURCES = "quartusFitResourceUsageSummary"
 _FMAX = ("kernel clock fmax", "clock fmax")
 _FMAX_COLUMN = "1x clock fmax"
-# Names in nodes, and in columns of i++.
+# The names of the figures in nodes, and in the columns of i++.
 _NODE = {"alm": "alm", "lut": "alut", "ff": "reg", "dsp": "dsp", "ram_block": "ram", "mlab": "mlab"}
 _COLUMN = {"alm": "ALMs", "ff": "FFs", "dsp": "DSPs", "ram_block": "RAMs", "mlab": "MLABs"}
 _OTHER = ("alm", "ram_block", "mlab")
-_NOTE = "Quartus shares an ALM between entities; a part of one counts as one"
+_NOTE = "Quartus shares an ALM between entities; a part of an ALM counts as a whole one"
 
 Counts = dict[str, int | None]
 
 
 def is_fitted(fit: Any) -> bool:
-    """Whether the file holds figures of a fit. Before the fit, i++ writes a hint and oneAPI writes `TBD`."""
+    """Whether the file holds figures of a fit; before the fit, i++ writes a hint and oneAPI writes `TBD`."""
     table = fit.get(_RESOURCES) if isinstance(fit, Mapping) else None
     if not isinstance(table, Mapping):
         return False
@@ -41,13 +41,13 @@ def is_fitted(fit: Any) -> bool:
 
 
 def fit_of(fit: Any, source: Path) -> VendorReport:
-    """The report on the fit: `total` holds the resources of the component or all kernels, without the board's.
+    """The report on the fit: `total` holds the resources of the component or of all kernels, without the board's.
 
     Raises:
         ReportError: no fit has been run, or the file is cut off.
     """
     if not is_fitted(fit):
-        raise ReportError(f"{source}: no fit has been run, so there is no figure of it; compile with Quartus first")
+        raise ReportError(f"{source}: no fit has been run, so there are no figures; compile with Quartus first")
     return _of_nodes(fit, source) if "nodes" in fit[_RESOURCES] else _of_children(fit, source)
 
 
@@ -91,7 +91,7 @@ def _report(
     *,
     entire: Counts | None = None,
 ) -> VendorReport:
-    # `entire` is the system with the board, as printed. It may hold fewer DSPs than the kernels alone, so that the
+    # `entire` is the printed row of the system with the board. It may hold fewer DSPs than the kernels alone, so the
     # difference is not what the board takes.
     fmax = parse_number(clock, f"{source}: {CLOCKS}")
     if fmax is None:
@@ -123,7 +123,7 @@ def _counts(row: Mapping[str, Any], names: Mapping[str, str], source: Path) -> C
 
 
 def _named(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, str]:
-    """The figures of a row by column; `quartus.json` names each, `report_data.js` names the columns only."""
+    """Column -> figure of a row; `quartus.json` names each figure, `report_data.js` only names the columns."""
     data = row.get("data")
     if isinstance(data, Mapping):
         return {str(name): str(value) for name, value in data.items()}
@@ -134,7 +134,7 @@ def _columns(table: Mapping[str, Any], source: Path) -> list[str]:
     columns = table.get("columns")
     if not isinstance(columns, list) or len(columns) < 2:
         raise ReportError(
-            f"{source}: {shorten(str(table.get('name')))} names no columns; without them no figure can be named"
+            f"{source}: {shorten(str(table.get('name')))} names no columns; without them the figures have no names"
         )
     return [str(column).strip() for column in columns[1:]]
 

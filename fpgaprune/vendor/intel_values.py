@@ -1,4 +1,4 @@
-r"""The values in report files of Intel's HLS compilers, in each form that a release writes.
+r"""Reads the values in report files of Intel's HLS compilers, in each form that a release writes.
 
 - `var areaJSON={...};`, a JavaScript object, which may hold the escape `\'` that JSON lacks (OpenCL, oneAPI);
 - `var areaJSON='{...}';`, a quoted JavaScript string with JSON inside (i++ 17.1 to 19.2);
@@ -26,7 +26,7 @@ _WANTED = (AREA, FIT, INFO)
 # These keys tell a JSON file of these compilers from any other.
 _MARKS = (f'"{CLOCKS}"', '"Estimated Resource Usage"', '"total_percent"')
 
-# Numbers stay text until they are read as figures; then one of thousands of digits is refused.
+# Numbers stay text until they are read as figures, where one of thousands of digits is refused.
 _DECODER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 _VARIABLE = re.compile(r"^ {0,8}var (?P<name>\w{1,40}) {0,4}= {0,4}(?=[\[{'])", re.MULTILINE)
 _QUOTED = re.compile(r"'(?P<body>(?:[^'\\]|\\.)*+)'", re.DOTALL)
@@ -36,14 +36,14 @@ _NAMED_LIST = re.compile(r'\[(?P<body>\s{0,40}"[^"\[\]{}]{0,80}"\s{0,40}:[^\[\]{
 
 
 def recognises_intel(text: str) -> bool:
-    """Whether `text` is such a file with figures."""
+    """Whether `text` is such a file, with figures."""
     if text.lstrip()[:1] == "{":
         return any(mark in text for mark in _MARKS)
     return any(f"var {name}" in text for name in (AREA, FIT))
 
 
 def intel_values(text: str, source: Path) -> dict[str, Any]:
-    """The values of the file by the names that `report_data.js` gives them; `SUMMARY_TABLE` is that of `summary.json`.
+    """The values of the file, by their names in `report_data.js`; `SUMMARY_TABLE` is the table of `summary.json`.
 
     Raises:
         ReportError: the file is cut off.
@@ -60,7 +60,7 @@ def _variables(text: str, source: Path) -> dict[str, Any]:
     values: dict[str, Any] = {}
     quoted = False
     for match in _VARIABLE.finditer(text):
-        # Source texts follow; no report needs them, and some are not JSON.
+        # The file also holds source texts, which are not needed, and some of which are not JSON.
         if match["name"] not in _WANTED or match["name"] in values:
             continue
         if text[match.end()] == "'":
@@ -99,7 +99,7 @@ def _is_whole(line: str) -> bool:
 
 
 def _lines(lines: Sequence[str], source: Path) -> dict[str, Any]:
-    """One object a line: the first names the columns, the others say to which object they belong."""
+    """The values of a file with one object a line: the first names the columns, each other one names its parent."""
     objects = [value for line in lines if line.strip() and isinstance(value := _DECODER.decode(line), dict)]
     first = objects[0]
     if "total_percent" in first:
@@ -124,7 +124,7 @@ def _decode(text: str) -> Any:
 
 
 def _unquoted(body: str) -> str:
-    r"""The text of a JavaScript string; an escape that JSON has too, as `\u0041`, is left to it."""
+    r"""The text of a JavaScript string; escapes that JSON has too, as `\u0041`, stay as they are."""
     return _ESCAPE.sub(lambda match: _PLAIN.get(match[1], match[0]), body)
 
 
@@ -133,5 +133,5 @@ def _without_apostrophes(text: str) -> str:
 
 
 def usage_of_counts(counts: Mapping[str, int | None]) -> Resources[int]:
-    """The resources among `counts`; memory blocks of Intel do not hold 18 Kb and are no part of them."""
+    """The resources in `counts`; Intel's memory blocks do not hold 18 Kb, so they are left out."""
     return Resources(lut=counts.get("lut"), ff=counts.get("ff"), dsp=counts.get("dsp"))

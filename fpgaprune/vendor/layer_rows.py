@@ -1,4 +1,4 @@
-"""Finds the row of a report that belongs to a layer of a design, where that is certain."""
+"""`match_layers`: the row of a report that certainly belongs to a layer of a design."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.vendor.report import ModuleRow
 
-# Layer classes of hls4ml and the functions of their templates, by what they compute.
+# What they compute -> layer classes of hls4ml, and below, functions of their templates.
 _KINDS = {
     "dense": ("Dense", "EinsumDense"),
     "conv1d": ("Conv1D",),
@@ -59,12 +59,13 @@ def match_layers(
 ) -> dict[str, ModuleRow]:
     """The row of each layer whose row is certain.
 
-    A row is certain if the caller names it, or if its instance or module bears the layer's name. It is also certain if
-    hls4ml's report has as many numbered functions of one sort as the design has layers of it: their order agrees.
+    A row is certain if the caller names it, or if its instance or module has the layer's name. It is also certain if
+    the report has as many numbered functions of a sort as the design has layers of that sort, because both are in the
+    same order.
 
     Args:
         layers: name and class of each layer, in the design's order.
-        rows: of the report of the whole design.
+        rows: the rows of the report on the whole design.
         given: layer name -> instance or module name; it overrides every rule.
     """
     known = list(rows)
@@ -89,7 +90,7 @@ def match_layers(
 
 
 def _mixes_scales(names: Sequence[str]) -> bool:
-    """Whether hls4ml made some of the layers itself: it numbers `fc1_alpha`, the scale of `fc1`, after all others."""
+    """Whether hls4ml made some of the layers itself, as `fc1_alpha`, the scale of `fc1`; it numbers those last."""
     made = [name.endswith("_alpha") for name in names]
     return any(made) and not all(made)
 
@@ -97,8 +98,8 @@ def _mixes_scales(names: Sequence[str]) -> bool:
 def _rows_of(family: str, families: Mapping[str, list[str]], rows: Sequence[ModuleRow]) -> list[ModuleRow]:
     """The rows of that sort.
 
-    hls4ml replaces a convolution of width 1 by a pointwise one with a new number. The numbers therefore give the order
-    of convolutions only if none or all of them were replaced.
+    hls4ml replaces a convolution of width 1 by a pointwise one with a new number. So the numbers give the order of
+    convolutions only if none or all of them were replaced.
     """
     if not family:
         return []
@@ -120,7 +121,7 @@ def _family_of(row: ModuleRow) -> str | None:
 
 
 def _in_order(rows: Sequence[ModuleRow]) -> list[ModuleRow] | None:
-    """The rows by layer number; None where a number is missing or given twice and there is more than one row."""
+    """The rows by layer number; None if there are several and a number is missing or stands twice."""
     if len(rows) < 2:
         return list(rows)
     numbers = [_CONFIG.search(row.module or row.name) for row in rows]

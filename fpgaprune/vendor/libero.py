@@ -1,4 +1,4 @@
-"""`summary.results.rpt` of SmartHLS (Microchip): co-simulation, timing and resources after Libero."""
+"""Reads `summary.results.rpt` of SmartHLS (Microchip): co-simulation, timing and resources after Libero."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OTHER = {"lsram": ("LSRAM",), "usram": ("uSRAM",)}
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """One section: its top-level module and its text; empty lines before the text keep its line numbers."""
+    """A section: its top-level module and its text, after empty lines that keep the line numbers of the file."""
 
     top: str | None
     text: str
@@ -43,10 +43,10 @@ def recognises_libero(text: str) -> bool:
 
 
 def parse_libero(text: str, source: Path) -> tuple[VendorReport, ...]:
-    """The reports in `text`: resources, and the simulation where it was run.
+    """The reports in `text`: resources, and the simulation if it was run.
 
-    Resources are of stage `route` where the report states a timing, which Libero knows only after place and route,
-    else of stage `synth`. An LSRAM holds 20 Kb and a uSRAM 1 Kb: they stand in `other`, and `bram18` is None.
+    Resources are of stage `route` if the report states a timing, which Libero knows only after place and route, else of
+    stage `synth`. An LSRAM holds 20 Kb and a uSRAM 1 Kb: `other` counts them, and `bram18` is None.
 
     Raises:
         ReportError: a section is missing or cut off, or neither simulation nor synthesis was run.
@@ -72,14 +72,13 @@ def parse_libero(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 
 def _sections(text: str) -> dict[str, _Section]:
-    """Sections by the first words of their titles, which are the same in every release."""
+    """The sections, by the first words of their titles, which are the same in every release."""
     titles = list(_TITLE.finditer(text))
     ends = [title.start() for title in titles[1:]] + [len(text)]
     found: dict[str, _Section] = {}
     for title, end in zip(titles, ends, strict=True):
         name = title["title"].split(" of HLS-generated")[0].strip()
         top = _TOP.search(title["title"])
-        # Empty lines before the text keep the line numbers of the file, for messages.
         body = "\n" * text.count("\n", 0, title.end()) + text[title.end() : end]
         found.setdefault(name, _Section(top["name"] if top else None, body))
     return found
@@ -90,7 +89,7 @@ def _first_table(section: _Section, source: Path) -> PrintedTable | None:
 
 
 def _table(section: _Section, name: str, source: Path) -> PrintedTable | None:
-    """The section's table; None where the section says that its step was not run."""
+    """The section's table; None if the section says that its step was not run."""
     table = _first_table(section, source)
     if table is None and "N/A" not in section.text:
         raise ReportError(f"{source}: section {name!r} has neither a table nor 'N/A'; the report is cut off; {_WANTED}")
@@ -100,7 +99,8 @@ def _table(section: _Section, name: str, source: Path) -> PrintedTable | None:
 def _resources(
     usage: PrintedTable, timing: PrintedTable | None, top: str | None, part: str | None, source: Path
 ) -> VendorReport:
-    used = {_bare(row[usage.require("Resource Type")]): row[usage.require("Used")] for row in usage.rows}
+    kind, amount = usage.require("Resource Type"), usage.require("Used")
+    used = {row[kind].strip().rstrip("*").strip(): row[amount] for row in usage.rows}
 
     def count(names: Sequence[str]) -> int | None:
         name = next((name for name in names if name in used), None)
@@ -133,7 +133,7 @@ def _time(table: PrintedTable | None, row: Sequence[str] | None, name: str, plac
 
 
 def _sum(text: str, where: str) -> int | None:
-    """The sum of `153 + 216`, or of `153 + 216 = 369`, whose printed sum is checked."""
+    """The sum that `153 + 216` or `153 + 216 = 369` states; a printed sum is checked."""
     terms, equals, printed = text.partition("=")
     counts = [parse_count(term, where) for term in terms.split("+")]
     known = [count for count in counts if count is not None]
@@ -141,7 +141,3 @@ def _sum(text: str, where: str) -> int | None:
     if equals and parse_count(printed, where) != total:
         raise ReportError(f"{where} holds {shorten(text)}, which does not add up; {_WANTED}")
     return total
-
-
-def _bare(name: str) -> str:
-    return name.strip().rstrip("*").strip()

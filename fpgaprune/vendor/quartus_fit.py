@@ -1,4 +1,4 @@
-"""`<revision>.fit.rpt` and `<revision>.fit.summary` of Intel Quartus: counts after place and route."""
+"""Reads `<revision>.fit.rpt` and `<revision>.fit.summary` of Intel Quartus: counts after place and route."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _OTHER = {
     "multiplier_9bit": ("Embedded Multiplier 9-bit elements",),
 }
 _DSP = ("Total DSP Blocks",)
-# The last line of the summary in every family.
+# The last line of the summary, in every family.
 _LAST = ("Total PLLs", "UFM blocks")
-# Standard and Lite editions, Pro, families without ALMs.
+# In the Standard and Lite editions, in Pro, and in families without ALMs.
 _FF = ("Total registers", "Total dedicated logic registers", "Dedicated logic registers")
 # Families without ALMs, as MAX 10 and Cyclone IV, count four-input functions; the line is indented.
 _LUT = ("Total combinational functions",)
@@ -40,8 +40,8 @@ def recognises_quartus_fit(text: str) -> bool:
 def parse_quartus_fit(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`.
 
-    An ALM is no LUT and a block of 10 or 20 Kb no 18 Kb block, so both stand in `other`, and `bram18` is None. `lut`
-    counts ALUTs, which only the table by entity of a `.fit.rpt` states; in families without ALMs it counts four-input
+    An ALM is no LUT, and a block of 10 or 20 Kb is no block of 18 Kb: `other` counts both, and `bram18` is None. `lut`
+    counts ALUTs, which only a `.fit.rpt` states, in its table by entity; in families without ALMs it counts four-input
     functions.
 
     Raises:
@@ -54,7 +54,7 @@ def parse_quartus_fit(text: str, source: Path) -> tuple[VendorReport, ...]:
         table = _table(lines, _SUMMARY, source, headed=False)
         values = {row[0].strip(): row[1].strip() for row in table.rows}
     else:
-        # The last line may be cut if it has no line end; it holds no figure that is needed.
+        # A last line without a line end may be cut; no figure of it is needed.
         whole = lines if text.endswith("\n") else lines[:-1]
         pairs = (line.partition(" : ") for line in whole)
         values = {name.strip(): value.strip() for name, colon, value in pairs if colon}
@@ -105,7 +105,7 @@ def _has(lines: Sequence[str], title: str) -> bool:
 
 
 def _table(lines: Sequence[str], title: str, source: Path, *, headed: bool = True) -> PrintedTable:
-    """The table under a line `; title ;`, whose cells are parted by semicolons."""
+    """The table under a line `; title ;`; semicolons separate its cells."""
     at = next(at for at, line in enumerate(lines) if line.startswith(";") and line.strip(" ;") == title)
     where = f"{source}, line {at + 1} ({title})"
     end = at + 1
@@ -124,7 +124,7 @@ def _table(lines: Sequence[str], title: str, source: Path, *, headed: bool = Tru
 
 
 def _entities(table: PrintedTable) -> tuple[ModuleRow, ...]:
-    """One row for each entity, first the top; `1,234 (56)` counts it with and without the entities below."""
+    """One row for each entity, the top first; `1,234 (56)` counts an entity with and without those below it."""
 
     def count(row: Sequence[str], *names: str) -> int | None:
         at = table.index(*names)
@@ -148,7 +148,11 @@ def _entities(table: PrintedTable) -> tuple[ModuleRow, ...]:
 
 
 def _check_end(lines: Sequence[str], source: Path) -> None:
-    """A report whose table of contents ends with a section that does not follow is cut off."""
+    """The last section in the table of contents follows.
+
+    Raises:
+        ReportError: it does not, so the report is cut off.
+    """
     start = next((at for at, line in enumerate(lines) if line.strip(" ;") == "Table of Contents"), None)
     if start is None:
         raise ReportError(f"{source} has no table of contents; the report is cut off; wanted the whole .fit.rpt")

@@ -1,4 +1,4 @@
-"""Reads the reports of every known tool, from a file or a project folder."""
+"""Reads the reports of every known vendor tool, from a file or a project folder."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Unread:
     """A report that could not be read.
 
     Attributes:
-        path: of the file.
+        path: the file.
         reason: the message of the error, in one line.
     """
 
@@ -57,46 +57,45 @@ class Unread:
     reason: str
 
     def __str__(self) -> str:
-        """The reason, with the path in front unless the reason names it."""
+        """The reason, after the path unless the reason names the path."""
         return self.reason if str(self.path) in self.reason else f"{self.path}: {self.reason}"
 
 
 class Reports(tuple[VendorReport, ...]):
-    """The reports of a folder, ordered by stage and then by path, and the reports that could not be read.
+    """The reports of a folder, ordered by stage and then by path.
 
     Attributes:
-        unread: the files that are reports but cannot be read, each with its reason.
+        unread: the files that are reports but cannot be read, each with the reason.
     """
 
     unread: tuple[Unread, ...]
 
     def __new__(cls, reports: Iterable[VendorReport] = (), unread: Iterable[Unread] = ()) -> Self:
-        """The reports in the order of their stages, and what could not be read."""
+        """The reports in the order of their stages, and the unread files."""
         made = super().__new__(cls, _ordered(tuple(reports)))
         made.unread = tuple(unread)
         return made
 
 
 def read_report(path: str | os.PathLike[str]) -> VendorReport:
-    """The report in the file `path`; its content tells the kind, and its name does not matter.
+    """The report in the file `path`; the content decides its kind, whatever the file is called.
 
-    Of several reports in one file this is the one of the earliest stage; `read_reports` gives them all.
+    If the file holds several reports, this is the one of the earliest stage; `read_reports` gives all of them.
 
     Raises:
-        ReportError: there is no such file, it is of no known kind, is cut off, or holds something else in a figure's
-            place.
+        ReportError: the file is missing, is of no known kind, is cut off, or has something else in place of a figure.
     """
     return _read(Path(path))[0]
 
 
 def read_reports(folder: str | os.PathLike[str]) -> Reports:
-    """Every report below `folder`, or in it where it is a file; `unread` names those that cannot be read, and why.
+    """Every report below `folder`, which may also be a file; `unread` names those that cannot be read, and why.
 
-    A file of an unknown kind is ignored.
+    Files of unknown kinds are ignored.
 
     Raises:
-        NoReportError: it holds no report.
-        ReportError: there is no such folder, or no report of it can be read.
+        NoReportError: there is no report.
+        ReportError: there is no such folder, or none of its reports can be read.
     """
     found = find_reports(folder)
     if not found and found.unread:
@@ -108,7 +107,7 @@ def read_reports(folder: str | os.PathLike[str]) -> Reports:
 
 
 def find_reports(folder: str | os.PathLike[str]) -> Reports:
-    """Every report below `folder`, as `read_reports` gives them; empty where no report is there or can be read.
+    """As `read_reports`, but empty if there is no report or none can be read.
 
     Raises:
         ReportError: there is no such folder, or it is a file that is no report or cannot be read.
@@ -142,7 +141,7 @@ def parse_reports(text: str, source: str | os.PathLike[str]) -> tuple[VendorRepo
         if recognises(text):
             reports += parse(text, path)
     if not reports:
-        raise ReportError(f"{path} is no vendor report known here; wanted one of: {'; '.join(k for k, _, _ in KINDS)}")
+        raise ReportError(f"{path} is no known vendor report; wanted one of: {'; '.join(k for k, _, _ in KINDS)}")
     return _ordered(tuple(reports))
 
 
@@ -153,8 +152,8 @@ def _read(path: Path) -> tuple[VendorReport, ...]:
 def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _LARGEST_BYTES:
-            raise ReportError(f"{path} has more than {_LARGEST_BYTES} bytes; no vendor report is so long")
-        # Tools write host names and paths in any encoding; every figure is ASCII.
+            raise ReportError(f"{path} has more than {_LARGEST_BYTES} bytes; no vendor report is that long")
+        # Tools write host names and paths in any encoding; all figures are ASCII.
         return path.read_bytes().decode("utf-8", errors="replace")
     except OSError as error:
         raise ReportError(f"{path} cannot be read ({error.strerror}); wanted the report of a vendor tool") from None

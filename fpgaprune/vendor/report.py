@@ -1,4 +1,4 @@
-"""One vocabulary for what any vendor's tool reports about a design."""
+"""`VendorReport`: what a tool of any vendor reports about a design, in one vocabulary."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ PLATFORM = "platform"
 
 @dataclass(frozen=True, slots=True)
 class ModuleRow:
-    """One instance inside a design, as its report lists it.
+    """One instance inside a design, as a report lists it.
 
     Attributes:
-        name: of the instance.
-        module: of what it instantiates; None where the report does not say.
+        name: name of the instance.
+        module: name of its module; None if the report does not state it.
         usage: resources that the row states.
         cycles: cycles that the row states.
         pipeline: the tool's own word (`yes`, `no`, `none`, `dataflow`, ...).
@@ -31,7 +31,7 @@ class ModuleRow:
     pipeline: str | None = None
 
     def at(self, stage: Stage, layer: str) -> Measurement[int]:
-        """What `layer` takes at `stage`, by this row."""
+        """What `layer` takes at `stage`, if this is its row."""
         return Measurement(stage, layer, self.usage, self.cycles)
 
 
@@ -40,28 +40,28 @@ class VendorReport:
     """What one report of one tool says about one design at one stage.
 
     Attributes:
-        tool: name as printed, as `Vitis HLS`.
-        tool_version: as printed, as `2022.2`.
+        tool: printed name of the tool, as `Vitis HLS`.
+        tool_version: printed version of the tool, as `2022.2`.
         stage: `csynth` (the estimate of a C-to-RTL tool), `synth` (after logic synthesis), `route` (placed and routed),
             `cosim` (measured in RTL simulation), or a stage of open tools: `synth(open)`, `route(ecp5)`.
-        design: top module that the report is about.
-        part: device or order number, as printed.
+        design: top module of the design.
+        part: printed device or order number.
         clock_ns: period asked for.
         est_clock_ns: period that the tool estimates or reached.
-        slack_ns: worst setup slack, negative where timing is not met.
+        slack_ns: worst setup slack; negative if timing is not met.
         total: resources of the whole design.
         cycles: latency and interval of the whole design.
         rows: one for each instance that the report lists.
-        breakdown: parts of `total` by the report's own classes, as `FIFO`. `PLATFORM` stands for the platform of a
-            board around the kernels, which is no part of `total`.
-        other: counts without a common unit, under the vendor's name, as `alm`, `m20k`, `carry8`.
-        pipeline: how the top is pipelined, in the tool's word.
-        state: of the netlist, as `Synthesized`; the language of a simulation; `SUMMARY` for a report that leaves out
+        breakdown: parts of `total` by the report's own classes, as `FIFO`; also `PLATFORM`, the platform of a board
+            around the kernels, which is no part of `total`.
+        other: counts without a common unit, by the vendor's name, as `alm`, `m20k`, `carry8`.
+        pipeline: how the top module is pipelined, in the tool's word.
+        state: state of the netlist, as `Synthesized`; language of a simulation; `SUMMARY` for a report that leaves out
             zeros.
-        passed: whether a simulation's outputs agreed.
-        date: as printed.
+        passed: whether the outputs of a simulation agreed.
+        date: printed date.
         source: the file.
-        notes: sentences about what the figures mean.
+        notes: sentences on what the figures mean.
     """
 
     tool: str

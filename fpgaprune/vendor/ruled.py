@@ -1,4 +1,4 @@
-"""Tables whose columns are marked by runs of dashes under the header, without vertical lines."""
+"""Reads tables whose columns are marked by runs of dashes under the header, without vertical lines."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _WORDS = re.compile(r"\S+(?: \S+)*")
 
 @dataclass(frozen=True, slots=True)
 class RuledTable:
-    """A table.
+    """A table of a report.
 
     Attributes:
         where: file and line of the header, for messages.
         columns: header texts.
-        rows: texts by column; empty cells are left out.
+        rows: column -> text; empty cells are left out.
     """
 
     where: str
@@ -31,7 +31,7 @@ class RuledTable:
     rows: tuple[dict[str, str], ...]
 
     def get(self, row: dict[str, str], name: str) -> str | None:
-        """The text of `row` in column `name`; None where the cell is empty.
+        """The text of `row` in column `name`; None if the cell is empty.
 
         Raises:
             ReportError: the table has no such column.
@@ -66,7 +66,7 @@ def read_fixed(lines: Sequence[str], rule: int, source: str) -> RuledTable:
 
 
 def read_fixed_row(lines: Sequence[str], rule: int, number: int, source: str) -> dict[str, str]:
-    """The cells of `lines[number]` by column, of the table that `lines[rule]` divides; empty cells are left out.
+    """The cells of `lines[number]` by column, in the table with the rule `lines[rule]`; empty cells are left out.
 
     Raises:
         ReportError: the line has text between two columns.
@@ -77,7 +77,7 @@ def read_fixed_row(lines: Sequence[str], rule: int, number: int, source: str) ->
 def read_floating(lines: Sequence[str], rule: int, source: str) -> RuledTable:
     """The table below the rule `lines[rule]`, whose cells may be wider than its dashes (Vivado).
 
-    Two spaces or more separate cells; a cell belongs to the column whose dashes it overlaps most, or is nearest to.
+    Two or more spaces separate cells. A cell belongs to the column whose dashes it overlaps most, or is nearest to.
     The table ends at the first empty line.
     """
     spans = _spans(lines, rule)
@@ -118,7 +118,7 @@ def _open_ended(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int | None]
 
 def _nearest(cell: tuple[int, int], spans: Sequence[tuple[int, int]]) -> int:
     def gap(number: int) -> int:
-        # It is negative, by the overlap, where they overlap.
+        # Negative if they overlap.
         return max(spans[number][0] - cell[1], cell[0] - spans[number][1])
 
     return min(range(len(spans)), key=gap)

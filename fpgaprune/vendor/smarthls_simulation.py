@@ -1,4 +1,4 @@
-"""The co-simulation in `summary.results.rpt` of SmartHLS, in the two forms that its releases print."""
+"""Reads the co-simulation in `summary.results.rpt` of SmartHLS, in the two forms that its releases print."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _TOOL = "SmartHLS co-simulation"
 
 
 def parse_simulation(body: str, table: PrintedTable | None, top: str | None, source: Path) -> VendorReport | None:
-    """The report on the simulation; None where none was run.
+    """The report on the simulation; None if none was run.
 
     Newer releases print a table with the latency and interval of a call. Older releases print `Number of calls` and
     `Cycle latency`, which counts the cycles of the whole simulation (6,134 for 6,105 calls in Microchip's user guide).
-    Then latency and interval of a call are None, and both numbers stand in `other`.
+    For these, latency and interval of a call are None, and `other` holds both numbers.
 
     Args:
         body: text of the section.
-        table: in it, if any.
+        table: the table in the section; None if it has none.
         top: top-level module that other sections name.
         source: the file.
 
     Raises:
-        ReportError: something else stands in a figure's place.
+        ReportError: something else stands in place of a figure.
     """
     status = _STATUS.search(body)
     passed = None if status is None else status["status"] == "PASS"
@@ -56,7 +56,7 @@ def parse_simulation(body: str, table: PrintedTable | None, top: str | None, sou
 
 
 def _of_table(table: PrintedTable, passed: bool | None, source: Path) -> VendorReport | None:
-    """Cycles of the first top-level function; the others are rows."""
+    """The report from a table: the cycles are those of the first top-level function; the others are rows."""
     rows = tuple(
         ModuleRow(row[table.require("Top-Level Name")].strip(), cycles=_cycles(table, row)) for row in table.rows
     )

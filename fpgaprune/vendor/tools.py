@@ -1,4 +1,4 @@
-"""Vendor tools: their list, and how each is found and run."""
+"""Vendor tools: the list of them, and how they are found and run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fpgaprune.processes import ToolRun, find_tool, tool_variable
 
 __all__ = ["TOOLS", "ToolRun", "find_tool", "find_tools", "run_tool", "tool_variable"]
 
-# The product that each tool belongs to, and what makes the tool visible to a shell.
+# Tool -> its product, and what makes the tool visible to a shell.
 TOOLS: Mapping[str, tuple[str, str]] = {
     "vitis-run": ("AMD Vitis 2023.2 or newer", "source settings64.sh of Vitis"),
     "vitis_hls": ("AMD Vitis HLS", "source settings64.sh of Vitis_HLS"),
@@ -26,10 +26,10 @@ TOOLS: Mapping[str, tuple[str, str]] = {
 
 
 def find_tools() -> dict[str, Path]:
-    """Every known vendor tool of this machine, by name.
+    """Name -> path of every known vendor tool on this machine.
 
     Raises:
-        ToolError: as `find_tool`.
+        ToolError: as for `find_tool`.
     """
     found = {name: find_tool(name) for name in TOOLS}
     return {name: path for name, path in found.items() if path is not None}
@@ -41,7 +41,7 @@ def run_tool(
     timeout_s: float,
     on_line: Callable[[str], None] | None = None,
 ) -> ToolRun:
-    """The run of a tool, as `processes.run_tool` gives it; the message on a missing tool names its product."""
+    """As `processes.run_tool`; the message on a missing tool names its product."""
     name = Path(command[0]).name if command else ""
     product, advice = TOOLS.get(name, ("no tool known here", "add its folder to PATH"))
     return processes.run_tool(command, folder, timeout_s, on_line, product=product, advice=advice)

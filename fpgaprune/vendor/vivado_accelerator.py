@@ -1,4 +1,4 @@
-"""`report_accelerator_utilization` of Vitis: counts of the kernels, and of the linked platform."""
+"""Reads `report_accelerator_utilization` of Vitis: counts of the kernels, and of the linked platform."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fpgaprune.vendor.vivado_head import read_vivado_head
 _KIND = "a report of Vivado's report_accelerator_utilization"
 _KERNELS = "Used Resources"
 _PLATFORM = "Platform"
-# Rows that state capacities; they are no part of a design.
+# Rows that state capacities and are no part of a design.
 _CAPACITIES = ("User Budget", "Unused Resources")
 _COUNTED = {"lut": ("LUT",), "ff": ("REG",), "dsp": ("DSP",), "uram": ("URAM",)}
 _COLUMNS = ("Name", "LUT", "REG", "BRAM", "DSP")
@@ -35,7 +35,7 @@ def recognises_vivado_accelerator(text: str) -> bool:
 def parse_vivado_accelerator(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`: `total` counts all kernels, `breakdown` the platform around them.
 
-    Block RAM is counted in tiles of 36 Kb, because platform and user budget together are the tiles of the device; a
+    Block RAM is counted in tiles of 36 Kb: the counts of platform and user budget add up to the tiles of the device. A
     tile is two `bram18`.
 
     Raises:

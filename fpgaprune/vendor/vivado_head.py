@@ -1,4 +1,4 @@
-"""The head of Vivado's reports, and the stage that the state of the design means."""
+"""`VivadoHead`: the head of Vivado's reports, and the stage that the state of the design stands for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fpgaprune.measure import ROUTE, SYNTH, Stage
 
 _FIELD = re.compile(r"^\| {0,4}(?P<name>[A-Z][A-Za-z ]{1,40}):(?P<value>.*)")
 _VERSION = re.compile(r"Vivado v\.? ?(?P<version>\S{1,40})")
-# After synth_design (and opt_design, when no cell has a site yet) the stage is `synth`. From placement on the cells
-# have sites, and Vivado's own run writes its final utilization.
+# After synth_design and opt_design no cell has a site yet: the stage is `synth`. From placement on, cells have sites,
+# and Vivado's own run writes its final utilization.
 _STAGES = {
     "synthesized": SYNTH,
     "optimized": SYNTH,
@@ -22,15 +22,15 @@ _STAGES = {
 
 @dataclass(frozen=True, slots=True)
 class VivadoHead:
-    """The head of a report of Vivado; what it does not say is None.
+    """The head of a report of Vivado, as printed; what it does not state is None.
 
     Attributes:
-        version: of Vivado.
+        version: version of Vivado.
         command: the command that wrote the report.
-        design: as printed.
-        part: as printed.
-        date: as printed.
-        state: as printed.
+        design: name of the design.
+        part: name of the device.
+        date: date of the report.
+        state: state of the design.
     """
 
     version: str | None
@@ -42,13 +42,13 @@ class VivadoHead:
 
     @property
     def stage(self) -> Stage | None:
-        """`synth` or `route`; None where the state is not given or not known."""
+        """`synth` or `route`; None if the state is missing or not known."""
         words = [] if self.state is None else self.state.casefold().split()
         return next((_STAGES[word] for word in words if word in _STAGES), None)
 
 
 def read_vivado_head(text: str) -> VivadoHead | None:
-    """The head at the beginning of `text`; None where Vivado did not write it."""
+    """The head at the beginning of `text`; None if Vivado did not write it."""
     fields: dict[str, str] = {}
     for line in text.splitlines()[:40]:
         match = _FIELD.match(line)

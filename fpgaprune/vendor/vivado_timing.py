@@ -1,4 +1,4 @@
-"""`report_timing_summary` of Vivado: worst slack, clock, and the period that the design reached."""
+"""Reads `report_timing_summary` of Vivado: worst slack, clock, and the period that the design reached."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def recognises_vivado_timing(text: str) -> bool:
 def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
     """The report in `text`: `est_clock_ns` is the period of the clock with the worst slack, less that slack.
 
-    Without a timing constraint Vivado prints a slack of `inf` and no clock: all three are None, as a note says.
+    Without a timing constraint Vivado prints a slack of `inf` and no clock; then all three figures are None, and a note
+    says so.
 
     Raises:
-        ReportError: the report is cut off, or its design is placed but not routed: that is neither `synth` nor `route`.
+        ReportError: the report is cut off, or its design is placed but not routed: this is neither `synth` nor `route`.
     """
     head = read_vivado_head(text)
     if head is None:
@@ -72,19 +73,17 @@ def parse_vivado_timing(text: str, source: Path) -> tuple[VendorReport, ...]:
 
 
 def _stage(head: VivadoHead, text: str, source: Path) -> Stage:
-    """The stage of the head's state where it has one, else the stage that the delays of the paths' nets show."""
+    """The stage of the state in the head; without a state, the stage that the delays of the paths' nets show."""
     if head.stage == SYNTH or (head.stage == ROUTE and "routed" in (head.state or "").casefold()):
         return head.stage
     if head.state is None:
-        # Each net of a path says whether its delay is routed, placed, or guessed before both.
-        if ", estimated)" in text:
-            pass
-        elif ", routed)" in text:
+        # Each net of a path says whether its delay is routed, estimated from its placement, or unplaced.
+        if ", routed)" in text and ", estimated)" not in text:
             return ROUTE
-        elif ", unplaced)" in text:
+        if ", unplaced)" in text and ", estimated)" not in text:
             return SYNTH
     raise ReportError(
-        f"{source}: design state {head.state!r}: its delays are neither those of a route nor those after synthesis; "
+        f"{source}: design state {head.state!r}: its delays are neither those after routing nor those after synthesis; "
         f"wanted report_timing_summary after route_design, or after synth_design"
     )
 
@@ -101,15 +100,12 @@ def _sections(lines: Sequence[str], source: str) -> dict[str, RuledTable]:
 
 
 def _worst_clock(table: RuledTable | None, clocks: RuledTable) -> str | None:
-    """The clock with the least setup slack; where there is one clock only, that clock."""
-    if len(clocks.rows) == 1:
-        return clocks.rows[0].get("Clock")
-    slacks = []
-    for row in table.rows if table else ():
-        slack = _number(table, row, "WNS(ns)") if table else None
-        if slack is not None:
-            slacks.append((slack, row.get("Clock")))
-    return min(slacks, key=lambda pair: pair[0])[1] if slacks else None
+    """The clock with the least setup slack; the only clock if there is one."""
+    if len(clocks.rows) == 1 or table is None:
+        return clocks.rows[0].get("Clock") if len(clocks.rows) == 1 else None
+    slacks = [(_number(table, row, "WNS(ns)"), row.get("Clock")) for row in table.rows]
+    known = [(slack, clock) for slack, clock in slacks if slack is not None]
+    return min(known, key=lambda pair: pair[0])[1] if known else None
 
 
 def _number(table: RuledTable, row: dict[str, str], name: str) -> float | None:

@@ -1,4 +1,4 @@
-"""`report_utilization` of Vivado, flat and `-hierarchical`: 7-series, UltraScale, UltraScale+ and Versal."""
+"""Reads `report_utilization` of Vivado, flat and `-hierarchical`: 7-series, UltraScale, UltraScale+ and Versal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fpgaprune.vendor.grid import PrintedTable, iterate_tables
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 from fpgaprune.vendor.vivado_head import VivadoHead, read_vivado_head
 
-# Names of rows in column 'Site Type' by family. The first name that a report has counts; the rows below are its parts.
+# Names of rows in column 'Site Type'; families have different ones. The first name that a report has counts.
 _LUT = ("Slice LUTs", "CLB LUTs")
 _FF = ("Slice Registers", "CLB Registers", "Registers")
 _DSP = ("DSPs", "DSP Slices", "DSP58", "DSP48E2", "DSP48E1")
 _URAM = ("URAM", "URAM288E5", "URAM288")
-_TILES = ("Block RAM Tile",)
+_TILES = "Block RAM Tile"
 _RAMB36 = ("RAMB36/FIFO", "RAMB36E5", "RAMB36E2", "RAMB36E1", "RAMB36")
 _RAMB18 = ("RAMB18", "RAMB18E5", "RAMB18E2", "RAMB18E1")
 _OTHER = {
@@ -31,6 +31,8 @@ _OTHER = {
 }
 _CONTENTS = re.compile(r"\d{1,3}(\.\d{1,3}){0,4}\.? \S.*")
 _KIND = "a report of Vivado's report_utilization"
+
+Number = int | float | None
 
 
 def recognises_vivado_utilization(text: str) -> bool:
@@ -54,7 +56,7 @@ def parse_vivado_utilization(text: str, source: Path) -> tuple[VendorReport, ...
     stage = head.stage
     if stage is None:
         raise ReportError(
-            f"{source}: design state {head.state!r}; wanted Synthesized, Optimized, Placed or Routed, since figures "
+            f"{source}: design state {head.state!r}; wanted Synthesized, Optimized, Placed or Routed, because figures "
             f"of different stages must not be mixed"
         )
     lines = text.splitlines()
@@ -79,7 +81,7 @@ def _report(
 ) -> VendorReport:
     notes = []
     if stage == ROUTE and "routed" not in (head.state or "").casefold():
-        notes.append("counted after placement, before routing; routing changes counts only where it optimises")
+        notes.append("counted after placement, before routing; routing changes counts only if it optimises")
     if "optimized" in (head.state or "").casefold():
         notes.append("counted after opt_design, which removes logic that synthesis left")
     return VendorReport(
@@ -110,9 +112,11 @@ def _flat(tables: Sequence[PrintedTable], source: Path) -> tuple[Resources[int],
             if name not in used:
                 used[name] = parse_number(row[at], f"{table.where}: {shorten(name)}, 'Used'")
 
+    def value(names: Sequence[str]) -> float | None:
+        return next((used[name] for name in names if used.get(name) is not None), None)
+
     def first(names: Sequence[str]) -> int | None:
-        value = next((used[name] for name in names if used.get(name) is not None), None)
-        return None if value is None else _whole(value, names[0], source)
+        return _whole(value(names), names[0], source)
 
     lut, ff = first(_LUT), first(_FF)
     if lut is None or ff is None:
@@ -121,39 +125,37 @@ def _flat(tables: Sequence[PrintedTable], source: Path) -> tuple[Resources[int],
             f"{_KIND}"
         )
     other = {name: count for name, rows in _OTHER.items() if (count := first(rows)) is not None}
-    return Resources(lut=lut, ff=ff, dsp=first(_DSP), bram18=_bram18(used, source), uram=first(_URAM)), other
+    # A tile holds one block of 36 Kb or two of 18 Kb.
+    tiles = value((_TILES,))
+    blocks = _blocks(value(_RAMB36), value(_RAMB18)) if tiles is None else 2 * tiles
+    bram18 = _whole(blocks, _TILES, source)
+    return Resources(lut=lut, ff=ff, dsp=first(_DSP), bram18=bram18, uram=first(_URAM)), other
 
 
-def _bram18(used: dict[str, float | None], source: Path) -> int | None:
-    tiles = next((used[name] for name in _TILES if used.get(name) is not None), None)
-    if tiles is not None:
-        return _whole(2 * tiles, "Block RAM Tile", source)
-    large = next((used[name] for name in _RAMB36 if used.get(name) is not None), None)
-    small = next((used[name] for name in _RAMB18 if used.get(name) is not None), None)
-    if large is None and small is None:
-        return None
-    return _whole(2 * (large or 0) + (small or 0), "RAMB36", source)
+def _blocks(large: Number, small: Number) -> Number:
+    """Blocks of 18 Kb: two for each of 36 Kb; None if neither number is known."""
+    return None if large is None and small is None else 2 * (large or 0) + (small or 0)
 
 
-def _whole(value: float, name: str, source: Path) -> int:
-    if value != int(value):
+def _whole(value: float | None, name: str, source: Path) -> int | None:
+    if value is not None and value != int(value):
         raise ReportError(f"{source}: {name!r} counts {value}; wanted a whole number (of halves, for a tile of 36 Kb)")
-    return int(value)
+    return None if value is None else int(value)
 
 
 def _hierarchy(table: PrintedTable) -> tuple[Resources[int], tuple[ModuleRow, ...], dict[str, int]]:
     rows = []
     for cells in table.rows:
         name = cells[table.require("Instance")].strip()
-        large, small = table.count(cells, "RAMB36"), table.count(cells, "RAMB18")
+        blocks = _blocks(table.count(cells, "RAMB36"), table.count(cells, "RAMB18"))
         usage = Resources(
             lut=table.count(cells, "Total LUTs"),
             ff=table.count(cells, "FFs"),
             dsp=table.count(cells, "DSP48 Blocks", "DSP Blocks", "DSP Slices", "DSPs"),
-            bram18=None if large is None and small is None else 2 * (large or 0) + (small or 0),
+            bram18=None if blocks is None else int(blocks),
             uram=table.count(cells, "URAM"),
         )
-        # '(name)' counts an instance without the instances in it.
+        # The row '(name)' counts an instance without the instances inside it.
         if not name.startswith("("):
             rows.append(ModuleRow(name, table.text(cells, "Module"), usage))
     if not rows:
@@ -164,7 +166,11 @@ def _hierarchy(table: PrintedTable) -> tuple[Resources[int], tuple[ModuleRow, ..
 
 
 def _check_contents(lines: Sequence[str], source: Path) -> None:
-    """A report whose table of contents names a section that does not follow is cut off."""
+    """Every section in the table of contents follows.
+
+    Raises:
+        ReportError: one does not, so the report is cut off.
+    """
     starts = [at for at, line in enumerate(lines) if line.strip() == "Table of Contents"]
     if not starts:
         raise ReportError(f"{source} has no table of contents; the report is cut off or not {_KIND}")

@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from fpgaprune.estimate.coefficients import Calibration, calibration, write_calibration  # noqa: E402
-from fpgaprune.estimate.fit import fit_rows, read_rows, used_rows  # noqa: E402
-from fpgaprune.estimate.leave_out import covered_by_others, family, interval_factors, predict_left_out, ratios  # noqa: E402
 from fpgaprune.estimate.rows import predict_row  # noqa: E402
+from tests.benchmarks.calibration_rows import fit_rows, read_rows, used_rows  # noqa: E402
+from tests.benchmarks.leave_out import covered_by_others, family, interval_factors, predict_left_out, ratios  # noqa: E402
 
 GOALS = {
     "csynth.lut": (0.15, 0.5), "csynth.ff": (0.20, 0.6), "csynth.dsp": (0.05, 0.3), "csynth.bram18": (0.15, 1.0),

@@ -9,7 +9,7 @@ import pytest
 from fpgaprune.flow.checkpoint import Checkpoint
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.data import check_data
-from fpgaprune.flow.finetuning import finetune_model
+from fpgaprune.flow.finetuning import Finetuning
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.selecting import choose_masks, explicit_masks
 from fpgaprune.flow.task import read_task
@@ -39,7 +39,7 @@ def run(schedule, *, select=None, early=None, model=None, epochs=2):
     task = read_task(config.train, model, data)
     with TemporaryDirectory() as folder:
         checkpoint = Checkpoint(Path(folder) / "state.npz", "test")
-        return model, config, finetune_model(model, config, task, base, data, early, Silent(), checkpoint)
+        return model, config, Finetuning(model, config, task, base, data, Silent(), checkpoint).run(early)
 
 
 def locked_kernels(masks):

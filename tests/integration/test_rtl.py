@@ -182,7 +182,7 @@ def test_processes_share_the_samples(small):
     [
         (np.zeros((2, 5, 5, 2)), r"samples for s_axis have shape \(5, 5, 2\); wanted \(6, 5, 2\)"),
         (np.full((2, 6, 5, 2), np.nan), "samples for s_axis hold NaN or infinity"),
-        (np.zeros((0, 6, 5, 2)), "samples for s_axis are none; wanted at least one"),
+        (np.zeros((0, 6, 5, 2)), "there are no samples for s_axis; wanted at least one"),
         ([np.zeros((1, 6, 5, 2)), np.zeros((1, 6, 5, 2))], "samples for s_axis have shape"),
     ],
 )
@@ -228,7 +228,12 @@ def test_every_kind_of_layer_that_hls4ml_makes_gives_the_bits_of_the_emulator(io
     ("module", "old", "new", "message"),
     [
         ("fp_delay", "assign out = row[DEPTH-1]", "assign out = 1'b0", r"no beat moved for \d+ cycles"),
-        ("fp_last", "assign last = count", "assign last = 1'b0 & count", "tlast was not at the end of a sample"),
+        (
+            "fp_last",
+            "assign last = count",
+            "assign last = 1'b0 & count",
+            "raised tlast before or after the end of a sample",
+        ),
     ],
 )
 def test_verilog_that_breaks_its_protocol_is_told(module, old, new, message, tmp_path):

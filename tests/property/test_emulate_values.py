@@ -195,7 +195,7 @@ def test_packets_of_no_multiple_are_refused(before, after, whole):
     if whole:
         assert run(layer, kind, x, "io_stream").ravel().tolist() == list(range(12))
         return
-    with pytest.raises(DesignError, match=f"a stream of {before} values a packet wrongly into {after}"):
+    with pytest.raises(DesignError, match=f"repacks packets of {before} values wrongly into packets of {after}"):
         run(layer, kind, x, "io_stream")
 
 
@@ -210,7 +210,7 @@ def test_resizing_takes_the_value_at_the_same_share_of_the_way(height, width):
         assert got[row, column].tolist() == x[0, row * 3 // height, column * 4 // width].tolist()
     if height % 3 or width % 4:
         old, new = (3, height) if height % 3 else (4, width)
-        with pytest.raises(DesignError, match=f"io_stream resizes by whole factors only; {old} to {new} is none"):
+        with pytest.raises(DesignError, match=f"io_stream resizes only by whole factors; got {old} to {new}"):
             run(layer, kind, x, "io_stream")
     else:
         assert np.array_equal(run(layer, kind, x, "io_stream")[0], got)
@@ -310,7 +310,7 @@ def test_streams_pool_windows_that_lie_beside_each_other_only(change, refused):
     x = np.arange(16).reshape(1, 4, 4, 1)
     layer = layer_of("p", "Pooling2D", ("x",), (2, 2, 1), dict.fromkeys(("result", "accum"), kind), {}, {}, attributes)
     if refused:
-        with pytest.raises(DesignError, match="padding or a stride that is not its size"):
+        with pytest.raises(DesignError, match="with padding, or with a stride that is not its size"):
             run(layer, kind, x, "io_stream")
         return
     assert run(layer, kind, x, "io_stream").ravel().tolist() == [5, 7, 13, 15]

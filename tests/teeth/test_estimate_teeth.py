@@ -9,9 +9,9 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.estimate import estimate, multiplications
 from fpgaprune.estimate.coefficients import calibration, read_calibration, write_calibration
 from fpgaprune.estimate.fit import Equation, fit
-from fpgaprune.estimate.leave_out import covered, interval_factors, predict_left_out, ratios
 from fpgaprune.estimate.rows import predict_row
 from fpgaprune.target import Target
+from tests.benchmarks.leave_out import covered, interval_factors, predict_left_out, ratios
 from tests.property.test_estimate_monotone import figures, more_zeros
 from tests.unit.estimate.designs import mlp
 from tests.unit.estimate.test_rows import dense, row

@@ -413,12 +413,12 @@ def test_the_smallest_gradients_freed(monkeypatch, trained):
 
 
 def test_a_flow_that_reports_other_masks(monkeypatch):
-    right = finetuning._Work._finished
+    right = finetuning.Finetuning._finished
 
     def of_before(self, changes):
         return replace(right(self, changes), masks=MaskSet({path: mask | True for path, mask in self._masks.items()}))
 
-    monkeypatch.setattr(finetuning._Work, "_finished", of_before)
+    monkeypatch.setattr(finetuning.Finetuning, "_finished", of_before)
     is_refused(test_select_finetuning.test_the_asked_kernels_are_at_zero_when_it_ends, "polynomial_decay")
 
 

@@ -111,7 +111,7 @@ FOREIGN = {
 def test_a_foreign_file_is_refused_with_what_was_wanted(kind, tmp_path):
     path = tmp_path / "myproject_csynth.rpt"
     path.write_bytes(FOREIGN[kind])
-    with pytest.raises(ReportError, match=r"is no vendor report known here; wanted one of: csynth\.rpt of Vivado HLS"):
+    with pytest.raises(ReportError, match=r"is no known vendor report; wanted one of: csynth\.rpt of Vivado HLS"):
         read_report(path)
 
 

@@ -1,1 +1,1 @@
-"""Place and route of a Verilog project on a Lattice ECP5: carries, macros, floorplan, anchors, bitstreams."""
+"""The Lattice ECP5's own rules for place and route: carries, macros, floorplan, anchors, bitstreams."""

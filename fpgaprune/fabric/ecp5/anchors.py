@@ -1,9 +1,9 @@
 """Registers tied to tiles of an ECP5, from which nextpnr's placer finds the floorplan of a netlist.
 
-The placer starts from cells with a fixed place, which are pins. A design behind a stream, or within a harness, has a
-handful of them: the first placement is a point, and spreading it separates what belongs together. So a few hundred
-registers are fixed at their places in a floorplan. Only registers of pipelines are taken, because no logic has to be
-beside them, and whole tiles of them, because the carry chains around take whole tiles as well.
+The placer starts from the cells whose place is fixed, usually the pins. A design with a stream or in a harness has a
+handful of pins: its first placement is a point, and spreading the point separates cells that belong together. So a few
+hundred registers are fixed at their places in a floorplan. They are registers of pipelines, because those need no
+logic beside them, and they fill whole tiles, because the carry chains around them take whole tiles too.
 """
 
 from __future__ import annotations
@@ -24,17 +24,24 @@ from fpgaprune.fabric.ecp5.floorplan import floorplan
 from fpgaprune.fabric.ecp5.macros import FreeRegister, Macros, macros_of
 from fpgaprune.target import Part
 
-# Registers in a tile; side of the square of tiles that has one such tile; the fewest squares that are worth it.
+# Registers in a tile; side of the square of tiles in which one tile is tied; the fewest squares worth a floorplan.
 _IN_TILE = 8
 _SQUARE = 6
 _FEWEST = 4
-# nextpnr spreads cells until they take this share of the tiles there; registers tied further away would stand alone.
+# nextpnr spreads cells until they fill this share of the tiles; registers tied further out would stand alone.
 _FILLED = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Tiles of a device: logic is in the columns `first` to `last` of each of `rows`, other cells are in other rows."""
+    """The tiles of a device.
+
+    Attributes:
+        first: first column with logic.
+        last: last column with logic.
+        rows: rows with logic.
+        blocks: cell type -> the rows, without logic, that hold such cells.
+    """
 
     first: int
     last: int
@@ -65,14 +72,14 @@ def grid_of(part: Part) -> Grid:
     """The tiles of an ECP5."""
     found = re.search(r"-(\d+)f$", part.name)
     if found is None or found[1] not in _GRIDS:
-        raise RtlError(f"where the tiles of {part.name} are is not known; wanted an ECP5 of {', '.join(_GRIDS)}")
+        raise RtlError(f"the tiles of {part.name} are not known; wanted an ECP5 of size {', '.join(_GRIDS)}")
     return _GRIDS[found[1]]
 
 
 def anchor_registers(module: Mapping[str, Any], part: Part, timeout_s: float) -> int:
-    """A flat module of yosys's JSON has registers tied to tiles of `part`; returns how many.
+    """Registers of a flat module of yosys's JSON are tied to tiles of `part`; returns how many.
 
-    A small netlist has none, nor has one that fills the device, where every tile has to stay free.
+    A small netlist gets none, and neither does one that fills the device, because it needs every tile.
 
     Raises:
         ToolError: as for `floorplan`.
@@ -84,7 +91,7 @@ def anchor_registers(module: Mapping[str, Any], part: Part, timeout_s: float) ->
 
 
 def anchors(macros: Macros, grid: Grid, timeout_s: float) -> dict[str, str]:
-    """Register -> where on the device it is tied to, as nextpnr's `X12/Y30/SLICEA.FF0`."""
+    """Register -> the place on the device that it is tied to, as nextpnr writes it: `X12/Y30/SLICEA.FF0`."""
     wanted = macros.fewest / _IN_TILE / _FILLED
     there = grid.columns * len(grid.rows)
     if wanted < _FEWEST * _SQUARE**2 or wanted * _FILLED > there:
@@ -103,7 +110,7 @@ def anchors(macros: Macros, grid: Grid, timeout_s: float) -> dict[str, str]:
 
 
 def _beside_blocks(at: NDArray[np.float64], macros: Macros, grid: Grid) -> NDArray[np.float64]:
-    """`at`, or `at` upside down if that brings cells that need a multiplier or a memory nearer to one."""
+    """`at`, or `at` upside down if that brings multipliers and memories nearer to the rows that hold them."""
     turned = at * [1, -1] + [0, len(grid.rows)]
 
     def away(places: NDArray[np.float64]) -> float:

@@ -1,4 +1,4 @@
-"""`free_unread_carries`: carry outputs that nothing reads are taken off a netlist; nextpnr would give each a slice."""
+"""`free_unread_carries`: removes the carry outputs that nothing reads; nextpnr would give each of them a slice."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _CARRY, _OUT = "CCU2C", "COUT"
 def free_unread_carries(modules: Mapping[str, Any]) -> int:
     """The modules of a yosys netlist have no carry outputs that nothing reads; returns how many there were.
 
-    yosys leaves a wire at the last carry of every chain. nextpnr takes any wire there for one that is read, and adds a
-    CCU2C, two LUTs, that lets the carry out into the fabric: a sixth of what the chains themselves took, where counted.
+    yosys leaves a wire at the last carry of every chain. nextpnr treats that wire as one that is read, and adds a CCU2C
+    (two LUTs) that leads the carry out of the chain. In the designs counted, this added a sixth to the chains' LUTs.
     """
     return sum(_free(module) for module in modules.values())
 
@@ -30,6 +30,6 @@ def _free(module: dict[str, Any]) -> int:
                 read.update(bits)
     unread = [cell for cell in carries if not read.intersection(cell["connections"].get(_OUT, ()))]
     for cell in unread:
-        # The port stays, with nothing at it: nextpnr looks it up.
+        # nextpnr looks the port up, so the port stays, unconnected.
         cell["connections"][_OUT] = ["x"]
     return len(unread)

@@ -1,8 +1,8 @@
-"""`floorplan`: places of a netlist's parts on a rectangle, by cutting the netlist in two again and again.
+"""`floorplan`: places a netlist's parts on a rectangle, by cutting the netlist in two again and again.
 
-Each cut is a minimum cut of a hypergraph that knows on which side the rest of every net lies (terminal propagation;
-A. E. Dunlop and B. W. Kernighan, A procedure for placement of standard-cell VLSI circuits, 1985). Mt-KaHyPar cuts, with
-its deterministic preset, in a process of its own that can be stopped.
+Each cut is a minimum cut of a hypergraph that states on which side the rest of every net lies (terminal propagation;
+A. E. Dunlop and B. W. Kernighan, A procedure for placement of standard-cell VLSI circuits, 1985). Mt-KaHyPar makes the
+cuts with its deterministic preset, in a process of its own that can be stopped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IMBALANCE = 0.03
 _SEED = 1
 # Every region is cut once more after its neighbours were cut.
 _PASSES = 2
-# Cut until a region is about this large, in the rectangle's units squared.
+# Regions are cut until they are about this large, in the rectangle's units squared.
 _SMALL = 16.0
 
 Net = tuple[tuple[int, ...], int]
@@ -47,10 +47,10 @@ class _Region:
 
 
 def partitioner() -> str:
-    """The installed Mt-KaHyPar, with its version.
+    """Name and version of the installed Mt-KaHyPar.
 
     Raises:
-        ToolError: it is not installed; the message says how to install it.
+        ToolError: Mt-KaHyPar is not installed; the message says how to install it.
     """
     try:
         return f"{_PACKAGE} {importlib.metadata.version(_PACKAGE)}"
@@ -63,14 +63,14 @@ def partitioner() -> str:
 def floorplan(
     weights: Sequence[int], nets: Mapping[tuple[int, ...], int], width: float, height: float, timeout_s: float
 ) -> NDArray[np.float64]:
-    """(parts, 2) x and y in a rectangle of `width` and `height`, so that nets are short and weight is even.
+    """(parts, 2) x and y in a rectangle of `width` and `height`; nets are short, and weight is spread evenly.
 
     Args:
         weights: (parts,) area of each, in any unit.
-        nets: parts in order -> wires that join just them.
+        nets: parts in order -> number of wires that join exactly these.
         width: in any unit; regions are cut until they are about 16 units squared.
         height: in the same unit.
-        timeout_s: most seconds for it.
+        timeout_s: most seconds.
 
     Raises:
         ToolError: Mt-KaHyPar is missing, failed, or ran longer than `timeout_s`.
@@ -92,9 +92,9 @@ def floorplan(
 def cut_again_and_again(
     weights: NDArray[np.int64], nets: Sequence[Net], width: float, height: float, cut: Cut
 ) -> NDArray[np.float64]:
-    """As `floorplan`; `cut` puts parts on side 0 or 1: (nets, their wires, weights of the parts) -> sides.
+    """As `floorplan`, with a function `cut` that puts parts on side 0 or 1: (nets, wires, weights) -> sides.
 
-    The last two parts that `cut` is given stand for everything beyond the two sides, and stay on their own.
+    The last two parts that `cut` gets stand for everything beyond side 0 and beyond side 1; they stay on their sides.
     """
     at = np.tile([width / 2, height / 2], (len(weights), 1))
     touching: list[list[int]] = [[] for _ in weights]
@@ -104,7 +104,7 @@ def cut_again_and_again(
     regions = [_Region(np.arange(len(weights)), (0.0, 0.0), (width, height))]
     levels = max(0, round(np.log2(max(1.0, width * height / _SMALL))))
     for level in range(levels):
-        # The first cut has nothing around it, so that a second pass would do the same.
+        # Nothing lies around the first cut, so a second pass would repeat it.
         for _ in range(_PASSES if level else 1):
             halves = [half for region in regions for half in _halved(region, at, weights, nets, touching, cut)]
         regions = halves
@@ -119,7 +119,7 @@ def _halved(
     touching: Sequence[Sequence[int]],
     cut: Cut,
 ) -> list[_Region]:
-    """`region` in two across its longer side, and its parts in the middle of their half."""
+    """The two halves of `region`, cut across its longer side; each part moves to the middle of its half."""
     axis = 0 if region.high[0] - region.low[0] >= region.high[1] - region.low[1] else 1
     inner, wires = _inside(region, at[:, axis], region.middle[axis], nets, touching)
     if not inner:
@@ -145,7 +145,10 @@ def _inside(
     nets: Sequence[Net],
     touching: Sequence[Sequence[int]],
 ) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The nets of a region's parts, by place in the region; two places more stand for what lies on either side."""
+    """The nets of a region's parts, numbered within the region, and their wires.
+
+    The last two numbers stand for everything below and above the region.
+    """
     place = {int(part): number for number, part in enumerate(region.parts)}
     below, above = len(place), len(place) + 1
     found = Counter[tuple[int, ...]]()

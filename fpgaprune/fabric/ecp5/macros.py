@@ -1,4 +1,4 @@
-"""`Macros`: the groups of cells that nextpnr places as one on an ECP5, as a carry chain, and the nets between them."""
+"""`Macros`: groups of cells that nextpnr places as one on an ECP5, such as a carry chain, and the nets between them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from fpgaprune.fabric.cells import Family
 
 REGISTER = "TRELLIS_FF"
 _CARRY = "CCU2C"
-# A register whose data comes from one of these is packed into the same slice, and goes where that goes.
+# nextpnr packs a register into the slice of the cell that drives it, if that is one of these.
 _LOGIC = frozenset({_CARRY, "LUT4", "PFUMX", "L6MUX21", "TRELLIS_DPR16X4"})
 _CONTROLS = ("CLK", "CE", "LSR")
 _SETTINGS = ("CLKMUX", "CEMUX", "LSRMUX", "SRMODE", "GSR")
-# A net with more pins reaches half the design and is cut by every cut, so that it says nothing.
+# A net with more pins reaches half the design: every cut cuts it, so it tells nothing about the cuts.
 _MOST_PINS = 500
-# A register is near a block if at most so many nets, each with at most so many ends, lie between them.
+# A register is near a block if a path of at most `_NEAR` nets, each with at most `_NEAR_PINS` ends, joins them.
 _NEAR, _NEAR_PINS = 4, 40
 
 
 @dataclass(frozen=True, slots=True)
 class FreeRegister:
-    """A register that is packed with no logic and is not near a block, such as a multiplier.
+    """A register that is packed without logic and is not near a block, such as a multiplier.
 
     Attributes:
-        name: of the cell.
-        macro: the one that it is alone in.
-        control: clock, enable, reset and settings, which registers of one tile share.
+        name: name of the cell.
+        macro: its macro, which holds nothing else.
+        control: clock, enable, reset and settings; all registers of a tile share them.
     """
 
     name: str
@@ -41,11 +41,11 @@ class Macros:
     """A netlist as macros 0, 1, ... and nets between them.
 
     Attributes:
-        slots: (macro,) pairs of a LUT and a register that it takes.
-        nets: macros in order -> wires that join just them.
-        fewest: slots that would hold all of it if any LUT could share one with any register.
+        slots: (macros,) number of slots of each macro; a slot is a LUT with a register.
+        nets: macros in order -> number of wires that join exactly these.
+        fewest: slots that would hold the netlist if any LUT could share a slot with any register.
         free: registers that are macros by themselves.
-        blocks: macro -> type of a cell that takes no slot.
+        blocks: macro -> type of its cell, which takes no slot.
     """
 
     slots: tuple[int, ...]

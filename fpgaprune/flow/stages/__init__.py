@@ -1,7 +1,7 @@
-"""`STAGES`: the stages of the flow in order. Each is one file here, and everything else goes through this list.
+"""`STAGES`: the stages of the flow in order, each from a file of its own. Other code reads only this list.
 
-A stage is a function of its artefacts, its section of the configuration and the data; what it returns
-is JSON data for the manifest. TensorFlow is loaded only by the stages that need it, when they run.
+A stage is a function of its artefacts, its section of the configuration and the data; it returns JSON data
+for the manifest. Only stages that need TensorFlow load it, and only when they run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stage `certify`: the fine-tuned network against its masks."""
+"""The stage `certify`: compares the fine-tuned network with its masks."""
 
 from __future__ import annotations
 

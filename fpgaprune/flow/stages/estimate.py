@@ -1,4 +1,4 @@
-"""The stage `estimate`: what the network takes of the part, before and after."""
+"""The stage `estimate`: estimates the resources of the network before and after pruning."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fpgaprune.measure import Advice, Estimate
 
 
 def _estimate(context: StageContext) -> dict[str, Any]:
-    """`estimate.json` prices the network before and after for the part; it is null where no calibrated model can.
+    """`estimate.json` holds the estimates of the network before and after; null if no calibrated model fits it.
 
-    Its `advice` says what is short for the network after, and what each change would bring.
+    Its `advice` says what the network after lacks on the part, and what each change would bring.
     """
     from fpgaprune.advice import advise
     from fpgaprune.estimate import estimate as price
@@ -37,8 +37,7 @@ def _estimate(context: StageContext) -> dict[str, Any]:
 
 
 def _part(context: StageContext, results: Results) -> ReportPart:
-    figures = context.run.read_json("estimate.json")
-    figures, target = figures or {}, context.config[TargetConfig].target()
+    figures, target = context.run.read_json("estimate.json") or {}, context.config[TargetConfig].target()
     sides = {side: figures.get(side) and Estimate.from_json(figures[side], target) for side in ("before", "after")}
     advice = figures.get("advice") and Advice.from_json(figures["advice"])
     return ReportPart({**sides, "advice": advice}, left_out=results.get("left_out"))

@@ -1,14 +1,13 @@
-"""The stage `export`: the network as an ONNX file."""
+"""The stage `export`: writes the network as an ONNX file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field
 
 from fpgaprune.certify import check_onnx_file
-from fpgaprune.flow.requirements import Row, package
+from fpgaprune.flow.requirements import package
 from fpgaprune.flow.samples import count_of, for_keras, predict
 from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.stage import MASKS, NETWORK, FlowStage, ReportPart, Results, StageContext
@@ -16,22 +15,22 @@ from fpgaprune.report import Check
 
 
 class ExportConfig(Section):
-    """How `model.onnx` is written, and whether it goes to hls4ml too, as `second_opinion = true`."""
+    """How `model.onnx` is written, and whether hls4ml reads it too, as `second_opinion = true`."""
 
     batch: int | None = Field(default=None, ge=1)
     """Size of the first axis; free if left out."""
     opset: int = Field(default=17, ge=13, le=18)
     """ONNX operator set."""
     second_opinion: bool = False
-    """Whether the file goes to hls4ml past Keras, and must give the design that Keras gave; takes a batch that is free
-    or 1."""
+    """Whether hls4ml also reads the ONNX file, and must make the same design from it as from Keras; `batch` must then
+    be 1 or left out."""
 
 
 _LINKS = {"model.onnx": lambda files: check_onnx_file(files.file("model.onnx"), files.masks())}
 
 
 def _export(context: StageContext) -> dict[str, Any]:
-    """`model.onnx` computes in onnxruntime what Keras computes."""
+    """`model.onnx` gives in onnxruntime the outputs that Keras gives."""
     from fpgaprune.export import export_onnx, run_onnx
     from fpgaprune.flow.onnx_error import onnx_error
 
@@ -53,11 +52,6 @@ def _part(_: StageContext, results: Results) -> ReportPart:
     return ReportPart(checks=[Check("ONNX against Keras", "largest difference", error, allowed, samples=samples)])
 
 
-def _needs() -> Iterator[Row]:
-    yield package("export", "tf2onnx", "model.onnx")
-    yield package("export", "onnxruntime", "the check against Keras")
-
-
 STAGE = FlowStage(
     "export",
     _export,
@@ -68,5 +62,8 @@ STAGE = FlowStage(
     links=_LINKS,
     part=_part,
     packages=("onnx", "tf2onnx", "onnxruntime"),
-    needs=_needs,
+    needs=lambda: [
+        package("export", "tf2onnx", "model.onnx"),
+        package("export", "onnxruntime", "the check against Keras"),
+    ],
 )

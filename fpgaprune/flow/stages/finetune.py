@@ -1,4 +1,4 @@
-"""The stage `finetune`: the network trained on under its locks."""
+"""The stage `finetune`: fine-tunes the network under its locks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fpgaprune.flow.samples import predict
 from fpgaprune.flow.schedule_config import check_schedule
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig, TrainConfig
-from fpgaprune.flow.stage import FlowStage, Known, ReportPart, Results, StageContext
+from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import read_npz
@@ -27,8 +27,8 @@ _TYPES = "finetuned_types.json"
 
 
 def _finetune(context: StageContext) -> dict[str, Any]:
-    """`finetuned.keras` is the network trained on, with every element that `masks.npz` locks at exact zero."""
-    from fpgaprune.flow.finetuning import finetune_model
+    """`finetuned.keras` is the fine-tuned network; every element that `masks.npz` locks is exactly zero."""
+    from fpgaprune.flow.finetuning import Finetuning
     from fpgaprune.flow.models import read_model
     from fpgaprune.flow.selecting import counts, guard_masks
     from fpgaprune.hls import carry_masks
@@ -49,7 +49,7 @@ def _finetune(context: StageContext) -> dict[str, Any]:
         selection = carry_masks(model, rounded, selection)
         model = without_last_rounding(rounded)
     task = context.task(model)
-    found = finetune_model(model, config, task, selection, data, early, context.progress, checkpoint)
+    found = Finetuning(model, config, task, selection, data, context.progress, checkpoint).run(early)
     if rounded is not None:
         model = unrounded(rounded)
         context.run.write_json(_TYPES, types_as_text(rounded))
@@ -118,7 +118,7 @@ def _check_schedule(config: Flow, data: Dataset) -> None:
 
 def _settings(config: Flow) -> Any:
     settings = config[FinetuneConfig]
-    # A schedule chooses on the way what it locks, as [select] says.
+    # A schedule chooses its locks during the fine-tuning, as [select] says.
     chooses = settings.schedule.kind != "one_shot"
     return [
         section_json(settings),
@@ -126,10 +126,6 @@ def _settings(config: Flow) -> Any:
         [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
         [section_json(config[HlsConfig]), section_json(config[TargetConfig])] if settings.quantised else None,
     ]
-
-
-def _outcome(results: Results) -> Iterator[tuple[str, str]]:
-    yield from ((f"warning: {warning}", "yellow") for warning in results["warnings"])
 
 
 STAGE = FlowStage(
@@ -143,5 +139,5 @@ STAGE = FlowStage(
     foresee=_foresee,
     masks=("masks",),
     part=lambda _, results: ReportPart({"warnings": results["warnings"]}),
-    outcome=_outcome,
+    outcome=lambda results: [(f"warning: {warning}", "yellow") for warning in results["warnings"]],
 )

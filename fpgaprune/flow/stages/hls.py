@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -21,7 +21,7 @@ from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import judging, section_json
 from fpgaprune.flow.requirements import Row, package, program, row
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, in_shape, predict
-from fpgaprune.flow.section import Flow, Section, require
+from fpgaprune.flow.section import Flow, Section, read_by
 from fpgaprune.flow.sections import TargetConfig, VerdictConfig
 from fpgaprune.flow.simulating import OTHER_BITS
 from fpgaprune.flow.stage import HELD, MASKS, NETWORK, TYPES, Artefacts, FlowStage, ReportPart, Results, StageContext
@@ -34,37 +34,33 @@ if TYPE_CHECKING:
     from fpgaprune.flow.metric import Judge
     from fpgaprune.hls import AnyPrecision
 
-# Most seconds for g++, and how many samples its program runs however slow it is.
+# Most seconds for g++, and the samples that its program runs however slow it is.
 COMPILE_S = 600.0
 FEWEST_SIMULATED = 8
 
 
+_TypeText = Annotated[str, read_by(FixedType.parse)]
+
+
 class LayerHlsConfig(Section):
-    """What one layer, or those that a glob fits, has instead: its layout, its widths, its types."""
+    """The layout, the widths and the types of one layer, or of those that match a glob."""
 
     strategy: Literal[STRATEGIES] | None = None  # type: ignore[valid-type]
     """How its multiplications are laid out."""
     reuse_factor: int | None = Field(default=None, ge=1)
-    """Times that one of its multipliers is used for each output position."""
+    """How often one of its multipliers is used for each output position."""
     weight_bits: int | None = Field(default=None, ge=2, le=32)
     """Bits of a weight."""
     activation_bits: int | None = Field(default=None, ge=2, le=32)
     """Bits of its output."""
-    weight: str | None = None
+    weight: _TypeText | None = None
     """Type of its weights, as `fixed<8,1>`."""
-    bias: str | None = None
+    bias: _TypeText | None = None
     """Type of its biases."""
-    accum: str | None = None
+    accum: _TypeText | None = None
     """Type of its sums."""
-    result: str | None = None
+    result: _TypeText | None = None
     """Type of its output."""
-
-    @field_validator("weight", "bias", "accum", "result")
-    @classmethod
-    def _type(cls, text: str | None) -> str | None:
-        if text is not None:
-            require(FixedType.parse, text)
-        return text
 
 
 class HlsConfig(Section):
@@ -75,34 +71,28 @@ class HlsConfig(Section):
     lists them."""
     backend_options: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Options of that backend, handed on to hls4ml."""
-    precision: str = "widths"
-    """`widths` (the three widths below), `auto` (widths are searched to `max_loss`), or one type for everything, as
-    `fixed<16,6>`."""
+    precision: Annotated[str, read_by(FixedType.parse, "widths", "auto")] = "widths"
+    """`widths` (the three widths below), `auto` (the narrowest widths within `max_loss`), or one type for everything,
+    as `fixed<16,6>`."""
     max_loss: float = Field(default=0.005, ge=0, le=1)
-    """Most accuracy that precision `auto` may lose, on the validation samples or else the training samples."""
+    """Most accuracy that precision `auto` may lose, on the validation samples, or on the training samples if there are
+    none."""
     weight_bits: int = Field(default=8, ge=2, le=32)
     """Bits of a weight."""
     activation_bits: int = Field(default=8, ge=2, le=32)
-    """Bits of what a layer gives."""
+    """Bits of the output of a layer."""
     sum_bits: int = Field(default=16, ge=2, le=32)
-    """Bits of what a convolution or a Dense layer hands on."""
+    """Bits of the output of a convolution or a Dense layer."""
     layers: dict[str, LayerHlsConfig] = Field(default_factory=dict)
-    """A layer, or a glob of layers, to what it has instead."""
+    """A layer, or a glob of layers, to its own settings."""
     build: tuple[str, ...] = ()
-    """Steps that the vendor's tool does where it is found, as `synth` and `cosim`."""
+    """Steps of the vendor's tool, as `synth` and `cosim`; they run if the tool is found."""
     build_timeout_s: float = Field(default=14_400.0, gt=0)
     """Most seconds for each of these steps."""
     simulate: int = Field(default=360, ge=1)
-    """Held-out samples that the C simulation runs, where there is a compiler; fewer where `simulate_s` is too short."""
+    """Held-out samples for the C simulation, if there is a compiler; fewer if `simulate_s` is too short."""
     simulate_s: float = Field(default=5.0, gt=0)
-    """Most seconds for the C simulation, on all cores; it runs 8 samples at least, and compiling comes on top."""
-
-    @field_validator("precision")
-    @classmethod
-    def _precision(cls, precision: str) -> str:
-        if precision not in ("widths", "auto"):
-            require(FixedType.parse, precision)
-        return precision
+    """Most seconds for the C simulation on all cores, without compiling; it runs 8 samples or more."""
 
     @field_validator("backend")
     @classmethod
@@ -115,7 +105,7 @@ class HlsConfig(Section):
 
 
 def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
-    """How `[hls]` and `[target]` of `config` ask for hls4ml projects."""
+    """The hardware that `[hls]` and `[target]` of `config` describe."""
     from fpgaprune.flow.hardware import ProjectSettings
     from fpgaprune.hls import AutoPrecision, Precision
 
@@ -157,7 +147,7 @@ def _hls(context: StageContext) -> dict[str, Any]:
     types = context.artefacts.types()
     judge, searched = partial(context.judge_of, model), run.file("hls.search.json")
     project = hardware.with_types(types).project(model, run.file("hls"), judge, searched, context.progress)
-    # The trained network has the same widths, so that the two can be compared.
+    # The trained network gets the same widths, so that the two can be compared.
     before = hardware.design(context.model("trained.keras"), project.search, types)
     before.save(run.file("design_trained.json"))
     project.design.save(run.file("design.json"))
@@ -172,20 +162,19 @@ def _hls(context: StageContext) -> dict[str, Any]:
 
 
 def _emulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
-    """What the hardware does on every held-out sample, by emulation: no compiler is needed for it."""
+    """What the hardware computes for every held-out sample, by emulation: this needs no compiler."""
     x = context.data.x_test
     try:
         outputs = emulate(project.design, for_keras(x))
     except UnsupportedLayerError as error:
         return {"left_out": str(error)}
-    judge = context.judge(model)
-    trained = context.trained_outputs()
+    judge, trained = context.judge(model), context.trained_outputs()
     found = _agreement(context, judge, outputs, wanted)
     return {**found, "of_trained": judge.lost(trained, in_shape(outputs, trained))}
 
 
 def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
-    """What the hardware does on held-out samples, as many as the time allows; the emulation must give the same bits."""
+    """What the C simulation computes for as many held-out samples as the time allows, compared with the emulation."""
     settings = context.config[HlsConfig]
     x = at(context.data.x_test, slice(settings.simulate))
     try:
@@ -197,7 +186,6 @@ def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples)
         )
     except ToolError as error:
         return {"left_out": str(error)}
-    # The simulation ran the first samples, as many as the time allowed.
     some = slice(ran.samples)
     x = at(context.data.x_test, some)
     found = _agreement(context, context.judge(model, some), ran.outputs, at(wanted, some))
@@ -211,7 +199,7 @@ def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples)
 
 
 def _agreement(context: StageContext, judge: Judge, outputs: Samples, wanted: Samples) -> dict[str, Any]:
-    """The metric of the hardware and what it lost; for a classifier also how often it gives the class of Keras."""
+    """The metric of the hardware and its loss; for a classifier also how often it gives the class that Keras gives."""
     outputs = in_shape(outputs, wanted)
     found = {"samples": count_of(outputs), **judge.reading(outputs), **judge.lost(wanted, outputs)}
     if context.data.classes is None or isinstance(outputs, tuple) or outputs.shape[-1] < 2:
@@ -241,7 +229,7 @@ def _settings(config: Flow) -> Any:
     settings = config[HlsConfig]
     return [
         *(config.name, section_json(settings), section_json(config[TargetConfig]), judging(config)),
-        # With a compiler or a vendor's tool installed since, the stage can do what it left out.
+        # If a compiler or a vendor's tool was installed since, the stage can do what it left out.
         *(shutil.which("g++") is not None, sorted(find_tools()) if settings.build else []),
     ]
 
@@ -266,7 +254,7 @@ def _compared(name: str, found: Results, config: Flow, searched: Results | None)
         same = Check(against, "same class", found["agreement"], limit, True, samples, advice=advice, about="metric")
         checks.append(same)
     if searched:
-        # The search did not see these samples, so their own standard error is allowed on top.
+        # The search did not see these samples, so their standard error is added to the limit.
         checks.append(
             Check(
                 against,
@@ -287,7 +275,7 @@ def _compared(name: str, found: Results, config: Flow, searched: Results | None)
 
 
 def _readings(results: Results) -> Results:
-    # Where the hardware cannot be emulated, the checks show what its C simulation gave on fewer samples.
+    # If the hardware cannot be emulated, the checks show its C simulation on fewer samples.
     found = results["emulation"]
     return {} if "left_out" in found else {"hardware": {**found, **found["of_trained"]}}
 

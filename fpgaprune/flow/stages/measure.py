@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
@@ -12,14 +12,13 @@ from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, RtlError, TargetError, ToolError, UnsupportedLayerError
 from fpgaprune.fabric import OPEN_TOOLS, find_board, find_family, find_router, versions_found
-from fpgaprune.files import digest_file
 from fpgaprune.flow.dependence import section_json
-from fpgaprune.flow.digests import differs
+from fpgaprune.flow.digests import differences, digest_tree
 from fpgaprune.flow.measuring import measure_project
 from fpgaprune.flow.requirements import Row, open_tool, package, simulator
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import at, for_keras
-from fpgaprune.flow.section import Flow, Section, require
+from fpgaprune.flow.section import Flow, Section, read_by, require
 from fpgaprune.flow.sections import TargetConfig
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
 from fpgaprune.flow.stage import MASKS, Artefacts, FlowStage, ReportPart, Results, StageContext
@@ -29,31 +28,24 @@ from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
 
 
 class MeasureConfig(Section):
-    """What open tools measure of the network as Verilog; nothing unless a family, seeds or a board are named."""
+    """What open tools measure of the network as Verilog: nothing without families, seeds or a board."""
 
-    families: tuple[str, ...] = ()
+    families: Annotated[tuple[str, ...], read_by(find_family)] = ()
     """Families of FPGAs to synthesise for: `xc7`, `xcup`, `ecp5`, `gowin` or `ice40`."""
     seeds: int = Field(default=0, ge=0, le=100)
     """Runs of place and route on an ECP5, each with a seed of its own."""
     device: str | None = None
-    """The ECP5; the smallest that holds the network if left out."""
+    """The ECP5 device; if left out, the smallest that holds the network."""
     board: str | None = None
     """Write a bitstream for it: `ulx3s`, or a TOML file like those in hw/boards."""
     target_mhz: float | None = Field(default=None, gt=0)
-    """Clock that place and route aims at; the network's own if left out."""
+    """Clock for place and route to aim at; the network's own if left out."""
     interval: int = Field(default=0, ge=0)
-    """Clock cycles that a sample may take: the more, the smaller; 0 for as many as it has positions."""
+    """Cycles for each sample: more cycles give a smaller design; 0 means one for each position of the sample."""
     simulate: int = Field(default=360, ge=0)
     """Held-out samples that Verilator runs; 0 for none."""
     timeout_s: float = Field(default=3600.0, gt=0)
     """Most seconds for each run of a tool."""
-
-    @field_validator("families")
-    @classmethod
-    def _families(cls, families: tuple[str, ...]) -> tuple[str, ...]:
-        for family in families:
-            require(find_family, family)
-        return families
 
     @field_validator("device")
     @classmethod
@@ -63,7 +55,7 @@ class MeasureConfig(Section):
     @field_validator("board")
     @classmethod
     def _board(cls, board: str | None) -> str | None:
-        # The folder of a file is not known yet.
+        # The folder of a TOML file is not known yet.
         if board is not None and not board.endswith(".toml"):
             require(find_board, board)
         return board
@@ -82,9 +74,9 @@ _LINKS = {VERILOG_LINK: _link}
 
 
 def _measure(context: StageContext) -> dict[str, Any]:
-    """`measure.json` says what open tools made of the network as Verilog, where the flow asks for it.
+    """`measure.json` holds what open tools measured of the network as Verilog, if the flow asks for it.
 
-    The Verilog is the certificate's last link: no product of a locked weight is in it.
+    The Verilog is the last link of the certificate: it holds no product of a locked weight.
     """
     run, settings = context.run, context.config[MeasureConfig]
     if not settings.asks:
@@ -106,12 +98,7 @@ def _measure(context: StageContext) -> dict[str, Any]:
             run.path,
             context.progress.step,
             simulation,
-            families=settings.families,
-            seeds=settings.seeds,
-            device=settings.device,
-            board=settings.board,
-            target_mhz=settings.target_mhz,
-            timeout_s=settings.timeout_s,
+            **settings.model_dump(exclude={"interval", "simulate"}),
         )
     except (ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
         run.write_json("measure.json", None)
@@ -130,15 +117,12 @@ def _proven(files: Artefacts) -> dict[str, Any]:
 
 
 def _bitstream(run: RunDirectory) -> Iterator[str]:
-    """The file that configures a board has the digest in `measure.json`, which has its own in the manifest."""
+    """Whether the bitstream still has the digest that `measure.json` has of it."""
     made = _made(run)
     if made is None:
         return
     path = run.file(str(made["path"]))
-    if not path.is_file():
-        yield f"{path.name} is gone; the run wrote it"
-    elif digest_file(path) != made["sha256"]:
-        yield differs(path.name)
+    yield from differences(path.name, made["sha256"], digest_tree(path))
 
 
 def _made(run: RunDirectory) -> dict[str, Any] | None:
@@ -153,7 +137,7 @@ def _made(run: RunDirectory) -> dict[str, Any] | None:
 
 def _settings(config: Flow) -> Any:
     settings = config[MeasureConfig]
-    # With a tool installed since, the stage can do what it left out.
+    # If a tool was installed since, the stage can do what it left out.
     tools = versions_found(ROUTE_ECP5.family) if settings.asks else []
     return [section_json(settings), config[TargetConfig].part, *tools]
 

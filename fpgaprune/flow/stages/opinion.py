@@ -1,15 +1,14 @@
-"""The stage `opinion`: hls4ml's other front end on the run's ONNX file, and what the report says of it."""
+"""The stage `opinion`: hls4ml reads the run's ONNX file, and must make the same design as from Keras."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
 from fpgaprune.design import Design
 from fpgaprune.errors import ToolError, UnsupportedLayerError
 from fpgaprune.flow.dependence import section_json
-from fpgaprune.flow.requirements import Row, package
+from fpgaprune.flow.requirements import package
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.stage import FlowStage, ReportPart, Results, StageContext
 from fpgaprune.flow.stages.export import ExportConfig
@@ -17,7 +16,7 @@ from fpgaprune.report import Check
 
 
 def opinion(context: StageContext) -> dict[str, Any]:
-    """What hls4ml makes of `model.onnx` is the design in `design.json`, where the flow asks for this."""
+    """hls4ml makes the design in `design.json` from `model.onnx` too, if the flow asks for this."""
     settings = context.config[ExportConfig]
     if not settings.second_opinion:
         return {}
@@ -34,7 +33,7 @@ def opinion(context: StageContext) -> dict[str, Any]:
 
 
 def opinion_checks(found: Results) -> list[Check]:
-    """What the stage found, for the report; nothing where nobody asked."""
+    """The checks of the stage for the report; none if the flow does not ask for the stage."""
     if not found:
         return []
     name, quantity = "hls4ml from ONNX against hls4ml from Keras", "differences of the two designs"
@@ -47,12 +46,8 @@ def opinion_checks(found: Results) -> list[Check]:
 
 
 def _settings(config: Flow) -> Any:
-    # With qonnx installed since, the stage can do what it left out.
+    # If qonnx was installed since, the stage can do what it left out.
     return [section_json(config[ExportConfig]), find_spec("qonnx") is not None]
-
-
-def _needs() -> Iterator[Row]:
-    yield package("opinion", "qonnx", "hls4ml from the ONNX file", "second-opinion")
 
 
 STAGE = FlowStage(
@@ -64,5 +59,5 @@ STAGE = FlowStage(
     needs_keras=False,
     not_asked="the flow does not ask for it; second_opinion = true in [export] does",
     part=lambda _, results: ReportPart(checks=opinion_checks(results)),
-    needs=_needs,
+    needs=lambda: [package("opinion", "qonnx", "hls4ml from the ONNX file", "second-opinion")],
 )

@@ -1,4 +1,4 @@
-"""The stage `quantise`: the removed network trained on while it rounds as its hardware does."""
+"""The stage `quantise`: trains the removed network while it rounds as its hardware does."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _LINKS = {
 
 
 class QuantiseConfig(Section):
-    """How the network is trained on while it rounds as its hardware does, as `epochs = 8`.
+    """How the network is trained while it rounds as its hardware does, as `epochs = 8`.
 
     Types are those of `[hls]`, found before this training; batches are those of `[finetune]`.
     """
@@ -64,7 +64,7 @@ class QuantiseConfig(Section):
     epochs: int = Field(default=0, ge=0)
     """Passes over the training samples; 0 leaves this training out."""
     learning_rate: float | None = Field(default=None, gt=0)
-    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 where it has none."""
+    """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 if it has none."""
     hold: str | None = None
     """Hold every kept weight at a value that costs few adders: `digits(1)` for powers of two, `digits(2)` for sums of
     two. It is done in rounds, the largest first, while the others make up for it."""
@@ -189,7 +189,7 @@ def _settings(config: Flow) -> Any:
 
 
 def _claims(run: RunDirectory) -> Iterator[str]:
-    """Whether every kernel that was locked before this training is locked as before."""
+    """A line for each kernel whose mask differs from the mask before this training."""
     if not run.file(_MASKS).is_file():
         return
     before, after = (MaskSet.load(run.file(name)) for name in ("removed_masks.npz", _MASKS))

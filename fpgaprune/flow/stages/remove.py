@@ -1,4 +1,4 @@
-"""The stage `remove`: the network without the channels that do nothing."""
+"""The stage `remove`: removes the channels that have no effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fpgaprune.remove import read_plan
 from fpgaprune.report import Check, layer_reports
 
 EQUIVALENCE_TOLERANCE = 1e-9
-# The stored network rounds each bias that took in a constant to float32, once.
+# The stored network rounds each bias into which a constant was folded to float32.
 ROUNDING_TOLERANCE = 1e-6
 _EQUIVALENCES = {
     "equivalence": "removal, exact arithmetic in float64",
@@ -57,7 +57,7 @@ def _remove(context: StageContext) -> dict[str, Any]:
 
 
 def _claims(run: RunDirectory) -> Iterator[str]:
-    """Whether the masks after removal are the masks before it, carried over by the plan that was applied."""
+    """A line for each mask after removal that does not follow from the mask before and the applied plan."""
     masks, removed = (MaskSet.load(run.file(name)) for name in ("masks.npz", "removed_masks.npz"))
     try:
         expected = read_plan(run.file("removal.json")).remap(masks)

@@ -1,4 +1,4 @@
-"""The stage `report`: a `RunReport` put together from the parts of the other stages, without TensorFlow."""
+"""The stage `report`: joins the parts of the other stages to a `RunReport`, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fpgaprune.report import ADVICE, Check, LinkSummary, Metric, RunReport, stag
 
 
 def _report(context: StageContext) -> dict[str, Any]:
-    """`report.html`, `report.md` and `report.json` show the whole run, and how long its stages took."""
+    """`report.html`, `report.md` and `report.json` show the whole run and the times of its stages."""
     run, config, records = context.run, context.config, context.run.manifest["stages"]
     results = {stage.name: run.results(stage.name) for stage in context.stages}
     parts = {stage.name: stage.part(context, results[stage.name]) for stage in context.stages}
@@ -39,14 +39,7 @@ def _report(context: StageContext) -> dict[str, Any]:
 def metric_of(
     stages: Iterable[FlowStage], results: Mapping[str, Mapping[str, Any]], settings: VerdictConfig, data: str
 ) -> Metric:
-    """The metric of a run: before, after, in hardware, and what was lost of it.
-
-    Args:
-        stages: in order; each says which reading it has.
-        results: stage to what it returned.
-        settings: what may be lost.
-        data: name of the samples.
-    """
+    """The metric of a run before, after and in hardware, and its loss; `results` maps stage to its results."""
     readings: dict[str, Mapping[str, Any]] = {}
     for stage in (stage for stage in stages if stage.name in results):
         readings.update(stage.readings(results[stage.name]))
@@ -66,23 +59,14 @@ def metric_of(
 
 
 def _loss_checks(metric: Metric) -> list[Check]:
-    """The verdict as a check: a network that lost too much ends a run with a failure."""
+    """The verdict as a check, so that a run whose network lost too much fails."""
     if metric.lost is None or metric.max_loss is None:
         return []
     where = "removed network" if metric.hardware is None else "hardware"
-    # Other samples would give another loss, so its standard error is allowed on top.
+    # Other samples would give another loss, so its standard error is added to the limit.
     limit = metric.max_loss + (metric.lost_error or 0.0)
-    return [
-        Check(
-            f"{where} against the trained network",
-            f"{metric.name} lost",
-            metric.lost,
-            limit,
-            samples=metric.samples,
-            advice=ADVICE,
-            about="metric",
-        )
-    ]
+    name, quantity = f"{where} against the trained network", f"{metric.name} lost"
+    return [Check(name, quantity, metric.lost, limit, samples=metric.samples, advice=ADVICE, about="metric")]
 
 
 def _settings(config: Flow) -> Any:

@@ -1,4 +1,4 @@
-"""The stage `select`: which elements will be locked."""
+"""The stage `select`: chooses the elements that will be locked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fpgaprune.errors import MaskError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import file_digest, section_json
 from fpgaprune.flow.named_function import is_function_name, named_function
-from fpgaprune.flow.requirements import Row, package
+from fpgaprune.flow.requirements import package
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import MULTIPLIER, FinetuneConfig, SelectConfig, TargetConfig
 from fpgaprune.flow.stage import FlowStage, Known, StageContext
@@ -19,7 +19,7 @@ from fpgaprune.weights import match_paths
 
 
 def _select(context: StageContext) -> dict[str, Any]:
-    """`selection.npz` says which elements will be locked from the first step of fine-tuning on."""
+    """`selection.npz` holds the masks that are in force from the first step of fine-tuning on."""
     from fpgaprune.flow.selecting import choose_masks, counts, explicit_masks, guard_masks
     from fpgaprune.flow.task import FINETUNE_RATE
 
@@ -30,7 +30,7 @@ def _select(context: StageContext) -> dict[str, Any]:
     samples, target = (data.x_train, data.y_train), config[TargetConfig].target()
     masks, additions = choose_masks(model, settings, samples, config.seed, context.progress.step, target)
     if config[FinetuneConfig].schedule.kind != "one_shot":
-        # The sparsity can be reached, as is known now. The schedule decides which units go.
+        # The choice has shown that the sparsity can be reached. The schedule will choose the units.
         masks, additions = explicit_masks(model, settings), []
     masks.save(context.run.file("selection.npz"))
     warnings = guard_masks(model, settings, masks)
@@ -53,7 +53,7 @@ def _checks(known: Known) -> Iterator[Callable[[], Any]]:
 
 
 def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
-    """The weights fall into the units of `granularity`."""
+    """The weights can be divided into the units of `granularity`."""
     from fpgaprune.flow.selecting import check_units
 
     try:
@@ -66,10 +66,6 @@ def _settings(config: Flow) -> Any:
     select = config[SelectConfig]
     target = section_json(config[TargetConfig]) if select.granularity == MULTIPLIER else None
     return [section_json(select), file_digest(select.masks), config[FinetuneConfig].schedule.kind, target]
-
-
-def _needs() -> Iterator[Row]:
-    yield package("select", "tensorflow-model-optimization", "models that were pruned with it")
 
 
 STAGE = FlowStage(
@@ -85,5 +81,5 @@ STAGE = FlowStage(
     },
     checks=_checks,
     foresee=_foresee,
-    needs=_needs,
+    needs=lambda: [package("select", "tensorflow-model-optimization", "models that were pruned with it")],
 )

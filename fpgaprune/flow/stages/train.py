@@ -1,4 +1,4 @@
-"""The stage `train`: the network that everything else starts from."""
+"""The stage `train`: trains or reads the network from which all later stages start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fpgaprune.flow.dependence import judging, section_json
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.network import small_cnn, small_cnn_shapes
 from fpgaprune.flow.progress import epochs_shown
-from fpgaprune.flow.requirements import Row, package
+from fpgaprune.flow.requirements import package
 from fpgaprune.flow.samples import arrays_of, predict
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, TrainConfig
@@ -25,9 +25,9 @@ from fpgaprune.weights import weight_arrays
 
 
 def _train(context: StageContext) -> dict[str, Any]:
-    """`trained.keras` is the trained network; its metric on held-out samples is known.
+    """`trained.keras` is the trained network; the result holds its metric on held-out samples.
 
-    `early.npz` holds its weights after the epoch that a schedule goes back to, where there is one.
+    `early.npz` holds its weights after the epoch that a schedule goes back to, if there is one.
     """
     from fpgaprune.flow.checkpoint import Resume
     from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
@@ -50,8 +50,8 @@ def _train(context: StageContext) -> dict[str, Any]:
         early = context.config[FinetuneConfig].rewind_epoch
         if start is None:
             context.run.file("early.npz").unlink(missing_ok=True)
-        if early == 0 and start is None:
-            _save_early(context, model)
+            if early == 0:
+                _save_early(context, model)
         model.fit(
             shuffled_batches(data.x_train, data.y_train, settings.batch_size, context.config.seed, done),
             epochs=settings.epochs,
@@ -68,14 +68,14 @@ def _train(context: StageContext) -> dict[str, Any]:
     save_keras(model, context.run.file("trained.keras"))
     checkpoint.remove()
     outputs = predict(model, data.x_test)
-    # Later networks are compared with these outputs. Reading them is faster than predicting again.
+    # Later networks are compared with these outputs.
     write_npz(context.run.file("trained_outputs.npz"), {f"{n:03}": a for n, a in enumerate(arrays_of(outputs))})
     found: dict[str, Any] = {"metric": context.judge(model).reading(outputs)}
     return found if imported is None else {**found, "imported": imported}
 
 
 def _after_epoch(number: int | None, act: Callable[[], None]) -> Any:
-    """A Keras callback that acts once `number` epochs are done; never where it is None."""
+    """A Keras callback that calls `act` after epoch `number`; never if that is None."""
     import keras
 
     return keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, _: act() if epoch + 1 == number else None)
@@ -98,7 +98,7 @@ def _checks(known: Known) -> Iterator[Callable[[], Any]]:
 
 
 def _read_shapes(known: Known) -> None:
-    """The shapes of the weights are known, where a model is named and tf_keras need not be asked."""
+    """Fills in the shapes of the weights of a named model, unless tf_keras saved it."""
     model = known.config[TrainConfig].model
     if model is None or (model.exists() and is_tf_keras(model)):
         return
@@ -109,7 +109,7 @@ def _read_shapes(known: Known) -> None:
 
 
 def _fit_data(known: Known, data: Dataset) -> None:
-    """The data have their inputs and outputs in the order of the network's; the shapes of its own network are known."""
+    """Puts inputs and outputs of the data into the network's order; fills in the shapes of the built-in network."""
     known.data = _fitting(known.config, data)
     if known.config[TrainConfig].model is None:
         known.shapes = small_cnn_shapes(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
@@ -120,16 +120,16 @@ def _refuse(problem: str) -> None:
 
 
 def _class_problems(settings: TrainConfig) -> list[str]:
-    """A line for each layer of the saved model that no back end takes, whatever its settings."""
+    """A line for each layer of the saved model that no back end supports with any settings."""
     layers = [] if settings.model is None else read_keras_layers(settings.model)
-    # What an operation of Keras (`x * 2`) is, is known only when the model is loaded.
+    # Operations of Keras (`x * 2`) are known only when the model is loaded.
     known = [layer for layer in layers if layer.module.split(".")[0] == "keras" and layer.kind[:1].isupper()]
     problems = (class_problem(layer.name, layer.kind, layer.module, nested=layer.nested) for layer in known)
     return [problem for problem in problems if problem is not None]
 
 
 def _fitting(config: Flow, data: Dataset) -> Dataset:
-    """`data` with named inputs and outputs in the order of the network's; the network takes them."""
+    """`data` with named inputs and outputs in the network's order; they have the shapes that the network takes."""
     model = config[TrainConfig].model
     if model is None:
         shape = arrays_of(data.x_train)[0].shape[1:]
@@ -149,7 +149,7 @@ def _fitting(config: Flow, data: Dataset) -> Dataset:
     try:
         ends = read_keras_ends(model)
     except CertificateError:
-        # The check of the weights says so.
+        # The check of the weights reports this.
         return data
     where = f"train.model {model}"
     ordered = data.in_order(tuple(ends.inputs), ends.outputs)
@@ -172,11 +172,6 @@ def _settings(config: Flow) -> Any:
     return [section_json(config[TrainConfig]), judging(config), config[FinetuneConfig].rewind_epoch]
 
 
-def _needs() -> Iterator[Row]:
-    yield package("train to remove", "tensorflow", "every stage with a Keras model")
-    yield package("train to remove", "keras", "the same")
-
-
 STAGE = FlowStage(
     "train",
     _train,
@@ -187,5 +182,8 @@ STAGE = FlowStage(
     checks=_checks,
     readings=lambda results: {"before": results["metric"]},
     packages=("tensorflow", "keras", "numpy"),
-    needs=_needs,
+    needs=lambda: [
+        package("train to remove", "tensorflow", "every stage with a Keras model"),
+        package("train to remove", "keras", "the same"),
+    ],
 )

@@ -32,7 +32,7 @@ def replaced(monkeypatch, name, value):
 @pytest.fixture
 def model(tmp_path, monkeypatch):
     """A file that passes for a model."""
-    replaced(monkeypatch, "require_model", None)
+    replaced(monkeypatch, "require_kind", None)
     path = tmp_path / "m.keras"
     path.write_bytes(b"")
     return path
@@ -70,7 +70,7 @@ def test_a_selection_has_the_defaults_of_the_library_and_counts_its_locks(model,
 
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_verified_run_is_json_or_a_table(tmp_path, monkeypatch, as_json):
-    replaced(monkeypatch, "require_run", None)
+    replaced(monkeypatch, "require_kind", None)
     link = SimpleNamespace(link="keras", weights=(), locked=0, violations=0, to_json=lambda: {"link": "keras"})
     replaced(monkeypatch, "verify_run", ([link], []))
     said = printed("verify", tmp_path, *["--json"] * as_json)
@@ -130,7 +130,7 @@ def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
     (out / "report.json").write_text('{"checks": []}')
     finished = SimpleNamespace(file=out.joinpath, manifest=manifest)
     monkeypatch.setattr("fpgaprune.flow.run_flow", lambda *_: finished)
-    replaced(monkeypatch, "stages.report.metric_of", None)
+    replaced(monkeypatch, "metric_of", None)
     monkeypatch.setattr("fpgaprune.report.headline", lambda _: ("pruning costs nothing", "good"))
     estimated = "1,234 cycles (analytic estimate of logic synthesis)"
     assert printed("run", "--out", out).splitlines()[:-1] == [

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import fpgaprune as fp
+from fpgaprune.cli import app
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.firmware import evaluate, parse_calls, split_arguments, split_array
 from fpgaprune.estimate.from_project import read_project
+from fpgaprune.measure import ANALYTIC_SYNTH
 
 # The form of releases 0.6 to 0.8: sizes are macros, types have numbers.
 DEFINES_06 = """
@@ -223,7 +226,6 @@ def test_a_folder_that_is_no_project(tmp_path):
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("myproject.cpp", "nnet::relu<", "nnet::wavelet<", "calls nnet::wavelet, which no hardware model prices"),
         ("parameters.h", "n_out = N_LAYER_2", "n_out = N_NOWHERE", "lacks 'n_out'"),
         ("defines.h", "weight2_t", "other_t", "type 'weight2_t'"),
         ("weights/w2.txt", "0.5", "half", "is no number"),
@@ -240,11 +242,35 @@ def test_a_damaged_project_is_named(tmp_path, file, old, new, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("function", "unknown"), [("wavelet", True), ("h_quantize_5", False), ("h_fc1_relu_quantizer", False)]
+)
+def test_a_layer_that_no_model_prices_is_left_out_of_a_project(tmp_path, function, unknown):
+    top = project(tmp_path) / "firmware" / "myproject.cpp"
+    whole = fp.estimate(read_project(tmp_path))
+    top.write_text(top.read_text().replace("nnet::relu<", f"nnet::{function}<"))
+    made = fp.estimate(read_project(tmp_path))
+    assert made.layers[1] == whole.layers[1]
+    assert made.layers[2].at(ANALYTIC_SYNTH).unknown is unknown
+    assert made.fits is (None if unknown else True)
+    assert any(f"layer 'relu1' is a {function!r}, which no hardware model prices" in n for n in made.notes) is unknown
+
+
+def test_the_command_says_what_it_left_out_of_a_project(tmp_path):
+    top = project(tmp_path) / "firmware" / "myproject.cpp"
+    top.write_text(top.read_text().replace("nnet::relu<", "nnet::wavelet<"))
+    done = CliRunner().invoke(app, ["estimate", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "cannot be judged against xc7z020" in done.output
+    assert "left out, because no hardware model prices them: relu1 (wavelet)" in done.output
+
+
 def test_expressions():
     names = {"A": "4", "B": "A * 2 + 1", "LOOP": "LOOP"}
     assert evaluate("(A + B) * 2 - 1", names) == 25
     assert evaluate("DIV_ROUNDUP(B, A) + 7 / 2", names) == 6
-    for bad in ("", "A +", "__import__('os')", "C", "1 << 3", "A / 0", "LOOP", "(((((((((("):
+    assert evaluate("-A + 007", names) == 3
+    for bad in ("", "A +", "__import__('os')", "C", "1 << 3", "A / 0", "LOOP", "((((((((((", "1.5", "True", "(" * 9999):
         with pytest.raises(EstimateError):
             evaluate(bad, names)
 

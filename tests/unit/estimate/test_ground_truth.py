@@ -6,8 +6,8 @@ from statistics import median
 import pytest
 
 from fpgaprune.estimate.coefficients import calibration
-from fpgaprune.estimate.fit import fit_rows, read_rows
-from fpgaprune.estimate.leave_out import covered, predict_left_out, ratios
+from tests.benchmarks.calibration_rows import fit_rows, read_rows
+from tests.benchmarks.leave_out import covered, predict_left_out, ratios
 
 ROWS = Path(__file__).resolve().parents[4] / "shared" / "ground_truth" / "calibration.jsonl"
 

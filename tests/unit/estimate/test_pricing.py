@@ -11,7 +11,7 @@ import pytest
 import fpgaprune as fp
 from fpgaprune.design.operations import Unknown
 from fpgaprune.errors import EstimateError
-from fpgaprune.measure import Estimate
+from fpgaprune.measure import Estimate, Resources
 from fpgaprune.target import Part, Target
 
 from .designs import cnn, mlp
@@ -97,11 +97,24 @@ def test_fits_is_judged_on_the_synth_stage():
     assert any("not judged" in note for note in nothing.notes)
 
 
-def test_an_unknown_layer_is_named():
+def test_an_unknown_layer_is_left_out_and_named():
     design = mlp()
     odd = replace(design.layers[2], kind="Wavelet", operation=Unknown())
-    with pytest.raises(EstimateError, match="layer 'relu' is a 'Wavelet', which no hardware model prices"):
-        fp.estimate(replace(design, layers=(*design.layers[:2], odd, *design.layers[3:])), TARGET)
+    whole = fp.estimate(design, TARGET)
+    made = fp.estimate(replace(design, layers=(*design.layers[:2], odd, *design.layers[3:])), TARGET)
+    assert made.notes[0].startswith("layer 'relu' is a 'Wavelet', which no hardware model prices; known classes: ")
+    assert made.layers[2].synth == made.layers[2].csynth == Resources()
+    assert 0 < made.total["synth"].lut.value < whole.total["synth"].lut.value
+    assert (whole.fits, made.fits, made.fits_upper) == (True, None, None)
+    full = replace(TARGET, part=replace(TARGET.part, lut=1))
+    assert fp.estimate(replace(design, layers=(*design.layers[:2], odd, *design.layers[3:])), full).fits is False
+
+
+def test_a_design_of_unknown_layers_alone_is_refused():
+    design = mlp()
+    odd = replace(design.layers[1], kind="Wavelet", operation=Unknown())
+    with pytest.raises(EstimateError, match="is a 'Wavelet', which no hardware model prices"):
+        fp.estimate(replace(design, layers=(design.layers[0], odd), outputs=(odd.name,)), TARGET)
 
 
 def test_a_backend_without_reports_is_refused():
@@ -109,9 +122,13 @@ def test_a_backend_without_reports_is_refused():
         fp.estimate(replace(mlp(), backend="oneAPI"), TARGET)
 
 
-def test_a_reuse_factor_that_does_not_divide_is_refused():
-    with pytest.raises(EstimateError, match="reuse factor 7, which does not divide its 16 x 12"):
-        fp.estimate(mlp(reuse=7, strategy="resource"), TARGET)
+def test_a_reuse_factor_that_does_not_divide_is_moved_and_said():
+    moved, legal = (fp.estimate(mlp(reuse=reuse, strategy="resource"), TARGET) for reuse in (7, 8))
+    assert moved.layers[1] == legal.layers[1]
+    assert moved.notes[0] == (
+        "layer 'fc1' (16 inputs, 12 outputs) has reuse factor 8, the nearest to 7 that strategy 'resource' can build"
+    )
+    assert moved.fits is not None
 
 
 def test_without_target_the_part_of_the_design_counts():

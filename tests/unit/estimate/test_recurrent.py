@@ -81,7 +81,7 @@ def test_a_reused_multiplier_takes_turns_in_every_step():
 def test_zeros_of_the_state_save_and_are_told():
     full, pruned = (estimate(design(zeros=zeros), TARGET) for zeros in (0, 30))
     assert pruned.layers[1].csynth.dsp.value <= full.layers[1].csynth.dsp.value - 30 * UNITS // 2
-    assert pruned.notes[0].startswith("it: 600 of 1560 multiplications are by zero; against")
+    assert pruned.notes[0].startswith("it: 600 of 1560 multiplications are by zero; compared with")
     folded = estimate(design(zeros=30, reuse=2, strategy="resource"), TARGET).notes[0]
     assert "save none of 780 multipliers at reuse 2" in folded
     unrolled = estimate(design(zeros=30, reuse=2, strategy="resource_unrolled"), TARGET).notes[0]
@@ -100,12 +100,17 @@ def test_its_ranges_reach_further_than_those_of_a_dense_layer():
     assert total.high / total.value == pytest.approx(recurrent.high / recurrent.value, rel=0.01)
 
 
+def test_a_reuse_factor_that_fits_one_product_only_is_moved_to_one_that_fits_both():
+    moved = estimate(design(reuse=7, strategy="resource"), TARGET)
+    assert moved.notes[0].endswith("the nearest to 7 that strategy 'resource' can build")
+    reuse = int(moved.notes[0].split("has reuse factor ")[1].split(",")[0])
+    assert moved.layers[1] == estimate(design(reuse=reuse, strategy="resource"), TARGET).layers[1]
+
+
 def test_what_cannot_be_priced_is_refused():
     whole = design()
     lacking = replace(whole.layers[1], weights={"weight": whole.layers[1].weights["weight"]})
     with pytest.raises(EstimateError, match=r"layer 'it' \(GRU\) has no weights of its state"):
         estimate(replace(whole, layers=(whole.layers[0], lacking)), TARGET)
-    with pytest.raises(EstimateError, match="layer 'it' has reuse factor 7, which does not divide its 6 x 60"):
-        estimate(design(reuse=7, strategy="resource"), TARGET)
     with pytest.raises(EstimateError, match="whose two products a row does not tell apart"):
         predict_row({"id": "r", "tool": "Vivado HLS", "clock_ns": 5, "layers": [{"class": "GRU", "name": "g"}]})

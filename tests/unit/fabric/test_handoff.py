@@ -120,8 +120,8 @@ def test_equal_input_gives_equal_bytes(tiny, vectors, tmp_path):
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("xc7z020", "part 'xc7z020' is no full order number; name package and speed grade too"),
-        ("lfe5u-25f", "part 'lfe5u-25f' is of Lattice; the hand-off is for AMD and Intel parts"),
+        ("xc7z020", "part 'xc7z020' is not a full order number; name package and speed grade too"),
+        ("lfe5u-25f", "part 'lfe5u-25f' is of Lattice; the hand-off takes AMD and Intel parts"),
         ("xc7z999", "part 'xc7z999' is unknown"),
     ],
 )

@@ -66,7 +66,7 @@ def test_a_family_without_rules_of_its_own_needs_its_table_only(tiny, fakes):
     # Of 900 logic cells, the fake's harness takes 170: one for each of its LUTs, some of which hold its 17 FFs.
     assert (found.used, found.capacity, found.speed) == (Resources(lut=730), Resources(lut=7680), None)
     assert found.to_json()["stage"] == "route(ice40)"
-    with pytest.raises(TargetError, match="speed grade 1 of Lattice iCE40 HX; wanted none: the part's name has it"):
+    with pytest.raises(TargetError, match="Lattice iCE40 HX has no speed grade 1; wanted none: the part's name has it"):
         place_and_route(tiny, "ice40", "ice40hx8k", speed=1)
     with pytest.raises(TargetError, match="device 'lfe5u-25f' is no Lattice iCE40 HX; wanted one of ice40lp1k, "):
         place_and_route(tiny, "ice40", "lfe5u-25f")
@@ -135,7 +135,7 @@ def test_a_router_that_dies_is_an_error_and_what_it_did_is_kept(tiny, fakes):
         ({"device": "xc7z020"}, "device 'xc7z020' is no Lattice ECP5; wanted one of lfe5u-25f"),
         ({"device": "lfe5u-99f"}, "part 'lfe5u-99f' is unknown"),
         ({"seeds": 0}, "wanted one seed or more"),
-        ({"speed": 5}, "speed grade 5 of Lattice ECP5; wanted one of 6, 7, 8"),
+        ({"speed": 5}, "Lattice ECP5 has no speed grade 5; wanted one of 6, 7, 8"),
     ],
 )
 def test_what_cannot_be_placed_is_refused(tiny, tools, arguments, message):
@@ -202,9 +202,10 @@ def test_a_board_of_ones_own_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("speed = 6", "", "has speed = None; wanted a int"),
+        ("speed = 6", "", "mine.toml: Object missing required field `speed`; see hw/boards for the form"),
+        ("speed = 6", 'speed = "six"', r"mine.toml: Expected `int`, got `str` - at `\$.speed`; see hw/boards"),
         ('clk = "G2"', "", "has pins serial_in, serial_out; wanted clk, serial_in, serial_out"),
-        ("speed = 6", "speed = 6\nbuttons = 3", "has 'buttons'; allowed are name"),
+        ("speed = 6", "speed = 6\nbuttons = 3", "mine.toml: Object contains unknown field `buttons`; see hw/boards"),
         ("[high]", "[high", "is no TOML"),
     ],
 )

@@ -93,7 +93,7 @@ def test_a_lint_that_does_not_end_is_an_error(project, tmp_path):
     ("code", "problem", "message"),
     [
         (5, RtlError, "no beat moved for [0-9]+ cycles: the design is stuck"),
-        (7, RtlError, "an output's tlast was not at the end of a sample"),
+        (7, RtlError, "an output raised tlast before or after the end of a sample"),
         (8, ToolError, "ended with code 8 in .*; its last line: 'ended with code 5 in here'"),
     ],
 )

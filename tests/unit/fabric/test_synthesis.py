@@ -12,6 +12,7 @@ from fpgaprune.fabric import open_tools
 from fpgaprune.fabric.cells import family_of, find_family, list_families
 from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
 from fpgaprune.fabric.synthesis import synthesize
+from fpgaprune.fabric.yosys import read_statistics
 from fpgaprune.measure import FLATTENED, SUM, Cells, from_plain, to_plain
 from fpgaprune.target import list_parts
 
@@ -226,3 +227,22 @@ def test_a_file_that_is_missing_is_an_error(tiny, fakes):
     (tiny.path / "rtl/relu.v").unlink()
     with pytest.raises(RtlError, match=r"lists 'rtl/relu.v', which cannot be read: No such file"):
         synthesize(tiny, "ecp5")
+
+
+@pytest.mark.parametrize(("text", "said"), [("[]", "Expected `object`, got `array`"), ('{"types": {"LUT4": "x"}}', "")])
+def test_a_record_that_was_changed_is_named_with_the_folder_to_delete(tiny, fakes, text, said):
+    fake_yosys(fakes)
+    synthesize(tiny, "ecp5", whole=False)
+    (record,) = (tiny.path / "synth" / "ecp5").glob("relu-*/result.json")
+    record.write_text(text)
+    with pytest.raises(RtlError, match=rf"result\.json is not a netlist's record: {said}.*; delete .*relu-"):
+        synthesize(tiny, "ecp5", whole=False)
+
+
+@pytest.mark.parametrize("text", ['{"design": {}}', '{"design": {"num_cells_by_type": {"LUT4": "many"}}}'])
+def test_counts_of_another_form_are_refused(tmp_path, text):
+    (tmp_path / "statistics.json").write_text(text)
+    with pytest.raises(
+        RtlError, match=r"statistics\.json is not a table of cells: .* at `\$.*; use yosys 0\.20 or newer"
+    ):
+        read_statistics(tmp_path / "statistics.json")

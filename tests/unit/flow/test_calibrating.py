@@ -7,7 +7,7 @@ import pytest
 
 from fpgaprune.errors import RunError
 from fpgaprune.estimate.coefficients import read_own_calibration
-from fpgaprune.flow.calibrating import calibrate_folders, measured_designs
+from fpgaprune.flow.calibrating import calibrate_folders
 from fpgaprune.flow.pricing import price
 from tests.unit.estimate.designs import cnn
 from tests.unit.vendor.texts import csynth
@@ -48,7 +48,6 @@ def test_estimates_follow_the_reports(runs, tmp_path):
 def test_folders_without_reports_are_refused_and_nothing_is_written(runs, tmp_path):
     for folder in runs:
         (folder / "hls" / "digits_csynth.rpt").unlink()
-    assert measured_designs(runs) == []
     with pytest.raises(RunError, match="holds a vendor report beside its design"):
         calibrate_folders(runs, tmp_path / "mine.toml")
     assert not (tmp_path / "mine.toml").exists()

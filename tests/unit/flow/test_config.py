@@ -142,7 +142,7 @@ def test_schedules_that_end_at_the_asked_sparsity_are_taken(tmp_path, text):
         (scheduled("kind = 'rounds'\nsparsities = [0.9, 0.8]"), "wanted none that falls"),
         (scheduled("kind = 'rounds'", select="sparsity = 0.0"), "wanted one fraction above 0 for 'rounds'"),
         (scheduled("kind = 'rounds'", select="sparsity = {'conv*/kernel' = 0.5}"), "wanted one fraction above 0"),
-        (scheduled("kind = 'rounds'", select="granularity = '2:4'"), "granularity '2:4' keeps its share at all times"),
+        (scheduled("kind = 'rounds'", select="granularity = '2:4'"), "granularity '2:4' has a fixed sparsity"),
         (scheduled("kind = 'rounds'\nrewind_to = 9", train="epochs = 8"), "is epoch 9; the training has 8 epochs"),
         (scheduled("kind = 'rounds'\nrewind_to = 'gone.keras'"), r"rewind_to: .*gone\.keras does not exist"),
         (scheduled("kind = 'rounds'\nrewind_to = 1", train="model = 'm.keras'"), "but train.model skips the training"),

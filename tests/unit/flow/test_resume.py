@@ -9,7 +9,7 @@ from fpgaprune.flow.checkpoint import Checkpoint
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.data import check_data
 from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
-from fpgaprune.flow.finetuning import finetune_model
+from fpgaprune.flow.finetuning import Finetuning
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.session import start_session
@@ -64,7 +64,7 @@ def finetuned(folder, schedule, progress, key="one", **settings):
     mask[2, 3] = False
     selection = MaskSet({"a/kernel": mask})
     checkpoint = Checkpoint(folder / "finetune.checkpoint.npz", key)
-    found = finetune_model(model, config, task, selection, DATA, None, progress, checkpoint)
+    found = Finetuning(model, config, task, selection, DATA, progress, checkpoint).run()
     return [np.asarray(variable) for variable in model.variables], found
 
 

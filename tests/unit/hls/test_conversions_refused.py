@@ -118,7 +118,7 @@ def test_the_emulator_spreads_a_merge_only_where_the_template_does():
     x = [np.ones((1, 2, 3)), np.arange(3.0).reshape(1, 3)]
     assert fp.emulate(merging("Vitis", "io_parallel"), x).tolist() == [[[1, 2, 3], [1, 2, 3]]]
     for backend, io_type in (("Vitis", "io_stream"), ("Quartus", "io_parallel"), ("Catapult", "io_parallel")):
-        with pytest.raises(DesignError, match="reads past the end of the shorter one"):
+        with pytest.raises(DesignError, match="reads past the end of the shorter input"):
             fp.emulate(merging(backend, io_type), x)
 
 

@@ -54,7 +54,7 @@ def test_a_sum_says_that_it_is_one():
     synthesis["whole"].update(cells=None, left_out="synthesis did not end within 900 s")
     note = measured_tables(run_report(measured=found))[1].note
     assert "total: sum of its layers" in note
-    assert "what joins the layers is not counted" in note
+    assert "logic between the layers is not counted" in note
 
 
 def test_how_a_layer_is_built_stands_below_its_figures():

@@ -52,7 +52,6 @@ def test_text_of_a_figure(show, argument, text):
         lambda value: numbers.range_text(value, 3),
         lambda value: numbers.change_text(value, 3),
         lambda value: numbers.change_text(3, value),
-        lambda value: numbers.points_text(value, 0.5),
     ],
 )
 def test_the_unknown_is_a_dash(show):
@@ -75,8 +74,3 @@ def test_the_unknown_is_a_dash(show):
 )
 def test_change(before, after, text):
     assert numbers.change_text(before, after).replace(NO_BREAK, " ") == text
-
-
-def test_points():
-    assert numbers.points_text(0.9778, 0.975) == "\u22120.28 points"
-    assert numbers.points_text(0.9, 0.9) == "no change"

@@ -249,7 +249,7 @@ EXPECTED = {
     ],
 }
 NOT_FITTED = "no fit has been run"
-UNKNOWN = "is no vendor report known here"
+UNKNOWN = "is no known vendor report"
 REFUSED = {
     "intel_hls/ipp19.2_hls4ml_nofit_quartus.json": NOT_FITTED,
     "intel_hls/oneapi2023_nofit_quartus_data.js": NOT_FITTED,
@@ -262,5 +262,5 @@ REFUSED = {
     "quartus/srina-nemati_a.prj_quartus_quartus_compile.sta.summary": UNKNOWN,
     # The documentation that quotes it left out what follows the timing.
     "smarthls/Training2_l2114.summary.results.rpt": "has no section 'Resource Usage'; the report is cut off",
-    "vivado/2019.2_post_place_timing_summary.rpt": "its delays are neither those of a route nor those after synthesis",
+    "vivado/2019.2_post_place_timing_summary.rpt": "are neither those after routing nor those after synthesis",
 }

@@ -47,7 +47,7 @@ def test_the_rtl_report_states_luts_and_the_critical_path_and_no_clock(indent):
     assert (report.clock_ns, report.est_clock_ns, report.slack_ns) == (None, 4.305005, 0.694995)
     assert report.total == Resources(lut=3210, dsp=12)
     assert report.notes == (
-        "Catapult estimates the LUTs and DSPs of the datapath; registers and memories are not counted",
+        "Catapult estimates the LUTs and DSPs of the datapath; it does not count registers and memories",
     )
 
 

@@ -194,7 +194,9 @@ def test_two_runs_under_one_label_are_refused():
 
 
 def test_two_designs_under_one_label_are_refused():
-    with pytest.raises(ReportError, match="design 'a' has csynth reports on myproject, other, none inside another"):
+    with pytest.raises(
+        ReportError, match="design 'a' has csynth reports on myproject, other, none of which is inside another"
+    ):
         compare({"a": reports(csynth(), csynth(design="other"))}, {})
 
 

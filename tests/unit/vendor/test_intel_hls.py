@@ -71,7 +71,7 @@ def test_several_components_have_no_sum_since_none_is_stated():
 
 
 def test_an_estimate_without_column_names_is_refused():
-    with pytest.raises(ReportError, match="areaJSON has no list 'columns'; without it no figure can be named"):
+    with pytest.raises(ReportError, match="areaJSON has no list 'columns'; without it the figures have no names"):
         one(report_data({**kernel_area(), "columns": []}))
 
 
@@ -160,7 +160,7 @@ def test_an_fmax_of_nothing_is_refused():
         one(quartus_data(values))
 
 
-NOT_RUN = "no fit has been run, so there is no figure of it; compile with Quartus first"
+NOT_RUN = "no fit has been run, so there are no figures; compile with Quartus first"
 
 
 @pytest.mark.parametrize(

@@ -202,13 +202,13 @@ def test_older_timing_reports_tell_the_stage_by_their_nets(net, stage):
 
 @pytest.mark.parametrize(("state", "net"), [("Fully Placed", "estimated"), (None, "estimated"), (None, "strange")])
 def test_timing_of_a_placed_design_belongs_to_no_stage(state, net):
-    with pytest.raises(ReportError, match="neither those of a route nor those after synthesis"):
+    with pytest.raises(ReportError, match="neither those after routing nor those after synthesis"):
         one(timing(state=state, net=net))
 
 
 def test_one_estimated_net_is_enough_to_refuse():
     text = timing(state=None) + "                         net (fo=2, estimated)        0.827     3.754    y\n"
-    with pytest.raises(ReportError, match="neither those of a route nor those after synthesis"):
+    with pytest.raises(ReportError, match="neither those after routing nor those after synthesis"):
         one(text)
 
 

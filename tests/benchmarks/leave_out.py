@@ -9,9 +9,9 @@ import numpy as np
 
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.coefficients import Calibration, Coefficient
-from fpgaprune.estimate.fit import Row, fit_rows
 from fpgaprune.estimate.rows import predict_row
 from fpgaprune.measure import ESTIMATED, LABELS
+from tests.benchmarks.calibration_rows import Row, fit_rows
 
 # The truth's names for the figures of a prediction, by stage.
 _RESOURCES = {LABELS[name]: LABELS[name] for name in ESTIMATED}
