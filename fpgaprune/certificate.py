@@ -1,24 +1,25 @@
-"""`LockCertificate`: which locked elements were compared, where, and what was found; as data.
+"""`LockCertificate` says which locked elements were compared, where, and what was found.
 
-A link is one place that the weights pass through on their way to the hardware (memory, a `.keras`
-file, an ONNX file, the firmware). A link holds when every locked element has exactly the bits of zero
-there: -0.0 and NaN are violations. A link may also compare elements that are held at other values; then the bits
-of these values are the ones that count.
+A link is one place that the weights pass through on their way to the hardware (memory, a `.keras` file, an ONNX file,
+the firmware). A link holds if every locked element there has exactly the bits of zero: -0.0 and NaN are violations. A
+link may also compare elements that are held at other values; then they must have the bits of these values.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from types import UnionType
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.errors import CertificateError, shown
+from fpgaprune.errors import CertificateError
 from fpgaprune.masks import MaskSet
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -27,40 +28,44 @@ class WeightCheck:
 
     Attributes:
         path: weight path.
-        elements: elements of the array. locked: those that were compared.
-        violations: locked elements whose bits are not those of zero, or of the value that they are held at.
-        first_violation: index and value of the first, as text; None without one.
+        elements: number of elements of the array.
+        locked: number of locked elements, which were compared.
+        violations: locked elements whose bits are not those of zero, or of the value at which they are held.
+        first_violation: index and value of the first violation, as text; None if there is none.
         sha256: over dtype, shape and all bytes of the array, in Keras's axis order.
     """
 
     path: str
-    elements: int
-    locked: int
-    violations: int
+    elements: Count
+    locked: Count
+    violations: Count
     first_violation: str | None
     sha256: str
 
 
 @dataclass(frozen=True)
 class LayerCounts:
-    """The weights of one layer as hardware has them, counted in the files that synthesis reads.
+    """The weights of one layer, counted in the files that synthesis reads.
 
     Attributes:
-        layer: its name. path: the Keras weight that they came from, or "".
-        inputs, outputs: of one output position, as the files state them: KH * KW * C_in, and C_out.
-        weights: how many there are; what was removed is not among them.
-        zero: how many are zero. power_of_two: how many are a power of two or its negative.
-        distinct: different magnitudes other than zero.
+        layer: the layer's name.
+        path: the Keras weight that they come from, or "".
+        inputs: inputs of one output position, KH * KW * C_in.
+        outputs: C_out.
+        weights: number of weights; removed ones are not counted.
+        zero: how many are zero.
+        power_of_two: how many are a power of two or its negative.
+        distinct: number of different magnitudes other than zero.
     """
 
     layer: str
     path: str
-    inputs: int
-    outputs: int
-    weights: int
-    zero: int
-    power_of_two: int
-    distinct: int
+    inputs: Count
+    outputs: Count
+    weights: Count
+    zero: Count
+    power_of_two: Count
+    distinct: Count
 
 
 @dataclass(frozen=True)
@@ -68,11 +73,11 @@ class LinkCheck:
     """All weights at one link.
 
     Attributes:
-        link: where, as `finetuned.keras`.
-        weights: one check per masked weight that this link carries.
-        not_carried: masked weights that do not exist here on their own, with the reason.
-        layers: what the weights of each layer are after quantisation; empty at links before it.
-        held: whether the elements were compared with values that they are held at, rather than with zero.
+        link: the place, for example `finetuned.keras`.
+        weights: one check for each masked weight that this link carries.
+        not_carried: masked weights that this link does not hold as arrays of their own, with the reason.
+        layers: counts of each layer's weights after quantisation; empty at links before it.
+        held: whether the elements were compared with the values at which they are held, not with zero.
     """
 
     link: str
@@ -97,42 +102,36 @@ class LinkCheck:
         return sum(weight.locked for weight in self.weights)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON data."""
+        """The check as JSON data."""
         return {
             "link": self.link,
             "locked": self.locked,
             "violations": self.violations,
-            "weights": [asdict(weight) for weight in self.weights],
-            "not_carried": dict(self.not_carried),
-            "layers": [asdict(layer) for layer in self.layers],
-            "held": self.held,
+            **msgspec.to_builtins(self, str_keys=True),
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> LinkCheck:
-        """What `to_json` gave.
+    def from_json(cls, data: Any) -> LinkCheck:
+        """The check that `to_json` wrote as `data`; other keys are ignored.
 
         Raises:
             CertificateError: `data` has another form.
         """
         try:
-            weights = tuple(WeightCheck(**_of_kinds(WeightCheck, row)) for row in data["weights"])
-            layers = tuple(LayerCounts(**_of_kinds(LayerCounts, row)) for row in data.get("layers", []))
-            not_carried = {_text(k): _text(v) for k, v in data["not_carried"].items()}
-            return cls(_text(data["link"]), weights, not_carried, layers, data.get("held", False) is True)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise CertificateError(f"certificate is malformed: {shown(error)}; run the flow again") from error
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise CertificateError(f"certificate is malformed: {error}; run the flow again") from error
 
 
 @dataclass(frozen=True)
 class LockCertificate:
-    """What was compared at every link."""
+    """The comparison at every link."""
 
     links: tuple[LinkCheck, ...]
 
     @property
     def ok(self) -> bool:
-        """True when something was compared and every locked element is exactly zero at every link."""
+        """Whether something was compared and every locked element is exactly zero at every link."""
         return bool(self.links) and not self.violations
 
     @property
@@ -141,10 +140,10 @@ class LockCertificate:
         return sum(link.violations for link in self.links)
 
     def require(self) -> LockCertificate:
-        """The certificate itself, where it holds.
+        """Returns the certificate if it holds.
 
         Raises:
-            CertificateError: a locked element is not exactly zero; the first is named.
+            CertificateError: a locked element is not exactly zero; the message names the first.
         """
         for link in self.links:
             for weight in link.weights:
@@ -154,31 +153,12 @@ class LockCertificate:
                         f"not {link.wanted}, the first {weight.first_violation}; the model trained without its lock"
                     )
         if not self.links:
-            raise CertificateError("the certificate compares nothing; give it at least one link")
+            raise CertificateError("the certificate has no link, so nothing was compared; certify at least one link")
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON data."""
+        """The certificate as JSON data."""
         return {"ok": self.ok, "violations": self.violations, "links": [link.to_json() for link in self.links]}
-
-
-# The kinds of values in rows of a certificate, by the name of the annotation.
-_KINDS: Mapping[str, type | UnionType] = {"int": int, "str": str, "str | None": str | None}
-
-
-def _of_kinds(row_type: type[Any], row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`row`, where each value is of the kind that `row_type` has there."""
-    for field in fields(row_type):
-        value = row[field.name]
-        if not isinstance(value, _KINDS[str(field.type)]) or (isinstance(value, int) and (value < 0 or value is True)):
-            raise TypeError(f"{field.name} is {shown(value)}")
-    return row
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{shown(value)} is no text")
-    return value
 
 
 def check_link(
@@ -188,10 +168,10 @@ def check_link(
     not_carried: Mapping[str, str] | None = None,
     values: Mapping[str, NDArray[Any]] | None = None,
 ) -> LinkCheck:
-    """Every locked element of `arrays` compared with zero, or with its element of `values`, bit for bit.
+    """Compares every locked element of `arrays` with zero, or with its element of `values`, bit for bit.
 
     Args:
-        link: where the arrays were read.
+        link: the place where the arrays were read.
         arrays: weight path to array, floats or integers, in Keras's axis order.
         masks: True = free, False = locked.
         not_carried: weight path to the reason why this link has no such array.
@@ -246,6 +226,6 @@ def _check_weight(
 
 
 def _differs(array: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
-    # A comparison of values would take -0.0 for 0.0; bytes do not.
+    # Compared as bytes, because -0.0 equals 0.0 as a value.
     octets = [np.ascontiguousarray(one).view(np.uint8).reshape(*one.shape, one.itemsize) for one in (array, wanted)]
     return np.asarray((octets[0] != octets[1]).any(axis=-1))

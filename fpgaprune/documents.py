@@ -1,19 +1,21 @@
-"""JSON and TOML files: read whole, without numbers that are none, or refused in one line."""
+"""Reads JSON and TOML files, or refuses them with one line."""
 
 from __future__ import annotations
 
 import json
 import os
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fpgaprune.errors import FpgaPruneError, shown
 from fpgaprune.files import storage_error
 
-# A larger document is none of ours.
+# fpgaprune writes no larger document.
 _MAX_BYTES = 1 << 28
-# Digits of a whole number of 64 bits, with its sign.
+# The digits of a whole number of 64 bits, with its sign.
 _MAX_DIGITS = 20
 _DEEPEST = 200
 
@@ -25,13 +27,14 @@ def read_json(
 
     Args:
         path: the file.
-        problem: what is raised.
-        what: what the file should be, as `a design`.
-        advice: what to do where it is not.
-        strict: names once each, finite numbers, whole numbers of 64 bits; else what Python and tools write passes, too.
+        problem: class of the error to raise.
+        what: what the file should be, for example `a design`.
+        advice: what to do if it is not.
+        strict: refuse a name that stands twice in an object, numbers that are not finite, and whole numbers of more
+            than 64 bits. Python and other tools write such files.
 
     Raises:
-        problem: it is no such file; one line that says where.
+        problem: the file cannot be read; one line says where.
         FileNotFoundError: it does not exist.
     """
     try:
@@ -43,12 +46,12 @@ def read_json(
 
 
 def parse_json(text: str | bytes, *, strict: bool = True) -> Any:
-    """The JSON data that `text` writes, as `read_json` wants it.
+    """The JSON data in `text`; `strict` as for `read_json`.
 
     Raises:
-        ValueError: it is no such JSON; one line that says why.
+        ValueError: the text cannot be read; one line says why.
     """
-    try:
+    with _one_line():
         plain = text.decode("utf-8") if isinstance(text, bytes) else text
         if not strict:
             return json.loads(plain)
@@ -56,48 +59,47 @@ def parse_json(text: str | bytes, *, strict: bool = True) -> Any:
             plain, parse_constant=_no_number, parse_float=_finite, parse_int=_whole, object_pairs_hook=_object
         )
         _check(found)
+        return found
+
+
+def read_toml(path: str | os.PathLike[str], problem: type[FpgaPruneError], what: str, advice: str = "") -> Any:
+    """The TOML data in the file at `path`, with whole numbers of at most 64 bits.
+
+    Args:
+        path: the file.
+        problem: class of the error to raise.
+        what: what the file should be, for example `flow file`.
+        advice: what to do if it is not.
+
+    Raises:
+        problem: the file cannot be read; one line says where.
+        FileNotFoundError: it does not exist.
+    """
+    try:
+        with _one_line():
+            found = tomllib.loads(_text(Path(path), problem))
+            _check(found)
+            return found
+    except FpgaPruneError:
+        raise
+    except ValueError as error:
+        reason = str(error).splitlines()[0][:200]
+        raise problem(f"{what} {os.fspath(path)} is not TOML: {reason}{f'; {advice}' if advice else ''}") from error
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Within the block, errors of parsers become a `ValueError` of one line."""
+    try:
+        yield
     except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
+        raise ValueError(f"not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
     except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        raise ValueError(f"no UTF-8 text: {error.reason} at byte {error.start}") from error
+        raise ValueError(f"not UTF-8 text: {error.reason} at byte {error.start}") from error
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     except MemoryError as error:
         raise ValueError("too large for the memory") from error
-    return found
-
-
-def read_toml(path: str | os.PathLike[str], problem: type[FpgaPruneError], what: str, advice: str = "") -> Any:
-    """The TOML data in the file at `path`, numbers of 64 bits as TOML wants them.
-
-    Args:
-        path: the file.
-        problem: what is raised.
-        what: what the file should be, as `flow file`.
-        advice: what to do where it is not.
-
-    Raises:
-        problem: it is no TOML; one line that says where.
-        FileNotFoundError: it does not exist.
-    """
-    try:
-        found = tomllib.loads(_text(Path(path), problem))
-        _check(found)
-    except FpgaPruneError:
-        raise
-    except tomllib.TOMLDecodeError as error:
-        reason = str(error).splitlines()[0][:200]
-    except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        reason = f"no UTF-8 text: {error.reason} at byte {error.start}"
-    except RecursionError:
-        reason = "nested too deep"
-    except MemoryError:
-        reason = "too large for the memory"
-    except ValueError as error:
-        reason = str(error).splitlines()[0][:200]
-    else:
-        return found
-    raise problem(f"{what} {os.fspath(path)} is no TOML: {reason}{f'; {advice}' if advice else ''}")
 
 
 def _text(path: Path, problem: type[FpgaPruneError]) -> str:
@@ -114,7 +116,7 @@ def _text(path: Path, problem: type[FpgaPruneError]) -> str:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"it holds {name}, which is no number of JSON")
+    raise ValueError(f"it holds {name}, which is not a JSON number")
 
 
 def _finite(text: str) -> float:
@@ -140,7 +142,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(document: Any) -> None:
-    """Every text can be written, every whole number has 64 bits, and nothing is nested too deep to be shown."""
+    """Every text can be written, no whole number has more than 64 bits, and nothing is nested too deep to be shown."""
     rest: list[tuple[Any, int]] = [(document, 0)]
     while rest:
         value, depth = rest.pop()

@@ -1,7 +1,7 @@
-"""Every error that fpgaprune raises on purpose.
+"""The errors that fpgaprune raises.
 
-Each derives from `FpgaPruneError` and from the builtin that fits, so a caller may catch either.
-A message says what, where, what was got, what was wanted and what to do, in one line.
+Each derives from `FpgaPruneError` and from a builtin error, so a caller can catch either. A message says in one line
+what happened, where, what was found, what was wanted and what to do.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-# Characters of a value that a message repeats; words that are longer than any path are cut to as many.
+# A message repeats this many characters of a value, and of a word that is longer than any path.
 SHOWN = 60
 _ENDLESS = re.compile(r"\S{500,}")
 
 
 def shown(value: object) -> str:
-    """`value` as code writes it, as a message repeats it: sixty characters at most, on one line."""
+    """`value` for a message: as code writes it, with sixty characters at most, on one line."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a whole number of thousands of digits, a list within a list within a list
@@ -24,14 +24,14 @@ def shown(value: object) -> str:
 
 
 class FpgaPruneError(Exception):
-    """Something that the user of fpgaprune can understand and mend."""
+    """An error that the user of fpgaprune can understand and correct."""
 
     def __str__(self) -> str:
         return _ENDLESS.sub(lambda found: f"{found[0][:SHOWN]}...", super().__str__())
 
 
 class StorageError(FpgaPruneError, OSError):
-    """A file or folder cannot be written or read: the disk is full, nothing may be written there, a name is taken."""
+    """A file or folder cannot be written or read: the disk is full, permission is missing, or a name is taken."""
 
 
 class MaskError(FpgaPruneError, ValueError):
@@ -43,14 +43,14 @@ class LockError(FpgaPruneError, ValueError):
 
 
 class CertificateError(FpgaPruneError, ValueError):
-    """A claim that was to be certified does not hold."""
+    """A claim does not hold, so it cannot be certified."""
 
 
 class EquivalenceError(CertificateError):
-    """Two models that should compute the same function do not.
+    """Two models that should compute the same do not.
 
     Attributes:
-        worst_input: the input with the largest difference, one array for each input of the model; empty if unknown.
+        worst_input: the sample with the largest difference, one array for each input of the model; empty if unknown.
     """
 
     def __init__(self, message: str, worst_input: tuple[Any, ...] = ()) -> None:
@@ -59,7 +59,7 @@ class EquivalenceError(CertificateError):
 
 
 class UnsupportedLayerError(FpgaPruneError, NotImplementedError):
-    """A layer has no rule for what was asked of it."""
+    """A layer has no rule for the operation that was asked for."""
 
 
 class RemovalError(FpgaPruneError, ValueError):
@@ -67,11 +67,11 @@ class RemovalError(FpgaPruneError, ValueError):
 
 
 class ModelImportError(FpgaPruneError, RuntimeError):
-    """A model of another library cannot be taken over with the same meaning."""
+    """A model of another library cannot be imported with the same meaning."""
 
 
 class ExportError(FpgaPruneError, RuntimeError):
-    """A model could not be written in another format with the same meaning."""
+    """A model cannot be written in another format with the same meaning."""
 
 
 class HlsError(FpgaPruneError, RuntimeError):
@@ -79,7 +79,7 @@ class HlsError(FpgaPruneError, RuntimeError):
 
 
 class FirmwareError(FpgaPruneError, ValueError):
-    """A file of a hardware project is missing or not of the form that it should have."""
+    """A file of a hardware project is missing or malformed."""
 
 
 class DesignError(FpgaPruneError, ValueError):
@@ -91,7 +91,7 @@ class TargetError(FpgaPruneError, LookupError):
 
 
 class RtlError(FpgaPruneError, ValueError):
-    """A design has no Verilog, or a folder holds none."""
+    """No Verilog can be written for a design, or a folder holds none."""
 
 
 class EstimateError(FpgaPruneError, ValueError):
@@ -99,7 +99,7 @@ class EstimateError(FpgaPruneError, ValueError):
 
 
 class ReportError(FpgaPruneError, ValueError):
-    """A report cannot be written from, or a vendor report read as, what was given."""
+    """A report cannot be written, or a vendor report cannot be read."""
 
 
 class NoReportError(ReportError):
@@ -107,7 +107,7 @@ class NoReportError(ReportError):
 
 
 class ConfigError(FpgaPruneError, ValueError):
-    """A flow configuration says something that cannot be done."""
+    """A flow configuration asks for something impossible."""
 
 
 class DataError(FpgaPruneError, ValueError):
@@ -115,7 +115,7 @@ class DataError(FpgaPruneError, ValueError):
 
 
 class RunError(FpgaPruneError, RuntimeError):
-    """A run directory is in use, incomplete or not one."""
+    """A folder is in use, incomplete or not a run directory."""
 
 
 class ToolError(FpgaPruneError, RuntimeError):
@@ -127,7 +127,7 @@ class ToolTimeoutError(ToolError):
 
 
 class ToolExitError(ToolError):
-    """An external tool ended with a code other than 0, which is its `code`; negative for a signal."""
+    """An external tool ended with a `code` other than 0, which is negative for a signal."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, with the same bytes for the same content; and what the system says if not."""
+"""Writes files completely or not at all, and turns errors of the system into one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from fpgaprune.errors import FpgaPruneError, StorageError
 
 _ELSEWHERE = "name another folder"
-# What a system says, and what to do about it.
+# The system's error number to what the user can do about it.
 _ADVICE = {
     errno.ENOSPC: "the disk is full; free some space, or " + _ELSEWHERE,
     errno.EDQUOT: "your quota of disk space is used up; free some space, or " + _ELSEWHERE,
@@ -30,17 +30,17 @@ _ADVICE = {
     errno.EMFILE: "too many files are open; raise 'ulimit -n'",
     errno.ENFILE: "too many files are open; try again later",
 }
-# What is the storage's fault whatever was being done; a missing file may be a mistake of the one who asked for it.
+# These errors are always the storage's fault; for example, a missing file may be a mistake of the user.
 _OF_STORAGE = frozenset(_ADVICE) - {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 _NO_TEMPORARY = "No usable temporary directory"
 
 
 def storage_error(error: OSError, path: str | os.PathLike[str] | None = None, what: str = "written") -> StorageError:
-    """What the system refused, as one line that names the file or folder and says what to do.
+    """A `StorageError` of one line that names the file or folder and says what to do.
 
     Args:
-        error: as the system raised it.
-        path: the file or folder, where `error` does not name it.
+        error: the system's error.
+        path: the file or folder, if `error` does not name it.
         what: what was to be done with it.
     """
     if _NO_TEMPORARY in str(error):
@@ -48,7 +48,7 @@ def storage_error(error: OSError, path: str | os.PathLike[str] | None = None, wh
             "nothing can be written to any folder for temporary files; free space, or name one with TMPDIR"
         )
     else:
-        # Of a copy, the second file is the one that was written.
+        # When a file is copied, the second name is that of the file being written.
         named = [name for name in (error.filename2, error.filename) if isinstance(name, str | bytes | os.PathLike)]
         name = named[0] if named else path
         place = "a file" if name is None else os.fsdecode(name)
@@ -60,25 +60,25 @@ def storage_error(error: OSError, path: str | os.PathLike[str] | None = None, wh
 
 
 def is_storage_error(error: BaseException) -> bool:
-    """Whether the disk, its quota or its permissions are to blame for `error`, and not whoever wrote to it."""
+    """Whether `error` comes from the disk, its quota or its permissions, and not from the code that wrote to it."""
     return isinstance(error, OSError) and (error.errno in _OF_STORAGE or _NO_TEMPORARY in str(error))
 
 
 @contextlib.contextmanager
 def storage(path: str | os.PathLike[str]) -> Iterator[None]:
-    """What the system refuses meanwhile is a `StorageError` about `path`."""
+    """Within the block, an `OSError` becomes a `StorageError` about `path`."""
     try:
         yield
     except FpgaPruneError:
         raise
     except OSError as error:
-        # The name of a draft would tell nothing.
+        # The name of a draft would tell the user nothing.
         named = error.filename is not None and not str(error.filename).endswith((DRAFT, ".keras"))
         raise storage_error(error if named else OSError(error.errno, error.strerror or str(error)), path) from error
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """`path` is a folder.
+    """Makes the folder `path` and its parents, if they are missing.
 
     Raises:
         StorageError: it cannot be made.
@@ -89,15 +89,15 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-# What is being written stands beside its place under a name that begins with a dot and ends so; a kill leaves it.
+# A file is first written beside its place, under a name that begins with a dot and ends so; a killed process leaves it.
 DRAFT = ".partial"
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
-    """`path` holds exactly `data`; a reader, or a crash, sees the old file or the new one, never a part.
+    """Writes `data` to `path`; a reader, or a crash, sees the old file or the new one, never a part.
 
     Raises:
-        StorageError: the file cannot be written; what stood there before still does.
+        StorageError: the file cannot be written; the old file stays.
     """
     target = Path(path)
     make_folder(target.parent)
@@ -118,7 +118,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
 
 
 def is_draft(name: str) -> bool:
-    """Whether a file or folder of this name is what a kill left of something that was being written."""
+    """Whether a killed process left the file or folder of this name unfinished."""
     return name.startswith(".") and name.endswith(DRAFT)
 
 

@@ -1,7 +1,7 @@
-"""The weight headers and type definitions of an hls4ml project, as text: one reader for whoever needs their numbers.
+"""Reads the weight headers and type definitions of an hls4ml project as text; nothing is executed.
 
-Understood are the forms that hls4ml 0.6 to 1.3 writes for Vivado, Vitis, VivadoAccelerator, Quartus, oneAPI, Catapult
-and Libero. Nothing is executed.
+It understands the files that hls4ml 0.6 to 1.3 writes for Vivado, Vitis, VivadoAccelerator, Quartus, oneAPI, Catapult
+and Libero.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SIZE = re.compile(r"static\s+const\s+unsigned\s+(\w+)\s*=\s*(\d+)\s*;")
 _WRITES = re.compile(r"layer(?P<number>\d+)_t,[ \t]*\w*config\d+[^\n]*//[ \t]*(?P<layer>\S+)[ \t]*$", re.MULTILINE)
 _ARRAY_OF_OUTPUT = re.compile(r"\w+\s+layer(?P<number>\d+)_out\s*\[(?P<length>\d+(?:\s*\*\s*\d+)*)\]")
 _TYPE_OF_OUTPUT = re.compile(r"typedef\s+nnet::array<.*,\s*(?P<length>\d+)\*\d+\s*>\s*layer(?P<number>\d+)_t\s*;")
-# From here on hls4ml's Quartus and oneAPI writers pad a Dense layer's rows and columns to powers of two.
+# Above this size, hls4ml's writers for Quartus and oneAPI pad a Dense layer's rows and columns to powers of two.
 _PADDED_FROM = 2048
 
 
@@ -39,10 +39,10 @@ class WeightArray:
     """One array of numbers as synthesis reads it.
 
     Attributes:
-        name: as `w2`.
-        type: the name of its type, as `conv1_weight_t`; in oneAPI's projects that of the whole array, as `w2_t`.
-        values: as written, flat.
-        file: where it was read.
+        name: for example `w2`.
+        type: name of its type, for example `conv1_weight_t`; in a oneAPI project the type of the array, `w2_t`.
+        values: the numbers in the file's order, flat.
+        file: the file.
     """
 
     name: str
@@ -52,12 +52,12 @@ class WeightArray:
 
 
 def parse_typedefs(text: str) -> dict[str, str]:
-    """`typedef TYPE NAME;` by name."""
+    """NAME to TYPE for every `typedef TYPE NAME;` in `text`."""
     return {name: " ".join(kind.split()) for kind, name in _TYPEDEF.findall(_COMMENT.sub("", text))}
 
 
 def read_typedefs(firmware: Path) -> dict[str, str]:
-    """The types that `defines.h` (or, in older projects, `parameters.h`) in folder `firmware` defines, by name."""
+    """Name to type for the types in `defines.h` (in older projects `parameters.h`) of the folder `firmware`."""
     for name in ("defines.h", "parameters.h"):
         if (firmware / name).is_file():
             return parse_typedefs(read_text(firmware / name))
@@ -71,7 +71,7 @@ def read_typedefs(firmware: Path) -> dict[str, str]:
 def read_weight_array(header: Path) -> WeightArray:
     """The array that synthesis reads from `header`.
 
-    Where a text file of the same name lies beside it, which the C simulation loads instead, it holds the same numbers.
+    The C simulation loads a text file of the same name instead; if there is one, it must hold the same numbers.
 
     Raises:
         FirmwareError: a file is missing or malformed, or the two differ.
@@ -89,23 +89,25 @@ def read_weight_array(header: Path) -> WeightArray:
         if loaded.size != values.size:
             raise FirmwareError(f"{simulated} holds {loaded.size} values; {header.name} has {values.size}")
         if not np.array_equal(values, loaded):
-            raise FirmwareError(f"{simulated} holds other values than {header.name}: simulation would not be synthesis")
+            raise FirmwareError(
+                f"{simulated} holds other values than {header.name}: simulation and synthesis would differ"
+            )
     return WeightArray(found["name"], found["type"], values, header)
 
 
 def read_weight_arrays(firmware: Path) -> list[WeightArray]:
-    """Every weight array of the project whose `firmware` folder this is, in the order of the files' names."""
+    """Every weight array in the folder `firmware` of a project, in the order of the files' names."""
     return [read_weight_array(header) for header in sorted((firmware / "weights").glob("*.h"))]
 
 
 def element_type(text: str) -> str:
-    """The element type of `nnet::array<TYPE, N>`; any other type is its own."""
+    """TYPE of `nnet::array<TYPE, N>`; any other type is returned as it is."""
     found = _ELEMENT.match(text.strip())
     return found["type"].strip() if found else text
 
 
 def read_layer_numbers(firmware: Path) -> dict[str, int]:
-    """Layer name to the number that hls4ml gave its configuration and its arrays: `config2`, `w2`, `b2`."""
+    """Layer name to the number in the names of its configuration and its arrays: `config2`, `w2`, `b2`."""
     numbers = {}
     parameters = read_text(firmware / "parameters.h") if (firmware / "parameters.h").is_file() else ""
     for config in _CONFIG.finditer(parameters):
@@ -118,9 +120,9 @@ def read_layer_numbers(firmware: Path) -> dict[str, int]:
 
 
 def read_layer_sizes(firmware: Path) -> dict[int, dict[str, int]]:
-    """The numbers in each layer's configuration (`n_in`, `n_out`, `n_chan`, `n_filt`, ...), by the layer's number.
+    """Layer number to the sizes in its configuration (`n_in`, `n_out`, `n_chan`, `n_filt`, ...).
 
-    Where a convolution has a configuration of its multiplications too, that one's `n_in` and `n_out` are taken.
+    If a convolution has a second configuration for its multiplications, `n_in` and `n_out` come from that one.
     """
     if not (firmware / "parameters.h").is_file():
         return {}
@@ -133,10 +135,10 @@ def read_layer_sizes(firmware: Path) -> dict[int, dict[str, int]]:
 
 
 def read_output_lengths(firmware: Path) -> dict[str, dict[str, int]]:
-    """Layer name to the lengths with which its output is declared, as far as the files say whose it is.
+    """Layer name to the declared lengths of its output, as far as the files tell the layer's name.
 
-    `array` is that of a C++ array (`layer4_out[3*3*2]`), `type` that of a `nnet::array` (`layer4_t`), of which
-    a stream carries one for each pixel.
+    `array` is the length of a C++ array (`layer4_out[3*3*2]`), `type` that of a `nnet::array` (`layer4_t`); a stream
+    carries one `nnet::array` for each pixel.
 
     Raises:
         FirmwareError: two files declare one output with different lengths.
@@ -145,7 +147,7 @@ def read_output_lengths(firmware: Path) -> dict[str, dict[str, int]]:
     owners = read_layer_numbers(firmware)
     for file in sorted({*firmware.glob("*.cpp"), *firmware.glob("*.h")}):
         text = read_text(file)
-        # A pointwise convolution has a configuration of another number than its output.
+        # The configuration and the output of a pointwise convolution have different numbers.
         owners |= {call["layer"]: int(call["number"]) for call in _WRITES.finditer(text)}
         for kind, pattern in (("array", _ARRAY_OF_OUTPUT), ("type", _TYPE_OF_OUTPUT)):
             for found in pattern.finditer(text):
@@ -160,15 +162,15 @@ def read_output_lengths(firmware: Path) -> dict[str, dict[str, int]]:
 
 
 def parse_numbers(text: str, file: Path) -> NDArray[np.float64]:
-    """The numbers between the commas and line ends of `text`."""
+    """The numbers in `text`, separated by commas or line ends."""
     try:
         return np.array([float(item) for item in text.replace("\n", ",").split(",") if item.strip()])
     except ValueError as error:
-        raise FirmwareError(f"{file} holds something that is no number: {error}") from error
+        raise FirmwareError(f"{file} holds something that is not a number: {error}") from error
 
 
 def read_text(path: Path) -> str:
-    """The text of `path`."""
+    """The text of the file at `path`."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError as error:
@@ -178,10 +180,10 @@ def read_text(path: Path) -> str:
 
 
 def stored_forms(weight: NDArray[Any], reuse: int = 1) -> Iterator[NDArray[Any]]:
-    """`weight`, in Keras's axis order, in each of the orders in which hls4ml's templates store it.
+    """`weight`, given in Keras's axis order, in each order in which hls4ml's templates may store it.
 
-    As it is (latency); outputs first (resource; Quartus and oneAPI always); and for a large Dense layer of Quartus or
-    oneAPI its transpose in `reuse` columns, padded with zeros.
+    These are the same order (latency), outputs first (resource; Quartus and oneAPI always), and for a large Dense layer
+    of Quartus or oneAPI the transpose in `reuse` columns, padded with zeros.
     """
     yield weight
     turned = np.moveaxis(weight, -1, 0)

@@ -1,4 +1,4 @@
-"""Fixed-point types as high-level synthesis tools define them, as exact integer arithmetic.
+"""`FixedType` is a fixed-point type as high-level synthesis tools define it, with exact integer arithmetic.
 
 Source for the modes: AMD, *Vitis High-Level Synthesis User Guide* (UG1399), "Arbitrary Precision
 Fixed-Point Data Types", quantization and overflow modes.
@@ -21,7 +21,7 @@ ROUNDING_MODES = ("TRN", "TRN_ZERO", "RND", "RND_ZERO", "RND_INF", "RND_MIN_INF"
 OVERFLOW_MODES = ("WRAP", "SAT", "SAT_ZERO", "SAT_SYM")
 MAX_WIDTH = 64
 
-# Bits left of the binary point, or zeros between it and the first bit: beyond, no floating-point number follows.
+# The most bits left of the binary point, and the most zeros right of it; double precision reaches no further.
 MAX_INTEGER = 512
 _TYPE = re.compile(r"^(?:hls::)?(?:ap_|ac_)?(?P<u>u?)(?P<kind>fixed|fixpt|int)<(?P<args>[^<>]*)>$")
 
@@ -30,8 +30,8 @@ _TYPE = re.compile(r"^(?:hls::)?(?:ap_|ac_)?(?P<u>u?)(?P<kind>fixed|fixpt|int)<(
 class FixedType:
     """A `width`-bit number with `integer` bits left of the binary point (sign bit included).
 
-    One unit in the last place is `2 ** (integer - width)`; both `integer` and the fraction may be
-    negative or exceed `width`, as in `ap_fixed`.
+    One unit in the last place is `2 ** (integer - width)`. As in `ap_fixed`, `integer` may be negative or exceed
+    `width`, and so may the number of fraction bits.
     """
 
     width: int
@@ -55,13 +55,13 @@ class FixedType:
 
     @classmethod
     def parse(cls, text: str) -> FixedType:
-        """The type that `text` writes, as `ap_fixed<16,6,AP_RND,AP_SAT>`, `fixed<16,6>`, `ufixed<8,0>` or `int<4>`.
+        """The type in `text`, such as `ap_fixed<16,6,AP_RND,AP_SAT>`, `fixed<16,6>`, `ufixed<8,0>` or `int<4>`.
 
-        `ac_fixed<8,0,true,AC_RND,AC_SAT>` and `ac_int<4,0>` say by their next argument whether they are signed;
+        In `ac_fixed<8,0,true,AC_RND,AC_SAT>` and `ac_int<4,0>` a further argument says whether the type is signed.
         SmartHLS calls its types `hls::ap_fixpt`.
 
         Raises:
-            DesignError: `text` is no fixed-point type.
+            DesignError: `text` is not a fixed-point type.
         """
         found = _TYPE.match(text.replace(" ", ""))
         wanted = "wanted a form such as 'ap_fixed<16,6>' or 'fixed<16,6,RND,SAT>'"
@@ -91,9 +91,9 @@ class FixedType:
 
     @classmethod
     def holding(cls, magnitude: float, width: int, signed: bool = True) -> FixedType:
-        """The `width`-bit type with the fewest integer bits that holds numbers that large; rounds and saturates."""
+        """The `width`-bit type with the fewest integer bits that holds `magnitude`; it rounds and saturates."""
         kind = cls(width, integer_bits(magnitude) + (1 if signed else 0), signed, "RND", "SAT")
-        # A value just below a power of two may round up to it; one more bit then keeps it.
+        # A value just below a power of two may round up to it, which needs one more bit.
         overshoot = np.round(magnitude / kind.lsb) > kind.raw_max
         return replace(kind, integer=kind.integer + 1) if overshoot else kind
 
@@ -124,6 +124,11 @@ class FixedType:
         """One unit in the last place."""
         return float(2.0**-self.fraction)
 
+    @property
+    def magnitude(self) -> float:
+        """Largest absolute value."""
+        return float(max(-self.raw_min, self.raw_max) * self.lsb)
+
     def to_raw(self, values: ArrayLike) -> NDArray[np.int64]:
         """Raw integers of real `values` after rounding and overflow; exact for finite float64 input.
 
@@ -132,20 +137,20 @@ class FixedType:
         """
         array = np.asarray(values, dtype=np.float64)
         if not np.isfinite(array).all():
-            raise DesignError(f"values to be written as {self} hold NaN or infinity; mend the weights first")
+            raise DesignError(f"values for type {self} hold NaN or infinity; correct the weights first")
         scaled = np.ldexp(array, self.fraction)
         if np.abs(scaled).max(initial=0.0) >= 2.0**62:
             raise DesignError(f"values up to {np.abs(array).max():.3g} do not fit a 64-bit intermediate of {self}")
         return self.overflowed(self.rounded(scaled).astype(np.int64))
 
     def rounded(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Integers next to `scaled`, real values in units in the last place, by this type's rounding mode; exact."""
+        """`scaled`, in units in the last place, rounded to integers by this type's rounding mode; exact."""
         whole = np.trunc(scaled)
         # The fraction of a float is itself a float, while `scaled + 0.5` may not be.
         return np.asarray(whole + _ROUND[self.rounding](scaled - whole, whole))
 
     def overflowed(self, raw: NDArray[np.int64]) -> NDArray[np.int64]:
-        """`raw` brought into range by this type's overflow mode."""
+        """`raw` reduced to this type's range by its overflow mode."""
         low, high = self.raw_min, self.raw_max
         if self.overflow == "SAT_ZERO":
             return np.where((raw < low) | (raw > high), 0, raw)
@@ -164,7 +169,7 @@ class FixedType:
 
 
 def integer_bits(magnitude: float) -> int:
-    """Bits left of the point of an unsigned number that large."""
+    """Bits left of the binary point that an unsigned number of this size needs."""
     return math.floor(math.log2(magnitude)) + 1 if magnitude > 0 else 0
 
 
@@ -173,7 +178,7 @@ def _ties_to_even(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDAr
     return beyond * np.sign(part)
 
 
-# What to add to a number cut towards zero, whose cut-off part is `part`.
+# Each gives the number to add after cutting a number towards zero, where `part` was cut off and `whole` is left.
 _ROUND: Mapping[str, Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[Any]]] = {
     "TRN": lambda part, _: -1.0 * (part < 0),
     "TRN_ZERO": lambda part, _: np.zeros_like(part),

@@ -1,7 +1,7 @@
-"""Reads everything in an HDF5 file, in a process of its own: over damaged bytes the library may loop or break off.
+"""Reads everything in an HDF5 file in a process of its own, because the library may loop or crash on damaged bytes.
 
-Started as `python -P hdf5_walk.py FILE`. Imports nothing of fpgaprune. Exit status 0 where the file is whole; else the
-last line on the error output says why.
+It is started as `python -P hdf5_walk.py FILE` and imports nothing of fpgaprune. The exit status is 0 if the file is
+whole; otherwise the last line of the error output says why.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any
 import h5py
 import numpy as np
 
-# Datasets may take this, or so many times the file.
+# All datasets together may take this many bytes, or this many times the size of the file.
 _MAX_BYTES, _MAX_GROWTH = 1 << 28, 50
 _MAX_OBJECTS = 1_000_000
 _DEEPEST = 100
-# Of processor time: some, and more for each 16 MiB.
+# Processor time: a fixed part, and one second for each 16 MiB.
 _SECONDS, _BYTES_A_SECOND = 5, 1 << 24
 
 
 def walk(path: Path) -> None:
-    """Nothing happens where every group, attribute and dataset can be read and lies in the file itself.
+    """Every group, attribute and dataset can be read and lies in the file itself.
 
     Raises:
-        ValueError: something points out of the file, or takes far more memory than the file has bytes.
-        OSError: the file is damaged; other errors of h5py (Runtime-, Key-, Type-, ValueError) say the same.
+        ValueError: something refers to another file, or takes far more memory than the file has bytes.
+        OSError: the file is damaged; h5py may also raise a Runtime-, Key-, Type- or ValueError then.
     """
     size = path.stat().st_size
     rest = max(_MAX_BYTES, _MAX_GROWTH * size)
@@ -62,7 +62,7 @@ def _read_attributes(owner: Any) -> None:
 
 
 def _read_dataset(entry: Any, rest: int) -> int:
-    """The bytes that `entry` takes in memory, of the `rest` that is left."""
+    """Reads `entry` and returns its bytes in memory, which may be `rest` at most."""
     properties = entry.id.get_create_plist()
     if entry.is_virtual or properties.get_external_count():
         raise ValueError(f"array {entry.name[:60]!r} lies in another file")

@@ -1,9 +1,8 @@
-"""The `.keras` file: written with the same bytes for the same model, read without Keras.
+"""Writes `.keras` files with the same bytes for the same model, and reads them without Keras.
 
-Reading a saved model through HDF5 alone makes the certificate of the file independent of the library
-that wrote it, and quick. A `.keras` file is a zip of `config.json`, `metadata.json` and
-`model.weights.h5`; in the last, each layer's variables stand under `.../vars/<i>` in creation order,
-and the attribute `name` of `vars` is the layer's name.
+The certificate of a file must not depend on the library that wrote it, so the weights are read with h5py alone, which
+is also fast. A `.keras` file is a zip of `config.json`, `metadata.json` and `model.weights.h5`. In the last, each
+layer's variables are under `.../vars/<i>` in creation order, and the attribute `name` of `vars` is the layer's name.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from fpgaprune.weights import NamedWeights, keras_names
 
 _KERNEL_BIAS = ("kernel", "bias")
 _RECURRENT = ("kernel", "recurrent_kernel", "bias")
-# Creation order of each layer's variables; with the switch in the layer's config that leaves one out.
+# Each layer's variables in the order of their creation.
 _VARIABLES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("Dense", "Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), _KERNEL_BIAS
@@ -45,17 +44,18 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
     "PReLU": ("alpha",),
     "Embedding": ("embeddings",),
 }
+# The variables that a setting in the layer's config can leave out.
 _SWITCHES = {"bias": "use_bias", "gamma": "scale", "beta": "center"}
 _ERRNO = re.compile(r"errno = (\d+)")
-# A zip stores no earlier date; the real one would make two saves of one model differ.
+# The earliest date that a zip can store; the real date would make two files of one model differ.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def save_keras(model: Any, path: str | os.PathLike[str]) -> Path:
-    """`path` (.keras) holds the model; equal models saved by equal versions give equal bytes.
+    """Writes the model to `path` (.keras); equal models saved by equal versions give equal bytes.
 
     Raises:
-        StorageError: the file cannot be written; what stood there before still does.
+        StorageError: the file cannot be written; the old file stays.
     """
     target = Path(path)
     make_folder(target.parent)
@@ -75,7 +75,7 @@ def _save(model: Any, draft: Path) -> None:
     try:
         model.save(draft)
     except RuntimeError as error:
-        # HDF5 tells of a full disk in its own words.
+        # HDF5 reports a full disk only in the text of its error.
         number = _ERRNO.search(str(error))
         if number is None:
             raise
@@ -99,7 +99,7 @@ def _reproducible(path: Path) -> bytes:
 
 
 def _numbered(config: Any, numbers: dict[Any, int]) -> Any:
-    """`config` with shared objects numbered as they appear; Keras numbers them by their address in memory."""
+    """`config` with shared objects numbered in their order; Keras numbers them by their address in memory."""
     if isinstance(config, list):
         return [_numbered(item, numbers) for item in config]
     if not isinstance(config, dict):
@@ -114,7 +114,7 @@ def read_keras_weights(path: str | os.PathLike[str]) -> NamedWeights[NDArray[Any
     """Weight path to array, for every layer of a class that this module knows; exact bits.
 
     Raises:
-        CertificateError: the file is missing, or is no `.keras` file.
+        CertificateError: the file is missing, or is not a `.keras` file.
     """
     source = Path(path)
     config = _config(source)
@@ -134,9 +134,9 @@ class Ends:
     """The inputs and outputs of a saved model, as far as its file tells.
 
     Attributes:
-        inputs: name of each input to the shape of one sample; a shape is None where it is unknown.
+        inputs: name of each input to the shape of one sample; None for an unknown shape.
         outputs: name of each output.
-        classes: how many outputs the last layer has where it is a Dense layer, else None.
+        classes: number of units of the last layer if it is a Dense layer, else None.
     """
 
     inputs: Mapping[str, tuple[int | None, ...] | None]
@@ -145,10 +145,10 @@ class Ends:
 
 
 def read_keras_ends(path: str | os.PathLike[str]) -> Ends:
-    """What the model saved at `path` takes and gives.
+    """The inputs and outputs of the model saved at `path`.
 
     Raises:
-        CertificateError: the file is missing, or is no `.keras` file.
+        CertificateError: the file is missing, or is not a `.keras` file.
     """
     config = _config(Path(path))
     try:
@@ -174,7 +174,14 @@ def _ends(config: dict[str, Any]) -> Ends:
 
 @dataclass(frozen=True)
 class SavedLayer:
-    """A layer as a saved model names it: its `name`, its class `kind`, the `module` of the class, whether `nested`."""
+    """A layer of a saved model.
+
+    Attributes:
+        name: its name.
+        kind: its class.
+        module: the module of the class.
+        nested: whether it is a model itself.
+    """
 
     name: str
     kind: str
@@ -186,14 +193,14 @@ def read_keras_layers(path: str | os.PathLike[str]) -> tuple[SavedLayer, ...]:
     """The layers of the model saved at `path`, in its order.
 
     Raises:
-        CertificateError: the file is missing, or is no `.keras` file.
+        CertificateError: the file is missing, or is not a `.keras` file.
     """
     config = _config(Path(path))
     return tuple(
         SavedLayer(
             str(layer["config"].get("name")),
             str(layer["class_name"]),
-            # A class of the user's may be registered under the module of Keras's own saving.
+            # A user's class may be registered under a module of Keras.
             str(layer.get("module") or layer.get("registered_name") or ""),
             "layers" in layer["config"],
         )
@@ -202,7 +209,7 @@ def read_keras_layers(path: str | os.PathLike[str]) -> tuple[SavedLayer, ...]:
 
 
 def _names(ends: Any) -> list[str]:
-    """The layers that `ends` names: Keras writes one end as [name, node, tensor], several as a list or a mapping."""
+    """The names of the layers in `ends`: Keras writes one as [name, node, tensor], several as a list or a mapping."""
     if isinstance(ends, Mapping):
         return [name for end in ends.values() for name in _names(end)]
     if not isinstance(ends, list) or not ends:
@@ -213,7 +220,7 @@ def _names(ends: Any) -> list[str]:
 
 
 def _config(path: Path) -> dict[str, Any]:
-    """The model's own settings, its layers among them, each with the entries that every layer has."""
+    """The configuration of the model at `path`; each of its layers has a class and a configuration."""
     document = read_configuration(path, CertificateError).document
     config = document.get("config")
     if isinstance(config, dict) and _are_layers(config.get("layers", [])):
@@ -249,7 +256,7 @@ def _model_weights(config: dict[str, Any], group: Any, nested: str) -> Iterator[
 
 
 def _owners(entry: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The layer's own variables, or those of the cell within it, with the path of whoever holds them."""
+    """The variables of a layer or of the cell inside it, each with the path of its owner."""
     if len(entry["vars"]):
         yield name, entry["vars"]
     for child in entry.values():

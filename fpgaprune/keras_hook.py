@@ -1,4 +1,4 @@
-"""Keras can read fpgaprune's own classes from a model file as soon as both are imported, in either order.
+"""Lets Keras load models with fpgaprune's classes once both are imported, in either order.
 
 `keras.saving.load_model` finds a class only if its module was loaded. `import fpgaprune` loads no Keras, so the modules
 with our classes are loaded right after Keras, or at once if Keras is there already.
@@ -21,7 +21,7 @@ _CLASSES = (("fpgaprune.train", "LockedOptimizer"), ("fpgaprune.quantise", "Roun
 
 
 class _KerasFinder(MetaPathFinder):
-    """Finds Keras once, as Python would, and has it followed by our classes."""
+    """Finds Keras once, as Python would, and imports our classes after it."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -39,13 +39,13 @@ class _KerasFinder(MetaPathFinder):
             execute(module)
             _register(module)
 
-        # On the loader that Python made, which keeps its type: importlib.resources asks for it.
+        # The loader keeps its type, because importlib.resources checks it.
         vars(spec.loader)["exec_module"] = execute_then_register
         return spec
 
 
 def register_with_keras() -> None:
-    """Keras knows our serializable classes from its import on, where it runs on TensorFlow."""
+    """Registers our serializable classes when Keras is imported, if Keras runs on TensorFlow."""
     if "keras" in sys.modules:
         _register(sys.modules["keras"])
     elif not any(isinstance(finder, _KerasFinder) for finder in sys.meta_path):

@@ -1,6 +1,6 @@
-"""`MaskSet`: which elements of which weights are locked, as data.
+"""`MaskSet` says which elements of which weights are locked.
 
-One polarity everywhere: True = free (kept, trains), False = locked.
+Everywhere True means free (kept, trains) and False means locked.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class MaskSet(Mapping[str, Mask]):
     """Weight path to a bool array of the weight's shape, True = free, False = locked; immutable.
 
     A path is the model's (`conv2/kernel`) or Keras's own `variable.path` (`sequential/conv2/kernel`); the set keeps it
-    as given until it meets the model. A weight that is not in the set is free. `a & b` is free where both are free,
-    `a | b` where either is, `~a` swaps free and locked.
+    as given, and `fitted` translates it. A weight that is not in the set is free. `a & b` is free where both are free,
+    `a | b` where either is free, and `~a` swaps free and locked.
     """
 
     def __init__(self, masks: Mapping[str, Any]) -> None:
-        """A set of the arrays in `masks`, copied.
+        """Makes a set of copies of the arrays in `masks`.
 
         Raises:
             MaskError: an array is not bool.
@@ -48,11 +48,11 @@ class MaskSet(Mapping[str, Mask]):
 
     @classmethod
     def from_slices(cls, model: Any, slices: Iterable[str]) -> MaskSet:
-        """Locks exactly what `slices` name, as `conv2/kernel[:, :, 29, 13]`; a path may be a glob.
+        """A set that locks exactly what `slices` name, such as `conv2/kernel[:, :, 29, 13]`; a path may be a glob.
 
         Args:
             model: a Keras model, or a mapping of weight path to shape.
-            slices: slice notation; without brackets the whole weight.
+            slices: slice notation; a path without brackets names the whole weight.
 
         Raises:
             MaskError: a slice cannot be read, matches no weight or is out of range.
@@ -71,7 +71,7 @@ class MaskSet(Mapping[str, Mask]):
         """The set that `save` wrote.
 
         Raises:
-            MaskError: the file is missing or is no mask file.
+            MaskError: the file is missing or is not a mask file.
         """
         try:
             return cls(read_npz(path))
@@ -83,7 +83,7 @@ class MaskSet(Mapping[str, Mask]):
             raise MaskError(f"{os.fspath(path)!r} is not a mask file: {error}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """`path` (.npz) holds the set; equal sets give equal bytes."""
+        """Writes the set to `path` (.npz); equal sets give equal bytes."""
         write_npz(path, self._masks)
 
     def __getitem__(self, path: str) -> Mask:
@@ -118,12 +118,12 @@ class MaskSet(Mapping[str, Mask]):
 
     @property
     def size(self) -> int:
-        """Elements that the set speaks of."""
+        """Number of elements of all weights in the set."""
         return sum(mask.size for mask in self.values())
 
     @property
     def locked_count(self) -> int:
-        """Locked elements."""
+        """Number of locked elements."""
         return sum(mask.size - int(mask.sum()) for mask in self.values())
 
     @property
@@ -141,10 +141,10 @@ class MaskSet(Mapping[str, Mask]):
         return digest.hexdigest()
 
     def fitted(self, model: Any) -> MaskSet:
-        """The same set by the weight paths of `model`, where every mask has its weight's shape.
+        """The set with the weight paths of `model`; every mask has its weight's shape.
 
-        A path may also be Keras's own: `sequential/conv2/kernel` becomes `conv2/kernel` where the model is a Sequential
-        called `sequential`. Functions that take a model and masks call this themselves.
+        Keras's own paths are translated: `sequential/conv2/kernel` becomes `conv2/kernel` if the model is a Sequential
+        called `sequential`. Functions that take a model and masks call this method themselves.
 
         Args:
             model: a Keras model, or a mapping of weight path to shape.
@@ -176,7 +176,7 @@ class MaskSet(Mapping[str, Mask]):
 
 
 def _lock_block(mask: Mask, indices: tuple[int | slice | list[int], ...]) -> None:
-    # np.ix_ makes lists on several axes name their outer product, as slices do.
+    # With np.ix_, lists on several axes select their outer product, as slices do.
     ranges = [
         np.atleast_1d(np.arange(size)[index if isinstance(index, slice) else np.asarray(index)])
         for index, size in zip(indices, mask.shape, strict=True)

@@ -1,4 +1,4 @@
-"""`bounded_memory`: sizes that a file merely declares do not fill the machine."""
+"""`bounded_memory` protects the machine from the huge sizes that a damaged file may declare."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _USED = "VmData:"
 
 @contextlib.contextmanager
 def bounded_memory(allowed: int) -> Iterator[None]:
-    """This process takes `allowed` bytes more than now at most; beyond, whoever asks gets a `MemoryError`.
+    """Within the block, the process can take `allowed` more bytes at most; then it gets a `MemoryError`.
 
-    TensorFlow raises its own error (`ResourceExhaustedError`) there. Where the system keeps no such account (it is
-    Linux's), nothing is bounded.
+    TensorFlow raises a `ResourceExhaustedError` instead. Only Linux tells how much memory is used; on other systems
+    nothing is bounded.
     """
     used = _used_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)

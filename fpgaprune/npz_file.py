@@ -1,4 +1,4 @@
-"""`.npz` files: the same bytes for the same arrays; read without unpickling, and no larger than they can be."""
+"""Writes `.npz` files with the same bytes for the same arrays, and reads them without unpickling."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from fpgaprune.errors import shown
 from fpgaprune.files import write_bytes
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
-# Arrays may take this, or so many times the file: masks of a large network shrink to a thousandth, samples do not.
+# All arrays together may take this many bytes, or this many times the size of the file. Masks of a large network are
+# compressed to a thousandth, samples are not.
 _MAX_BYTES, _MAX_GROWTH = 1 << 29, 50
-# Plain numbers, and text; no Python objects, records or dates.
+# Kinds of plain numbers and text; Python objects, records and dates are refused.
 _KINDS = "biufcSU"
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """`path` is a compressed .npz of `arrays`, keys sorted, without timestamps.
+    """Writes `arrays` to `path` as a compressed .npz, keys sorted, without timestamps.
 
     Raises:
         StorageError: the file cannot be written.
@@ -34,11 +35,11 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) 
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file; nothing in it is ever unpickled.
+    """The arrays of an .npz file; nothing is unpickled.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no whole .npz of plain arrays, or its arrays would take far more memory than the file.
+        ValueError: it is not a whole .npz of plain arrays, or its arrays would take far more memory than the file.
     """
     try:
         with open(path, "rb") as file:
@@ -68,7 +69,7 @@ def _arrays(archive: zipfile.ZipFile, size: int) -> dict[str, NDArray[Any]]:
             _check_header(name, stream, member.file_size)
         with archive.open(member) as stream:
             found[name] = np.lib.format.read_array(stream, allow_pickle=False)
-            # The checksum is compared at the end.
+            # zipfile compares the checksum at the end of the member.
             if stream.read():
                 raise ValueError(f"array {shown(name)} is followed by other bytes")
     return found

@@ -1,11 +1,12 @@
-"""`Graph`: who makes and who reads each tensor of an ONNX graph, and the few changes that rules make.
+"""`Graph` tells which node writes and which nodes read each tensor of an ONNX graph, and changes the graph.
 
-What writes such files and what reads them stand on it.
+The code that writes ONNX files and the code that reads them both use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,17 @@ from fpgaprune.errors import FpgaPruneError, shown
 from fpgaprune.files import storage_error
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 
-# onnx writes newer formats than onnxruntime reads; these are read by every onnxruntime since 1.18.
+# onnx writes newer formats than onnxruntime reads; every onnxruntime since 1.18 reads this one.
 IR_VERSION = 10
+# The key in a file's metadata under which `export_onnx` describes the initialiser of each weight.
+LAYOUT_KEY = "fpgaprune.layout"
 
 
 def read_onnx(path: Path, problem: type[FpgaPruneError]) -> Any:
-    """The model in the ONNX file at `path`, with all of its constants in it: no other file is read.
+    """The model in the ONNX file at `path`, with all its constants; no other file is read.
 
     Raises:
-        problem: the file is missing, damaged, no ONNX, or points to other files.
+        problem: the file is missing, damaged, not ONNX, or refers to other files.
     """
     import onnx
     from google.protobuf.message import DecodeError
@@ -41,12 +44,12 @@ def read_onnx(path: Path, problem: type[FpgaPruneError]) -> Any:
         for graph in _graphs(model.graph):
             _check_constants(graph)
     except (DecodeError, onnx.checker.ValidationError, *PARSER_ERRORS) as error:
-        raise problem(f"{path} is no ONNX file: {in_a_line(error)}; export it again") from error
+        raise problem(f"{path} is not an ONNX file: {in_a_line(error)}; export it again") from error
     return model
 
 
 def _graphs(graph: Any) -> Iterator[Any]:
-    """`graph` and those inside its nodes."""
+    """`graph` and the graphs inside its nodes."""
     yield graph
     for node in graph.node:
         for body in bodies(node):
@@ -54,7 +57,7 @@ def _graphs(graph: Any) -> Iterator[Any]:
 
 
 def _check_constants(graph: Any) -> None:
-    """Every constant of `graph` lies in the file, with as many values as its shape says."""
+    """Every constant of `graph` is in the file, with as many values as its shape says."""
     from onnx import TensorProto, numpy_helper
 
     inside = [entry.t for node in graph.node for entry in node.attribute if entry.HasField("t")]
@@ -67,7 +70,7 @@ def _check_constants(graph: Any) -> None:
 
 
 class Graph:
-    """A view of `proto` as it was when the view was made; after a change make a new one."""
+    """A view of the graph `proto`; after a change of the graph, make a new view."""
 
     def __init__(self, proto: Any) -> None:
         self.proto = proto
@@ -85,18 +88,18 @@ class Graph:
         return self._readers.get(tensor, [])
 
     def only_reader(self, tensor: str) -> Any | None:
-        """The one node that reads `tensor`, where there is just one and the tensor does not leave the graph."""
+        """The node that reads `tensor`; None if several do, or if the tensor is an output of the graph."""
         readers = self.readers(tensor)
         return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
 
     def constant(self, tensor: str) -> NDArray[Any] | None:
-        """The values of `tensor`; None where it is computed."""
+        """The values of `tensor`; None if it is computed."""
         from onnx import numpy_helper
 
         return numpy_helper.to_array(self._constants[tensor]) if tensor in self._constants else None
 
     def shape(self, tensor: str) -> tuple[int, ...] | None:
-        """The sizes of all axes of `tensor`; None where one is not known."""
+        """The sizes of all axes of `tensor`; None if one is unknown."""
         if tensor in self._constants:
             return tuple(self._constants[tensor].dims)
         kind = self._values[tensor].type.tensor_type if tensor in self._values else None
@@ -107,25 +110,21 @@ class Graph:
         return tuple(axis.dim_value for axis in kind.shape.dim)
 
     def add_constant(self, name: str, values: NDArray[Any]) -> str:
-        """The name of a new constant, `name` with a number where that is taken."""
+        """Adds a constant and returns its name: `name`, with a number if that is taken."""
         from onnx import numpy_helper
 
         taken = self._constants.keys() | self._values.keys() | self.producers.keys()
-        free = (
-            name
-            if name not in taken
-            else next(n for n in (f"{name}_{i}" for i in range(len(taken) + 1)) if n not in taken)
-        )
+        free = next(n for n in chain([name], (f"{name}_{i}" for i in count())) if n not in taken)
         tensor = numpy_helper.from_array(np.ascontiguousarray(values), free)
         self.proto.initializer.append(tensor)
         self._constants[free] = tensor
         return free
 
     def drop(self, node: Any) -> None:
-        """`node`, which hands its first input on as its output, is gone."""
+        """Removes `node`, whose output equals its first input."""
         source, tensor = node.input[0], node.output[0]
         self.proto.node.remove(node)
-        # A tensor that leaves the graph keeps its name.
+        # An output of the graph keeps its name.
         old, new = (source, tensor) if tensor in self.outputs else (tensor, source)
         for other in self.proto.node:
             other.input[:] = [new if name == old else name for name in other.input]
@@ -133,11 +132,16 @@ class Graph:
         self.sweep()
 
     def sweep(self) -> None:
-        """Constants that nothing reads are gone."""
+        """Removes the constants that nothing reads."""
         read = {tensor for node in self.proto.node for tensor in node.input} | self.outputs
-        kept = [type(t).FromString(t.SerializeToString()) for t in self.proto.initializer if t.name in read]
-        del self.proto.initializer[:]
-        self.proto.initializer.extend(kept)
+        replace_entries(self.proto.initializer, (t for t in self.proto.initializer if t.name in read))
+
+
+def replace_entries(field: Any, entries: Iterable[Any]) -> None:
+    """The repeated `field` of a message holds exactly `entries`, which may be some of its own in another order."""
+    kept = [type(entry).FromString(entry.SerializeToString()) for entry in entries]
+    del field[:]
+    field.extend(kept)
 
 
 def attributes(node: Any) -> dict[str, Any]:
@@ -148,14 +152,13 @@ def attributes(node: Any) -> dict[str, Any]:
 
 
 def set_attribute(node: Any, name: str, value: Any) -> None:
-    """Attribute `name` of `node` is `value`; None takes it away."""
+    """Sets the attribute `name` of `node` to `value`; None removes it."""
     from onnx import helper
 
-    kept = [type(entry).FromString(entry.SerializeToString()) for entry in node.attribute if entry.name != name]
-    del node.attribute[:]
-    node.attribute.extend(kept if value is None else [*kept, helper.make_attribute(name, value)])
+    kept = [entry for entry in node.attribute if entry.name != name]
+    replace_entries(node.attribute, kept if value is None else [*kept, helper.make_attribute(name, value)])
 
 
 def bodies(node: Any) -> list[Any]:
-    """The graphs inside `node`, as of a loop."""
+    """The graphs inside `node`, such as the body of a loop."""
     return [graph for entry in node.attribute for graph in (*([entry.g] if entry.HasField("g") else []), *entry.graphs)]

@@ -1,4 +1,4 @@
-"""`PARSER_ERRORS`: what libraries raise over bytes that they did not write."""
+"""`PARSER_ERRORS` are the errors that libraries raise when they read damaged files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import tokenize
 import zipfile
 import zlib
 
-# By name and not `Exception`: what is none of these is a mistake of ours, and is seen. RuntimeError holds recursion and
-# what a library has not implemented, ValueError all of Unicode and JSON.
+# Not `Exception`: any other error is a mistake of ours and must be seen. RuntimeError includes RecursionError and
+# NotImplementedError, ValueError includes the errors of Unicode and JSON.
 PARSER_ERRORS = (
     *(EOFError, OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, tokenize.TokenError),
     *(ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError, ValueError),
@@ -17,7 +17,7 @@ PARSER_ERRORS = (
 
 
 def in_a_line(error: BaseException, after: str = "") -> str:
-    """What `error` says, on one line of two hundred characters at most; what stands after `after`, where that does."""
+    """The message of `error` on one line of at most 200 characters; only the part behind `after`, if that is in it."""
     said = str(error)
     text = " ".join((said.partition(after)[2] if after and after in said else said).split()) or type(error).__name__
     plain = "".join(sign if sign.isprintable() else "?" for sign in text)

@@ -1,4 +1,4 @@
-"""External tools: found on PATH, run in a folder, and stopped together with everything they started."""
+"""Finds external tools on PATH, runs them in a folder, and stops them together with all processes they started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import IO
 from fpgaprune.errors import ToolError, ToolExitError, ToolTimeoutError
 from fpgaprune.files import storage
 
-# Every process that a run starts inherits this variable, also one that leaves the process group.
+# Every process that a run starts inherits this variable, even if it leaves the process group.
 _MARK = "FPGAPRUNE_RUN"
 _POLL_S = 0.02
 _GRACE_S = 2.0
@@ -26,11 +26,14 @@ _GRACE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """A tool that ran to its end.
+    """A finished run of a tool.
 
     Attributes:
-        command: as given. folder: in which it ran. log: file with all its output.
-        seconds: of wall-clock time. returncode: always 0; anything else is a `ToolExitError`.
+        command: the command as given.
+        folder: the folder in which it ran.
+        log: file with all its output.
+        seconds: wall-clock time.
+        returncode: always 0; any other code is a `ToolExitError`.
     """
 
     command: tuple[str, ...]
@@ -41,23 +44,23 @@ class ToolRun:
 
 
 def tool_variable(name: str) -> str:
-    """The environment variable that points to a tool which is not on PATH, as `FPGAPRUNE_VITIS_HLS`."""
+    """The environment variable that points to the tool `name`, for example `FPGAPRUNE_VITIS_HLS`."""
     plain = name.replace("++", "pp")
     return "FPGAPRUNE_" + "".join(sign if sign.isalnum() else "_" for sign in plain).upper()
 
 
 def find_tool(name: str) -> Path | None:
-    """The executable of that name: where its variable points, else the first on PATH; None where there is none.
+    """The executable of the tool `name`, from its variable or from PATH; None if there is none.
 
     Raises:
-        ToolError: the variable is set, and not to an executable file.
+        ToolError: the variable is set, but not to an executable file.
     """
     variable = tool_variable(name)
     pointed = os.environ.get(variable)
     if pointed:
         found = shutil.which(pointed)
         if found is None:
-            raise ToolError(f"{variable} is {pointed!r}, which is no executable file; point it to {name} or unset it")
+            raise ToolError(f"{variable} is {pointed!r}, which is not an executable file; set it to {name} or unset it")
         return Path(found)
     on_path = shutil.which(name)
     return None if on_path is None else Path(on_path)
@@ -76,24 +79,24 @@ def run_tool(
     environment: Mapping[str, str] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> ToolRun:
-    """`command` ran in `folder` and ended with code 0, and no process that it started is left.
+    """Runs `command` in `folder` until it ends with code 0; no process that it started is left.
 
-    Its output goes to `fpgaprune_<tool>.log` in `folder` unless `log_name` says otherwise. It reads nothing from
-    standard input, and no shell takes part. On an error, on a timeout, on an exception from `on_line` and on an
-    interrupt everything it started is ended: asked to first, and killed after two seconds. A process that leaves the
-    tool's process group is found by its environment where `/proc` tells it, so on Linux.
+    Its output goes to `fpgaprune_<tool>.log` in `folder`, or to `log_name`. It has no standard input, and no shell is
+    used. After an error, a timeout, an exception from `on_line` or an interrupt, all processes that it started are
+    terminated, and killed after two seconds. On Linux, where `/proc` shows the environment of processes, this includes
+    processes that left the tool's process group.
 
     Args:
         command: the tool's name, or its path, and its arguments.
-        folder: must exist.
+        folder: the folder, which must exist.
         timeout_s: most wall-clock seconds.
         on_line: gets each line of output soon after it was written.
-        product: what the tool belongs to, for the message of the error that it is missing.
-        advice: how a missing tool is made visible or installed, for the same message.
-        name: of the tool in messages, where it is not that of the program.
-        log_name: name of the log in `folder`; needed where one tool runs several times at once there.
-        environment: variables set for the tool beside those of this process.
-        stop: asked many times a second; the tool is ended once it says True, as by a timeout.
+        product: the product that the tool belongs to, for the message about a missing tool.
+        advice: how to install the tool or to make it visible, for the same message.
+        name: the tool's name in messages, if it is not that of the program.
+        log_name: name of the log in `folder`; needed if one tool runs several times at once there.
+        environment: variables for the tool beside those of this process.
+        stop: called many times a second; once it returns True, the tool is stopped.
 
     Raises:
         ToolTimeoutError: the tool ran too long.
@@ -105,7 +108,7 @@ def run_tool(
         raise ValueError(f"command {list(command)!r} with timeout_s {timeout_s}; wanted a tool and more than 0 seconds")
     place = Path(folder)
     if not place.is_dir():
-        raise ToolError(f"{place} is no folder; write the project before running {command[0]} in it")
+        raise ToolError(f"{place} is not a folder; write the project before running {command[0]} in it")
     program = find_tool(command[0])
     if program is None:
         raise ToolError(_missing(command, place, product, advice))
@@ -147,7 +150,7 @@ def run_tool(
             _end_all(process, mark)
     if process.returncode != 0:
         raise ToolExitError(
-            f"{name} ended with code {process.returncode} in {place}; its last line: {_last_line(log)!r}; "
+            f"{name} ended with code {process.returncode} in {place}; its last line: {last_line(log)!r}; "
             f"all of its output is in {log}",
             process.returncode,
         )
@@ -163,7 +166,7 @@ def _missing(command: Sequence[str], folder: Path, product: str, advice: str) ->
 
 
 def _pass_lines(tail: IO[bytes], rest: bytes, on_line: Callable[[str], None] | None) -> bytes:
-    """Whole lines since the last call go to `on_line`; what follows the last line's end is returned."""
+    """Passes the whole lines since the last call to `on_line`, and returns the unfinished last line."""
     *lines, rest = (rest + tail.read()).split(b"\n")
     if on_line is not None:
         for line in lines:
@@ -172,14 +175,14 @@ def _pass_lines(tail: IO[bytes], rest: bytes, on_line: Callable[[str], None] | N
 
 
 def _end_all(process: subprocess.Popen[bytes], mark: str) -> None:
-    """No process of the run is left: neither the tool's group nor whatever bears its mark."""
+    """Ends all processes of the run: those in the tool's group and those with its mark."""
     _signal_all(process, mark, signal.SIGTERM)
     deadline = time.monotonic() + _GRACE_S
     while _alive(process, mark) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     deadline = time.monotonic() + _GRACE_S
     while True:
-        # More than once, for what was started between the look and the signal.
+        # Repeated, because a process may have been started between the search and the signal.
         _signal_all(process, mark, signal.SIGKILL)
         if not _alive(process, mark) or time.monotonic() > deadline:
             break
@@ -196,7 +199,7 @@ def _signal_all(process: subprocess.Popen[bytes], mark: str, signum: signal.Sign
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the tool has ended; it is not waited for yet, so that its number stays that of its group alone."""
+    """Whether the tool has ended; it is not reaped yet, so no other process can get the number of its group."""
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
@@ -205,7 +208,7 @@ def _alive(process: subprocess.Popen[bytes], mark: str) -> bool:
 
 
 def _marked(mark: str) -> list[int]:
-    """Processes whose environment has the mark; zombies have none left."""
+    """The processes whose environment has the mark; zombies have no environment."""
     wanted = f"{_MARK}={mark}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -217,6 +220,7 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def _last_line(log: Path) -> str:
+def last_line(log: Path) -> str:
+    """The last line of the file `log` that is not empty; "" if there is none."""
     lines = log.read_bytes()[-4096:].decode(errors="replace").splitlines()
     return next((line.strip() for line in reversed(lines) if line.strip()), "")

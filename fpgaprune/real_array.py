@@ -1,8 +1,9 @@
-"""Samples and labels as arrays of real numbers: what is none is refused in one line, wherever data come in."""
+"""Turns samples and labels into arrays of real numbers, or refuses them with one line."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,28 +11,30 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError
 
-# Beyond it a class number is a mistake, as an identifier in its place, and no size of a network.
+# A larger class number is a mistake, such as an identifier; no network has so many classes.
 MOST_CLASSES = 1 << 20
 
 
 def real_array(values: Any, what: str) -> NDArray[Any]:
-    """`values` as an array of finite real numbers that float32 can hold; its type stays, be it bool, whole or float.
+    """`values` as an array of finite real numbers within float32; a type of bool, whole or float numbers stays.
 
-    A type that NumPy only borrows, as bfloat16, becomes float32.
+    A type that NumPy itself does not have, such as bfloat16, becomes float32.
 
     Args:
         values: an array or a tensor, or nested lists of numbers.
-        what: says in a message what they are, as "samples for input 'x'".
+        what: name of the values in messages, for example "samples for input 'x'".
 
     Raises:
-        DataError: they are complex, text or objects, not of one shape, not finite, or beyond float32.
+        DataError: the values are complex, text or objects, have several shapes, are not finite, or exceed float32.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             array = np.asarray(values)
     except (ValueError, TypeError, OverflowError, AttributeError) as error:
-        raise DataError(f"{what} are no array: {' '.join(str(error).split())[:120]}; wanted real numbers") from error
+        raise DataError(
+            f"{what} are not an array: {' '.join(str(error).split())[:120]}; wanted real numbers"
+        ) from error
     if array.dtype.kind == "V" and array.dtype.names is None and "float" in array.dtype.name:
         array = array.astype(np.float32)
     if array.dtype.kind not in "biuf":
@@ -39,10 +42,30 @@ def real_array(values: Any, what: str) -> NDArray[Any]:
     if array.dtype.kind == "f" and array.size:
         largest = np.abs(array).max()
         if not np.isfinite(largest):
-            raise DataError(f"{what} hold NaN or infinity; wanted finite numbers: mend the data")
+            raise DataError(f"{what} hold NaN or infinity; wanted finite numbers: correct the data")
         if largest > np.finfo(np.float32).max:
             raise DataError(f"{what} hold numbers up to {largest:.3g}; wanted what float32 holds: scale the data")
     return array
+
+
+def sample_arrays(samples: Any, shapes: Sequence[tuple[int, ...]], taker: str) -> list[NDArray[Any]]:
+    """`samples` as one array (N, ...) for each input.
+
+    Args:
+        samples: an array (N, ...), or one for each input.
+        shapes: the shape of one sample of each input.
+        taker: name of the model or design in messages.
+
+    Raises:
+        DataError: the arrays are not numbers, have other shapes, or differ in the number of samples.
+    """
+    arrays = [real_array(array, "samples") for array in (samples if isinstance(samples, list | tuple) else [samples])]
+    if [array.shape[1:] for array in arrays] != list(shapes):
+        got = ", ".join(str(array.shape[1:]) for array in arrays)
+        raise DataError(f"samples have shape {got}; {taker} takes {', '.join(map(str, shapes))}")
+    if len({len(array) for array in arrays}) > 1:
+        raise DataError(f"the inputs have {[len(array) for array in arrays]} samples; wanted as many of each")
+    return arrays
 
 
 def class_numbers(labels: NDArray[Any], what: str, classes: int | None = None) -> NDArray[np.int64]:
@@ -51,10 +74,10 @@ def class_numbers(labels: NDArray[Any], what: str, classes: int | None = None) -
     Args:
         labels: whole numbers of any shape.
         what: as for `real_array`.
-        classes: how many there are; None where that is not known yet.
+        classes: the number of classes; None if it is not known yet.
 
     Raises:
-        DataError: one is negative, or not below `classes`, or so large that it is no class number.
+        DataError: a label is negative, not below `classes`, or too large for a class number.
     """
     if labels.dtype.kind not in "biu":
         raise DataError(f"{what} hold {labels.dtype}; wanted class numbers, which are whole")

@@ -1,4 +1,4 @@
-"""What a `.keras` or `.h5` file says before any library builds a model of it; whole, or refused in one line."""
+"""Reads the configuration of a `.keras` or `.h5` file before any library makes a model of it."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _MAX_CONFIG = 1 << 26
 _MAX_WEIGHTS, _MAX_GROWTH = 1 << 28, 50
 _WALK = Path(__file__).with_name("hdf5_walk.py")
 _WALK_S = 300.0
-# Digests of HDF5 files that were read to their end, or that this process wrote.
+# Digests of HDF5 files that were read completely, or that this process wrote.
 _SOUND: set[str] = set()
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a saved model says of itself.
+    """The configuration in a file of a model.
 
     Attributes:
         document: JSON data: `config.json`, or the attribute `model_config` of an `.h5` file.
-        version: of the Keras that wrote the file, as text; "" where it does not say.
+        version: version of the Keras that wrote the file; "" if unknown.
     """
 
     document: dict[str, Any]
@@ -44,10 +44,10 @@ class Configuration:
 
 
 def read_configuration(path: Path, problem: type[FpgaPruneError]) -> Configuration:
-    """The configuration of the model in the `.keras` or `.h5` file at `path`; no class that it names is touched.
+    """The configuration of the model in the `.keras` or `.h5` file at `path`; no class that it names is loaded.
 
     Raises:
-        problem: the file is damaged, or is no such file.
+        problem: the file is damaged, or is not such a file.
     """
     try:
         if _is_archive(path):
@@ -70,7 +70,7 @@ def check_arrays(path: Path, problem: type[FpgaPruneError]) -> None:
     """Every array in the `.keras` or `.h5` file at `path` can be read and lies in it.
 
     Raises:
-        problem: the file is damaged, or points to other files.
+        problem: the file is damaged, or refers to other files.
     """
     try:
         if _is_archive(path):
@@ -82,10 +82,10 @@ def check_arrays(path: Path, problem: type[FpgaPruneError]) -> None:
 
 
 def read_weights(path: Path, problem: type[FpgaPruneError]) -> bytes:
-    """The HDF5 file within the `.keras` file at `path`, of which everything can be read.
+    """The bytes of the HDF5 file in the `.keras` file at `path`; everything in it can be read.
 
     Raises:
-        problem: the file is damaged, or points to other files.
+        problem: the file is damaged, or refers to other files.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -102,12 +102,12 @@ def read_weights(path: Path, problem: type[FpgaPruneError]) -> bytes:
 
 
 def know_weights(data: bytes) -> None:
-    """`data` is an HDF5 file that this process wrote, so that it need not be looked through when it is read."""
+    """Notes that this process wrote the HDF5 file `data`, so that it need not be checked when it is read."""
     _SOUND.add(hashlib.sha256(data).hexdigest())
 
 
 def _is_archive(path: Path) -> bool:
-    """Whether `path` is a `.keras` file; else it is an `.h5` file."""
+    """Whether `path` is a `.keras` file and not an `.h5` file."""
     if path.is_dir():
         raise ValueError("it is a folder; wanted a .keras or .h5 file")
     with open(path, "rb") as file:
@@ -120,10 +120,10 @@ def _is_archive(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix == ".keras" and not zipped:
         raise ValueError(
-            f"it is no .keras, .h5 or SavedModel, or was cut short: a .keras file is a zip archive; {_AGAIN}"
+            f"it is not a .keras, .h5 or SavedModel file, or was cut short: a .keras file is a zip archive; {_AGAIN}"
         )
     if not zipped and not is_hdf5:
-        raise ValueError(f"it is no .keras, .h5 or SavedModel, or was cut short; {_AGAIN}")
+        raise ValueError(f"it is not a .keras, .h5 or SavedModel file, or was cut short; {_AGAIN}")
     return zipped
 
 
@@ -133,7 +133,7 @@ def _document(text: str | bytes) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"its configuration cannot be read: {error}") from error
     if not isinstance(found, dict):
-        raise ValueError("its configuration is no JSON object")
+        raise ValueError("its configuration is not a JSON object")
     return found
 
 
@@ -145,7 +145,7 @@ def _metadata(archive: zipfile.ZipFile) -> dict[str, Any]:
         raise ValueError(f"it {what}; wanted {_CONFIG}, {_METADATA} and {WEIGHTS}")
     found = parse_json(_member(archive, _METADATA, _MAX_CONFIG)) if _METADATA in names else {}
     if not isinstance(found, dict):
-        raise ValueError(f"its {_METADATA} is no JSON object")
+        raise ValueError(f"its {_METADATA} is not a JSON object")
     return found
 
 
@@ -167,7 +167,7 @@ def _text(value: Any) -> str:
 
 
 def _walk(path: Path, digest: str) -> None:
-    """Everything in the HDF5 file at `path` can be read; found out once, by a process that may loop or break off."""
+    """Everything in the HDF5 file at `path` can be read; checked once, in a process that may loop or crash."""
     if digest in _SOUND:
         return
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

@@ -1,4 +1,4 @@
-"""`check_names`: the configuration of a saved model names layers of Keras, and neither code nor other files."""
+"""`check_names` refuses the configuration of a saved model that names code or other files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from fpgaprune.errors import shown
 
-# Layers that hold code of somebody's, or a program of another framework.
+# Layers that hold foreign code, or a program of another framework.
 _CODE = frozenset(
     ("Lambda", "__lambda__", "TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty")
 ) | {"TorchModuleWrapper", "FlaxLayer", "JaxLayer", "TFSMLayer", "__typespec__"}
@@ -19,7 +19,7 @@ _BY_AXES = (
     *("MaxPooling", "SeparableConv", "SpatialDropout", "UpSampling", "ZeroPadding", "AdaptiveAveragePooling"),
     "AdaptiveMaxPooling",
 )
-# What a saved model may name without a module, as files of tf_keras do: nothing of it runs code or reads files.
+# Classes that a saved model may name without a module, as files of tf_keras do; none of them runs code or reads files.
 _CLASSES = frozenset(
     (
         *_CELLS,
@@ -43,7 +43,7 @@ _CLASSES = frozenset(
         *("__keras_tensor__", "__tensor__", "__numpy__", "__bytes__", "__ellipsis__", "__slice__", "__tuple__"),
     )
 )
-# Places whose classes Keras itself finds by name.
+# Modules whose classes Keras itself finds by name.
 _HOMES = re.compile(
     r"(tf_)?keras(\.src)?\.(activations|constraints|dtype_policies|initializers|layers|losses|metrics|ops|optimizers"
     r"|quantizers|random|regularizers)(\.\w+)*"
@@ -55,16 +55,16 @@ _FILES = ("vocabulary", "filepath", "filename", "saved_model_path")
 
 
 def check_names(document: Any, registered: Collection[str] = ()) -> None:
-    """Nothing happens where every class and function that `document` names is Keras's, TF-MOT's or of `registered`.
+    """Every class and function that `document` names belongs to Keras or TF-MOT, or is in `registered`.
 
-    Names count as JSON reads them, wherever they stand: within wrappers, activations, initializers, optimizers.
+    Names are checked everywhere: in wrappers, activations, initializers, optimizers.
 
     Args:
         document: the JSON data of a saved model.
         registered: names that this process registered with Keras.
 
     Raises:
-        ValueError: a name is another's, holds code, or points to a file; one line that names it.
+        ValueError: a name belongs to something else, stands for code, or refers to a file; one line names it.
     """
     for entry in _objects(document):
         pointed = next((key for key in _FILES if isinstance(entry.get(key), str) and entry[key]), None)
@@ -88,7 +88,7 @@ def _check_entry(entry: dict[str, Any], registered: Collection[str]) -> None:
     if name == "function":
         _check_function(entry.get("config"), module, registered)
     elif name not in _CLASSES and not (module is not None and _HOMES.fullmatch(module) and _IDENTIFIER.fullmatch(name)):
-        raise ValueError(f"the model names the class {shown(name)}, which is none of Keras's that can be read")
+        raise ValueError(f"the model names the class {shown(name)}, which is not one of Keras's that can be read")
 
 
 def _check_function(name: Any, module: str | None, registered: Collection[str]) -> None:

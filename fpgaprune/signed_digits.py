@@ -1,7 +1,7 @@
-"""Canonical signed digits: a constant as the fewest powers of two that are added or subtracted.
+"""Canonical signed digits write a constant as a sum of the fewest positive and negative powers of two.
 
-Source: Avizienis, "Signed-Digit Number Representations for Fast Parallel Arithmetic", 1961; the form without two
-neighbours, Reitwiesner, "Binary Arithmetic", 1960.
+Source: Avizienis, "Signed-Digit Number Representations for Fast Parallel Arithmetic", 1961. The form without
+neighbouring digits: Reitwiesner, "Binary Arithmetic", 1960.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 def signed_digits(value: int) -> list[tuple[int, int]]:
-    """`value` as (shift, sign) with no two neighbouring shifts, lowest first."""
+    """The digits of `value` as (shift, sign), lowest first; no two shifts are neighbours."""
     digits, shift = [], 0
     while value:
         if value & 1:

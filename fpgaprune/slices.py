@@ -1,4 +1,4 @@
-"""Slice notation for weights, as in `conv2/kernel[:, :, 29, 13]`, read without evaluating code."""
+"""Reads slice notation for weights, such as `conv2/kernel[:, :, 29, 13]`, without evaluating code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMS = "an index is an integer, 'a:b', 'a:b:step', ':', '...' or a list such a
 
 
 def parse_slice(text: str) -> tuple[str, tuple[Index, ...] | None]:
-    """The weight path (or glob) and the indices that `text` names; None where it names the whole weight.
+    """The weight path (or glob) and the indices in `text`; None for the indices if it names the whole weight.
 
     Raises:
         MaskError: `text` is not slice notation.
@@ -32,29 +32,22 @@ def parse_slice(text: str) -> tuple[str, tuple[Index, ...] | None]:
 def expand_indices(
     indices: tuple[Index, ...] | None, shape: tuple[int, ...], text: str
 ) -> tuple[int | slice | list[int], ...]:
-    """`indices` with `...` filled in, every bound checked against `shape`.
+    """One index for each axis of `shape`: `...` is filled in, and every bound is checked.
 
     Raises:
-        MaskError: too many indices, or one out of range; `text` is quoted in the message.
+        MaskError: there are too many indices, or one is out of range; the message quotes `text`.
     """
-    if indices is None:
-        return (slice(None),) * len(shape)
-    if sum(item is Ellipsis for item in indices) > 1:
+    given = list(indices if indices is not None else (...,))
+    if given.count(Ellipsis) > 1:
         raise MaskError(f"slice {text!r} has more than one '...'")
-    if Ellipsis in indices:
-        at = indices.index(Ellipsis)
-        fill = len(shape) - (len(indices) - 1)
-        indices = indices[:at] + (slice(None),) * max(fill, 0) + indices[at + 1 :]
-    if len(indices) > len(shape):
-        raise MaskError(f"slice {text!r} has {len(indices)} indices; the weight has shape {shape}")
-    checked: list[int | slice | list[int]] = []
-    for axis, item in enumerate(indices):
-        if item is Ellipsis:  # filled in above
-            continue
+    at = given.index(Ellipsis) if Ellipsis in given else len(given)
+    named = [item for item in given if not isinstance(item, EllipsisType)]
+    if len(named) > len(shape):
+        raise MaskError(f"slice {text!r} has {len(named)} indices; the weight has shape {shape}")
+    full = [*named[:at], *[slice(None)] * (len(shape) - len(named)), *named[at:]]
+    for axis, item in enumerate(full):
         _check(item, axis, shape, text)
-        checked.append(item)
-    checked += [slice(None)] * (len(shape) - len(checked))
-    return tuple(checked)
+    return tuple(full)
 
 
 def _split(body: str, text: str) -> list[str]:

@@ -1,11 +1,11 @@
-"""`Part` and `Target`: what the hardware offers and how the network is to be put on it, read from `hw/`."""
+"""`Part` says what an FPGA offers, `Target` how a network is to be put on it; parts are read from `hw/`."""
 
 from __future__ import annotations
 
 import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -21,14 +21,14 @@ CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
 
 _TEXTS = ("name", "family", "vendor", "source", "date", "note")
 
-# What may follow a device's name in an order number, by vendor: package, speed, temperature. A letter or
-# digit more is another device: xc7a100tcsg324-1 is an xc7a100t, xcvu9px is no xcvu9p.
+# What may follow a device's name in an order number, by vendor: package, speed, temperature. With any other letter or
+# digit it is another device: xc7a100tcsg324-1 is an xc7a100t, but xcvu9px is not an xcvu9p.
 _ORDER_TAILS = {
     "AMD": r"([il]?[a-z]{2,4}\d{3,4})?(-[\w-]+)?",
     "Gowin": r"c?([a-z]{2,3}\d{2,3}[\w/]*)?",
     "Intel": r"(([a-z]\d)?[a-z]\d{2}\w*)?",
 }
-# A part of one's own is named by its file: `board.toml` or `board.toml:name`.
+# A user's own part is named by its file: `board.toml` or `board.toml:name`.
 _OWN_FILE = re.compile(r"(?P<file>.+\.toml)(:(?P<name>.+))?")
 _ORDER_TAIL = r"(-[\w-]+)?"
 
@@ -38,16 +38,17 @@ class Part:
     """An FPGA device and its capacities; a figure that is not published, or has no meaning there, is None.
 
     Attributes:
-        name: device name without package and speed grade, as `xc7z020`.
-        family: marketing family, as `Zynq-7000`.
+        name: device name without package and speed grade, for example `xc7z020`.
+        family: marketing family, for example `Zynq-7000`.
         vendor: `AMD`, `Intel`, `Lattice`, `Gowin`, `Microchip`.
-        lut: look-up tables: of 6 inputs (AMD), of 4 (Lattice, Gowin, Microchip). None for Intel, whose ALM makes
-            one function of 6 inputs or two smaller ones.
+        lut: look-up tables of 6 inputs (AMD) or of 4 (Lattice, Gowin, Microchip). None for Intel, whose ALM makes one
+            function of 6 inputs or two smaller ones.
         ff: flip-flops.
         dsp: DSP slices (AMD), variable-precision blocks (Intel), 18 x 18 multipliers (the others).
-        bram18: block RAMs that hold 18 Kb (a 36 Kb tile counts two). None where blocks are smaller.
+        bram18: block RAMs of 18 Kb (a 36 Kb tile counts as two). None if the device's blocks are smaller.
         uram: 288 Kb UltraRAMs.
-        source: the vendor's document that states the figures. date: when the entry was written, ISO 8601.
+        source: the vendor's document that states the figures.
+        date: when the entry was written, ISO 8601.
         note: what else a reader must know, or "".
         aliases: other beginnings of its order numbers.
     """
@@ -66,7 +67,7 @@ class Part:
     aliases: tuple[str, ...] = ()
 
     def is_meant_by(self, text: str) -> bool:
-        """True for the device's name and for each of its order numbers, in any case."""
+        """Whether `text` is the device's name or one of its order numbers, in any case."""
         tail = _ORDER_TAILS.get(self.vendor, _ORDER_TAIL)
         wanted = text.lower()
         names = (name.lower() for name in (self.name, *self.aliases))
@@ -78,9 +79,10 @@ class NamedBoard:
     """A board whose name stands for its FPGA.
 
     Attributes:
-        name: of the board. aliases: its other names.
+        name: name of the board.
         part: order number of its FPGA.
         source: the document that states it.
+        aliases: other names of the board.
     """
 
     name: str
@@ -91,15 +93,15 @@ class NamedBoard:
 
 @dataclass(frozen=True)
 class Target:
-    """A part plus how to use it.
+    """A part and how to use it.
 
     Attributes:
         part: the device.
-        order_number: what the vendor tool is told, as `xc7z020clg400-1`; the part's name where only that is known.
+        order_number: the part for the vendor tool, for example `xc7z020clg400-1`; the part's name if no more is known.
         clock_ns: clock period in ns.
         io_type: `io_parallel` (everything at once) or `io_stream` (one position per transfer).
         strategy: how multiplications are laid out, one of `design.STRATEGIES`.
-        reuse_factor: times one multiplier is used per output position.
+        reuse_factor: how often one multiplier is used per output position.
         backend: hls4ml backend.
     """
 
@@ -136,11 +138,11 @@ class Target:
         """The target for `part`: a device name, a full order number such as `xc7a100tcsg324-1`, or a board.
 
         Args:
-            part: or a file of parts of your own, as `board.toml` where it holds one part, else `board.toml:name`.
+            part: the part; or a file of your own parts: `board.toml` if it holds one part, else `board.toml:name`.
             clock_ns: clock period in ns.
             io_type: `io_parallel` or `io_stream`.
             strategy: one of `design.STRATEGIES`.
-            reuse_factor: times one multiplier is used per output position.
+            reuse_factor: how often one multiplier is used per output position.
             backend: hls4ml backend.
             parts_file: a TOML file like those in `hw/parts`, searched before them.
 
@@ -157,9 +159,9 @@ class Target:
 
 
 def hardware_path(*names: str) -> Path:
-    """A file or folder of `hw/`, from a checkout and from an installed wheel alike."""
+    """The path of a file or folder of `hw/`, in a checkout or in an installed wheel."""
     package = Path(str(resources.files("fpgaprune")))
-    # The wheel carries hw/ inside the package; a checkout has it beside the package.
+    # A wheel has hw/ inside the package, a checkout beside the package.
     home = next((h for h in (package / "hw", package.parent / "hw") if h.is_dir()), None)
     if home is None:
         raise TargetError(f"the hardware data folder 'hw' is missing beside {package}; install fpgaprune again")
@@ -168,7 +170,7 @@ def hardware_path(*names: str) -> Path:
 
 @cache
 def list_parts() -> tuple[Part, ...]:
-    """Every known part, sorted by family file and size."""
+    """Every known part, in the order of the family files and of the parts in them."""
     return tuple(part for path in sorted(hardware_path("parts").glob("*.toml")) for part in read_parts(path))
 
 
@@ -180,7 +182,7 @@ def list_boards() -> tuple[NamedBoard, ...]:
 
 
 def named_board(name: str) -> NamedBoard | None:
-    """The board called `name`, in any case, with or without its dashes; None where there is none.
+    """The board called `name`, in any case, with or without its dashes; None if there is none.
 
     Raises:
         TargetError: that board is sold with several parts; the message lists them.
@@ -200,13 +202,13 @@ def _plain(board: str) -> str:
 
 
 def read_parts(path: Path) -> tuple[Part, ...]:
-    """The parts that a TOML file of the form of `hw/parts/*.toml` holds.
+    """The parts in a TOML file of the form of `hw/parts/*.toml`.
 
-    What stands before `part` holds for all of them: `family`, `vendor`, `source`, `date`, `note`. A capacity that
-    is left out is unknown.
+    Keys before the tables `part` hold for all of them: `family`, `vendor`, `source`, `date`, `note`. A capacity that is
+    left out is unknown.
 
     Raises:
-        TargetError: the file is missing or not of that form.
+        TargetError: the file is missing or has another form.
     """
     try:
         document = read_toml(path, TargetError, "parts file", "see hw/parts for the form")
@@ -227,41 +229,35 @@ def find_part(name: str, *, parts_file: str | os.PathLike[str] | None = None) ->
     """The part that `name` means: a device name, a full order number such as `xc7a100tcsg324-1`, or a board.
 
     Args:
-        name: in any case, as `zcu104`; or a file of parts of your own: `board.toml` where it holds one part, else
-            `board.toml:name`.
+        name: the name in any case, for example `zcu104`; or a file of your own parts: `board.toml` if it holds one
+            part, else `board.toml:name`.
         parts_file: a TOML file like those in `hw/parts`, searched before them.
 
     Raises:
-        TargetError: unknown (the message lists the nearest names), or the file is missing or malformed.
+        TargetError: the part is unknown (the message lists the nearest names), or the file is missing or malformed.
     """
     own = _OWN_FILE.fullmatch(name.strip())
     if own is not None:
         return _own_part(Path(own["file"]), own["name"])
     known = list_parts() if parts_file is None else (*read_parts(Path(parts_file)), *list_parts())
-    if not any(part.is_meant_by(name.strip()) for part in known):
-        board = named_board(name)
-        if board is not None:
-            return _search(board.part, known)
-    return _search(name, known, [board.name for board in list_boards()])
+    board = None if any(part.is_meant_by(name.strip()) for part in known) else named_board(name)
+    return _search(name if board is None else board.part, known, [board.name for board in list_boards()])
 
 
-def _search(name: str, known: Iterable[Part], boards: Sequence[str] = ()) -> Part:
+def _search(name: str, parts: Sequence[Part], boards: Sequence[str] = ()) -> Part:
     wanted = name.strip()
-    parts = list(known)
     part = next((part for part in parts if part.is_meant_by(wanted)), None)
     if part is not None:
         return part
-    near = sorted(
-        (*(p.name for p in parts), *boards), key=lambda n: _likeness(n.lower(), wanted.lower()), reverse=True
-    )[:4]
-    near = [n for n in near if _likeness(n.lower(), wanted.lower())[0] >= 0.6]
+    likeness = {n: _likeness(n.lower(), wanted.lower()) for n in (*(p.name for p in parts), *boards)}
+    near = [n for n in sorted(likeness, key=likeness.__getitem__, reverse=True)[:4] if likeness[n][0] >= 0.6]
     hint = f"nearest: {', '.join(near)}" if near else "see 'fpgaprune parts'"
     raise TargetError(f"part {name!r} is unknown; {hint}")
 
 
 def _likeness(name: str, wanted: str) -> tuple[float, int]:
-    """How alike the two are, 0..1, then how many characters they begin with in common."""
-    # An order number is longer than any name: only as much of it counts as the name has.
+    """How alike the two are, 0..1, and how many characters they have in common at their beginning."""
+    # An order number is longer than any name, so only as many of its characters count as the name has.
     ratio = difflib.SequenceMatcher(None, wanted[: len(name)], name).ratio()
     return ratio, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(name, wanted, strict=False)))
 

@@ -1,10 +1,9 @@
-"""Weight paths: one stable name for every variable of a Keras model, however the model was built.
+"""Weight paths are stable names for the variables of a Keras model, however the model was built.
 
-Keras puts a Sequential's own name in front of `variable.path`, and leaves out the name of a nested
-functional model, so that one layer has several paths in its life and two layers may share one. Here a
-path is the names of the layers from the model inwards and then the variable's own, as in
-`conv2/kernel` or `encoder/conv2/kernel`. Keras's path is understood too: `sequential/conv2/kernel` names the weight
-`conv2/kernel` of a Sequential called `sequential`. Nothing of Keras is imported: the model is only walked.
+Keras puts a Sequential's name in front of `variable.path`, and leaves out the name of a nested functional model. So one
+layer may have several paths over time, and two layers may share one. Here a path consists of the names of the nested
+models, of the layer and of the variable, as in `conv2/kernel` or `encoder/conv2/kernel`. Keras's path is understood
+too: `sequential/conv2/kernel` means `conv2/kernel` of a Sequential called `sequential`. Keras is not imported.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import MaskError
 
-# What TensorFlow takes as the name of a scope.
+# The names that TensorFlow accepts for a scope.
 _SCOPE = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 
 T = TypeVar("T")
@@ -28,14 +27,14 @@ V = TypeVar("V")
 
 
 class NamedWeights(dict[str, T]):
-    """Weight path to something of each weight of a model: its variable, its array or its shape.
+    """Weight path to the variable, the array or the shape of each weight of a model.
 
     Attributes:
-        keras_paths: every other name that Keras gives or gave a weight, to the weight paths that it means.
+        keras_paths: other path that Keras gives a weight, to the weight paths that it may mean.
     """
 
     def __init__(self, values: Mapping[str, T], names: Mapping[str, Iterable[str]]) -> None:
-        """The `values` by weight path; `names` are Keras's own of each weight."""
+        """Maps weight paths to `values`; `names` maps them to Keras's own paths."""
         super().__init__(values)
         self.keras_paths: dict[str, list[str]] = {}
         for path, own in names.items():
@@ -44,18 +43,18 @@ class NamedWeights(dict[str, T]):
                     self.keras_paths.setdefault(name, []).append(path)
 
     def map(self, function: Callable[[T], V]) -> NamedWeights[V]:
-        """The same weights with `function` of each value."""
+        """The same weights with `function` applied to each value."""
         mapped: NamedWeights[V] = NamedWeights({path: function(value) for path, value in self.items()}, {})
         mapped.keras_paths = self.keras_paths
         return mapped
 
 
 def keras_names(model: str, nested: str, path: str) -> set[str]:
-    """The paths that Keras may give the weight `path`, by how the model was built and whether it was loaded.
+    """The paths that Keras may give the weight `path`; they depend on how the model was built or loaded.
 
     Args:
         model: the model's name, which a Sequential puts in front.
-        nested: the names of the nested models around the layer, as `encoder/` or ``, of which Keras leaves some out.
+        nested: the names of the nested models around the layer, as `encoder/` or ``; Keras leaves some of them out.
         path: the weight path, which begins with `nested`.
     """
     names = [model, *path.split("/")]
@@ -63,11 +62,11 @@ def keras_names(model: str, nested: str, path: str) -> set[str]:
 
 
 def weight_path(name: str, known: Collection[str]) -> str | None:
-    """The path in `known` that `name` is, or that it means as Keras's own path; None where it is neither.
+    """The weight path in `known` that `name` means; None if there is none.
 
     Args:
-        name: a weight path or Keras's `variable.path`; a weight path wins.
-        known: weight paths; only `NamedWeights` know Keras's.
+        name: a weight path, or Keras's `variable.path`; a weight path is tried first.
+        known: weight paths; only `NamedWeights` know Keras's paths.
 
     Raises:
         MaskError: Keras gives several weights this path.
@@ -83,7 +82,7 @@ def weight_path(name: str, known: Collection[str]) -> str | None:
 
 
 def by_weight_path(given: Mapping[str, V], known: Collection[str]) -> dict[str, V]:
-    """`given` by weight path: a key that is Keras's own path of a weight in `known` is replaced, others stay.
+    """`given` with weight paths as keys; a key that is Keras's path of a weight in `known` is replaced, others stay.
 
     Raises:
         MaskError: two keys name one weight, or Keras gives several weights one of them.
@@ -103,9 +102,7 @@ def _keras_paths(known: Collection[str]) -> Mapping[str, list[str]]:
 
 
 def named_weights(model: Any) -> NamedWeights[Any]:
-    """Every variable of `model` by weight path, in the model's order; a shared variable stands once.
-
-    A model of layers without weights, as of poolings alone, has none.
+    """Weight path to variable for every variable of `model`, in the model's order; a shared variable appears once.
 
     Raises:
         MaskError: the model is not built yet, or two variables would share a path.
@@ -135,7 +132,7 @@ def _walk(model: Any, nested: str) -> Iterator[tuple[str, str, Any]]:
             continue
         for variable in layer.weights:
             yield nested, _tail(variable, layer.name), variable
-    # Weights that a subclassed model holds itself, outside any layer.
+    # Weights that a subclassed model holds itself, outside all layers.
     for variable in model.weights:
         yield nested, _tail(variable, model.name).removeprefix(f"{model.name}/"), variable
 
@@ -148,7 +145,7 @@ def _tail(variable: Any, layer_name: str) -> str:
 
 
 def uncomputed_names(model: Any) -> list[str]:
-    """One line for each layer of `model` with whose name TensorFlow, which makes scopes of names, computes nothing."""
+    """One line for each layer of `model` whose name TensorFlow does not accept as the name of a scope."""
     return [
         f"layer {layer.name!r} has a name with which TensorFlow cannot compute: name it with letters, digits, '_', '-' "
         "and '.' only"
@@ -158,17 +155,17 @@ def uncomputed_names(model: Any) -> list[str]:
 
 
 def weight_arrays(model: Any) -> NamedWeights[NDArray[Any]]:
-    """The values of every variable of `model` by weight path, copied."""
+    """Weight path to a copy of the values, for every variable of `model`."""
     return named_weights(model).map(lambda variable: np.array(variable.numpy()))
 
 
 def match_paths(pattern: str, known: Collection[str]) -> list[str]:
-    """The paths that the glob `pattern` matches, in their order; `conv*/kernel`, `*/kernel`, `conv2/kernel`.
+    """The weight paths that the glob `pattern` matches, in their order: `conv*/kernel`, `*/kernel`, `conv2/kernel`.
 
-    Where it matches no weight path, Keras's own paths of the weights are tried: `sequential/conv*/kernel`.
+    If it matches no weight path, Keras's own paths are tried: `sequential/conv*/kernel`.
 
     Raises:
-        MaskError: it matches none, and the message lists near misses; or Keras gives several weights this path.
+        MaskError: it matches none (the message lists near misses), or Keras gives several weights this path.
     """
     path = weight_path(pattern, known)
     if path is not None:
@@ -180,7 +177,7 @@ def match_paths(pattern: str, known: Collection[str]) -> list[str]:
 
 
 def fitting_paths(fits: Callable[[str], Any], known: Collection[str]) -> list[str]:
-    """The weight paths in `known` that fit, in their order; where none does, those whose path of Keras's does."""
+    """The weight paths in `known` that fit, in their order; if none fits, those whose Keras path fits."""
     found = [path for path in known if fits(path)]
     if found:
         return found
@@ -189,7 +186,7 @@ def fitting_paths(fits: Callable[[str], Any], known: Collection[str]) -> list[st
 
 
 def near_misses(name: str, known: Iterable[str]) -> str:
-    """A half sentence that lists what `name` may have meant."""
+    """Half a sentence that lists the known names near `name`."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=4, cutoff=0.5)
     if near:
@@ -199,7 +196,7 @@ def near_misses(name: str, known: Iterable[str]) -> str:
 
 
 def weight_shapes(model_or_shapes: Any) -> NamedWeights[tuple[int, ...]]:
-    """Weight path to shape, of a Keras model or of a mapping that already is one."""
+    """Weight path to shape, from a Keras model or from such a mapping."""
     if isinstance(model_or_shapes, NamedWeights):
         return model_or_shapes.map(tuple)
     if isinstance(model_or_shapes, Mapping):

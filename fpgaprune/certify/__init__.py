@@ -1,4 +1,4 @@
-"""The weights of every link, read without the library that wrote them, and their locked elements compared with zero."""
+"""Reads the weights of each link without the library that wrote them, and compares the locked elements with zero."""
 
 import lazy_loader
 

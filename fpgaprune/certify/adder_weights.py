@@ -1,8 +1,8 @@
-"""The weights in the adder trees into which strategy `distributed_arithmetic` turns a layer.
+"""Reads a layer's weights from the adder tree that the strategy `distributed_arithmetic` makes of it.
 
-da4ml writes a layer as straight-line C++ of additions and shifts, without a weight array. It is an affine function of
-the layer's inputs, so its coefficients are its weights: they are found by computing with coefficients in place of
-numbers. Doubles hold them exactly, because all are dyadic and far below 53 bits.
+da4ml writes a layer as straight-line C++ of additions and shifts, without a weight array. The code is an affine
+function of the layer's inputs, and its coefficients are the weights. To find them, the code is evaluated with vectors
+of coefficients instead of numbers. Doubles hold them exactly, because all are dyadic and far below 53 bits.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ Affine = NDArray[np.float64]
 
 
 def read_adder_weights(text: str, function: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights (N_in, N_out) and biases (N_out,) of the adder tree `function` in the C++ `text`; exact.
+    """The weights (N_in, N_out) and biases (N_out,) of the adder tree `function` in the C++ `text`; exact.
 
     Raises:
-        FirmwareError: there is no such function, or it holds anything but additions and shifts.
+        FirmwareError: the function is missing, or contains something other than additions and shifts.
     """
     found = re.search(_HEAD.format(name=re.escape(function)), text, re.DOTALL)
     if not found:
-        raise FirmwareError(f"the generated code holds no function {function!r}")
-    inputs, outputs = int(found[1]), int(found[2])
+        raise FirmwareError(f"the generated code has no function {function!r}")
+    inputs = int(found[1])
+    outputs = [f"model_out[{place}]" for place in range(int(found[2]))]
     values = {f"model_inp[{place}]": np.eye(inputs + 1)[place] for place in range(inputs)}
     for line in found[3].splitlines():
         plain = line.partition("//")[0].strip()
@@ -44,16 +45,15 @@ def read_adder_weights(text: str, function: str) -> tuple[NDArray[np.float64], N
         if not statement:
             raise FirmwareError(f"{function}: {plain!r} is neither an addition nor a shift")
         values[statement["to"]] = _Expression(statement["expression"], values, inputs, function).value()
-    columns = [values.get(f"model_out[{place}]") for place in range(outputs)]
-    missing = [place for place, column in enumerate(columns) if column is None]
+    missing = [name for name in outputs if name not in values]
     if missing:
-        raise FirmwareError(f"{function} never sets its output {missing[0]}")
-    matrix = np.stack([column for column in columns if column is not None], axis=1)
+        raise FirmwareError(f"{function} never sets {missing[0]}")
+    matrix = np.stack([values[name] for name in outputs], axis=1)
     return matrix[:-1], matrix[-1]
 
 
 class _Expression:
-    """One right-hand side, read from left to right."""
+    """Evaluates one right-hand side from left to right."""
 
     def __init__(self, text: str, known: dict[str, Affine], inputs: int, where: str) -> None:
         self.text, self.known, self.inputs, self.where = text, known, inputs, where
@@ -67,7 +67,7 @@ class _Expression:
             place = token.end()
 
     def value(self) -> Affine:
-        """The whole expression."""
+        """The coefficients of the whole expression."""
         result = self._sum()
         if self.tokens:
             raise self._problem()
@@ -87,14 +87,12 @@ class _Expression:
         if token["sign"] == "-":
             return -self._term()
         if token["sign"] == "(":
-            inner = self._sum()
-            self._close()
-            return inner
+            return self._rest_of_brackets()
         if token["shift"] is not None:
-            return self._inner() * 2.0 ** int(token["shift"])
+            return self._brackets() * 2.0 ** int(token["shift"])
         if token["cast"]:
             # da4ml casts to the type that holds the exact value.
-            return self._inner()
+            return self._brackets()
         if token["number"]:
             constant = np.zeros(self.inputs + 1)
             constant[-1] = float(token["number"])
@@ -104,16 +102,16 @@ class _Expression:
             raise self._problem()
         return self.known[name]
 
-    def _inner(self) -> Affine:
+    def _brackets(self) -> Affine:
         if not self.tokens or self.tokens.pop(0)["sign"] != "(":
             raise self._problem()
-        inner = self._sum()
-        self._close()
-        return inner
+        return self._rest_of_brackets()
 
-    def _close(self) -> None:
+    def _rest_of_brackets(self) -> Affine:
+        inner = self._sum()
         if not self.tokens or self.tokens.pop(0)["sign"] != ")":
             raise self._problem()
+        return inner
 
     def _problem(self) -> FirmwareError:
         return FirmwareError(f"{self.where}: {self.text.strip()!r} is neither an addition nor a shift")

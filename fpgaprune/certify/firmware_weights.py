@@ -1,4 +1,4 @@
-"""The weights in an hls4ml project's files, as the integers that synthesis will see."""
+"""Reads the weights in an hls4ml project's files, as the integers that synthesis sees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fpgaprune.firmware import (
 )
 from fpgaprune.fixed import FixedType
 
-# The name that hls4ml gives the array of a role, before the layer's number.
+# hls4ml names the array of a role by these letters and the layer's number.
 _LETTERS = {"weight": "w", "bias": "b", "scale": "s", "recurrent_weight": "wr", "recurrent_bias": "br"}
 # The roles whose arrays are matrices of multipliers.
 _MATRICES = ("weight", "recurrent_weight")
@@ -37,8 +37,8 @@ _MATRICES = ("weight", "recurrent_weight")
 def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any]]:
     """Weight path to raw integers, in Keras's axis order, read from the project's firmware files.
 
-    What the C simulation loads (`*.txt`) must agree with what synthesis reads (`*.h`), and both with `design`; each is
-    read on its own. Where a layer's weights have become adders, these are read.
+    The files that the C simulation loads (`*.txt`), the files that synthesis reads (`*.h`) and `design` must agree;
+    each is read on its own. Where a layer's weights have become adders, the weights are read from the adders.
 
     Raises:
         CertificateError: a file is missing or malformed, or they do not agree.
@@ -51,7 +51,7 @@ def read_firmware_weights(folder: Path, design: Design) -> dict[str, NDArray[Any
                 found[path] = weights[layer.name, role]
             elif "recurrent_weight" in layer.weights:
                 found[path] = _recurrent_bias(layer, weights)
-            # Any other bias carries BatchNorm's shift: its elements are not those of the Keras weight.
+            # Any other bias includes BatchNorm's shift, so its elements are not those of the Keras weight.
     return found
 
 
@@ -62,7 +62,7 @@ def as_numbers(integers: Mapping[str, NDArray[Any]], design: Design) -> dict[str
 
 
 def _recurrent_bias(layer: LayerSpec, weights: Mapping[tuple[str, str], NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The bias of a recurrent layer as Keras has it: an LSTM's is one, a GRU's that of the inputs over the state's."""
+    """The bias of a recurrent layer as Keras stores it: one row for an LSTM, rows for inputs and state for a GRU."""
     bias = weights[layer.name, "bias"]
     if "recurrent_bias" not in layer.sources:
         return bias
@@ -70,7 +70,7 @@ def _recurrent_bias(layer: LayerSpec, weights: Mapping[tuple[str, str], NDArray[
 
 
 def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], NDArray[np.int64]]:
-    """Layer name and role to raw integers, for every weight that a Keras weight became.
+    """Layer name and role to raw integers, for every array that comes from a Keras weight.
 
     Raises:
         CertificateError: as `read_firmware_weights`.
@@ -89,10 +89,10 @@ def read_layer_integers(folder: Path, design: Design) -> dict[tuple[str, str], N
 
 
 def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
-    """The weights of each layer, counted; every file of the project has the layer in the sizes of `design`.
+    """Counts the weights of each layer, after a check that each file declares the layer's sizes as `design` does.
 
     Raises:
-        CertificateError: as `read_firmware_weights`, or a layer has another size in the project's configuration.
+        CertificateError: as `read_firmware_weights`, or a file declares another size.
     """
     integers = read_layer_integers(folder, design)
     firmware = firmware_folder(folder)
@@ -129,7 +129,7 @@ def count_firmware(folder: Path, design: Design) -> tuple[LayerCounts, ...]:
 def _require_sizes(
     layer: LayerSpec, role: str, shape: tuple[int, ...], stated: Mapping[str, int], firmware: Path
 ) -> None:
-    """The project's configuration states the sizes that the layer's weights have."""
+    """The sizes in the project's configuration are those of the layer's weights."""
     if role == "recurrent_weight":
         wanted = {"n_state": shape[0], "n_out": shape[0]}
     elif "recurrent_weight" in layer.weights:
@@ -144,32 +144,32 @@ def _require_sizes(
         if name in stated and stated[name] != size:
             raise CertificateError(
                 f"{firmware / 'parameters.h'}: layer {layer.name!r} has {name} = {stated[name]}; its weights have "
-                f"{size}: a channel was removed from one and not from the other"
+                f"{size}: a channel was removed from one but not from the other"
             )
 
 
 def _require_lengths(layer: LayerSpec, stated: Mapping[str, int], io_type: str, firmware: Path) -> None:
-    """The arrays that hold what `layer` computes have its size, whether it carries weights or not."""
+    """The arrays that hold the output of `layer` are as long as its shape says."""
     whole = math.prod(layer.output_shape)
     wanted = {"array": whole, "type": layer.output_shape[-1] if io_type == "io_stream" else whole}
     for what, length in stated.items():
         if length != wanted[what]:
             raise CertificateError(
-                f"{firmware}: the {what} of what layer {layer.name!r} computes is declared with {length} elements; its "
-                f"shape {layer.output_shape} asks for {wanted[what]}: a channel was removed from one and not from the "
-                "other"
+                f"{firmware}: the {what} of the output of layer {layer.name!r} is declared with {length} elements; its "
+                f"shape {layer.output_shape} needs "
+                f"{wanted[what]}: a channel was removed from one but not from the other"
             )
 
 
 def firmware_folder(project: Path) -> Path:
-    """Where the C++ of a project lies: oneAPI's projects keep it one folder deeper."""
+    """The folder of a project's C++; in a oneAPI project it lies one level deeper."""
     deeper = project / "src" / "firmware"
     return deeper if deeper.is_dir() else project / "firmware"
 
 
 @dataclass(frozen=True)
 class _Files:
-    """What was read from a project's firmware folder."""
+    """The contents of a project's firmware folder."""
 
     folder: Path
     arrays: Mapping[str, WeightArray]
@@ -183,14 +183,14 @@ class _Files:
         return cls(folder, by_type_or_name, read_typedefs(folder), read_layer_numbers(folder))
 
     def array(self, layer: str, role: str) -> WeightArray | None:
-        """The array of a role of the layer that the project calls `layer`; None where there is none."""
+        """The array for `role` of the layer that the project calls `layer`; None if there is none."""
         named = self.arrays.get(f"{layer}_{role}_t")
         if named is not None or layer not in self.numbers:
             return named
         return self.arrays.get(f"{_LETTERS.get(role, role)}{self.numbers[layer]}")
 
     def integers(self, layer: LayerSpec, role: str) -> NDArray[np.int64]:
-        """The integers of a layer's role, which are those of the design."""
+        """The integers of a layer's role; the files and the design agree on them."""
         array = self.array(layer.project_name, role)
         if array is None and layer.strategy == "distributed_arithmetic":
             return self._from_adders(layer, role)
@@ -205,22 +205,22 @@ class _Files:
         for stored in stored_forms(wanted, layer.reuse_factor):
             if exact.size == stored.size and np.array_equal(exact, stored.ravel()):
                 return wanted
-        raise CertificateError(f"{array.file} holds other integers than the design has for {role} of {layer.name!r}")
+        raise CertificateError(f"{array.file} and the design have different integers for {role} of {layer.name!r}")
 
     def _from_adders(self, layer: LayerSpec, role: str) -> NDArray[np.int64]:
         code = self.folder / "nnet_utils" / "nnet_code_gen.h"
         if layer.project_name not in self.numbers:
-            raise CertificateError(f"{self.folder}: no call of layer {layer.name!r} in its C++ files")
+            raise CertificateError(f"{self.folder}: its C++ files do not call layer {layer.name!r}")
         matrix, biases = read_adder_weights(read_text(code), f"dense_da_{self.numbers[layer.project_name]}")
         exact = _represented(biases if role == "bias" else matrix.ravel(), layer.types[role], code)
         wanted = layer.weights[role]
         if exact.size != wanted.size or not np.array_equal(exact, wanted.ravel()):
-            raise CertificateError(f"{code} adds up other integers than the design has for {role} of {layer.name!r}")
+            raise CertificateError(f"{code} and the design have different integers for {role} of {layer.name!r}")
         return wanted
 
 
 def _represented(values: NDArray[np.float64], kind: FixedType, file: Path) -> NDArray[np.int64]:
     exact = kind.to_raw(values)
     if not np.array_equal(kind.to_float(exact), values):
-        raise CertificateError(f"{file} holds values that {kind} does not represent")
+        raise CertificateError(f"{file} holds values that {kind} cannot represent")
     return exact

@@ -1,4 +1,4 @@
-"""`certify`: the locked elements of a model, a file or a project, compared with zero or with the values they hold."""
+"""`certify` compares the locked elements of a model, a file or a project with zero, or with the values they hold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Values = Mapping[str, NDArray[Any]]
 
 @runtime_checkable
 class Project(Protocol):
-    """A written hardware project: where it is and what it computes."""
+    """A hardware project that has been written."""
 
     @property
     def path(self) -> Path:
@@ -32,18 +32,18 @@ class Project(Protocol):
 
     @property
     def design(self) -> Design:
-        """What it computes."""
+        """The network that the project computes."""
 
 
 def certify(subject: Any, masks: MaskSet, values: Values | None = None) -> LockCertificate:
-    """Every locked element of `subject` has been compared with zero; `.require()` raises where one differs.
+    """Compares every locked element of `subject` with zero; `.require()` of the result raises if one differs.
 
     Args:
         subject: a Keras model, the path of a `.keras` or `.onnx` file, or a project from `to_hls`.
-        masks: True = free, False = locked. Keras's own paths are understood for a model and a `.keras` file; the others
-            know weight paths only (`masks.fitted(model)`).
-        values: weight path to an array: what locked elements are compared with instead of zero, as
-            `certify(model, held.masks, held.values)`. A project must have their exact value.
+        masks: True = free, False = locked. For a model and a `.keras` file, Keras's own paths work too; an ONNX file
+            and a project need weight paths (`masks.fitted(model)`).
+        values: weight path to an array with which locked elements are compared instead of zero, for example
+            `certify(model, held.masks, held.values)`. A project must have their exact values.
 
     Raises:
         CertificateError: the file cannot be read, or a masked weight is missing from it.
@@ -52,7 +52,9 @@ def certify(subject: Any, masks: MaskSet, values: Values | None = None) -> LockC
         path = Path(subject)
         checks = {".keras": check_keras_file, ".onnx": check_onnx_file}
         if path.suffix not in checks:
-            raise CertificateError(f"{path} is neither a .keras nor a .onnx file; a project is certified by its object")
+            raise CertificateError(
+                f"{path} is neither a .keras nor a .onnx file; to certify a project, pass the object from to_hls"
+            )
         return LockCertificate((checks[path.suffix](path, masks, values),))
     if isinstance(subject, Project):
         return LockCertificate((check_firmware(subject.path, subject.design, masks, values),))
@@ -82,11 +84,11 @@ def check_onnx_file(path: Path, masks: MaskSet, values: Values | None = None) ->
 
 
 def check_firmware(folder: Path, design: Design, masks: MaskSet, values: Values | None = None) -> LinkCheck:
-    """The link of an hls4ml project: the integers that synthesis will read from its weight files, locked and counted.
+    """The link of an hls4ml project: the integers that synthesis reads, checked and counted.
 
     Raises:
-        CertificateError: a weight file is missing, holds other integers than `design`, or a size in the files is not
-            that of the design, so that removed channels would still be there.
+        CertificateError: a weight file is missing, its integers are not those of `design`, or a size in the files is
+            not that of the design, so that removed channels would still be there.
     """
     arrays = read_firmware_weights(folder, design)
     reasons = {p: "folded with BatchNorm into the layer's bias" for p in masks if p not in arrays}
@@ -102,14 +104,14 @@ def _named_as(weights: Mapping[str, Any], values: Values | None) -> Values | Non
 
 
 def _require_kernels(link: str, missing: Iterable[str], masks: MaskSet, known: Iterable[str]) -> None:
-    # What multiplies must be there: only vectors (biases, BatchNorm) may merge into others.
+    # A kernel must be in the file: only vectors (biases, BatchNorm) may be merged into another array.
     for path in missing:
         for other in known:
             front = path.removesuffix(f"/{other}")
             if front != path and not any(name.startswith(f"{front}/") for name in known):
                 raise CertificateError(
-                    f"{link}: {path!r} is no weight path, but {other!r} is; name the masks as the model names its "
-                    "weights, with masks.fitted(model)"
+                    f"{link}: {path!r} is not a weight path, but {other!r} is; give the masks the model's names with "
+                    "masks.fitted(model)"
                 )
         if masks[path].ndim > 1:
             raise CertificateError(f"{link}: weight {path!r} is locked but missing from it")

@@ -1,4 +1,4 @@
-"""The initialisers of an ONNX file, by weight path and in Keras's axis order."""
+"""Reads the initialisers of an ONNX file by weight path, in Keras's axis order."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from numpy.typing import NDArray
 
 from fpgaprune.documents import parse_json
 from fpgaprune.errors import CertificateError, shown
-from fpgaprune.onnx_graph import read_onnx
+from fpgaprune.onnx_graph import LAYOUT_KEY, read_onnx
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
-
-LAYOUT_KEY = "fpgaprune.layout"
 
 
 def read_onnx_weights(path: Path) -> dict[str, NDArray[Any]]:
     """Weight path to array, transposed back to Keras's axes; exact bits.
 
-    The file's metadata under `fpgaprune.layout` names, per weight path, the initialiser, the shape in Keras, and the
-    permutation that took Keras's axes to those that the initialiser's shape is made of.
+    For each weight path, the file's metadata under `fpgaprune.layout` names the initialiser, the shape in Keras, and
+    the permutation from Keras's axes to those of the initialiser.
 
     Raises:
-        CertificateError: the file is missing, no ONNX, or was not written by `export_onnx`.
+        CertificateError: the file is missing, is not ONNX, or was not written by `export_onnx`.
     """
     from onnx import numpy_helper
 

@@ -1,4 +1,4 @@
-"""The same file for the same model, whatever the process exported before."""
+"""Makes the ONNX file of a model the same in every process, whatever was exported before."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.export.node_order import settle_order, tensors_read
-from fpgaprune.onnx_graph import bodies
+from fpgaprune.onnx_graph import bodies, replace_entries
 
-# tf2onnx counts names on from one export to the next, and numbers some twice; TensorFlow numbers loops' functions so.
+# tf2onnx's count of names continues from one export to the next, and TensorFlow's count of a loop's functions too.
 _NUMBER = re.compile(r"__\d+|(?<=_cond)_\d+|(?<=_body)_\d+")
 
 
 def plain_zeros(graph: Any) -> None:
-    """No initialiser holds -0.0, which a BatchNorm with a negative scale makes of a locked zero."""
+    """Replaces -0.0 by 0.0 in all initialisers; a BatchNorm with a negative scale makes -0.0 of a locked zero."""
     from onnx import TensorProto, numpy_helper
 
     for tensor in graph.initializer:
@@ -27,11 +27,11 @@ def plain_zeros(graph: Any) -> None:
 
 
 def settle(exported: Any, kept: Collection[str]) -> None:
-    """Order and names in the model `exported` follow from its graph alone; the names in `kept`, those of weights, stay.
+    """Makes order and names in the model `exported` depend on its graph alone; the weights' names in `kept` stay.
 
-    Constants are called `constant_1`, ... in the order in which they are read, and equal ones become one. Outputs are
-    called `output` or `output_1`, .... Other tensors and nodes lose the numbers that a library counted and keep the
-    rest of their names. What is in a loop is called after the loop.
+    Constants are named `constant_1`, ... in the order in which they are read, and equal constants are merged. Outputs
+    are named `output` or `output_1`, .... Other tensors and nodes lose the numbers that a library counted and keep the
+    rest of their names. Names inside a loop begin with the loop's name.
     """
     settle_order(exported.graph)
     _settle_names(exported.graph, kept)
@@ -70,17 +70,14 @@ def _settle_names(graph: Any, kept: Collection[str]) -> None:
     for tensor in graph.initializer:
         if tensor.name in renamed:
             tensor.name = renamed[tensor.name]
-            found[tensor.name] = type(tensor).FromString(tensor.SerializeToString())
-    del graph.initializer[:]
-    graph.initializer.extend(found[name] for name in sorted(found))
+            found[tensor.name] = tensor
+    replace_entries(graph.initializer, (found[name] for name in sorted(found)))
     for value in graph.output:
         value.name = renamed[value.name]
     values = {renamed[value.name]: value for value in graph.value_info if value.name in renamed}
     for name, value in values.items():
         value.name = name
-    kept_values = [type(values[name]).FromString(values[name].SerializeToString()) for name in sorted(values)]
-    del graph.value_info[:]
-    graph.value_info.extend(kept_values)
+    replace_entries(graph.value_info, (values[name] for name in sorted(values)))
     for value in (*graph.input, *graph.output, *graph.value_info):
         for axis in value.type.tensor_type.shape.dim:
             if axis.dim_param:
@@ -89,7 +86,7 @@ def _settle_names(graph: Any, kept: Collection[str]) -> None:
 
 
 def _settle_body(body: Any, outer: Mapping[str, str], taken: set[str], loop: str) -> None:
-    """The graph inside node `loop` has names that follow from it; `outer` are the new names around it."""
+    """Names everything in the graph inside node `loop` after the node; `outer` are the new names outside."""
     renamed = dict(outer)
     for number, value in enumerate(body.input, start=1):
         renamed[value.name] = value.name = _free(taken, f"{loop}/input_{number}")
@@ -98,9 +95,7 @@ def _settle_body(body: Any, outer: Mapping[str, str], taken: set[str], loop: str
     order = [name for name in dict.fromkeys((*read, *(value.name for value in body.output))) if name in constants]
     for name in order:
         renamed[name] = constants[name].name = _free(taken, f"{loop}/constant")
-    tensors = [type(constants[name]).FromString(constants[name].SerializeToString()) for name in order]
-    del body.initializer[:]
-    body.initializer.extend(tensors)
+    replace_entries(body.initializer, (constants[name] for name in order))
     nodes: set[str] = set()
     for node in body.node:
         node.input[:] = [renamed.get(name, name) for name in node.input]
@@ -116,7 +111,7 @@ def _settle_body(body: Any, outer: Mapping[str, str], taken: set[str], loop: str
         for axis in value.type.tensor_type.shape.dim:
             if axis.dim_param:
                 axis.Clear()
-    # The shapes of tensors inside can be inferred again; some stand under names with a counted number.
+    # Readers infer the shapes inside again; some of them are stored under names with a counted number.
     del body.value_info[:]
     body.name, body.doc_string = f"{loop}/body", ""
 

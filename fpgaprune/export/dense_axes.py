@@ -1,4 +1,4 @@
-"""A Dense layer on several axes multiplies the last one; it needs no reshaping around it."""
+"""Removes the reshapes around a Dense layer on several axes, because it multiplies the last axis only."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from fpgaprune.onnx_graph import Graph
 
 
 def multiply_last_axis(graph: Graph) -> bool:
-    """`Reshape`, `MatMul`, `Reshape` become the `MatMul` alone where they merge the leading axes and part them again.
+    """Replaces `Reshape`, `MatMul`, `Reshape` by the `MatMul` where they only merge and split the leading axes.
 
-    ONNX multiplies the last axis whatever stands before it (operator MatMul, as numpy.matmul).
+    ONNX's MatMul, like numpy.matmul, multiplies the last axis whatever axes come before it.
     """
     for node in graph.proto.node:
         before = graph.producers.get(node.input[0]) if node.op_type == "MatMul" else None

@@ -1,4 +1,4 @@
-"""A model whose BatchNorms are folded into the layer before them, as in hardware."""
+"""Folds the BatchNorms of a model into the layers before them, as the hardware does."""
 
 from __future__ import annotations
 
@@ -6,43 +6,38 @@ from typing import Any
 
 import keras
 
-from fpgaprune.network import find_folds, folded_weights
+from fpgaprune.network import cloned, find_folds, folded_weights
 
 
 def fold_batch_norms(model: Any) -> tuple[Any, dict[str, str]]:
-    """The same function at inference with fewer layers, and which BatchNorm each changed kernel took in.
+    """A model that computes the same at inference with its BatchNorms folded, and where each was folded.
 
-    Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it in float64 and rounded once,
-    as `to_hls` does it, so that file and hardware hold the same bits. `model` is unchanged. A model that holds
-    other models, or layers that are not Keras's own, is returned as it is: it cannot be copied layer by layer.
+    A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it in float64 and rounded
+    once, as in `to_hls`, so that file and hardware hold the same bits. `model` is unchanged. A model that contains
+    other models, or layers that are not Keras's own, is returned without folds, because it cannot be copied layer by
+    layer.
 
     Returns:
-        The model, and the name of the BatchNorm by the name of the layer that took it in.
+        The model, and layer name to the name of the BatchNorm folded into it.
     """
     functional = keras.Model(model.inputs, model.outputs, name=model.name)
     if not all(type(layer).__module__.startswith("keras.") and not hasattr(layer, "layers") for layer in model.layers):
         return functional, {}
-    folds = {name: bn for name, bn in find_folds(functional).items() if _is_float32(functional.get_layer(name))}
+    folds = {
+        name: bn
+        for name, bn in find_folds(functional).items()
+        if str(functional.get_layer(name).kernel.dtype) == "float32"
+    }
     if not folds:
         return functional, {}
-    gone = {bn.name for bn in folds.values()}
+    folded = {layer: bn.name for layer, bn in folds.items()}
 
     def clone(layer: Any) -> Any:
         config = layer.get_config()
         return type(layer).from_config(config | {"use_bias": True} if layer.name in folds else config)
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-        return args[0] if layer.name in gone else layer(*args, **kwargs)
+        return args[0] if layer.name in folded.values() else layer(*args, **kwargs)
 
-    inputs = [keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype) for tensor in functional.inputs]
-    copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
-    for layer in functional.layers:
-        if layer.name in folds:
-            copy.get_layer(layer.name).set_weights(folded_weights(layer, folds[layer.name]))
-        elif layer.weights and layer.name not in gone:
-            copy.get_layer(layer.name).set_weights(layer.get_weights())
-    return copy, {name: bn.name for name, bn in folds.items()}
-
-
-def _is_float32(layer: Any) -> bool:
-    return str(layer.kernel.dtype) == "float32"
+    weights = {name: folded_weights(functional.get_layer(name), bn) for name, bn in folds.items()}
+    return cloned(functional, clone, call, weights), folded

@@ -1,4 +1,4 @@
-"""A bias that is added after a convolution belongs to it."""
+"""Joins a bias that is added after a convolution to the convolution."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fpgaprune.onnx_graph import Graph
 
 
 def join_bias(graph: Graph) -> bool:
-    """A `Conv` without bias takes in the constant that its only reader adds to each channel; exact."""
+    """Makes the constant that the only reader of a `Conv` adds to each channel the bias of the `Conv`; exact."""
     for node in graph.proto.node:
         if node.op_type != "Conv" or len(node.input) != 2:
             continue
@@ -21,7 +21,7 @@ def join_bias(graph: Graph) -> bool:
         if constant.shape not in ((kernel[0], *[1] * (len(shape) - 2)), (1, kernel[0], *[1] * (len(shape) - 2))):
             continue
         node.input.append(graph.add_constant(f"{other}_bias", constant.reshape(-1)))
-        # The addition hands its input on unchanged now, so it can go.
+        # The addition now returns its input unchanged.
         reader.input[:] = [node.output[0]]
         graph.drop(reader)
         return True

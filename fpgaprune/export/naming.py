@@ -1,4 +1,4 @@
-"""Initialisers named after the weights that they hold, and where each weight stands."""
+"""Names initialisers after the weights that they hold, and describes the layout of each weight."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _SCALE_ROUNDING = 1e-6
 def name_initialisers(
     graph: Any, constants: Constants, model: Any, folds: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Each initialiser holds the values of its tags; one that is a weight has the weight's path as its name.
+    """Replaces the tags in initialisers by their values, and names each initialiser that is a weight by its path.
 
     Args:
-        graph: the ONNX graph, with tags in the place of weights.
+        graph: the ONNX graph, with tags in place of weights.
         constants: the tags, and what was computed from weights.
-        model: the model that the user gave; the one that was exported has weights of the same paths.
-        folds: name of the BatchNorm that a layer took in, by layer name.
+        model: the user's model; the exported one has weights of the same paths.
+        folds: layer name to the name of the BatchNorm folded into the layer.
 
     Returns:
-        By weight path: the initialiser, the weight's shape, the order of its axes in the initialiser, and whether a
-        BatchNorm scales each output. And the names of all initialisers that are called after a weight; only there
-        stands a bias that took something in.
+        The layout: weight path to the initialiser, the weight's shape, the order of its axes in the initialiser, and
+        whether a BatchNorm scales each output. And the names of all initialisers that are named after a weight; they
+        include biases into which something was folded, which the layout leaves out.
 
     Raises:
         ExportError: a kernel is missing from the file.
@@ -46,7 +46,7 @@ def name_initialisers(
     for name, place in places.items():
         if place is None or place.name in constants.sources:
             continue
-        # A layer that is used twice may bring its kernel twice; one copy is enough where the axes have one order.
+        # A layer that is used twice may store its kernel twice; one copy is enough if the axes have the same order.
         if stands.setdefault(place.name, (place, False))[0] == place:
             names[name] = place.name
     for name, place in places.items():
@@ -63,7 +63,7 @@ def name_initialisers(
     _rename(graph, names)
     known = named_weights(model)
     for path, variable in known.items():
-        # BatchNorm's vectors, and biases before one, are merged by the exporter; what multiplies must be there.
+        # The exporter merges BatchNorm's vectors and biases before a BatchNorm; kernels must be there.
         if len(variable.shape) > 1 and path not in stands:
             raise ExportError(
                 f"weight {path!r} of shape {tuple(variable.shape)} is missing from the ONNX file: no initialiser holds "
@@ -83,7 +83,7 @@ def name_initialisers(
 
 
 def _scaled_weight(place: Place, constants: Constants) -> str | None:
-    """The weight that makes the constant at `place` by one factor for each output; None if there is none."""
+    """The weight that the constant at `place` is, times a factor for each output; None if there is none."""
     paths = constants.sources.get(place.name, frozenset())
     if len(paths) != 1:
         return None
@@ -103,7 +103,7 @@ def _rename(graph: Any, names: Mapping[str, str]) -> None:
 
 
 def is_scaled(array: NDArray[Any], found: NDArray[Any]) -> bool:
-    """Whether `found` is `array` times a factor for each output, as where a BatchNorm was folded into a kernel."""
+    """Whether `found` is `array` times a factor for each output, as if a BatchNorm was folded into a kernel."""
     zero = array == 0
     if found.dtype != array.dtype or not np.array_equal(zero, found == 0):
         return False

@@ -1,4 +1,4 @@
-"""One-dimensional layers stay one-dimensional; tf2onnx writes them as images of height one."""
+"""Makes one-dimensional layers one-dimensional again; tf2onnx writes them as two-dimensional ones of height 1."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fpgaprune.onnx_graph import Graph, attributes, set_attribute
 _ELEMENTWISE = frozenset({"Clip", "Neg", "Abs"} | {function.onnx for function in FUNCTIONS.values() if function.onnx})
 _ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div", "Max", "Min"})
 _WINDOWS = frozenset({"Conv", "MaxPool", "AveragePool"})
-# A window has one number for each axis in these attributes, and two in its padding.
+# These attributes of a window have one number for each axis; its padding has two.
 _PER_AXIS = ("kernel_shape", "strides", "dilations")
 
 
 def drop_dummy_axis(graph: Graph) -> bool:
-    """One axis of size 1, from the `Unsqueeze` that makes it to every `Squeeze` that ends it, is gone.
+    """Removes one axis of size 1, from the `Unsqueeze` that makes it to every `Squeeze` that ends it.
 
-    Kernels of height 1 lose that axis: each number is computed from the same numbers; exact over the reals.
-    Where something else reads a tensor with the axis, it stays.
+    Kernels of height 1 lose that axis. Each output is computed from the same numbers; exact over the reals. If some
+    other node reads a tensor with the axis, the axis stays.
     """
     for node in graph.proto.node:
         region = _region(graph, node) if node.op_type == "Unsqueeze" else None
@@ -31,7 +31,7 @@ def drop_dummy_axis(graph: Graph) -> bool:
 
 
 def _region(graph: Graph, start: Any) -> tuple[dict[str, int], list[Any], list[Any]] | None:
-    """Where the axis that `start` makes stands in each tensor, the nodes in between, and those that end it."""
+    """The place in each tensor of the axis that `start` makes, the nodes in between, and the nodes that end it."""
     axis, shape = _one_axis(graph, start), graph.shape(start.output[0])
     if axis is None or shape is None:
         return None
@@ -69,7 +69,7 @@ def _ends(graph: Graph, node: Any, place: int) -> bool:
 
 
 def _passes(graph: Graph, node: Any, tensor: str, place: int) -> int | None:
-    """Where the axis stands after `node`; None where `node` does anything but hand it on."""
+    """The place of the axis after `node`; None if `node` does not keep the axis."""
     others = [name for name in node.input if name != tensor]
     if node.op_type in _ELEMENTWISE:
         return place

@@ -1,4 +1,4 @@
-"""`export_onnx`: a Keras model as an ONNX file that says which initialiser is which weight."""
+"""`export_onnx` writes a Keras model as an ONNX file that says which initialiser is which weight."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError
 from fpgaprune.files import write_bytes
-from fpgaprune.onnx_graph import IR_VERSION
+from fpgaprune.onnx_graph import IR_VERSION, LAYOUT_KEY
 from fpgaprune.weights import uncomputed_names
 
 OPSET = 17
-_LAYOUT_KEY = "fpgaprune.layout"
 
 
 def export_onnx(
@@ -27,12 +26,12 @@ def export_onnx(
     opset: int = OPSET,
     batch: int | None = None,
 ) -> Path:
-    """`path` is a checked ONNX file of `model` with the weights' own names; the same bytes for the same model.
+    """Writes `model` to `path` as a checked ONNX file; the same model gives the same bytes.
 
-    Every tensor has a shape, with a free batch axis (`batch` None) or one batch size. An initialiser that holds a
-    weight has the weight's path as its name; the graph tells which one it is, not the weight's values. The metadata
+    Every tensor has a shape, with a free batch axis (`batch` None) or a fixed batch size. An initialiser that holds a
+    weight is named by the weight's path; it is found through the graph, not by its values. The metadata
     `fpgaprune.layout` gives the weight's shape and the permutation of its axes, and says where a folded BatchNorm
-    scales each output; elsewhere the bits are the weight's. The file folds what `to_hls` folds, to the same bits. No
+    scales each output; elsewhere the bits are the weight's. `to_hls` folds the same layers to the same bits. No
     initialiser holds -0.0.
 
     Args:
@@ -43,7 +42,7 @@ def export_onnx(
         batch: size of the inputs' first axis; None leaves it free.
 
     Raises:
-        ExportError: no such opset or batch can be written, a layer has no translation, a kernel did not arrive
+        ExportError: the opset or the batch is not allowed, a layer has no translation, a kernel did not arrive
             unchanged, or a shape stays unknown. Nothing is written then.
     """
     import onnx
@@ -69,7 +68,7 @@ def export_onnx(
     layout, named = name_initialisers(exported.graph, constants, model, folds)
     plain_zeros(exported.graph)
     settle(exported, named)
-    entries = {_LAYOUT_KEY: json.dumps(layout, sort_keys=True), **(metadata or {})}
+    entries = {LAYOUT_KEY: json.dumps(layout, sort_keys=True), **(metadata or {})}
     for key, value in sorted(entries.items()):
         entry = exported.metadata_props.add()
         entry.key, entry.value = key, value
@@ -78,11 +77,9 @@ def export_onnx(
 
 
 def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
-    """What onnxruntime computes for `x` (N, ...), or one such array for each input, from the file at `path`.
+    """The float32 outputs (N, ...) that onnxruntime computes with the file at `path`; a tuple if there are several.
 
-    float32 outputs (N, ...); a tuple of them where the file has several.
-
-    A file for a fixed number of samples gets that many at a time.
+    `x` is an array (N, ...), or one for each input. A file with a fixed batch size gets that many samples at a time.
     """
     import onnxruntime
 
@@ -92,7 +89,7 @@ def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[An
     fixed = session.get_inputs()[0].shape[0]
     count = len(arrays[0])
     step = fixed if isinstance(fixed, int) else max(count, 1)
-    # The last batch is filled up with samples whose outputs are dropped.
+    # The last batch is padded with samples whose outputs are dropped.
     padded = [np.concatenate([array, np.repeat(array[:1], -count % step, axis=0)]) for array in arrays]
     parts = [
         session.run(None, {name: array[start : start + step] for name, array in zip(names, padded, strict=True)})

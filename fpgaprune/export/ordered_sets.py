@@ -1,7 +1,7 @@
-"""tf2onnx with sets that keep an order, so that it decides alike in every process.
+"""Gives tf2onnx sets that keep their order, so that it decides the same in every process.
 
-tf2onnx goes through sets of names and of nodes when it decides which of two equal nodes stays, or which output of a
-loop gets a node of its own. Python draws the order of a set anew for each process (`PYTHONHASHSEED`, addresses in
+tf2onnx iterates over sets of names and of nodes to decide which of two equal nodes stays, or which output of a loop
+gets a node of its own. The order of Python's sets differs from process to process (`PYTHONHASHSEED`, addresses in
 memory).
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class OrderedSet(MutableSet[Any]):
-    """A set whose elements come in the order in which they were added."""
+    """A set that iterates over its elements in the order in which they were added."""
 
     def __init__(self, elements: Iterable[Any] = ()) -> None:
         self._elements = dict.fromkeys(elements)
@@ -35,15 +35,15 @@ class OrderedSet(MutableSet[Any]):
     __rand__ = __and__
 
     def add(self, value: Any) -> None:
-        """`value` is in the set; a new one stands at its end."""
+        """Adds `value` at the end if it is new."""
         self._elements[value] = None
 
     def discard(self, value: Any) -> None:
-        """`value` is not in the set."""
+        """Removes `value` if it is there."""
         self._elements.pop(value, None)
 
     def update(self, *others: Iterable[Any]) -> None:
-        """All elements of `others` are in the set."""
+        """Adds all elements of `others`."""
         for other in others:
             self._elements.update(dict.fromkeys(other))
 
@@ -58,27 +58,27 @@ class OrderedSet(MutableSet[Any]):
         return found
 
     def intersection(self, *others: Iterable[Any]) -> OrderedSet:
-        """The elements of this set that each of `others` has."""
-        every = [frozenset(other) for other in others]
-        return OrderedSet(element for element in self if all(element in other for other in every))
+        """The elements of this set that all `others` have."""
+        shared = frozenset(self).intersection(*others)
+        return OrderedSet(element for element in self if element in shared)
 
     def difference(self, *others: Iterable[Any]) -> OrderedSet:
         """The elements of this set that none of `others` has."""
-        gone = frozenset(element for other in others for element in other)
-        return OrderedSet(element for element in self if element not in gone)
+        kept = frozenset(self).difference(*others)
+        return OrderedSet(element for element in self if element in kept)
 
     def issubset(self, other: Iterable[Any]) -> bool:
         """Whether `other` has every element."""
         return self <= frozenset(other)
 
     def issuperset(self, other: Iterable[Any]) -> bool:
-        """Whether every element of `other` is here."""
+        """Whether this set has every element of `other`."""
         return self >= frozenset(other)
 
 
 @contextmanager
 def ordered_sets() -> Iterator[None]:
-    """Inside the block tf2onnx's `set` is an `OrderedSet`."""
+    """Within the block, `set` in tf2onnx's modules is an `OrderedSet`."""
     modules = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == "tf2onnx"]
     modules = [module for module in modules if module is not None and "set" not in vars(module)]
     for module in modules:

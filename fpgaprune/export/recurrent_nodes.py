@@ -1,9 +1,9 @@
-"""A GRU or LSTM is one node of an ONNX file, which reads its weights as Keras has them.
+"""Writes a GRU or LSTM as one ONNX node that reads the weights in Keras's order.
 
-tf2onnx makes a loop of a GRU, and of an LSTM a loop or a node, depending on the size of the batch. So it gets a
-stand-in, one product with a marked matrix, and the node takes the stand-in's place afterwards. ONNX transposes the
-weights of a node and has the gates of an LSTM in another order. Locks are stated in Keras's order, so the initialisers
-keep that order, and nodes that every runtime computes once turn them.
+tf2onnx writes a GRU as a loop, and an LSTM as a loop or a node, depending on the batch size. So the layer is exported
+as a stand-in, one product with a marked matrix, and the node replaces the stand-in afterwards. ONNX transposes the
+weights of a node and orders the gates of an LSTM differently. Masks are in Keras's order, so the initialisers keep that
+order, and further nodes, which every runtime computes once, reorder them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import ExportError
+from fpgaprune.onnx_graph import replace_entries
 
 _ACTIVATIONS = {function.name: function.onnx for function in FUNCTIONS.values() if function.recurrent}
-# For each of ONNX's gates (z, r, h of a GRU; i, o, f, c of an LSTM) the place of Keras's block.
+# For each of ONNX's gates (z, r, h of a GRU; i, o, f, c of an LSTM), the index of Keras's block.
 _GATES = {"GRU": (0, 1, 2), "LSTM": (0, 3, 1, 2)}
 
 
 class _StandIn(keras.layers.Layer):
-    """A product of every step's features with a matrix of one number, `mark`."""
+    """Multiplies every step's features by a matrix whose elements all are `mark`."""
 
     def __init__(self, units: int, sequences: bool, mark: float, **options: Any) -> None:
         super().__init__(**options)
@@ -35,7 +36,7 @@ class _StandIn(keras.layers.Layer):
         import tensorflow as tf
 
         matrix = np.full((x.shape[-1], self.units), self.mark, np.float32)
-        # One operation with its operands as they are, where Keras would reshape them.
+        # One operation on the operands as they are; Keras would reshape them.
         product = tf.raw_ops.BatchMatMulV2(x=x, y=tf.constant(matrix))
         return product if self.sequences else product[:, -1]
 
@@ -44,12 +45,12 @@ class _StandIn(keras.layers.Layer):
 
 
 def with_stand_ins(functional: Any) -> tuple[Any, dict[float, Any]]:
-    """`functional` with a stand-in for each GRU and LSTM that ONNX has a node for; mark to layer.
+    """`functional` with a stand-in for each GRU and LSTM that ONNX has a node for, and mark to layer.
 
-    `functional` itself where there is no such layer. Other recurrent layers stay, and become loops.
+    If there is no such layer, it is `functional` itself. Other recurrent layers stay, and become loops.
 
     Args:
-        functional: a functional Keras model. It is not changed.
+        functional: a functional Keras model; it is not changed.
     """
     masked = any(isinstance(x, keras.layers.Masking) or getattr(x, "mask_zero", False) for x in functional.layers)
     found = [layer for layer in functional.layers if not masked and _has_node(layer)]
@@ -68,12 +69,12 @@ def with_stand_ins(functional: Any) -> tuple[Any, dict[float, Any]]:
 
 
 def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], NDArray[Any]]) -> None:
-    """In `graph` the node of its layer stands in place of each stand-in.
+    """Replaces each stand-in in `graph` by the node of its layer.
 
     Args:
-        graph: what tf2onnx made of the model that `with_stand_ins` returned.
-        marks: what it returned with it.
-        values: what an initialiser holds for a weight of such a layer.
+        graph: the graph that tf2onnx made of the model from `with_stand_ins`.
+        marks: the marks from `with_stand_ins`.
+        values: weight of such a layer to the array that its initialiser holds.
 
     Raises:
         ExportError: a stand-in is missing.
@@ -86,7 +87,9 @@ def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], ND
     for node in list(graph.node):
         matrix = constants.get(node.input[1]) if node.op_type == "MatMul" else None
         mark = float(matrix.flat[0]) if matrix is not None and matrix.size else 0.0
-        if mark not in marks or matrix is None or not _is_stand_in(matrix, mark, marks[mark]):
+        if matrix is None or mark not in marks or (matrix != mark).any():
+            continue
+        if matrix.shape != (marks[mark].input.shape[-1], marks[mark].units):
             continue
         _put(graph, node, marks[mark], values)
         placed.add(mark)
@@ -97,13 +100,11 @@ def put_nodes(graph: Any, marks: Mapping[float, Any], values: Callable[[Any], ND
                 f"layer {layer.name!r} ({type(layer).__name__}) is missing from what tf2onnx wrote: install the "
                 "tf2onnx that this fpgaprune names"
             )
-    kept = [type(t).FromString(t.SerializeToString()) for t in graph.initializer if t.name not in stood]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
+    replace_entries(graph.initializer, (t for t in graph.initializer if t.name not in stood))
 
 
 def _has_node(layer: Any) -> bool:
-    """Whether ONNX has a node that computes what `layer` does."""
+    """Whether ONNX has a node that computes the same as `layer`."""
     if not isinstance(layer, keras.layers.GRU | keras.layers.LSTM) or isinstance(layer.input, list):
         return False
     names = (layer.activation.__name__, layer.recurrent_activation.__name__)
@@ -111,12 +112,8 @@ def _has_node(layer: Any) -> bool:
     return plain and layer.compute_dtype == "float32" and all(name in _ACTIVATIONS for name in names)
 
 
-def _is_stand_in(matrix: Any, mark: float, layer: Any) -> bool:
-    return matrix.shape == (layer.input.shape[-1], layer.units) and bool((matrix == mark).all())
-
-
 def _put(graph: Any, node: Any, layer: Any, values: Callable[[Any], NDArray[Any]]) -> None:
-    """`layer`'s ONNX node, with what turns its inputs, weights and outputs, is in the place of `node`."""
+    """Replaces `node` by the ONNX node of `layer`, and by nodes that reorder its inputs, weights and outputs."""
     kind, made, path = type(layer).__name__, _Nodes(graph, node.name.rpartition("/")[0]), layer.name
     kernel, recurrent, *biases = (values(variable) for variable in layer.weights)
     weights = [made.weight(name, w, _GATES[kind]) for name, w in (("kernel", kernel), ("recurrent", recurrent))]
@@ -145,15 +142,16 @@ class _Nodes:
         self.nodes: list[Any] = []
 
     def add(self, kind: str, inputs: list[str], name: str, output: str | None = None, **attributes: Any) -> str:
-        """The output of a new node."""
+        """Adds a node and returns the name of its output."""
         from onnx import helper
 
         whole = f"{self.prefix}/{name}"
-        self.nodes.append(helper.make_node(kind, inputs, [output or f"{whole}:0"], name=whole, **attributes))
-        return output or f"{whole}:0"
+        output = output or f"{whole}:0"
+        self.nodes.append(helper.make_node(kind, inputs, [output], name=whole, **attributes))
+        return output
 
     def constant(self, name: str, values: Any) -> str:
-        """The name of a new initialiser."""
+        """Adds an initialiser and returns its name."""
         from onnx import numpy_helper
 
         whole = f"{self.prefix}/{name}"
@@ -161,13 +159,13 @@ class _Nodes:
         return whole
 
     def weight(self, name: str, keras_weight: Any, gates: tuple[int, ...]) -> str:
-        """(1, gates x units, inputs) of an initialiser (inputs, gates x units)."""
+        """Adds the initialiser (inputs, gates x units), and nodes that make (1, gates x units, inputs) of it."""
         stored = self._in_order(name, self.constant(name, keras_weight), keras_weight.shape[-1], gates, axis=1)
         turned = self.add("Transpose", [stored], f"{name}_turned", perm=[1, 0])
         return self.add("Unsqueeze", [turned, self.constant(f"{name}_axis", np.array([0]))], f"{name}_placed")
 
     def bias(self, bias: Any, gates: tuple[int, ...]) -> str:
-        """(1, 2 x gates x units) of a bias; zeros stand for the state's part where it has none."""
+        """Adds a bias, and nodes that make (1, 2 x gates x units) of it, with zeros for the state if it has none."""
         stored = self._in_order("bias", self.constant("bias", bias), bias.shape[-1], gates, axis=bias.ndim - 1)
         if bias.ndim == 1:
             stored = self.add("Concat", [stored, self.constant("none", np.zeros_like(bias))], "bias_joined", axis=0)

@@ -1,6 +1,6 @@
-"""Rules that turn tf2onnx's graph into the plain one that the model describes; each keeps every number.
+"""Applies rules that turn tf2onnx's graph into the plain graph of the model; each rule keeps every number.
 
-A rule changes one place and says whether it found one; the rules run until none finds anything.
+A rule changes one place and returns whether it found one. The rules run until none finds a place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RULES: tuple[Callable[[Graph], bool], ...] = (drop_dummy_axis, join_bias, multip
 
 
 def rewrite(exported: Any) -> Any:
-    """`exported` with every rule applied, and with the shapes of its tensors as far as they can be known."""
+    """`exported` after all rules, with the shapes of its tensors as far as they can be inferred."""
     exported = _with_shapes(exported)
     while any(rule(Graph(exported.graph)) for rule in RULES):
         exported = _with_shapes(exported)

@@ -1,8 +1,8 @@
-"""`Tags`: numbers that stand for the elements of weights while an exporter moves them about.
+"""`Tags` are numbers that stand for the elements of weights during an export.
 
-Two weights may hold equal bits: all zeros, one number, one bias for every channel. So a file is made with tags in their
-places. A tag is a number that stands for one element of one weight; at the end it is exchanged for the element. Which
-initialiser is which weight, and in which order of axes, is then known and not guessed.
+Two weights may hold equal bits: all zeros, one number, one bias for every channel. So the file is first made with tags.
+A tag is a number that stands for one element of one weight; at the end the element replaces it. The tags tell which
+initialiser is which weight, and in which order its axes are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import ExportError
 
-# The float32 numbers from 2**64 to 2**127, by their bits; no constant of a layer is one of them.
+# The bits of the float32 numbers from 2**64 to 2**127; no constant of a layer is among these.
 _FIRST = 0x5F800000
 _PAST = 0x7F000000
 _FLOATS = (np.dtype("float32"), np.dtype("float64"))
@@ -24,7 +24,7 @@ _FLOATS = (np.dtype("float32"), np.dtype("float64"))
 
 @dataclass(frozen=True)
 class Place:
-    """Where the array `name` went: its axes in the order `permutation`, then in the shape of the initialiser."""
+    """Where the array `name` went: its axes transposed by `permutation`, then reshaped to the initialiser's shape."""
 
     name: str
     permutation: tuple[int, ...]
@@ -32,10 +32,10 @@ class Place:
 
 @dataclass
 class Tags:
-    """Tags of some arrays, by name.
+    """The tags of arrays that have names.
 
     Attributes:
-        arrays: the arrays that have tags, in the order in which they got them.
+        arrays: name to array, in the order in which the arrays got their tags.
     """
 
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Tags:
     def add(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Tags for `values`, of the same shape and dtype; no tag stands for two elements.
 
-        An array that has tags already keeps them, such as the kernel of a layer that is used twice.
+        If `name` already has tags, such as the kernel of a layer that is used twice, they are returned again.
 
         Raises:
             ExportError: there are more elements than tags, or another array has this name.
@@ -54,7 +54,7 @@ class Tags:
         if name not in self.arrays:
             if start + values.size > _PAST - _FIRST:
                 raise ExportError(
-                    f"the model has more than {_PAST - _FIRST} weights; an ONNX file of it cannot be written"
+                    f"the model has more than {_PAST - _FIRST} weights, which ONNX export does not support"
                 )
             self.arrays[name], self._starts[name] = values, start
             self._count += values.size
@@ -69,10 +69,10 @@ class Tags:
         return numbers is not None and bool(((numbers >= 0) & (numbers < self._count)).all())
 
     def values(self, tagged: NDArray[Any]) -> NDArray[Any]:
-        """`tagged` with its element in place of each tag; other numbers stay.
+        """`tagged` with each tag replaced by its element; other numbers stay.
 
         Raises:
-            ExportError: a number is a tag that was never given, so something was computed from tags.
+            ExportError: a number is a tag that stands for nothing, so something was computed from tags.
         """
         numbers = self._numbers(tagged)
         if numbers is None:
@@ -80,7 +80,7 @@ class Tags:
         is_tag = (numbers >= 0) & (numbers < self._count)
         size = np.abs(tagged)
         if (~is_tag & (size >= 2.0**32) & (size < 2.0**127)).any():
-            raise ExportError("tf2onnx computed with weights that it was to hand on only; use another version of it")
+            raise ExportError("tf2onnx computed with weights that it should only copy; use another version of tf2onnx")
         found = np.array(tagged)
         for name in self._named(numbers[is_tag]):
             array, start = self.arrays[name], self._starts[name]
@@ -89,7 +89,7 @@ class Tags:
         return found
 
     def place(self, tagged: NDArray[Any]) -> Place | None:
-        """The array whose every element stands in `tagged` once, with its axes in some order; None if there is none."""
+        """The array that has each element in `tagged` once, and the order of its axes; None if there is none."""
         numbers = self._numbers(tagged)
         if numbers is None or not numbers.size:
             return None
@@ -99,7 +99,7 @@ class Tags:
             return None
         array, start = self.arrays[named[0]], self._starts[named[0]]
         own = np.arange(start, start + array.size).reshape(array.shape)
-        # Several orders fit where axes have one element; the one that gives the initialiser's shape comes first.
+        # If axes have one element, several orders fit; the one that gives the initialiser's shape is tried first.
         orders = sorted(
             itertools.permutations(range(array.ndim)),
             key=lambda order: tuple(array.shape[axis] for axis in order) != tagged.shape,
@@ -110,14 +110,14 @@ class Tags:
         return None
 
     def _named(self, numbers: NDArray[np.int64]) -> list[str]:
-        """The arrays whose tags have these numbers."""
-        # An empty array starts where the next one does; it comes before it, and so is never found.
+        """The names of the arrays whose tags have these numbers."""
+        # An empty array starts where the next one starts, and comes before it, so the search never returns it.
         starts = np.fromiter(self._starts.values(), dtype=np.int64)
         names = list(self._starts)
         return [names[place] for place in np.unique(np.searchsorted(starts, numbers, side="right") - 1)]
 
     def _numbers(self, tagged: NDArray[Any]) -> NDArray[np.int64] | None:
-        """The number of each element's tag, from 0; a number outside the tags where the element is none."""
+        """The number of each element's tag, from 0; a number outside the range of tags if it is not a tag."""
         if tagged.dtype not in _FLOATS:
             return None
         with np.errstate(over="ignore", invalid="ignore"):

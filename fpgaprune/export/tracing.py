@@ -1,4 +1,4 @@
-"""What tf2onnx makes of a Keras model, with a batch axis that is free or fixed, and every shape known."""
+"""Translates a Keras model with tf2onnx, with a free or fixed batch axis and every shape known."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from fpgaprune.export.tags import can_be_tagged
 from fpgaprune.export.weight_inputs import Constants, find_constants
 from fpgaprune.weights import named_weights
 
-# tf2onnx writes no later opset. Before the first one axes were attributes, which the rewriting does not know.
+# tf2onnx writes no later opset. In earlier ones axes are attributes, which the rewriting does not know.
 OPSETS = range(13, 19)
-# A prime that no layer's shape holds: with a free batch axis tf2onnx leaves chains of Shape, Gather and Slice, and
-# which ones differs from run to run; a fixed one is folded into constants, where it is known again.
+# A prime that is in no layer's shape. With a free batch axis, tf2onnx leaves chains of Shape, Gather and Slice that
+# differ from run to run. A fixed batch size is folded into constants, where this number can be recognised.
 _TRACED_BATCH = 7919
-# The name, before a number, of an input that is a weight.
+# An input that is a weight is named by this and a number.
 _WEIGHT = "weight_"
 
 
 def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constants]:
-    """The ONNX model of `functional`, tidied, with the shapes of all its tensors, and tags in the place of its weights.
+    """The rewritten ONNX model of `functional` with all shapes, and the tags that stand for its weights.
 
     Args:
         functional: a functional Keras model.
@@ -40,13 +40,13 @@ def trace(functional: Any, opset: int, batch: int | None) -> tuple[Any, Constant
     if batch is not None:
         _require_known_shapes(exported.graph, functional.name)
     elif not _free_batch(exported.graph):
-        # Something besides shapes depends on the batch size: let the graph compute it.
+        # Not only shapes depend on the batch size, so the graph has to compute it.
         exported, constants = _traced(functional, None, opset)
     return exported, constants
 
 
 def _traced(functional: Any, batch: int | None, opset: int) -> tuple[Any, Constants]:
-    # tf2onnx is loaded whole before its sets are exchanged.
+    # All of tf2onnx is loaded before its sets are replaced.
     import tf2onnx.tfonnx  # noqa: F401
     from tf2onnx.optimizer import optimize_graph
 
@@ -74,7 +74,7 @@ def _traced(functional: Any, batch: int | None, opset: int) -> tuple[Any, Consta
 
 
 def _put_in(translated: Any, constants: Constants, inputs: Iterable[str]) -> None:
-    """The constants stand where `translated` computed them, and its `inputs` that were weights are gone."""
+    """Replaces what `translated` computes from weights by the constants, and removes its `inputs` that were weights."""
     from tf2onnx.utils import make_name
 
     for name, array in constants.arrays.items():
@@ -83,13 +83,13 @@ def _put_in(translated: Any, constants: Constants, inputs: Iterable[str]) -> Non
     for name in inputs:
         translated.remove_node(translated.get_node_by_output(name).name)
     for node in translated.get_nodes():
-        # tf2onnx multiplies a constant that comes second into the convolution before it.
+        # If a constant is the second operand, tf2onnx multiplies it into the convolution before it.
         if node.type == "Mul" and node.inputs[1].is_const() and not node.inputs[0].is_const():
             translated.replace_inputs(node, list(reversed(node.input)))
 
 
 def _translated(functional: Any, variables: list[Any], batch: int | None, opset: int) -> Any:
-    """What tf2onnx makes of `functional`, not yet optimised, with the values of `variables` as further inputs."""
+    """tf2onnx's graph of `functional` before its optimisation, with the values of `variables` as further inputs."""
     import keras
     import tensorflow as tf
     from tf2onnx import tf_loader
@@ -122,7 +122,7 @@ def _translated(functional: Any, variables: list[Any], batch: int | None, opset:
 
 
 def _complement(context: Any, node: Any, name: str, _: Any) -> None:
-    """TensorFlow's `Erfc` is one less ONNX's `Erf`: Keras's gelu is made with it."""
+    """Translates TensorFlow's `Erfc`, which Keras's gelu uses, to 1 - `Erf`."""
     erf = context.make_node("Erf", [node.input[0]])
     one = context.make_const(f"{name}_one", np.ones(1, np.float32))
     context.remove_node(name)
@@ -135,7 +135,7 @@ def _require_translated(exported: Any, functional: Any, opset: int) -> None:
     for node in exported.graph.node:
         if node.domain in ("", "ai.onnx") and not defs.has(node.op_type, opset):
             parts = node.name.split("/")
-            # Keras ends the names of traced layers in a number.
+            # Keras adds a number to the names of traced layers.
             found = [layer for layer in functional.layers if {layer.name, f"{layer.name}_1"} & set(parts)]
             where = f"layer {found[0].name!r} ({type(found[0]).__name__})" if found else f"node {node.name!r}"
             groups = getattr(found[0], "groups", 1) if found else 1
@@ -163,7 +163,7 @@ def _is_static(value: Any) -> bool:
 
 
 def _free_batch(graph: Any) -> bool:
-    """Whether the traced batch size stood only in shapes, which are free now."""
+    """Frees the batch axis of all shapes; False if the batch size appears anywhere else."""
     from onnx import TensorProto, numpy_helper
 
     shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
@@ -178,7 +178,7 @@ def _free_batch(graph: Any) -> bool:
             continue
         if tensor.name not in shapes or holds.sum() != 1 or (values == -1).any():
             return False
-        # The one axis that the others do not settle: the batch, or the batch times axes that are merged with it.
+        # The axis whose size follows from the others: the batch, or the batch times axes that are merged with it.
         tensor.CopyFrom(numpy_helper.from_array(np.where(holds, -1, values), tensor.name))
     for value in (*graph.input, *graph.output, *graph.value_info):
         for axis in value.type.tensor_type.shape.dim:

@@ -1,6 +1,6 @@
-"""What a graph computes from weights that come into it as inputs.
+"""Computes what a graph derives from its weights, which are inputs of the graph.
 
-No exporter can look at weights that are inputs, so it treats a kernel of zeros like any other.
+An exporter cannot look at the values of inputs, so it treats a kernel of zeros like any other kernel.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _COMPUTED = "computed: "
 
 @dataclass(frozen=True)
 class Constants:
-    """What a graph computes from its weights alone.
+    """The tensors that a graph computes from its weights alone.
 
     Attributes:
         tags: tags of the weights, by path, and of arrays that were computed from them.
         arrays: name of each tensor that the rest of the graph reads, to its tags.
-        sources: name of a computed array among the tags to the paths of the weights that it was computed from.
+        sources: name of each computed array in `tags` to the paths of the weights that it was computed from.
     """
 
     tags: Tags
@@ -34,10 +34,10 @@ class Constants:
 
 
 def find_constants(exported: Any, weights: Mapping[str, tuple[str, NDArray[Any]]]) -> Constants:
-    """Everything that `exported` computes from weights alone, with tags in the place of numbers.
+    """Everything that `exported` computes from weights alone, with tags in place of numbers.
 
-    A constant that holds elements of weights as they are has their tags; one that was computed, as the scale of a
-    BatchNorm, was computed from the true values, exactly as the graph says, and has tags of its own.
+    A constant that holds unchanged elements of weights has their tags. Other constants, such as the scale of a
+    BatchNorm, are computed from the true values, exactly as the graph says, and have tags of their own.
 
     Args:
         exported: an ONNX model in which weights are inputs.
@@ -72,7 +72,7 @@ def find_constants(exported: Any, weights: Mapping[str, tuple[str, NDArray[Any]]
         arrays[name] = true[name]
         if not can_be_tagged(true[name]):
             continue
-        # A tag swallows a small number that is added to it, so the true values must agree too.
+        # Adding a small number to a tag does not change the tag, so the true values must agree too.
         if tags.knows(moved[name]) and tags.values(moved[name]).tobytes() == true[name].tobytes():
             arrays[name] = moved[name]
         else:
@@ -110,7 +110,7 @@ def _computed(
 
 
 def _read_by(nodes: Iterable[Any]) -> set[str]:
-    """What `nodes`, and the graphs inside them, read."""
+    """The names of the tensors that `nodes`, and the graphs inside them, read."""
     read: set[str] = set()
     for node in nodes:
         read |= set(node.input)

@@ -104,7 +104,7 @@ def _own_compilation(path: Path | None, asked: set[str]) -> dict[str, Any]:
         return {}
     config = read_configuration(path, ConfigError).document.get("compile_config") or {}
     if not isinstance(config, Mapping):
-        raise ConfigError(f"{path} is not a whole .keras file: its compile_config is no JSON object")
+        raise ConfigError(f"{path} is not a whole .keras file: its compile_config is not a JSON object")
     found: dict[str, Any] = {}
     for key in ("optimizer", "loss", "loss_weights", "metrics"):  # in this order, so that messages are the same
         if key not in asked or config.get(key) is None:

@@ -3,10 +3,10 @@ from .classes import class_problem as class_problem
 from .differences import DesignDifference as DesignDifference
 from .differences import design_differences as design_differences
 from .hls_backends import BACKENDS as BACKENDS
-from .hls_project import AnyPrecision as AnyPrecision
 from .hls_project import HlsProject as HlsProject
 from .hls_project import make_design as make_design
 from .hls_project import to_hls as to_hls
+from .make import AnyPrecision as AnyPrecision
 from .onnx_opinion import SecondOpinion as SecondOpinion
 from .onnx_opinion import second_opinion as second_opinion
 from .onnx_route import design_from_onnx as design_from_onnx

@@ -1,4 +1,4 @@
-"""Boards of the backend VivadoAccelerator: the part that each has, and what hls4ml can build for it."""
+"""Checks the boards of the backend VivadoAccelerator: their parts, and what hls4ml can build for them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from fpgaprune.errors import HlsError
 from fpgaprune.target import Target
 
 BACKEND = "VivadoAccelerator"
-# The board that hls4ml takes where none is named.
+# hls4ml takes this board if none is named.
 _USUAL = "pynq-z2"
 
 
 def board_problems(target: Target, options: Mapping[str, Any]) -> list[str]:
     """One line for each reason why hls4ml cannot build for the board in `options` and the part of `target`.
 
-    Each line says what to do. There are none for the other backends.
+    Each line says what to do. Other backends have no boards, so no problems.
 
     Args:
         target: backend and part.
-        options: of the backend, as `{"board": "pynq-z2", "interface": "axi_stream"}`.
+        options: settings of the backend, for example `{"board": "pynq-z2", "interface": "axi_stream"}`.
     """
     if target.backend != BACKEND:
         return []
@@ -40,7 +40,7 @@ def board_problems(target: Target, options: Mapping[str, Any]) -> list[str]:
     part = str(boards[board]["part"])
     problems = []
     asked, whole = target.order_number.lower(), part.lower()
-    # A device's name alone says nothing of package and speed; the board has these.
+    # A device's name says nothing about package and speed, so the board's are taken.
     if asked != whole and not (asked == target.part.name.lower() and target.part.is_meant_by(part)):
         others = [name for name, entry in sorted(boards.items()) if entry["part"].lower() == asked]
         other = f", name board {' or '.join(map(repr, others))}" if others else ""
@@ -61,7 +61,7 @@ def board_problems(target: Target, options: Mapping[str, Any]) -> list[str]:
 
 
 def require_board(target: Target, options: Mapping[str, Any]) -> None:
-    """hls4ml can build for the board, and for the part of `target`.
+    """hls4ml can build for the board and for the part of `target`.
 
     Raises:
         HlsError: it cannot, or would build for another part; the message says what to do.

@@ -1,7 +1,7 @@
-"""The commands with which a vendor's tool builds a written project, and how they are run.
+"""Builds a project with the vendor's tool.
 
-The commands are those of hls4ml 1.3.0's own `build` methods, which print, change the process's folder and go through a
-shell. Here they are lists of arguments that run with a log and a limit of time and leave no process behind.
+The commands are those of hls4ml 1.3.0's own `build` methods, which print, change the process's folder and use a shell.
+Here they are lists of arguments that run with a log and a time limit and leave no process behind.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from fpgaprune.errors import HlsError, ToolError
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import ToolRun, find_tool, run_tool, tool_variable
 
-STEPS = ("csim", "synth", "cosim", "validation", "export", "vsynth", "bitfile")
-# The steps that each backend's scripts can do, in the order in which they do them.
+# The steps that each backend's scripts can do, in their order.
 _STEPS_OF: Mapping[str, tuple[str, ...]] = {
     "Vitis": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
     "Vivado": ("csim", "synth", "cosim", "validation", "export", "vsynth"),
@@ -30,16 +29,19 @@ _STEPS_OF: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_OPTIONS = ("reset", "csim", "synth", "cosim", "validation", "export", "vsynth", "fifo_opt")
+
+
 @dataclass(frozen=True)
 class Command:
     """One command of a build.
 
     Attributes:
-        tool: the program that must be there; the command names it first or calls it.
+        tool: the program that must be installed; the command starts with it or calls it.
         arguments: the command.
-        product: what the tool belongs to.
-        advice: how the tool is made visible.
-        older: the same command with an older tool; it runs where that tool is found and `tool` is not.
+        product: the product that the tool belongs to.
+        advice: how to make the tool visible.
+        older: the same command with an older tool; it runs if that tool is found and `tool` is not.
     """
 
     tool: str
@@ -51,7 +53,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Build:
-    """A build that ran to its end.
+    """A finished build.
 
     Attributes:
         folder: the project's folder.
@@ -63,10 +65,10 @@ class Build:
 
 
 def build_commands(design: Design, steps: Sequence[str] = ("synth",)) -> tuple[Command, ...]:
-    """The commands that do `steps` in the project of `design`; they run in its folder.
+    """The commands that do `steps` in the folder of the project of `design`.
 
     Args:
-        design: its backend and name decide on the commands.
+        design: the project's design, with its backend and name.
         steps: some of `csim` (C simulation by the tool), `synth` (high-level synthesis), `cosim`, `validation` (of the
             co-simulation), `export` (an IP core), `vsynth` (logic synthesis; for Quartus, oneAPI and Libero with place
             and route), `bitfile`.
@@ -95,7 +97,7 @@ def run_build(
     timeout_s: float,
     on_line: Callable[[str], None] | None,
 ) -> Build:
-    """`steps` ran in `folder`; see `HlsProject.build`."""
+    """Runs `steps` in `folder`; see `HlsProject.build`."""
     commands = [_available(command) for command in build_commands(design, steps)]
     missing = next((command for command in commands if find_tool(command.tool) is None), None)
     if missing is not None:
@@ -104,7 +106,7 @@ def run_build(
         write_bytes(folder / "build_opt.tcl", _vitis_options(steps).encode())
     runs = []
     for place, command in enumerate(commands, start=1):
-        # A tool that the user pointed to calls its siblings by name, as make and cmake call it.
+        # The tool calls other tools of its folder by name, and make and cmake call it by name.
         search = os.pathsep.join((str((find_tool(command.tool) or Path()).parent), os.environ.get("PATH", "")))
         runs.append(
             run_tool(
@@ -122,7 +124,7 @@ def run_build(
 
 
 def shown(command: Command) -> str:
-    """The command as a user types it."""
+    """The command as a user would type it."""
     return shlex.join(command.arguments)
 
 
@@ -141,8 +143,7 @@ def _missing(command: Command, commands: Sequence[Command], folder: Path) -> str
 
 
 def _vitis_options(steps: Sequence[str]) -> str:
-    names = ("reset", "csim", "synth", "cosim", "validation", "export", "vsynth", "fifo_opt")
-    return "array set opt {\n" + "".join(f"    {name:<10} {int(name in steps)}\n" for name in names) + "}\n"
+    return "array set opt {\n" + "".join(f"    {name:<10} {int(name in steps)}\n" for name in _OPTIONS) + "}\n"
 
 
 def _vitis(_: Design, __: Sequence[str]) -> tuple[Command, ...]:
@@ -154,9 +155,8 @@ def _vitis(_: Design, __: Sequence[str]) -> tuple[Command, ...]:
 
 
 def _vivado(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
-    names = ("reset", "csim", "synth", "cosim", "validation", "export", "vsynth", "fifo_opt")
-    # One argument: the script looks for 'synth=' in each, and would find it in 'vsynth=' too.
-    options = " ".join(f"{name}={int(name in steps)}" for name in names)
+    # One argument, because the script searches each for 'synth=', and would find that in 'vsynth=' too.
+    options = " ".join(f"{name}={int(name in steps)}" for name in _OPTIONS)
     product, advice = "AMD Vivado HLS, up to 2020.1", "source settings64.sh of Vivado"
     commands = [Command("vivado_hls", ("vivado_hls", "-f", "build_prj.tcl", options), product, advice)]
     if "bitfile" in steps:
@@ -183,8 +183,7 @@ def _oneapi(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
 
 
 def _catapult(_: Design, steps: Sequence[str]) -> tuple[Command, ...]:
-    names = ("reset", "csim", "synth", "cosim", "validation", "export", "vsynth", "fifo_opt", "bitfile")
-    options = " ".join(f"{name}={int(name in steps)}" for name in names)
+    options = " ".join(f"{name}={int(name in steps)}" for name in (*_OPTIONS, "bitfile"))
     arguments = ("catapult", "-product", "ultra", "-shell", "-f", "build_prj.tcl", "-eval", f'set ::argv "{options}"')
     return (Command("catapult", arguments, "Siemens Catapult", "add $MGC_HOME/bin to PATH"),)
 

@@ -1,4 +1,4 @@
-"""Everything that would stop a model on its way to hls4ml, before anything is trained or converted."""
+"""Finds everything that would stop a model at hls4ml, before anything is trained or converted."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from fpgaprune.target import Target
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """What `to_hls` would say of a model.
+    """The problems that `to_hls` would have with a model.
 
     Attributes:
-        problems: one line for each thing that would stop it, with what to do; empty where nothing would.
-        notes: one line for each thing that it would do otherwise than asked, such as a moved reuse factor.
+        problems: one line for each problem that would stop it, with what to do.
+        notes: one line for each difference from what was asked for, such as a moved reuse factor.
     """
 
     problems: tuple[str, ...]
     notes: tuple[str, ...]
 
     def require(self) -> ModelCheck:
-        """The check itself, where there are no problems.
+        """Returns the check if there are no problems.
 
         Raises:
             HlsError: there are problems; the message holds all of them.
@@ -55,16 +55,16 @@ def check_model(
     layers: Mapping[str, Mapping[str, Any]] | None = None,
     backend_options: Mapping[str, Any] | None = None,
 ) -> ModelCheck:
-    """Everything that would stop `model` at `to_hls` and follows from the model and the settings alone.
+    """Finds the problems that `to_hls` would have with `model`, from the model and the settings alone.
 
     Nothing is converted, so a network of 80 layers takes a second or two. Problems that depend on trained weights or
-    on data (accumulators, types that overflow) are not found yet.
+    on data (accumulators, types that overflow) are not found.
 
     Args:
         model: a Keras model with inputs of known shape, trained or not.
         target: part, clock, backend, io type, strategy, reuse.
         precision: as for `to_hls`.
-        name: of the project.
+        name: name of the project.
         layers: settings of single layers, by name or glob, as for `to_hls`.
         backend_options: as for `to_hls`.
     """
@@ -75,7 +75,7 @@ def check_model(
         except DesignError as error:
             problems.append(f"precision {precision!r} is neither 'auto' nor a type: {error}")
     if not is_project_name(name):
-        problems.append(f"project name {name!r} is no C identifier that is free; {PROJECT_NAMES}")
+        problems.append(f"project name {name!r} is not a free C identifier; {PROJECT_NAMES}")
     if not getattr(model, "inputs", None):
         problems.append(f"model {model.name!r} has no inputs of known shape: make it Sequential or functional")
         return ModelCheck(tuple(problems), ())

@@ -1,4 +1,4 @@
-"""The classes of Keras layers that go to hls4ml, and what to use in place of others; known without Keras."""
+"""Lists the classes of Keras layers that can be converted, and alternatives to others, without loading Keras."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ HLS4ML_ONLY = frozenset(
 
 
 def class_problem(name: str, kind: str, module: str, *, nested: bool = False) -> str | None:
-    """Why no setting lets layer `name` be converted, and what to do; None where its class can be converted.
+    """Why a layer of class `kind` cannot be converted, and what to do; None if the class can be converted.
 
     Args:
-        name: of the layer.
-        kind: its class.
-        module: of its class; a layer of the user's own comes from another package than Keras.
-        nested: it is a model itself.
+        name: name of the layer.
+        kind: name of its class.
+        module: module of its class; a user's own layer is not from Keras.
+        nested: whether it is a model itself.
     """
     if kind in SUPPORTED:
         return None
-    # As it is read: an LSTM.
+    # The article follows the pronunciation: an LSTM.
     article = "an" if kind[0] in "AEIO" or kind[:2] in ("LS",) else "a"
     near = _INSTEAD.get(kind)
     instead = f"use {near}" if near else f"fpgaprune converts {', '.join(sorted(SUPPORTED))}"

@@ -1,4 +1,4 @@
-"""A folded, quantised Keras model becomes hls4ml's graph, and the graph becomes a `Design`."""
+"""Converts a folded, quantised Keras model to hls4ml's graph, and the graph to a `Design`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.hls.softmax_types import hls_type, softmax_entries
 from fpgaprune.target import Target
 
-# hls4ml keeps the generated text and the float weights among the attributes; the Design has its own.
+# Attributes of hls4ml's layers that the Design does not take, because it has fields of its own for them.
 _NOT_DATA = frozenset(
     {"name", "class_name", "module", "inputs", "outputs", "trace", "precision", "index", "strategy", "include_header"}
     | {"input_keras_tensor_names", "output_keras_tensor_names", "reuse_factor"}
@@ -49,7 +49,7 @@ def convert(
         folded: what `prepare.fold` returned.
         types: layer name to role to type.
         target: part, clock, io type, strategy, reuse.
-        output_dir: where the project would be written.
+        output_dir: the project's folder.
         name: project name, a C identifier.
         options: further entries of hls4ml's configuration by layer name, as
             `{"softmax": {"Implementation": "latency"}}`.
@@ -59,7 +59,7 @@ def convert(
         HlsError: `name` is no C identifier, hls4ml cannot convert the model, or knows no such option.
     """
     if not is_project_name(name):
-        raise HlsError(f"project name {name!r} is no C identifier that is free; {PROJECT_NAMES}")
+        raise HlsError(f"project name {name!r} is not a free C identifier; {PROJECT_NAMES}")
     import hls4ml
 
     names = names_of(folded, name)
@@ -89,7 +89,7 @@ def convert(
 
 
 def _tables(folded: Any, name: str, types: Types) -> dict[str, Any]:
-    """The configuration of layer `name`'s tables, where they differ from hls4ml's own."""
+    """The configuration of the tables of layer `name`, if they differ from hls4ml's own."""
     layer = next((layer for layer in folded.layers if layer.name == name), None)
     if layer is None or name not in types:
         return {}
@@ -102,7 +102,7 @@ def _tables(folded: Any, name: str, types: Types) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _as_problem(what: str) -> Iterator[None]:
-    """Inside the block an error of hls4ml becomes one line that begins with `what`."""
+    """Within the block, an error of hls4ml becomes an `HlsError` of one line that begins with `what`."""
     try:
         yield
     except FpgaPruneError:
@@ -110,20 +110,16 @@ def _as_problem(what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and is_storage_error(error):
             raise storage_error(error) from error
-        # hls4ml raises bare Exception, and asserts, for whatever it cannot convert.
+        # hls4ml raises bare Exception or AssertionError for everything that it cannot convert.
         raise HlsError(f"{what}: {in_words(error)}") from error
 
 
 def in_words(error: BaseException) -> str:
-    """The message of `error` on one line, with the error's class where it says little."""
-    said = " ".join(str(error).split())
+    """The message of `error` on one line, with the error's class if that says more."""
+    said, kind = " ".join(str(error).split()), type(error)
     if not said:
-        return f"{type(error).__name__}, with no message"
-    return (
-        said
-        if type(error) in (Exception, AssertionError, ValueError, RuntimeError)
-        else f"{type(error).__name__}: {said}"
-    )
+        return f"{kind.__name__}, with no message"
+    return said if kind in (Exception, AssertionError, ValueError, RuntimeError) else f"{kind.__name__}: {said}"
 
 
 def _backend_options(target: Target, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,7 +130,7 @@ def _backend_options(target: Target, given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def option_problems(target: Target, given: Mapping[str, Any]) -> list[str]:
-    """One line for each of the `given` settings that hls4ml's backend does not have."""
+    """One line for each setting in `given` that hls4ml's backend does not have."""
     import hls4ml
 
     known = inspect.signature(hls4ml.backends.get_backend(target.backend).create_initial_config).parameters
@@ -148,8 +144,8 @@ def option_problems(target: Target, given: Mapping[str, Any]) -> list[str]:
 
 
 def needed_options(backend: str) -> dict[str, Any]:
-    """The options without which `backend` makes no project."""
-    # Without this option hls4ml looks for SmartHLS on PATH and writes no project where there is none.
+    """The options that `backend` needs to make a project."""
+    # Without this option hls4ml looks for SmartHLS on PATH, and writes no project if it is missing.
     return {"smarthls_path": "${SHLS_ROOT_DIR}"} if backend == "Libero" else {}
 
 
@@ -171,16 +167,16 @@ def extract(
     types: Types | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Design:
-    """The `Design` that hls4ml's `graph` describes, with every type and integer weight, layers called as in the model.
+    """The `Design` that hls4ml's `graph` describes, with every type and integer weight, and the model's layer names.
 
     Args:
-        graph: what `convert` returned.
-        raws: layer name to role to raw integers, as `quantise_weights` returned: the graph must hold the same.
+        graph: the graph from `convert`.
+        raws: layer name to role to raw integers, from `quantise_weights`; the graph must hold the same.
         sources: layer name to role to Keras weight path.
-        target: what the graph was made for.
-        types: as `convert` got them; needed for layers of strategy `distributed_arithmetic`, whose weights hls4ml turns
-            into adders and then forgets.
-        names: layer name to the project's name for it, as `names_of` gives them; all are equal unless given.
+        target: the target of the graph.
+        types: the types given to `convert`; needed for layers of strategy `distributed_arithmetic`, because hls4ml
+            does not keep their weights.
+        names: layer name to its name in the project, from `names_of`; without it the names are equal.
 
     Raises:
         HlsError: the graph's weights are not the ones that were quantised.
@@ -205,11 +201,11 @@ def extract_layers(
     types: Types,
     names: Mapping[str, str] | None = None,
 ) -> tuple[tuple[LayerSpec, ...], tuple[str, ...]]:
-    """The layers of hls4ml's `graph`, inputs first, and the names of those whose results leave it.
+    """The layers of hls4ml's `graph`, inputs first, and the names of the layers that make its outputs.
 
     Args, errors: as for `extract`.
     """
-    # Inputs in the order of the top function's arguments; hls4ml's graph has them where they are used.
+    # Inputs in the order of the top function's arguments; in hls4ml's graph they are before their first use.
     entries = [graph.graph[name] for name in graph.inputs]
     others = [node for node in graph.get_layers() if node not in entries]
     back = _names_back([node.name for node in graph.get_layers()], names or {})
@@ -218,7 +214,7 @@ def extract_layers(
 
 
 def _names_back(nodes: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
-    """The design's name of each of hls4ml's `nodes`: the model's, or hls4ml's where hls4ml added the node."""
+    """The design's name of each of hls4ml's `nodes`: the model's, or hls4ml's if hls4ml added the node."""
     own = {project: layer for layer, project in names.items()}
     return {node: own[node] if node in own else free_name(node, names) for node in nodes}
 
@@ -229,10 +225,10 @@ def _layer(
     name = back[node.name]
     attributes = node.attributes.attributes
     types = {key.removesuffix("_t"): _type(value) for key, value in attributes.items() if _is_type(key, value)}
-    # A flattened tensor or a copied stream keeps the type of its source, whatever the layer's own slot says.
+    # A flattened tensor or a copied stream has the type of its source, not that in the layer's attributes.
     types["result"] = _type(node.get_output_variable().type)
     if node.class_name == "Softmax" and node.attributes["inv_inp_t"].name == "model_default_t":
-        # The template of softmax puts the exponentials' type in that place.
+        # The template of softmax uses the exponentials' type there.
         types["inv_inp"] = types["exp_table"]
     weights: dict[str, NDArray[np.int64]] = {}
     for role in _WEIGHT_ROLES:
@@ -248,7 +244,7 @@ def _layer(
     return layer_of(
         name=name,
         kind=node.class_name,
-        # An input's own list of inputs is a placeholder in hls4ml, and what was folded leaves empty names.
+        # In hls4ml an input has a placeholder as its input, and a folded layer leaves an empty name.
         inputs=tuple(
             back[_producer(node.model, source)] for source in node.inputs if source and node.class_name != "Input"
         ),
@@ -264,10 +260,10 @@ def _layer(
 
 
 def _written(variable: Any, wanted: NDArray[np.int64] | None) -> NDArray[np.float64]:
-    """The values of `variable` as they stand in the project's text files."""
+    """The values of `variable` as in the project's text files."""
     data = np.asarray(variable.data, dtype=np.float64)
     if wanted is not None:
-        # Multiples of 2**-f have f decimal places at most, which is how many are written.
+        # hls4ml writes f decimal places, which are enough for multiples of 2**-f.
         return data
     return np.array([float(variable.precision_fmt.format(value)) for value in data.ravel()]).reshape(data.shape)
 
@@ -283,13 +279,13 @@ def _as_keras(found: NDArray[np.int64], wanted: NDArray[np.int64] | None, node: 
             shape = found.shape if found.ndim > wanted.ndim and found.shape[-1] == wanted.shape[-1] else wanted.shape
             return np.ascontiguousarray(wanted.reshape(shape))
     raise HlsError(
-        f"layer {node.name!r} holds other {role} integers in hls4ml's graph (shape {found.shape}) than were quantised "
-        f"(shape {wanted.shape}); this hls4ml changes weights in a way that is not known here"
+        f"layer {node.name!r} has other {role} integers in hls4ml's graph (shape {found.shape}) than were quantised "
+        f"(shape {wanted.shape}); this version of hls4ml changes weights in an unknown way"
     )
 
 
 def _producer(graph: Any, name: str) -> str:
-    """The layer whose output is called `name`."""
+    """The name of the layer whose output is called `name`."""
     for node in graph.get_layers():
         if name == node.name or name in node.outputs or node.get_output_variable().name == name:
             return str(node.name)
@@ -297,7 +293,7 @@ def _producer(graph: Any, name: str) -> str:
 
 
 def _is_type(key: str, value: Any) -> bool:
-    # Softmax carries types that it does not use, still unspecified.
+    # Softmax has types that it does not use, which are unspecified.
     return key.endswith("_t") and hasattr(getattr(value, "precision", None), "width")
 
 
@@ -325,8 +321,8 @@ def _plain(value: Any) -> Any:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Inside the block the user sees nothing that hls4ml prints or warns of."""
-    # hls4ml and its helpers print what they did; a library must not.
+    """Within the block, output and warnings of hls4ml are hidden."""
+    # hls4ml and its helpers print what they do, which a library must not.
     level = logging.getLogger().level
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), warnings.catch_warnings():

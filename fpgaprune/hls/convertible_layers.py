@@ -1,4 +1,4 @@
-"""The Keras layers that can go to hls4ml, and what to use in place of others."""
+"""Checks which Keras layers hls4ml converts correctly, and names alternatives to others."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _NO_TEMPLATE = "hls4ml has no templates for it"
 
 
 def check_layers(functional: Any) -> None:
-    """hls4ml converts every layer of `functional` with the meaning that it has in Keras.
+    """hls4ml converts every layer of `functional` to one that computes the same.
 
     Raises:
-        UnsupportedLayerError: it does not convert a layer; the message names the first and its alternative.
+        UnsupportedLayerError: it does not; the message names the first such layer and its alternative.
     """
     for problem in layer_problems(functional):
         raise UnsupportedLayerError(problem)
 
 
 def layer_problems(functional: Any) -> list[str]:
-    """One line for each layer of `functional` that cannot be converted: its name, the true reason, what to do."""
+    """One line for each layer of `functional` that cannot be converted: its name, the reason, what to do."""
     problems = []
     for layer in functional.layers:
         kind = type(layer).__name__
@@ -58,14 +58,14 @@ def check_kinds(functional: Any, backend: Backend, io_type: str, strategy: str) 
     """`backend` has templates for every layer of `functional`.
 
     Raises:
-        UnsupportedLayerError: it lacks one; the message names the layer and what to change.
+        UnsupportedLayerError: it does not; the message names the layer and what to change.
     """
     for problem in kind_problems(functional, backend, io_type, strategy):
         raise UnsupportedLayerError(problem)
 
 
 def kind_problems(functional: Any, backend: Backend, io_type: str, strategy: str) -> list[str]:
-    """One line for each layer of `functional` for which `backend` has no template that computes what Keras does."""
+    """One line for each layer of `functional` for which `backend` has no template that computes the same as Keras."""
     problems = [
         problem
         for layer in functional.layers
@@ -74,8 +74,8 @@ def kind_problems(functional: Any, backend: Backend, io_type: str, strategy: str
     kinds = {type(layer).__name__ for layer in functional.layers}
     if io_type == "io_parallel" and {"DepthwiseConv1D", "DepthwiseConv2D"} <= kinds:
         problems.append(
-            "a project for io_parallel cannot hold a DepthwiseConv1D and a DepthwiseConv2D, for their headers share an "
-            "include guard in hls4ml: choose io_stream"
+            "a project for io_parallel cannot have a DepthwiseConv1D and a DepthwiseConv2D, because their headers in "
+            "hls4ml share an include guard: choose io_stream"
         )
     return problems
 
@@ -99,8 +99,8 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
         )
     if kind in backend.wrong:
         return (
-            f"layer {name!r} is a {kind}, with which backend {backend.name} {backend.wrong[kind]}; another backend "
-            "('Vitis') builds it"
+            f"layer {name!r} is a {kind}; backend {backend.name} {backend.wrong[kind]}: choose another backend, for "
+            "example 'Vitis'"
         )
     activation = getattr(getattr(layer, "activation", None), "__name__", None)
     function = FUNCTIONS.get("relu6" if kind == "ReLU" and layer.max_value == 6 else str(activation))
@@ -113,33 +113,33 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
     if _spreads(layer, kind) and (io_type == "io_stream" or backend.name not in AP_BACKENDS):
         shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
         return (
-            f"layer {name!r} ({kind}) merges {shapes}, which only the templates of Vitis and Vivado for io_parallel "
-            "spread: choose these, or give both one shape"
+            f"layer {name!r} ({kind}) merges {shapes}; only the templates of Vitis and Vivado for io_parallel "
+            "broadcast: choose these, or give both inputs one shape"
         )
     softmax = activation == "softmax" or kind == "Softmax"
     if softmax and io_type == "io_parallel" and len(layer.output.shape) > 2 and backend.name not in AP_BACKENDS:
         return (
-            f"layer {name!r} has a softmax over the last of several axes, which backend {backend.name} takes over all "
-            "of them in io_parallel: choose io_stream, or backend 'Vitis'"
+            f"layer {name!r} has a softmax over the last of several axes, which backend {backend.name} computes over "
+            "all axes in io_parallel: choose io_stream, or backend 'Vitis'"
         )
     if softmax and io_type == "io_stream" and _reads_flattened(layer, kind):
         return (
-            f"layer {name!r} is a softmax right after a flattened tensor, of which hls4ml takes each packet by itself "
-            "in io_stream: put a layer between, or choose io_parallel"
+            f"layer {name!r} is a softmax right after a flattened tensor; in io_stream, hls4ml computes it for each "
+            "packet alone: put a layer between, or choose io_parallel"
         )
     if io_type == "io_stream" and backend.name in EMULATED and _windows_overlap(layer, kind):
         return (
-            f"layer {name!r} is a {kind} with padding, or with strides that are not its pool size, for which hls4ml "
+            f"layer {name!r} is a {kind} with padding, or with strides other than its pool size, for which hls4ml "
             "has no template in io_stream: choose io_parallel, or a pool size and strides that divide the input"
         )
     if kind in backend.unsettled:
         return (
-            f"layer {name!r} is a {kind}, which hls4ml builds for backend {backend.name} with other templates, for "
-            "which this fpgaprune does not settle the types yet: choose backend 'Vitis' or 'Vivado'"
+            f"layer {name!r} is a {kind}; for its templates of backend {backend.name}, fpgaprune cannot choose the "
+            "types yet: choose backend 'Vitis' or 'Vivado'"
         )
     if io_type == "io_stream" and kind in backend.unstreamed:
         return (
-            f"layer {name!r} is a {kind}, whose io_stream template of backend {backend.name} does not compile: "
+            f"layer {name!r} is a {kind}; its template of backend {backend.name} for io_stream does not compile: "
             "choose io_parallel"
         )
     depthwise = kind.startswith("Depthwise") and strategy == "resource"
@@ -163,7 +163,7 @@ def _windows_overlap(layer: Any, kind: str) -> bool:
 
 
 def _reads_flattened(layer: Any, kind: str) -> bool:
-    """`layer` computes only its activation, and it reads several axes that were made one."""
+    """Whether `layer` is only an activation, and reads several axes that were merged into one."""
     if kind not in ("Softmax", "Activation") or isinstance(layer.input, list):
         return False
     before = producer(layer.input)
@@ -174,18 +174,18 @@ def _reads_flattened(layer: Any, kind: str) -> bool:
 
 
 def _spreads(layer: Any, kind: str) -> bool:
-    """`layer` merges tensors of different shapes, one of which is repeated as a whole."""
+    """Whether `layer` merges tensors of different shapes, of which the smaller are repeated as a whole."""
     shapes = [tuple(tensor.shape[1:]) for tensor in getattr(layer, "input", [])] if kind in _MERGES else []
     return kind != "Concatenate" and len(set(shapes)) > 1 and _tiles(shapes)
 
 
 def _reason(layer: Any, kind: str) -> str | None:
-    """Why hls4ml would not compute what Keras does; None where it does."""
+    """Why hls4ml would not compute the same as Keras; None if it would."""
     if getattr(layer, "lora_enabled", False) or getattr(layer, "quantization_mode", None):
-        return "it holds its weights in parts, by LoRA or quantize(): make a layer with the whole kernel in its place"
+        return "LoRA or quantize() has split its weights: replace it by a layer with the whole kernel"
     activation = getattr(layer, "activation", None)
     if isinstance(activation, keras.layers.Layer):
-        return f"its activation is a layer, a {type(activation).__name__}: put that behind it as a layer of its own"
+        return f"its activation is a layer, a {type(activation).__name__}: put that after it as a layer of its own"
     if activation is not None:
         name = getattr(activation, "__name__", str(activation))
         if name == "hard_sigmoid":
@@ -214,10 +214,10 @@ def _reason(layer: Any, kind: str) -> str | None:
         axes = layer.axis if isinstance(layer.axis, list | tuple) else [layer.axis]
         last = len(layer.input.shape) - 1
         if [axis % (last + 1) for axis in axes] != [last]:
-            return f"it works along axis {layer.axis}, and {_NO_TEMPLATE}: only the last axis has some, put it there"
+            return f"it works along axis {layer.axis}, and hls4ml has templates for the last axis only: use that"
     if kind in _MERGES - {"Concatenate"} and not _tiles([tuple(tensor.shape[1:]) for tensor in layer.input]):
         shapes = " and ".join(str(tuple(tensor.shape[1:])) for tensor in layer.input)
-        return f"it merges {shapes}, which hls4ml spreads in another way than Keras: give both one shape"
+        return f"it merges {shapes}, which hls4ml broadcasts in another way than Keras: give both one shape"
     if kind == "PReLU" and layer.shared_axes:
         return f"it shares its slopes along axes {layer.shared_axes}, and {_NO_TEMPLATE}: use LeakyReLU, or share none"
     if isinstance(layer, RECURRENT):
@@ -228,7 +228,7 @@ def _reason(layer: Any, kind: str) -> str | None:
 
 
 def _tiles(shapes: list[tuple[int, ...]]) -> bool:
-    """Whether Keras repeats each of `shapes` as a whole to fill the largest, as hls4ml does."""
+    """Whether Keras broadcasts each of `shapes` to the largest by repeating it as a whole, as hls4ml does."""
     largest = max(shapes, key=math.prod)
     for shape in shapes:
         inner = list(shape)

@@ -1,4 +1,4 @@
-"""The differences between two designs of one network that the hardware shows; names of layers do not count."""
+"""Finds the differences between two designs that would change the hardware; names of layers do not matter."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ class DesignDifference:
     """One place where two designs differ.
 
     Attributes:
-        layer: name in the first design; in the second for a layer that the first lacks.
+        layer: name in the first design, or in the second if the first has no such layer.
         what: `kind`, `inputs`, `output_shape`, `strategy`, `reuse_factor`, `outputs`, `types.ROLE`, `weights.ROLE`, or
             the name of a field of the operation.
-        one: what the first says; other: what the second says.
-        count: of integers that differ; None where it is something else.
+        one: the value in the first design.
+        other: the value in the second design.
+        count: number of integers that differ, for weights; else None.
     """
 
     layer: str
@@ -36,9 +37,9 @@ class DesignDifference:
 
 
 def design_differences(one: Design, other: Design) -> tuple[DesignDifference, ...]:
-    """Every difference that hardware would show; empty where both designs are one network in one layout.
+    """Every difference that would change the hardware; empty if both designs are one network in one layout.
 
-    Layers are paired by kind and by what they read. A `Reshape` that changes no shape counts as none.
+    Layers are paired by their kind and their inputs. A `Reshape` that changes no shape is ignored.
     """
     one, other = without_idle(one), without_idle(other)
     pairs = pair_layers(other, one)
@@ -67,18 +68,25 @@ def _layer_differences(one: LayerSpec, other: LayerSpec, pairs: Mapping[str, str
     sources = [pairs.get(name) for name in other.inputs]
     if not reads_the_same(one, sources):
         yield DesignDifference(one.name, "inputs", str(one.inputs), str(tuple(sources)))
-    for what in ("output_shape", "strategy", "reuse_factor"):
-        if getattr(one, what) != getattr(other, what):
-            yield DesignDifference(one.name, what, str(getattr(one, what)), str(getattr(other, what)))
-    for role in sorted(one.types.keys() | other.types.keys()):
-        if str(one.types.get(role)) != str(other.types.get(role)):
-            yield DesignDifference(one.name, f"types.{role}", str(one.types.get(role)), str(other.types.get(role)))
+    for mine, its in ((_layout(one), _layout(other)), (_types(one), _types(other))):
+        yield from _value_differences(one.name, mine, its)
     for role in sorted(one.weights.keys() | other.weights.keys()):
         yield from _weight_differences(one, other, role)
-    mine, its = _fields(one), _fields(other)
-    for what in sorted(mine.keys() | its.keys()):
-        if mine.get(what) != its.get(what):
-            yield DesignDifference(one.name, what, str(mine.get(what)), str(its.get(what)))
+    yield from _value_differences(one.name, _fields(one), _fields(other))
+
+
+def _value_differences(layer: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[DesignDifference]:
+    for what in sorted(one.keys() | other.keys()):
+        if one.get(what) != other.get(what):
+            yield DesignDifference(layer, what, str(one.get(what)), str(other.get(what)))
+
+
+def _layout(layer: LayerSpec) -> dict[str, Any]:
+    return {what: getattr(layer, what) for what in ("output_shape", "strategy", "reuse_factor")}
+
+
+def _types(layer: LayerSpec) -> dict[str, Any]:
+    return {f"types.{role}": kind for role, kind in layer.types.items()}
 
 
 def _weight_differences(one: LayerSpec, other: LayerSpec, role: str) -> Iterator[DesignDifference]:
@@ -96,7 +104,7 @@ def _weight_differences(one: LayerSpec, other: LayerSpec, role: str) -> Iterator
 
 
 def _fields(layer: LayerSpec) -> dict[str, Any]:
-    """Field of the operation to its value, numbers as float32 holds them; hls4ml's front ends read them so."""
+    """Field of the operation to its value; numbers as float32, because hls4ml's front ends read them as float32."""
     found = {"operation": type(layer.operation).__name__, **asdict(layer.operation)}
     return {name: float(np.float32(x)) if isinstance(x, float) else x for name, x in found.items()}
 

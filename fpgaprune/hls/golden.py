@@ -1,7 +1,7 @@
-"""Golden samples in a project: inputs, the outputs that emulation gives for them, and a test bench that compares.
+"""Puts golden samples into a project: inputs, the outputs of the emulation, and a test bench that compares.
 
 hls4ml's test bench runs the inputs of `tb_data`, in C and, by co-simulation, in the synthesised hardware, and writes
-the outputs to a log with six digits. Here it writes every digit, reads the log again at its end, and returns 1 where a
+the outputs to a log with six digits. Here it writes every digit, reads the log again at its end, and returns 1 if a
 number is not the golden one. The vendor's tool then says that the simulation failed.
 """
 
@@ -22,7 +22,7 @@ from fpgaprune.real_array import real_array
 
 INPUTS = "tb_data/tb_input_features.dat"
 OUTPUTS = "tb_data/tb_output_predictions.dat"
-# Where no golden samples are given, so many of those that show the ranges are taken.
+# If no golden samples are given, this many of the data are taken.
 GOLDEN = 32
 
 _AXI = re.compile(r"nnet::print_result<output_axi_t, (\d+)>\(outputs, fout\);")
@@ -60,10 +60,10 @@ static int golden_differences(const char *golden, const std::string &given) {
 
 
 def golden_samples(design: Design, samples: Samples) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
-    """Inputs and outputs of `samples`, one row of numbers a sample; None where the design cannot be emulated.
+    """Inputs and outputs of `samples`, one row of numbers for each; None if the design cannot be emulated.
 
     Args:
-        design: what the project computes.
+        design: the project's design.
         samples: an array (N, ...), or one for each input.
 
     Raises:
@@ -83,13 +83,13 @@ def golden_samples(design: Design, samples: Samples) -> tuple[NDArray[np.float32
 
 
 def write_golden(folder: Path, design: Design, samples: Samples | None) -> int:
-    """The project in `folder` holds golden samples, and its test bench compares with them; how many there are.
+    """Writes golden samples into the project in `folder`, makes its test bench compare, and returns their number.
 
-    A design that cannot be emulated has no outputs to compare with, so its project holds none.
+    A design that cannot be emulated has no outputs to compare with, so its project gets no golden samples.
 
     Args:
-        folder: as hls4ml wrote it.
-        design: what it computes.
+        folder: the project as hls4ml wrote it.
+        design: the project's design.
         samples: as for `golden_samples`; None for no golden samples.
     """
     found = None if samples is None else golden_samples(design, samples)
@@ -125,7 +125,7 @@ def _comparing(bench: str, size: int) -> str:
 
 
 def _digits(value: Any) -> str:
-    """The fewest digits that give the number back."""
+    """The fewest digits from which the number can be read back exactly."""
     return repr(float(value)) if value.dtype == np.float64 else format(float(value), ".9g")
 
 

@@ -1,8 +1,8 @@
-"""GRU and LSTM as hls4ml's templates for Vivado and Vitis compute them: which layers fit, and what their states hold.
+"""Checks GRU and LSTM layers for hls4ml's templates for Vivado and Vitis, and computes their states.
 
-A step of the templates is two products, of the inputs and of the state, their sum, tables of the gates, and the new
-state. The products, their sum and the gates share one type, `accum`; the state has the type `result`, which an LSTM's
-cell state shares.
+A step of the templates computes two products, of the inputs and of the state, their sum, the gates from tables, and the
+new state. The products, their sum and the gates have one type, `accum`; the state and an LSTM's cell state have the
+type `result`.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from fpgaprune.design import FUNCTIONS
 from fpgaprune.network import producer
 
 RECURRENT = (keras.layers.GRU, keras.layers.LSTM)
-# The functions that hls4ml has for a recurrent layer, and those of them that keep a gate between -1 and 1.
+# hls4ml's functions for a recurrent layer, and those of them that keep a gate between -1 and 1.
 _ACTIVATIONS = tuple(function.name for function in FUNCTIONS.values() if function.recurrent)
 _GATES = tuple(function.name for function in FUNCTIONS.values() if function.gate)
 
 
 def recurrent_reason(layer: Any) -> str | None:
-    """Why hls4ml would not compute what the GRU or LSTM `layer` does; None where it does."""
+    """Why hls4ml would not compute the same as the GRU or LSTM `layer`; None if it would."""
     if isinstance(layer.input, list):
         return "it reads an initial state, which hls4ml's converter leaves out: let it begin with zeros"
     if layer.return_state:
-        return "it hands on its state, which hls4ml's converter refuses: use return_sequences"
+        return "it returns its state, which hls4ml's converter refuses: use return_sequences"
     if layer.go_backwards:
-        return "it reads its steps backwards, and hls4ml would read them forwards: turn the data round instead"
+        return "it reads its steps backwards, but hls4ml would read them forwards: reverse the data instead"
     if layer.stateful:
         return "it keeps its state between samples, and hls4ml begins each with zeros: use stateful=False"
     if layer.input.shape[1] is None:
-        return "its number of steps is open: give the model's input a fixed one, as Input((20, 6))"
+        return "its number of steps is unknown: give the model's input a fixed one, as in Input((20, 6))"
     if isinstance(layer, keras.layers.GRU) and not layer.reset_after:
-        return "its reset gate acts before the product (reset_after=False), and hls4ml's after it: use reset_after=True"
+        return "its reset gate acts before the product (reset_after=False), hls4ml's after it: use reset_after=True"
     for what, known in (("activation", _ACTIVATIONS), ("recurrent_activation", _GATES)):
         name = getattr(layer, what).__name__
         if name not in known:
-            return f"its {what} is {name!r}, and hls4ml's recurrent layers here know {', '.join(known)}"
+            return f"its {what} is {name!r}; for recurrent layers hls4ml has {', '.join(known)}"
     return None
 
 
 def gates_of(layer: Any) -> int:
-    """The number of gates of a GRU or LSTM: a product has so many times `units` numbers."""
+    """The number of gates of a GRU or LSTM; a product has this many times `units` numbers."""
     return 3 if isinstance(layer, keras.layers.GRU) else 4
 
 
 def observed_states(layer: Any, x: NDArray[Any]) -> NDArray[np.float64]:
-    """The state of `layer` after every step for inputs `x` (N, T, C): (N, T, units), of an LSTM (N, T, 2 units).
+    """The state of `layer` after every step for inputs `x` (N, T, C): (N, T, units), for an LSTM (N, T, 2 units).
 
-    An LSTM's cell state stands behind its output. Computed in float64 with Keras's order of gates.
+    An LSTM's cell state comes after its output. Computed in float64 with Keras's order of gates.
     """
     kernel, recurrent, *biases = (np.asarray(array, np.float64) for array in layer.get_weights())
     units, gates = layer.units, gates_of(layer)
@@ -70,11 +70,11 @@ def observed_states(layer: Any, x: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def observe_states(folded: Any, observed: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
-    """Name of each recurrent layer to `observed_states`, (N, T, ...), of what it reads.
+    """Name of each recurrent layer to its `observed_states`, (N, T, ...).
 
     Args:
-        folded: what `prepare.fold` returned.
-        observed: what `ranges.observe` returned for it.
+        folded: the model from `prepare.fold`.
+        observed: the outputs of its layers, from `ranges.observe`.
     """
     return {
         layer.name: observed_states(layer, observed[producer(layer.input).name])

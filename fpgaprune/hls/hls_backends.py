@@ -1,4 +1,4 @@
-"""The abilities of each backend of hls4ml 1.3, as data that is checked before anything is done."""
+"""Describes what each backend of hls4ml 1.3 can do, so that a target is checked before anything is done."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Backend:
     """One backend.
 
     Attributes:
-        name: as hls4ml spells it.
+        name: hls4ml's name of it.
         strategies: the strategies that it has templates for.
         io_types: the io types that it has templates for.
         compiles: whether g++ alone compiles its C simulation.
-        kinds: the kinds of layers that it has templates for; None where it has nearly all.
-        wrong: kinds of layers that it silently converts to something else, each with what goes wrong.
+        kinds: the kinds of layers that it has templates for; None for nearly all kinds.
+        wrong: kinds of layers that it silently converts wrongly, each with what it does.
         unstreamed: kinds of layers whose templates for io_stream do not compile.
         unsettled: kinds of layers that it has templates for, but whose types this package does not choose.
     """
@@ -75,7 +75,7 @@ BACKENDS: Mapping[str, Backend] = {
 
 
 def backend_of(target: Target) -> Backend:
-    """The backend of `target`, which can make what `target` asks for.
+    """The backend of `target`, which has the target's io type and strategy.
 
     Raises:
         HlsError: the backend is unknown, or has no templates for the io type or the strategy.

@@ -1,4 +1,4 @@
-"""`to_hls`: a whole hls4ml project on disk, its `Design`, its C simulation and its build."""
+"""`to_hls` writes a whole hls4ml project, which has a `Design`, a C simulation and a build."""
 
 from __future__ import annotations
 
@@ -16,22 +16,17 @@ from numpy.typing import NDArray
 from fpgaprune.design import Design, warn_of_moved_reuse
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
 from fpgaprune.files import DRAFT, is_storage_error, make_folder, storage, storage_error
-from fpgaprune.fixed import FixedType
 from fpgaprune.hls.build import Build, run_build
 from fpgaprune.hls.convert import in_words
 from fpgaprune.hls.golden import GOLDEN
-from fpgaprune.hls.make import Made, make
-from fpgaprune.hls.precision import Precision
+from fpgaprune.hls.make import AnyPrecision, LayerSettings, make
 from fpgaprune.hls.ranges import Samples
 from fpgaprune.hls.simulate import CSimulation
 from fpgaprune.hls.strategy_advice import StrategyAdvice, warn_of_idle_zeros
-from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress
+from fpgaprune.hls.width_search import FoundWidths, Labels, Progress
 from fpgaprune.hls.write_project import DESIGN, write_project
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import Target
-
-AnyPrecision = Precision | AutoPrecision | FixedType | str
-LayerSettings = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -40,12 +35,12 @@ class HlsProject:
 
     Attributes:
         path: the project's folder.
-        design: what it computes.
+        design: the network that it computes.
         advice: what the zeros save, and the strategy in which they save most; None for a project that was opened.
-        free_locks: a mask for each kernel in which weights that are not zero in Keras have become zero in hardware. It
-            is False at these weights: locking them costs nothing more. None for a project that was opened.
-        search: what the search of precision `auto` found; None where there was none.
-        notes: one sentence for each way in which the project differs from what was asked for, such as a layer with the
+        free_locks: a mask for each kernel in which weights that are not zero in Keras are zero in hardware. It is False
+            at these weights: locking them changes nothing in hardware. None for a project that was opened.
+        search: what the search of precision `auto` found; None without a search.
+        notes: one sentence for each difference between the project and what was asked for, such as a layer with the
             nearest legal reuse factor; none for a project that was opened.
     """
 
@@ -67,10 +62,10 @@ class HlsProject:
         try:
             return cls(folder, Design.load(folder / DESIGN))
         except DesignError as error:
-            raise HlsError(f"{folder} is no project that fpgaprune wrote: {error}") from error
+            raise HlsError(f"{folder} is not a project that fpgaprune wrote: {error}") from error
 
     def compile(self, timeout_s: float = 900.0) -> CSimulation:
-        """The C simulation is compiled with g++ and ready.
+        """Compiles the C simulation with g++.
 
         Raises:
             ToolTimeoutError: g++ takes longer than `timeout_s`.
@@ -88,10 +83,11 @@ class HlsProject:
         timeout_s: float = 14_400.0,
         on_line: Callable[[str], None] | None = None,
     ) -> Build:
-        """The vendor's tool did `steps` in the project's folder; its reports lie there, and no process is left.
+        """Runs `steps` of the vendor's tool in the project's folder; its reports are there, and no process is left.
 
         Args:
-            steps: some of `csim`, `synth`, `cosim`, `validation`, `export`, `vsynth`, `bitfile`; few backends have all.
+            steps: some of `csim`, `synth`, `cosim`, `validation`, `export`, `vsynth`, `bitfile`; most backends have
+                only some of these.
             timeout_s: most wall-clock seconds for each command.
             on_line: gets each line of the tool's output soon after it was written.
 
@@ -118,7 +114,7 @@ def make_design(
     Args, errors: as for `to_hls`.
     """
     with tempfile.TemporaryDirectory() as folder:
-        made = _make(model, target, data, precision, Path(folder), name, labels, layers, None)
+        made = make(model, target, data, precision, Path(folder), name, labels=labels, layers=layers)
     warn_of_moved_reuse(made.notes)
     return made.design
 
@@ -138,7 +134,7 @@ def to_hls(
     results: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> HlsProject:
-    """`output_dir` is a whole hls4ml project of `model`, written at once, the same bytes each time.
+    """Writes a whole hls4ml project of `model` to `output_dir`, at once, with the same bytes each time.
 
     Args:
         model: a Keras model.
@@ -147,19 +143,19 @@ def to_hls(
             `precision` is one type for everything.
         output_dir: the project's folder; an hls4ml project that is already there is replaced.
         precision: `Precision` (widths; the default), `"auto"` or `AutoPrecision` (widths searched to a stated loss), or
-            one type for every weight and result, as `"fixed<16,6>"`. Accumulators are exact whatever it is.
+            one type for every weight and result, as `"fixed<16,6>"`. Accumulators are always exact.
         name: project name, a C identifier.
         labels: for the loss of `"auto"`: class numbers (N,) of `data`; or a function of Keras's outputs and the
-            hardware's for the samples of `AutoPrecision`, which gives what your metric lost and its standard error.
+            hardware's for the samples of `AutoPrecision`, which returns the loss of your metric and its standard error.
             Without them the loss counts samples whose class is not that of Keras.
         layers: settings of single layers, by name or glob, as
             `{"conv2": {"weight": "fixed<6,1>", "strategy": "resource", "reuse_factor": 3}, "d*": {"weight_bits": 5}}`.
         backend_options: further settings of hls4ml's backend, as `{"clock_uncertainty": "20%", "board": "pynq-z2"}`.
         golden: samples that the project's test bench runs; it compares the outputs with those of the emulation. None
-            for the first 32 of `data`.
-        results: a JSON file that holds what the search of `"auto"` has measured. It is written after each emulation,
-            and an interrupted call goes on from it, where model, data and options are the same.
-        progress: told `(done, total, note)` after each emulation of the search.
+            takes the first 32 of `data`.
+        results: a JSON file for the measurements of the search of `"auto"`. It is written after each emulation, and
+            an interrupted search continues from it if model, data and options are the same.
+        progress: called with `(done, total, note)` after each emulation of the search.
 
     Warns:
         StrategyWarning: in the chosen strategy the zeros of some layers save nothing; with figures.
@@ -182,7 +178,8 @@ def to_hls(
     try:
         inner = draft / folder.name
         known = None if results is None else Path(results)
-        made = _make(model, target, data, precision, inner, name, labels, layers, backend_options, known, progress)
+        given: dict[str, Any] = {"labels": labels, "layers": layers, "backend_options": backend_options}
+        made = make(model, target, data, precision, inner, name, **given, results=known, progress=progress)
         try:
             write_project(inner, made.graph, made.folded, made.design, _first(data) if golden is None else golden)
         except FpgaPruneError:
@@ -203,7 +200,7 @@ def to_hls(
 
 
 def _put_in_place(made: Path, folder: Path, replaced: Path) -> None:
-    """`folder` is what `made` was; where the move fails, `folder` is as before."""
+    """Moves `made` to `folder`; if the move fails, `folder` is as before."""
     before = folder.exists()
     if before:
         folder.rename(replaced)
@@ -215,43 +212,7 @@ def _put_in_place(made: Path, folder: Path, replaced: Path) -> None:
         raise
 
 
-def _make(
-    model: Any,
-    target: Target,
-    data: Samples | None,
-    precision: AnyPrecision | None,
-    folder: Path,
-    name: str,
-    labels: Labels | None,
-    layers: LayerSettings | None,
-    backend_options: Mapping[str, Any] | None,
-    results: Path | None = None,
-    progress: Progress | None = None,
-) -> Made:
-    chosen = _precision(precision)
-    if data is None and not isinstance(chosen, FixedType):
-        raise HlsError(
-            "the ranges of the layers are read from samples: give some hundred as data=..., or one type for everything "
-            "as precision='fixed<16,6>'"
-        )
-    settings, further = layers or {}, backend_options or {}
-    return make(model, target, data, chosen, folder, name, labels, settings, further, results, progress)
-
-
 def _first(data: Samples | None) -> Samples | None:
     if isinstance(data, list | tuple):
         return [np.asarray(array)[:GOLDEN] for array in data]
     return None if data is None else np.asarray(data)[:GOLDEN]
-
-
-def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:
-    if given is None:
-        return Precision()
-    if not isinstance(given, str):
-        return given
-    if given == "auto":
-        return AutoPrecision()
-    try:
-        return FixedType.parse(given)
-    except DesignError as error:
-        raise HlsError(f"precision {given!r} is neither 'auto' nor a type: {error}") from error

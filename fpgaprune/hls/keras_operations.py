@@ -1,8 +1,8 @@
-"""Operations of Keras that stand in a model without a layer, as `x * 2.0 + 1.0`, become the layers that they are.
+"""Replaces operations without a layer in a model, such as `x * 2.0 + 1.0`, by layers.
 
-hls4ml's converter knows layers only and silently skips an operation. A scale or a shift by constants is a
-`BatchNormalization` with these constants, and so is a `Rescaling`; operations in a row are one. Activations, merges,
-averages and reshapings are the layers of these names. Any other operation is refused by its name.
+hls4ml's converter knows layers only and silently skips operations. A scale or a shift by constants, and a `Rescaling`,
+becomes a `BatchNormalization` with these constants; several in a row become one. Activations, merges, averages and
+reshapings become the layers of these names. Any other operation is refused by its name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import UnsupportedLayerError
-from fpgaprune.network import calls_of
+from fpgaprune.network import calls_of, cloned
 
 _MERGES: Mapping[str, Any] = {
     "Add": keras.layers.Add,
@@ -58,20 +58,21 @@ def operation_problems(functional: Any) -> list[str]:
     """One line for each operation of `functional` that cannot become a layer: its name, and what to do.
 
     Args:
-        functional: as `keras.Model(model.inputs, model.outputs)` makes it.
+        functional: a model from `keras.Model(model.inputs, model.outputs)`.
     """
-    problems = []
-    for call in calls_of(functional):
-        if not _stays(call.operation) and _made(call.operation, call.args, call.kwargs) is None:
-            problems.append(_problem(call.operation))
-    return list(dict.fromkeys(problems))
+    lacking = (
+        call.operation
+        for call in calls_of(functional)
+        if not _stays(call.operation) and _made(call.operation, call.args, call.kwargs) is None
+    )
+    return list(dict.fromkeys(map(_problem, lacking)))
 
 
 def with_layers(functional: Any) -> Any:
-    """`functional` with a layer in place of every operation, equal at every input; itself where it has only layers.
+    """`functional` with a layer in place of every operation, which computes the same; itself if it has only layers.
 
     Args:
-        functional: as `keras.Model(model.inputs, model.outputs)` makes it. It is not changed.
+        functional: a model from `keras.Model(model.inputs, model.outputs)`; it is not changed.
 
     Raises:
         UnsupportedLayerError: an operation has no layer that computes the same; the message names it.
@@ -80,7 +81,7 @@ def with_layers(functional: Any) -> Any:
         return functional
     for problem in operation_problems(functional):
         raise UnsupportedLayerError(problem)
-    # Tensor made by a scale and a shift, to the tensor it was made of and both numbers.
+    # Id of a tensor made by a scale and a shift, to the tensor that it was made of, the scale and the shift.
     lines: dict[int, tuple[Any, NDArray[np.float64], NDArray[np.float64]]] = {}
 
     def call(operation: Any, *args: Any, **kwargs: Any) -> Any:
@@ -98,21 +99,14 @@ def with_layers(functional: Any) -> Any:
         lines[id(made_tensor)] = (source, scale, shift)
         return made_tensor
 
-    inputs = [keras.Input(batch_shape=t.shape, dtype=t.dtype, name=t.name) for t in functional.inputs]
-    copy = keras.models.clone_model(functional, inputs, clone_function=_cloned, call_function=call)
-    kept = {layer.name: layer for layer in copy.layers}
-    for layer in functional.layers:
-        if layer.weights and layer.name in kept:
-            kept[layer.name].set_weights(layer.get_weights())
-    return copy
+    def clone(operation: Any) -> Any:
+        return type(operation).from_config(operation.get_config()) if _stays(operation) else operation
 
-
-def _cloned(operation: Any) -> Any:
-    return type(operation).from_config(operation.get_config()) if _stays(operation) else operation
+    return cloned(functional, clone, call)
 
 
 def _stays(operation: Any) -> bool:
-    """Whether it is a layer that hls4ml knows; a `Rescaling` is not, because it is written as a scale and a shift."""
+    """Whether `operation` is a layer that stays; a `Rescaling` does not, because it becomes a scale and a shift."""
     return isinstance(operation, keras.layers.Layer) and not isinstance(operation, keras.layers.Rescaling)
 
 
@@ -126,7 +120,7 @@ def _problem(operation: Any) -> str:
     instead = _INSTEAD.get(kind, "layers of Keras that compute the same")
     known = ", ".join(sorted(_ACTIVATIONS))
     return (
-        f"operation {operation.name!r} is a {kind} of keras.ops and no layer, and hls4ml converts layers only: use "
+        f"operation {operation.name!r} is a {kind} of keras.ops, not a layer, and hls4ml converts layers only: use "
         f"{instead}; these become layers: scale and shift by a constant or by one for each channel, sums and products "
         "of two tensors of one shape, Maximum, Minimum, Concatenate, Reshape, Transpose, Mean and Max over all "
         f"positions, {known}, Softmax"
@@ -134,7 +128,7 @@ def _problem(operation: Any) -> str:
 
 
 def _made(operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Layer | None:
-    """A function that makes the output of `operation` by a layer; None where no layer computes the same."""
+    """A function that makes the output of `operation` with a layer; None if no layer computes the same."""
     kind, name = type(operation).__name__, operation.name
     line = _line(operation, args, kwargs)
     if line is not None:
@@ -185,7 +179,7 @@ def _unary(operation: Any, kind: str, x: Any) -> _Layer | None:
 
 
 def _output_shape(operation: Any, x: Any) -> tuple[int | None, ...]:
-    """The shape of one sample's output; (None,) where an axis of it would hold several samples."""
+    """The shape of one sample's output; (None,) if an axis of it would hold several samples."""
     shape = tuple(operation.compute_output_spec(x).shape)
     return shape[1:] if len(shape) > 1 and shape[0] == x.shape[0] else (None,)
 
@@ -198,7 +192,7 @@ def _over_positions(axis: Any, rank: int) -> bool:
 def _line(
     operation: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]] | None:
-    """Tensor, scale and shift, (1,) or (C,), of which `operation` makes `scale * tensor + shift`; else None."""
+    """Tensor, scale and shift, (1,) or (C,), if `operation` computes `scale * tensor + shift`; else None."""
     kind = type(operation).__name__
     if set(kwargs) - {"training"}:
         return None
@@ -226,7 +220,7 @@ def _line(
 
 
 def _per_channel(constant: Any, tensor: Any) -> NDArray[np.float64] | None:
-    """`constant` as one number or as one for each channel of `tensor`; None where it is neither, or not finite."""
+    """`constant` as one number or as one for each channel of `tensor`; None if it is neither, or not finite."""
     try:
         array = np.asarray(constant, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""`KnownLosses`: the measurements of a search of widths, on disk, so that a killed search measures nothing twice."""
+"""`KnownLosses` keeps the measurements of a search of widths on disk, so that a killed search repeats none."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _FIGURES = 2
 
 
 class KnownLosses:
-    """The losses of one search by the widths that it tried; a JSON file holds them where one is named."""
+    """Maps the widths that a search tried to their losses; a JSON file holds them if one is named."""
 
     def __init__(self, path: str | os.PathLike[str] | None, question: str) -> None:
-        """The losses in the file at `path`; none are known where the file answers another `question`.
+        """Reads the losses in the file at `path`; losses of another `question` are ignored.
 
         Raises:
-            HlsError: the file holds something else than the losses of a search.
+            HlsError: the file does not hold the losses of a search.
         """
         self._path = None if path is None else Path(path)
         self._question = question
@@ -38,12 +38,12 @@ class KnownLosses:
             self._losses = _read(self._path, question)
 
     def get(self, widths: Mapping[tuple[str, str], int]) -> tuple[float, float] | None:
-        """The loss and its standard error with these widths; None where they were not measured."""
+        """The loss and its standard error with these widths; None if they were not measured."""
         found = self._losses.get(_name(widths))
         return None if found is None else (found[0], found[1])
 
     def add(self, widths: Mapping[tuple[str, str], int], loss: float, error: float) -> None:
-        """`widths`, by role and layer, have this loss, in memory and in the file."""
+        """Notes the loss of `widths`, by role and layer, in memory and in the file."""
         self._losses[_name(widths)] = [loss, error]
         if self._path is not None:
             content = {"format": _FORMAT, "question": self._question, "losses": self._losses}
@@ -51,7 +51,7 @@ class KnownLosses:
 
 
 def question_of(texts: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:
-    """A digest of all that the losses of a search depend on.
+    """A digest of everything that the losses of a search depend on.
 
     Args:
         texts: options, versions and names.

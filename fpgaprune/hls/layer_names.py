@@ -1,7 +1,7 @@
-"""Names of layers in a C++ project, and the names of layers that this package adds.
+"""Chooses the names of layers in a C++ project, and of layers that this package adds.
 
 A model may call a layer `conv-1`, `1st` or `for`; in the project it is then `conv_1`, `layer_1st` or `for_layer`. The
-design, the certificate and the report keep the model's name; `LayerSpec.project_name` is the project's.
+design, the certificate and the report keep the model's name; `LayerSpec.project_name` is the name in the project.
 """
 
 from __future__ import annotations
@@ -11,23 +11,21 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-import keras
-
 from fpgaprune.hls.reserved import PROJECT_WORDS, RESERVED
-from fpgaprune.network import producer
+from fpgaprune.network import cloned, producer
 
-# Names of this length can be told apart and fit into the file names of every tool.
+# Longer names would not fit into the file names of every tool.
 _LONGEST = 64
-# hls4ml puts one of these in front of a layer's name and so names what it adds.
+# hls4ml puts one of these in front of a layer's name to name a layer that it adds.
 _ADDED = ("zp1d_", "zp2d_", "clone_", "repack_", "bn_", "transpose_", "broadcast_")
-# hls4ml keeps 'input' for itself and, by mistake, each of its letters.
+# hls4ml reserves 'input' and, by mistake, each of its letters.
 _KEPT = frozenset({"input", *"input"})
-# The project gives its arrays, types, configurations and copies of an input such names.
+# The project gives such names to its arrays, types and configurations, and to copies of an input.
 _NUMBERED = re.compile(r"(layer|config|[a-z]{1,2})\d+.*|.*_(t|ap|float|double|stream|vec|it)")
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """`name`, or `name` with the first number behind it that makes it free of `taken`."""
+    """`name`, or `name` with a number such that it is not in `taken`."""
     number, found = 1, name
     while found in taken:
         number += 1
@@ -36,7 +34,7 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 
 def project_names(names: Iterable[str], inputs: Collection[str] = (), project: str = "") -> dict[str, str]:
-    """Layer name to its name in the project: the same where C++ and hls4ml allow it; all are distinct.
+    """Layer name to its name in the project: the same if C++ and hls4ml allow it; all are distinct.
 
     Args:
         names: the names of all layers.
@@ -48,7 +46,7 @@ def project_names(names: Iterable[str], inputs: Collection[str] = (), project: s
     shadowed = {f"{prefix}{name}" for name in names for prefix in _ADDED}
     found: dict[str, str] = {}
     taken: set[str] = set()
-    # Names that can stay are settled first, so that only those change that must.
+    # Names that can stay are settled first, so that only names change that must.
     for name in sorted(names, key=lambda name: wanted[name] != name):
         plain = f"layer_{wanted[name]}" if wanted[name] in shadowed else wanted[name]
         number, candidate = 1, plain
@@ -61,7 +59,7 @@ def project_names(names: Iterable[str], inputs: Collection[str] = (), project: s
 
 
 def names_of(folded: Any, project: str = "") -> dict[str, str]:
-    """`project_names` of the layers of functional model `folded` in the project that is called `project`."""
+    """`project_names` of the layers of the functional model `folded` in a project called `project`."""
     inputs = {producer(tensor).name for tensor in folded.inputs}
     return project_names([layer.name for layer in folded.layers], inputs, project)
 
@@ -79,11 +77,11 @@ def _allowed(name: str, is_input: bool, project: str) -> str:
 
 
 def renamed(functional: Any, names: Mapping[str, str]) -> Any:
-    """`functional` with the layers called as `names` has it, weights copied; itself where no name changes.
+    """A copy of `functional` whose layers have the names in `names`; `functional` itself if no name changes.
 
     Args:
         functional: a functional model; it is not changed.
-        names: as `names_of` gives them. TensorFlow, too, computes with such names only.
+        names: from `names_of`. TensorFlow, too, accepts only such names.
     """
     if all(names[layer.name] == layer.name for layer in functional.layers):
         return functional
@@ -91,9 +89,4 @@ def renamed(functional: Any, names: Mapping[str, str]) -> Any:
     def clone(layer: Any) -> Any:
         return type(layer).from_config(layer.get_config() | {"name": names[layer.name]})
 
-    inputs = [keras.Input(batch_shape=t.shape, dtype=t.dtype, name=names[producer(t).name]) for t in functional.inputs]
-    copy = keras.models.clone_model(functional, inputs, clone_function=clone)
-    for layer in functional.layers:
-        if layer.weights:
-            copy.get_layer(names[layer.name]).set_weights(layer.get_weights())
-    return copy
+    return cloned(functional, clone, names=names)

@@ -1,4 +1,4 @@
-"""Options of single layers, as a user states them."""
+"""Reads the options that a user gives for single layers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ class LayerOptions:
 
     Attributes:
         strategy: one of `design.STRATEGIES`.
-        reuse_factor: times one multiplier is used per output position.
-        weight_bits, activation_bits: widths.
-        types: by role.
+        reuse_factor: how often one multiplier is used per output position.
+        weight_bits: width of the weights.
+        activation_bits: width of the output.
+        types: role to type.
         exact_reuse: whether the user gave the reuse factor under the layer's own name, not by a glob.
     """
 
@@ -38,16 +39,12 @@ class LayerOptions:
     types: Mapping[str, FixedType] | None = None
     exact_reuse: bool = False
 
-    def with_bits(self, role: str, bits: int) -> LayerOptions:
-        """The same with a width for `weight` or `activation`."""
-        return replace(self, weight_bits=bits) if role == "weight" else replace(self, activation_bits=bits)
-
     @classmethod
     def of(cls, layer: str, options: Mapping[str, Any]) -> LayerOptions:
-        """Options as a mapping writes them: the attributes above, and types by role, as `{"weight": "fixed<6,1>"}`.
+        """Reads a mapping with the attributes above and types by role, for example `{"weight": "fixed<6,1>"}`.
 
         Raises:
-            HlsError: an option is unknown or has no meaning.
+            HlsError: an option is unknown or has an invalid value.
             DesignError: a type cannot be read.
         """
         plain = {key: options[key] for key in _PLAIN if key in options}
@@ -68,6 +65,15 @@ class LayerOptions:
         return cls(**plain, types=types)
 
 
+def with_widths(options: Mapping[str, LayerOptions], widths: Mapping[tuple[str, str], int]) -> dict[str, LayerOptions]:
+    """`options` with other widths; `widths` are by role (`weight` or `activation`) and layer."""
+    found = dict(options)
+    for (role, layer), bits in widths.items():
+        changes: dict[str, Any] = {f"{role}_bits": bits}
+        found[layer] = replace(found.get(layer, LayerOptions()), **changes)
+    return found
+
+
 def _type(layer: str, role: str, given: Any) -> FixedType:
     try:
         return given if isinstance(given, FixedType) else FixedType.parse(str(given))
@@ -76,11 +82,11 @@ def _type(layer: str, role: str, given: Any) -> FixedType:
 
 
 def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> dict[str, LayerOptions]:
-    """Layer name to what `options` says of it; a key may be a glob, and a later key overrides an earlier one.
+    """Layer name to its options; a key of `options` may be a glob, and a later key overrides an earlier one.
 
     Args:
-        names: of the layers.
-        options: layer name or glob to options, as `{"conv*": {"weight_bits": 6}}`.
+        names: the names of all layers.
+        options: layer name or glob to options, for example `{"conv*": {"weight_bits": 6}}`.
 
     Raises:
         HlsError: a key matches no layer, or an option is unknown.
@@ -94,7 +100,7 @@ def read_options(names: Sequence[str], options: Mapping[str, Mapping[str, Any]])
 def gather_options(
     names: Sequence[str], options: Mapping[str, Mapping[str, Any]]
 ) -> tuple[dict[str, LayerOptions], list[FpgaPruneError]]:
-    """As `read_options`, but with every error instead of the first."""
+    """As `read_options`, but returns all errors instead of raising the first."""
     merged: dict[str, dict[str, Any]] = {}
     exact: dict[str, bool] = {}
     problems: list[FpgaPruneError] = []

@@ -1,4 +1,4 @@
-"""How the multiplications of each layer are laid out: strategies and reuse factors, checked before conversion."""
+"""Chooses how each layer multiplies: its strategy and its reuse factor, checked before the conversion."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def settle_layouts(
 
 
 def find_layouts(layers: Iterable[Any], target: Target, options: Mapping[str, LayerOptions]) -> Layouts:
-    """As `settle_layouts`, with all problems, for a backend that is known; `layers` need not be a whole network."""
+    """As `settle_layouts`, with all problems; the backend must be known, and `layers` may be part of a network."""
     backend = BACKENDS[target.backend]
     layouts: dict[str, Layout] = {}
     problems, notes = [], []
@@ -92,7 +92,7 @@ def find_layouts(layers: Iterable[Any], target: Target, options: Mapping[str, La
 
 
 def _sizes(layer: Any) -> list[tuple[int, int]]:
-    """Inputs and outputs of each product of `layer`; the two products of a recurrent layer share a reuse factor."""
+    """The inputs and outputs of each product of `layer`; the two products of a recurrent layer share a reuse factor."""
     if isinstance(layer, RECURRENT):
         return [product_size(tuple(w.shape), False) for w in (layer.cell.kernel, layer.cell.recurrent_kernel)]
     return [product_size(tuple(layer.kernel.shape), isinstance(layer, DEPTHWISE))]
@@ -105,20 +105,17 @@ def _layout(layer: Any, backend: Backend, target: Target, own: LayerOptions) -> 
             f"layer {layer.name!r} has strategy {strategy!r}; backend {backend.name} has "
             f"{', '.join(backend.strategies)}"
         )
-    if isinstance(layer, RECURRENT) and strategy == "distributed_arithmetic":
-        if own.strategy is not None:
+    for kinds, able in (
+        (RECURRENT, ("latency", "resource", "resource_unrolled")),
+        (DEPTHWISE, ("latency", "resource")),
+    ):
+        if isinstance(layer, kinds) and strategy not in able:
+            if own.strategy is None:
+                return Layout("latency", 1)
             raise HlsError(
                 f"layer {layer.name!r} is a {type(layer).__name__}, which has no template for strategy {strategy!r}; "
-                "wanted 'latency', 'resource' or 'resource_unrolled'"
+                f"wanted {', '.join(map(repr, able[:-1]))} or {able[-1]!r}"
             )
-        return Layout("latency", 1)
-    if isinstance(layer, DEPTHWISE) and strategy in ("resource_unrolled", "distributed_arithmetic"):
-        if own.strategy is not None:
-            raise HlsError(
-                f"layer {layer.name!r} is a {type(layer).__name__}, which has no template for strategy {strategy!r}; "
-                "wanted 'latency' or 'resource'"
-            )
-        return Layout("latency", 1)
     convolution = isinstance(layer, FOLDABLE) and len(layer.kernel.shape) > 2
     if strategy == "resource_unrolled" and target.io_type == "io_parallel" and convolution:
         raise HlsError(

@@ -1,8 +1,8 @@
-"""hls4ml's LSTM template for Vivado and Vitis, mended so that it compiles with any types.
+"""Corrects hls4ml's LSTM template for Vivado and Vitis, so that it compiles with any types.
 
-hls4ml 1.3.0 instantiates a variant of the layer that never runs. It declares both products with the types of the data,
-so no C++ compiler takes it where inputs, state and accumulator differ in type. The variant that runs declares them as
-here.
+hls4ml 1.3.0 instantiates a variant of the layer that never runs. The variant declares both products with the types of
+the data, so it does not compile if inputs, state and accumulator have different types. The correction declares them as
+in the variant that runs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _CALLS = {
 
 
 def mend_lstm(folder: Path, design: Design) -> None:
-    """The project in `folder` compiles with the types of `design`'s LSTM layers; unchanged where it has none.
+    """Makes the project in `folder` compile with the types of `design`'s LSTM layers; without these it is unchanged.
 
     Raises:
-        HlsError: the template is neither that of hls4ml 1.3.0 nor one that declares the types as they are.
+        HlsError: the template is neither that of hls4ml 1.3.0 nor a corrected one.
     """
     if not any(isinstance(la.operation, Recurrent) and la.operation.cell == "lstm" for la in design.layers):
         return

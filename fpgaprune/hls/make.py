@@ -1,4 +1,4 @@
-"""A Keras model becomes hls4ml's graph and its `Design`: every step before a file is written."""
+"""Turns a Keras model into hls4ml's graph and its `Design`, without writing a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fpgaprune.hls.accelerator_boards import require_board
 from fpgaprune.hls.convert import convert, extract
 from fpgaprune.hls.gru_lstm import RECURRENT, observe_states
 from fpgaprune.hls.layer_names import names_of, renamed
-from fpgaprune.hls.layer_options import LayerOptions, read_options
+from fpgaprune.hls.layer_options import LayerOptions, read_options, with_widths
 from fpgaprune.hls.layout import settle_layouts
 from fpgaprune.hls.precision import Precision, Types, choose_types, is_softmax
 from fpgaprune.hls.prepare import fold, quantise_weights
@@ -48,9 +48,13 @@ _ROLES = {
 }
 
 
+AnyPrecision = Precision | AutoPrecision | FixedType | str
+LayerSettings = Mapping[str, Mapping[str, Any]]
+
+
 @dataclass(frozen=True)
 class Made:
-    """The parts of a project that `to_hls` writes and hands back."""
+    """The parts of a project that `to_hls` writes and returns."""
 
     graph: Any
     folded: Any
@@ -65,30 +69,40 @@ def make(
     model: Any,
     target: Target,
     data: Samples | None,
-    precision: Precision | AutoPrecision | FixedType,
+    precision: AnyPrecision | None,
     folder: Path,
     name: str,
-    labels: Labels | None,
-    settings: Mapping[str, Mapping[str, Any]],
-    backend_options: Mapping[str, Any],
+    *,
+    labels: Labels | None = None,
+    layers: LayerSettings | None = None,
+    backend_options: Mapping[str, Any] | None = None,
     results: Path | None = None,
     progress: Progress | None = None,
 ) -> Made:
-    """As `to_hls`, without writing; `folder` is where the project would stand."""
-    require_board(target, backend_options)
+    """As `to_hls`, without writing; `folder` is where the project would be."""
+    precision = _precision(precision)
+    if data is None and not isinstance(precision, FixedType):
+        raise HlsError(
+            "the ranges of the layers are read from samples: give some hundred as data=..., or one type for everything "
+            "as precision='fixed<16,6>'"
+        )
+    require_board(target, backend_options or {})
     trained_types = rounded_types(model)
     folded = fold(model)
-    options = read_options([layer.name for layer in folded.layers], {**trained_types, **settings})
+    options = read_options([layer.name for layer in folded.layers], {**trained_types, **(layers or {})})
     layouts, notes = settle_layouts(folded, target, options)
     observed = {} if data is None else observe(folded, data)
-    # A state must fit at every step, not only where the layer hands it on.
+    # A state must fit at every step, not only at the steps that the layer returns.
     observed |= observe_states(folded, observed) if observed else {}
     require_within_tables(folded, observed)
     ranges = {layer: Range.of(values) for layer, values in observed.items()}
     found = None
     if isinstance(precision, AutoPrecision):
         found = _search(model, folded, target, data, labels, precision, options, ranges, folder, results, progress)
-        precision, options = _as_found(precision, found, options)
+        widths = {("weight", layer): bits for layer, bits in found.weight_bits.items()}
+        widths |= {("activation", layer): bits for layer, bits in found.activation_bits.items()}
+        options = with_widths(options, widths)
+        precision = Precision(precision.widest, precision.widest, precision.sum_bits)
     types = choose_types(folded, ranges, precision, options, target.backend, observed)
     require_ranges(folded, types, _given(types, precision, options), observed)
     raws = quantise_weights(folded, types)
@@ -97,7 +111,7 @@ def make(
     }
     if target.backend == "Quartus":
         entries |= _quartus_tables(folded, types)
-    graph = convert(folded, types, target, folder, name, entries, backend_options)
+    graph = convert(folded, types, target, folder, name, entries, backend_options or {})
     sources = _sources(model, folded)
     design = _in_shape(extract(graph, raws, sources, target, types, names_of(folded, name)), folded)
     for layer, at in layouts.items():
@@ -110,8 +124,21 @@ def make(
     return Made(graph, folded, design, advise_strategy(design, target), _free_locks(model, raws, sources), found, notes)
 
 
+def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedType:
+    if given is None:
+        return Precision()
+    if not isinstance(given, str):
+        return given
+    if given == "auto":
+        return AutoPrecision()
+    try:
+        return FixedType.parse(given)
+    except DesignError as error:
+        raise HlsError(f"precision {given!r} is neither 'auto' nor a type: {error}") from error
+
+
 def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:
-    """The size of the tables of each softmax."""
+    """hls4ml's settings for the size of the tables of each softmax."""
     return {
         layer.name: {
             "TableSize": quartus_table_size(layer.name, types[layer.name], types[producer(layer.input).name]["result"])
@@ -122,7 +149,7 @@ def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:
 
 
 def _in_shape(design: Design, folded: Any) -> Design:
-    """`design` with the shapes in which `folded` gives its outputs."""
+    """`design` with the shapes of the outputs of `folded`."""
     shapes = {
         name: tuple(tensor.shape[1:])
         for name, tensor in zip(design.outputs, folded.outputs, strict=True)
@@ -157,7 +184,7 @@ def _search(
         labels = _classes(labels, folded, len(arrays[0]))
     some = [array[: auto.samples] for array in arrays]
     x: Any = some if len(some) > 1 else some[0]
-    # Strategy and reuse change no bit while accumulators are exact; Vitis is near to a backend that is not emulated.
+    # Strategy and reuse change no bit because accumulators are exact; Vitis stands for a backend that is not emulated.
     backend = target.backend if target.backend in AP_BACKENDS else "Vitis"
     plain = replace(target, backend=backend, strategy="latency", reuse_factor=1)
     copy = fold(model)
@@ -171,7 +198,7 @@ def _search(
 
 
 def _classes(labels: Any, folded: Any, samples: int) -> NDArray[Any]:
-    """`labels` as class numbers of the outputs of `folded`; unchanged where the outputs are no classes."""
+    """`labels` as class numbers of the outputs of `folded`; unchanged if the outputs are not classes."""
     array = real_array(labels, "labels")
     outputs = [tuple(tensor.shape[1:]) for tensor in folded.outputs]
     if len(outputs) > 1 or outputs[0][-1] == 1:
@@ -184,16 +211,6 @@ def _classes(labels: Any, folded: Any, samples: int) -> NDArray[Any]:
         )
     whole = array.astype(np.int64) if (array == np.rint(array)).all() else array
     return class_numbers(whole, "labels", outputs[0][-1])
-
-
-def _as_found(
-    auto: AutoPrecision, found: FoundWidths, options: Mapping[str, LayerOptions]
-) -> tuple[Precision, dict[str, LayerOptions]]:
-    chosen = dict(options)
-    for role, widths in (("weight", found.weight_bits), ("activation", found.activation_bits)):
-        for layer, bits in widths.items():
-            chosen[layer] = chosen.get(layer, LayerOptions()).with_bits(role, bits)
-    return Precision(auto.widest, auto.widest, auto.sum_bits), chosen
 
 
 def _given(types: Types, precision: Precision | FixedType, options: Mapping[str, LayerOptions]) -> Types:
@@ -212,7 +229,7 @@ def _sources(model: Any, folded: Any) -> dict[str, dict[str, str]]:
         layer, _, variable = path.rpartition("/")
         owner = layer.partition("/")[0]
         if isinstance(layers.get(owner), RECURRENT):
-            # Its weights belong to the cell within it, as `gru/gru_cell/kernel`.
+            # Its weights belong to the cell inside it: `gru/gru_cell/kernel`.
             layer = owner
             if variable == "bias" and isinstance(layers[owner], keras.layers.GRU):
                 sources.setdefault(layer, {})["recurrent_bias"] = path
@@ -240,7 +257,7 @@ def _free_locks(
 
 
 def _require_sound(design: Design) -> None:
-    """hls4ml's templates compute what `design` says; for some backends this is known only in part."""
+    """hls4ml's templates compute what `design` says, as far as this is known for the backend."""
     if design.backend == "Quartus":
         check_softmax(design)
     if design.backend not in EMULATED:
@@ -251,7 +268,7 @@ def _require_sound(design: Design) -> None:
     try:
         emulate(design, entries if len(entries) > 1 else entries[0])
     except UnsupportedLayerError:
-        # A layer that the emulation does not cover may still be right.
+        # The emulation does not cover a layer, which may still be right.
         return
     except DesignError as error:
         raise HlsError(f"the project would not compute what is asked for: {error}") from error

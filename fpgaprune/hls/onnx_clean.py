@@ -1,7 +1,7 @@
-"""An ONNX file in the form that hls4ml's ONNX front end reads: one sample, channels last, by qonnx's clean-up.
+"""Cleans an ONNX file with qonnx for hls4ml's ONNX front end: a batch of one, channels last.
 
-This module does only what qonnx 1.0.0 leaves undone, as ONNX defines its operators: it writes padding as numbers,
-writes defaults out, and puts channels last where qonnx does not.
+This module itself does only what qonnx 1.0.0 does not: it writes padding as numbers, writes defaults out, and puts
+channels last where qonnx does not.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def read_clean(path: Path) -> Any:
 
     Raises:
         ToolError: qonnx is not installed.
-        HlsError: the file is missing, no ONNX, or fixed to another batch size, or qonnx cannot clean it.
-        UnsupportedLayerError: an operation does not go this way; the message names it.
+        HlsError: the file is missing, is not ONNX or has another fixed batch size, or qonnx cannot clean it.
+        UnsupportedLayerError: an operation cannot take this route; the message names it.
     """
     try:
         from qonnx.core.modelwrapper import ModelWrapper
@@ -45,7 +45,10 @@ def read_clean(path: Path) -> Any:
         raise ToolError(
             "qonnx, which cleans ONNX files for hls4ml, was not found: pip install 'fpgaprune[second-opinion]'"
         ) from error
-    model = _one_sample(_read(path), path)
+    model = read_onnx(path, HlsError)
+    if not model.graph.node:
+        raise HlsError(f"{path} has no nodes")
+    model = _one_sample(model, path)
     _require_operations(model.graph, path)
     _say_global_averages(model.graph)
     _say_paddings(model.graph)
@@ -57,17 +60,10 @@ def read_clean(path: Path) -> Any:
             clean = clean.transform(ConvertToChannelsLastAndClean()).transform(GemmToMatMul())
             clean = cleanup_model(clean)
         except Exception as error:
-            # qonnx asserts, and raises bare Exception.
+            # qonnx raises bare Exception and AssertionError.
             raise HlsError(f"qonnx cannot clean {path.name}: {str(error) or type(error).__name__}") from error
     keep_channels_last(clean)
     return clean
-
-
-def _read(path: Path) -> Any:
-    model = read_onnx(path, HlsError)
-    if not model.graph.node:
-        raise HlsError(f"{path} holds no network")
-    return model
 
 
 def _one_sample(model: Any, path: Path) -> Any:
@@ -91,7 +87,7 @@ _RECURRENT = ("GRU", "LSTM", "Loop")
 
 def _require_operations(graph: Any, path: Path) -> None:
     view = Graph(graph)
-    # The message names the recurrent layer, not the node that turns its weights.
+    # A recurrent layer is named before the nodes that reorder its weights.
     for node in sorted(graph.node, key=lambda node: node.op_type not in _RECURRENT):
         where = f"node {node.name or node.output[0]!r} of {path.name} is a {node.op_type}"
         if node.op_type not in OPERATIONS:
@@ -101,19 +97,19 @@ def _require_operations(graph: Any, path: Path) -> None:
         if node.op_type == "MatMul" and rank > 2:
             raise UnsupportedLayerError(f"{where} on several axes, for which hls4ml makes a bias of a wrong shape")
         if node.op_type == "Softmax" and rank > 2:
-            raise UnsupportedLayerError(f"{where} on several axes, which hls4ml takes over all of them")
+            raise UnsupportedLayerError(f"{where} on several axes, which hls4ml computes over all axes")
         if node.op_type in ("Add", "Sub", "Mul", "Max", "Min"):
             constants = [name for name in node.input if view.constant(name) is not None]
             maker = view.producers.get(node.input[0])
             is_bias = node.op_type == "Add" and maker is not None and maker.op_type == "MatMul"
             if constants and not is_bias:
                 raise UnsupportedLayerError(
-                    f"{where} with a constant, as of a BatchNorm that no layer takes in; this route has no types for it"
+                    f"{where} with a constant, such as a BatchNorm that is not folded; this route has no types for it"
                 )
 
 
 def _say_global_averages(graph: Any) -> None:
-    """An average over the whole map is a global one, as on the direct route."""
+    """Makes an average over the whole map a global one, as on the direct route."""
     view = Graph(graph)
     for node in graph.node:
         before, after = view.shape(node.input[0]), view.shape(node.output[0])
@@ -127,7 +123,7 @@ def _say_global_averages(graph: Any) -> None:
 
 
 def _say_paddings(graph: Any) -> None:
-    """Every window states its padding in numbers."""
+    """Writes the padding of every window as numbers."""
     view = Graph(graph)
     for node in graph.node:
         if node.op_type not in _WINDOWS:
@@ -149,14 +145,14 @@ def _say_paddings(graph: Any) -> None:
 
 
 def _say_defaults(graph: Any) -> None:
-    """Every activation states its slope; without it hls4ml takes 0.01, and ONNX 1 for `Elu`."""
+    """Writes the default slope 1 of `Elu`; without it hls4ml takes 0.01."""
     for node in graph.node:
         if node.op_type == "Elu" and "alpha" not in attributes(node):
             set_attribute(node, "alpha", 1.0)
 
 
 def _turn_single_channels(graph: Any) -> None:
-    """A `Reshape` that only moves an axis of size 1, to the front or back, is the `Transpose` that qonnx knows."""
+    """Writes a `Reshape` that only moves an axis of size 1 to the front or back as a `Transpose`, which qonnx knows."""
     view = Graph(graph)
     for node in graph.node:
         if node.op_type != "Reshape":
@@ -176,8 +172,8 @@ def _turn_single_channels(graph: Any) -> None:
 
 @contextlib.contextmanager
 def _readable_nodes() -> Iterator[None]:
-    """Inside the block new ONNX models have a format that onnxruntime reads."""
-    # qonnx runs single nodes to fold constants, in onnx's newest format.
+    """Within the block, new ONNX models have a format that onnxruntime reads."""
+    # To fold constants, qonnx runs single nodes as models in onnx's newest format.
     import onnx
 
     newest = onnx.IR_VERSION

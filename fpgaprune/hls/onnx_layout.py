@@ -1,8 +1,9 @@
-"""Channels last from the first node to the last, also where qonnx leaves them first.
+"""Keeps channels last from the first node to the last, also where qonnx leaves them first.
 
-Measured on qonnx 1.0.0: it turns convolutions and max pooling, and moves the `Transpose` around them past a few kinds
-of node. Around all other kinds, and at the end of the network, the `Transpose` stays. Here each tensor keeps the order
-in which it was made, beside the permutation that ONNX asks for. It is turned only where a node reads it in that order.
+Measured on qonnx 1.0.0: it converts convolutions and max pooling to channels last, and moves the `Transpose` around
+them past a few kinds of node. Around all other kinds, and at the end of the network, the `Transpose` stays. Here each
+tensor keeps its order, and the permutation to ONNX's order is remembered. A tensor is transposed only if a node needs
+ONNX's order.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ _RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze"})
 
 
 def to_first(rank: int) -> tuple[int, ...]:
-    """The permutation that takes channels from the last place to the one after the batch."""
+    """The permutation that moves channels from the last axis to the one after the batch."""
     return (0, rank - 1, *range(1, rank - 1))
 
 
 def keep_channels_last(clean: Any) -> None:
-    """In qonnx's model `clean` a `Transpose` is left only where axes are really exchanged."""
+    """Removes every `Transpose` from qonnx's model `clean` that does not really exchange axes."""
     _Layout(clean).run()
 
 
 class _Layout:
-    """The nodes so far; for each tensor, the tensor that carries it and the permutation between the two."""
+    """The new nodes, and for each tensor the tensor that carries it and the permutation between the two."""
 
     def __init__(self, clean: Any) -> None:
         self.clean, self.nodes = clean, list(clean.graph.node)
@@ -42,7 +43,7 @@ class _Layout:
         self.done: list[Any] = []
 
     def run(self) -> None:
-        """The nodes of the graph are the new ones."""
+        """Replaces the nodes of the graph by the new ones."""
         outputs = [value.name for value in self.clean.graph.output]
         for node in self.nodes:
             self._add(node)
@@ -78,7 +79,7 @@ class _Layout:
             self.done.append(node)
 
     def _reshape(self, node: Any, carrier: str, perm: tuple[int, ...]) -> None:
-        """A `Squeeze` counts as a `Reshape`; where only axes of size 1 change places, all numbers stay."""
+        """Adds a `Reshape`, also for a `Squeeze`; if only axes of size 1 change places, it reads the carrier."""
         shape = self._shape(node.output[0])
         if self._keeps_order(carrier, perm):
             maker = next((done for done in self.done if carrier in done.output), None)
@@ -111,7 +112,7 @@ class _Layout:
         return self.carried.get(name, (name, tuple(range(len(self._shape(name))))))
 
     def _share(self, names: Sequence[str]) -> bool:
-        """Whether all of these tensors are computed, and carried in one order."""
+        """Whether all these tensors are computed and carried in the same order."""
         computed = all(self.clean.get_initializer(name) is None for name in names)
         return computed and len({self._carrier(name)[1] for name in names}) == 1
 
@@ -130,7 +131,7 @@ class _Layout:
         return name
 
     def _as_asked(self, name: str) -> str:
-        """`name` in the order that ONNX asks for; it is turned where it is carried in another."""
+        """The tensor `name` in ONNX's order; it is transposed if it is carried in another order."""
         carrier, perm = self._carrier(name)
         if name not in self.carried or _is_identity(perm):
             return carrier

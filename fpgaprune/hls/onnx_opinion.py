@@ -1,4 +1,4 @@
-"""A second opinion on a design: hls4ml's other front end reads the same network from its ONNX file."""
+"""`second_opinion` compares a design with the one that hls4ml's ONNX front end makes of the same network."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fpgaprune.hls.onnx_route import design_from_onnx
 
 @dataclass(frozen=True)
 class SecondOpinion:
-    """How far two routes to one design agree.
+    """The comparison of two routes to one design.
 
     Attributes:
-        design: the design that the ONNX route made.
-        differences: every difference between the two; empty where they are the same hardware.
-        samples: random samples on which both were emulated; 0 where the backend or a layer is not emulated.
-        unlike: how many of these samples gave other bits.
+        design: the design from the ONNX route.
+        differences: every difference between the two; empty if they are the same hardware.
+        samples: number of random samples on which both were emulated; 0 if the backend or a layer is not emulated.
+        unlike: number of these samples with different outputs.
     """
 
     design: Design
@@ -34,11 +34,11 @@ class SecondOpinion:
 
     @property
     def agrees(self) -> bool:
-        """Whether both routes made the same hardware and gave the same bits."""
+        """Whether both routes made the same hardware with the same outputs."""
         return not self.differences and not self.unlike
 
     def require(self) -> SecondOpinion:
-        """The opinion itself, where it agrees.
+        """Returns the opinion if it agrees.
 
         Raises:
             HlsError: it does not agree; the message names the first differences.
@@ -55,15 +55,15 @@ class SecondOpinion:
 def second_opinion(
     path: str | os.PathLike[str], project: HlsProject | Design, samples: int = 32, seed: int = 0
 ) -> SecondOpinion:
-    """The design that hls4ml makes of the ONNX file is compared with `project`.
+    """Compares the design that hls4ml makes of the ONNX file with `project`.
 
-    The two ways share hls4ml's optimiser and this package's rounding of weights to types; from the Keras model to
-    hls4ml's graph they share nothing. Structure, types, every integer and every attribute are compared, and the outputs
-    of both, bit for bit, on inputs drawn from all that the input's type can hold.
+    Both routes use hls4ml's optimiser and fpgaprune's rounding of weights to types; from the Keras model to hls4ml's
+    graph they share nothing. Structure, types, every integer and every attribute are compared, and the outputs of both,
+    bit for bit, on inputs drawn from all values of the input's type.
 
     Args:
         path: an ONNX file of `export_onnx`, with a free batch axis or a batch of 1.
-        project: a project, or the design, that the same model went into.
+        project: a project or a design of the same model.
         samples: number of random samples to emulate.
         seed: seed of these samples.
 

@@ -1,8 +1,8 @@
-"""Corrections of how hls4ml's ONNX front end reads pooling.
+"""Corrects how hls4ml's ONNX front end reads pooling.
 
-Measured on hls4ml 1.3.0: it wants channels last for every pooling, yet it reads the sizes of one-dimensional and of
-global pooling where they stand with channels first. It also leaves out the padding of one-dimensional pooling, without
-which the layer cannot be made.
+Measured on hls4ml 1.3.0: it wants channels last for every pooling, but reads the sizes of one-dimensional and of
+global pooling as if channels were first. It also omits the padding of one-dimensional pooling, without which the layer
+cannot be made.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _READ = frozenset({"MaxPool", "AveragePool", *GLOBAL_POOLS})
 
 @contextlib.contextmanager
 def sizes_channels_last() -> Iterator[None]:
-    """Inside the block hls4ml's ONNX front end reads all sizes of pooling at the right axes."""
+    """Within the block, hls4ml's ONNX front end reads all sizes of pooling from the right axes."""
     from hls4ml.converters.onnx_to_hls import layer_handlers
 
     originals = {kind: layer_handlers[kind] for kind in _READ}

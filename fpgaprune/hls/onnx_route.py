@@ -1,7 +1,7 @@
-"""The second route to a `Design`: from an ONNX file, without any code that reads Keras.
+"""Makes a `Design` from an ONNX file, without any code that reads Keras.
 
-ONNX holds no fixed-point types, strategies or reuse factors; another design gives these. Everything else comes from the
-file: the layers and their order, their sizes and windows, and every weight.
+ONNX has no fixed-point types, strategies or reuse factors; these come from another design. Everything else comes from
+the file: the layers and their order, their sizes and windows, and every weight.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fpgaprune.hls.paired_layers import pair_layers, without_idle
 from fpgaprune.hls.precision import hls_precision
 from fpgaprune.hls.softmax_types import table_types
 
-# hls4ml adds these kinds by itself; their types follow from the layers around them.
+# hls4ml itself adds these kinds; their types follow from the layers around them.
 _ADDED = frozenset({"ZeroPadding1D", "ZeroPadding2D", "Clone", "Repack"})
 # A type in a design has 64 bits at most.
 _WIDEST = "fixed<64,32>"
@@ -35,7 +35,7 @@ _WIDEST = "fixed<64,32>"
 def design_from_onnx(path: str | os.PathLike[str], like: Design) -> Design:
     """The `Design` that hls4ml's ONNX front end makes of the file, with the types and the layout of `like`.
 
-    Layers are called as their counterparts in `like`. Weights are those of the file, rounded to the types.
+    Layers have the names of their counterparts in `like`. Weights are those of the file, rounded to the types.
 
     Args:
         path: an ONNX file of `export_onnx`, with a free batch axis or a batch of 1.
@@ -60,7 +60,7 @@ def design_from_onnx(path: str | os.PathLike[str], like: Design) -> Design:
         reads = ", ".join(pairs.get(name, name) for name in lone[0].inputs) or "nothing"
         raise HlsError(
             f"{file.name} has a {lone[0].kind} that reads {reads} and gives {lone[0].output_shape}; the design has no "
-            "such layer, from which it could have its types"
+            "such layer from which to take its types"
         )
     places = _places(clean, skeleton, {name: like[pairs[name]] for name in pairs})
     _require_known_order(file, places)
@@ -77,9 +77,9 @@ class _Place:
     """The layer that a node of the ONNX graph becomes.
 
     Attributes:
-        name: the layer that hls4ml makes of it.
+        name: name of the layer that hls4ml makes of it.
         like: that layer's counterpart.
-        bias: the node that adds the layer's bias, where a node of its own does.
+        bias: name of the node that adds the layer's bias, if another node does.
     """
 
     name: str
@@ -93,7 +93,7 @@ def _converted(clean: Any, file: Path, like: Design, places: Mapping[str, _Place
     with quiet(), sizes_channels_last(), tempfile.TemporaryDirectory() as folder:
         try:
             config = hls4ml.utils.config_from_onnx_model(clean, granularity="name", backend=like.backend)
-            # Without a type hls4ml infers one; it must not be wider than a type can be here.
+            # If a type is missing, hls4ml infers one, which must not be wider than the widest here.
             config["Model"]["Precision"]["maximum"] = _WIDEST
             config["Model"]["ReuseFactor"] = like.layers[0].reuse_factor
             for node, place in places.items():
@@ -110,7 +110,7 @@ def _converted(clean: Any, file: Path, like: Design, places: Mapping[str, _Place
                 **needed_options(like.backend),
             )
         except Exception as error:
-            # hls4ml raises bare Exception, and asserts, for whatever it cannot convert.
+            # hls4ml raises bare Exception or AssertionError for everything that it cannot convert.
             raise HlsError(f"hls4ml cannot convert {file.name} for {like.backend}: {in_words(error)}") from error
 
 
@@ -118,7 +118,7 @@ def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:
     entry = entries[node]
     types = {role: place.like.types[role] for role in place.like.types if role != "index"}
     if place.bias is not None:
-        # hls4ml takes a bias in only where the type of the sum is left open; it is settled afterwards.
+        # hls4ml folds a bias into a layer only if the type of the sum is missing; it is set afterwards.
         del types["result"]
     entry["Precision"].update(hls_precision({role: kind for role, kind in types.items() if role != "inp_norm"}))
     if place.like.kind == "Softmax":
@@ -131,7 +131,7 @@ def _configure(entries: dict[str, Any], node: str, place: _Place) -> None:
 
 
 def _settings(operation: Operation) -> dict[str, Any]:
-    """What is no type, in the words of hls4ml's configuration."""
+    """The settings of `operation` other than types, in the words of hls4ml's configuration."""
     if isinstance(operation, LookUp | Recurrent):
         return {"TableSize": operation.table_size}
     if isinstance(operation, Softmax):
@@ -176,9 +176,9 @@ def _require_known_order(file: Path, places: Mapping[str, _Place]) -> None:
 
 
 def _name_outputs(clean: Any, makers: Mapping[str, str]) -> None:
-    """The first output of each node in `makers` has the name that is given there.
+    """Renames the first output of each node in `makers` to the name given there.
 
-    hls4ml looks for tensors under the names of its layers where it adds a `Repack` or lays out adders.
+    When hls4ml adds a `Repack` or makes adders, it looks for tensors under the names of its layers.
     """
     names = {node.output[0]: makers[node.name] for node in clean.graph.node if node.name in makers}
     for node in clean.graph.node:
@@ -189,7 +189,7 @@ def _name_outputs(clean: Any, makers: Mapping[str, str]) -> None:
 
 
 def _quantise(clean: Any, places: Mapping[str, _Place]) -> dict[str, dict[str, NDArray[np.int64]]]:
-    """The file's weights lie on the grids of their types; the raw integers by layer and role, axes as in Keras."""
+    """Rounds the file's weights to their types, and returns their raw integers in Keras's axis order."""
     raws: dict[str, dict[str, NDArray[np.int64]]] = {}
     nodes = {node.name: node for node in clean.graph.node}
     for name, place in places.items():
@@ -205,7 +205,7 @@ def _quantise(clean: Any, places: Mapping[str, _Place]) -> dict[str, dict[str, N
             raw = kind.to_raw(clean.get_initializer(tensor))
             clean.set_initializer(tensor, kind.to_float(raw).astype(np.float32))
             if role == "weight" and node.op_type == "Conv":
-                # Outputs come first in ONNX; a depthwise kernel has them where Keras has its channels.
+                # Outputs come first in ONNX; those of a depthwise kernel go to the axis of Keras's channels.
                 depthwise = place.like.kind.startswith("Depthwise")
                 raw = np.moveaxis(raw, 0, -2 if depthwise else -1)
             raws[place.name][role] = np.ascontiguousarray(raw)
@@ -213,13 +213,13 @@ def _quantise(clean: Any, places: Mapping[str, _Place]) -> dict[str, dict[str, N
 
 
 def _settle_types(graph: Any, places: Mapping[str, _Place]) -> None:
-    """Every layer has its type where hls4ml's passes needed it open or changed it."""
+    """Sets the types that were missing for hls4ml's passes, or that the passes changed."""
     for place in places.values():
         node = graph.graph[place.name]
         if place.bias is not None:
             node.get_output_variable().type.precision = _precision(graph, place.like.types["result"])
         if "Pooling" in place.like.kind:
-            # The backend Catapult widened this type as it widened the counterpart's.
+            # The backend Catapult has widened this type, as it has the counterpart's.
             node.get_attr("accum_t").precision = _precision(graph, place.like.types["accum"])
 
 
@@ -238,7 +238,7 @@ def _renamed(design: Design, names: Mapping[str, str], like: Design) -> Design:
             layer,
             name=names[layer.name],
             inputs=tuple(names[name] for name in layer.inputs),
-            # ONNX does not keep it.
+            # The ONNX file does not have it.
             model_shape=like[names[layer.name]].model_shape,
         )
         for layer in design.layers

@@ -1,4 +1,4 @@
-"""Templates of activations that hls4ml 1.3.0 lacks: relu6 for streams, and functions with a table of our own."""
+"""Adds templates of activations that hls4ml 1.3.0 lacks: relu6 for streams, and functions with a table of our own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STREAMS = {
     "Quartus": "stream",
     "Catapult": "ac_channel",
 }
-# The pragmas before and within both loops, as hls4ml's own templates have them.
+# The pragmas before and inside both loops, as in hls4ml's own templates.
 _PRAGMAS = {
     "hls::stream": {
         "pipeline": "\n        #pragma HLS PIPELINE",
@@ -85,7 +85,7 @@ def has_template(function: ScalarFunction, backend: str, io_type: str) -> bool:
 
 
 def add_templates(folder: Path, design: Design) -> None:
-    """The project in `folder` has a template of ours for each function of `design` that hls4ml lacks.
+    """Writes into the project in `folder` a template for each function of `design` that hls4ml lacks.
 
     Raises:
         HlsError: a header is not that of hls4ml 1.3.0, or two layers need tables of one function in different sizes.

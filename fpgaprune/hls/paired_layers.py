@@ -1,4 +1,4 @@
-"""Pairs of layers of two designs that compute the same, whatever their names are."""
+"""Pairs the layers of two designs that compute the same, independent of their names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "average"})
 
 
 def without_idle(design: Design) -> Design:
-    """`design` without each `Reshape` whose output has the shape of its input: it hands every number on as it is."""
+    """`design` without every `Reshape` whose output has the shape of its input, because it changes no number."""
     layers: list[LayerSpec] = []
     hands_on: dict[str, str] = {}
     shapes: dict[str, tuple[int, ...]] = {}
@@ -32,12 +32,12 @@ def without_idle(design: Design) -> Design:
 def pair_layers(design: Design, like: Design) -> dict[str, str]:
     """Name in `design` to name in `like`, for every layer that has a counterpart.
 
-    A counterpart is of the same kind and reads the counterparts of the layer's inputs. Where several fit, the same
-    output shape decides, then the nearest weights (of the layer or of one below it), then the order.
+    A counterpart is of the same kind and reads the counterparts of the layer's inputs. If several fit, the same output
+    shape decides, then the nearest weights (of the layer or of one after it), then the order.
 
     Args:
         design: a design without idle layers.
-        like: another.
+        like: another design.
     """
     pairs: dict[str, str] = {}
     free = {layer.name: layer for layer in like.layers}
@@ -56,7 +56,7 @@ def pair_layers(design: Design, like: Design) -> dict[str, str]:
 
 
 def reads_the_same(layer: LayerSpec, sources: list[str | None]) -> bool:
-    """Whether `layer` reads `sources`, in their order where that matters."""
+    """Whether `layer` reads `sources`, in their order if that matters."""
     if isinstance(layer.operation, Merge) and layer.operation.function in _COMMUTATIVE:
         return sorted(layer.inputs) == sorted(str(name) for name in sources)
     return list(layer.inputs) == sources
@@ -67,7 +67,7 @@ def _distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 
 def _values(design: Design, layer: LayerSpec) -> NDArray[np.float64]:
-    """The weights of `layer`, or of the first layer below it that has some; none where there is none."""
+    """The weights of `layer`, or of the first layer after it that has weights; empty if there is none."""
     below = {layer.name}
     for other in (layer, *design.layers):
         if other is not layer and not below & set(other.inputs):

@@ -1,7 +1,8 @@
-"""Fixed-point types for every layer of a folded model.
+"""Chooses fixed-point types for every layer of a folded model.
 
-Integer bits come from values: of weights from the weights, of activations from what the data show or, where that is
-less, from the worst case that the types allow. Accumulators hold the worst case, so that none can overflow or round.
+Integer bits follow from values: for weights from the weights, for activations from the range that the data show or from
+the worst case that the types allow, whichever is smaller. Accumulators hold the worst case, so that none overflows or
+rounds.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LARGEST = (
     *(keras.layers.MaxPooling1D, keras.layers.MaxPooling2D),
     *(keras.layers.GlobalMaxPooling1D, keras.layers.GlobalMaxPooling2D),
 )
-# Layers that only choose among their inputs' values, or put zeros beside them.
+# Layers that only choose among their inputs' values, or add zeros.
 MOVES = (
     *_LARGEST,
     *(keras.layers.Flatten, keras.layers.Reshape, keras.layers.Permute),
@@ -55,7 +56,7 @@ _NO_OPTIONS = LayerOptions()
 
 @dataclass(frozen=True)
 class Precision:
-    """The number of bits of each kind of number; the place of the point follows from its range.
+    """The number of bits of each kind of number; the binary point follows from its range.
 
     Attributes:
         weight_bits: width of every weight.
@@ -88,8 +89,8 @@ def choose_types(
     """Layer name to role to type, for every layer of `folded`.
 
     Args:
-        folded: what `prepare.fold` returned.
-        ranges: range of every layer's output for some data; not read where `precision` is a type.
+        folded: the model from `prepare.fold`.
+        ranges: range of every layer's output for some data; not used if `precision` is a type.
         precision: bits to spend, or one type for every weight and every result.
         options: options of single layers, by layer name.
         backend: the backend whose templates compute with the types.
@@ -107,7 +108,7 @@ def choose_types(
 
 
 def _padded_sources(folded: Any) -> set[str]:
-    """Layers that a padded max pooling reads; it pads with the smallest number, which only signed types hold."""
+    """Layers that a padded max pooling reads; it pads with the smallest number, which needs a signed type."""
     found = set()
     for layer in folded.layers:
         if isinstance(layer, _LARGEST[:2]) and layer.padding == "same":
@@ -122,7 +123,7 @@ def _padded_sources(folded: Any) -> set[str]:
 
 
 def _softmax_sources(folded: Any) -> dict[str, int]:
-    """Softmax layers and the layers that they read, to the largest number of classes of any softmax.
+    """Names of softmax layers and of the layers that they read, to the largest number of classes of any softmax.
 
     A Quartus project has one pair of tables for all its softmax layers.
     """
@@ -143,7 +144,7 @@ def is_softmax(layer: Any) -> bool:
 
 
 class _Chooser:
-    """The types of the layers so far, in the order of execution."""
+    """Chooses the types of one layer after another, in the order of execution."""
 
     def __init__(
         self,
@@ -162,7 +163,7 @@ class _Chooser:
         self.types: Types = {}
 
     def add(self, layer: Any) -> None:
-        """The types of `layer` are chosen."""
+        """Chooses the types of `layer`."""
         own = self.options.get(layer.name, _NO_OPTIONS)
         given = dict(own.types or {})
         if isinstance(layer, keras.layers.InputLayer):
@@ -202,12 +203,12 @@ class _Chooser:
                 result = self._within(result, incoming)
             return {"result": result, "table": TABLE, "param": _parameter(layer)}
         if isinstance(layer, AVERAGES):
-            # So many more bits the sum over all positions can need.
+            # The sum over all positions can need this many more bits.
             growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))
             accum = FixedType(incoming.width + growth, incoming.integer + growth, incoming.signed)
             return {"result": self._activation(layer.name, own), "accum": accum}
         if isinstance(layer, _LARGEST):
-            # Templates start from a one in the highest bit, which is the smallest number only of a signed type.
+            # Templates start from a number with only the highest bit set, which is the smallest one of a signed type.
             begin = incoming if incoming.signed else FixedType(incoming.width + 1, incoming.integer + 1)
             return {"result": incoming, "accum": begin}
         if isinstance(layer, MOVES):
@@ -219,7 +220,7 @@ class _Chooser:
         return {"result": result, "accum": result}
 
     def _joined(self, layer: Any, own: LayerOptions) -> FixedType:
-        """The narrowest type that holds every value of all inputs of `layer`, unless a width or a type is given."""
+        """The narrowest type that holds every value of all inputs of `layer`, or the given type or width."""
         if self.uniform or own.activation_bits is not None:
             return self._activation(layer.name, own)
         kinds = [self.types[producer(source).name]["result"] for source in layer.input]
@@ -238,12 +239,12 @@ class _Chooser:
         return replace(result, integer=result.integer - spare)
 
     def _activation(self, name: str, own: LayerOptions) -> FixedType:
+        if self.uniform:
+            return self.uniform
         bits = own.activation_bits or self.precision.activation_bits
-        if self.precision.clips and name in self.observed:
-            values = Range.with_least_error(self.observed[name], bits)
-        else:
-            values = self.ranges[name]
-        return self.uniform or fitting(values, bits, True if name in self.signed else None)
+        clips = self.precision.clips and name in self.observed
+        values = Range.with_least_error(self.observed[name], bits) if clips else self.ranges[name]
+        return fitting(values, bits, True if name in self.signed else None)
 
     def _sum(self, name: str, signed: bool | None = None) -> FixedType:
         return self.uniform or fitting(self.ranges[name], self.precision.sum_bits, signed)
@@ -257,7 +258,7 @@ class _Chooser:
         bias_type = self.uniform or FixedType(accum.width, accum.integer, True, "RND", "SAT")
         if self.uniform:
             return {"result": self.uniform, "accum": accum, "weight": weight, "bias": bias_type}
-        # One guard bit more than the data showed; saturation would cost logic in every channel.
+        # One guard bit more than the data show, because saturation would cost logic in every channel.
         sums = fitting(self.ranges[layer.name].doubled(), self.precision.sum_bits, signed=True)
         result = accum if accum.width <= self.precision.sum_bits else FixedType(sums.width, sums.integer)
         if result.integer > accum.integer:
@@ -307,7 +308,7 @@ def recurrent_accumulator(
     table: FixedType,
     biases: Mapping[str, FixedType | None],
 ) -> FixedType:
-    """The narrowest type that holds both products of `layer`, their sum, biases and gates, at any input and state.
+    """The narrowest type that holds both products of `layer`, their sum, biases and gates, for any input and state.
 
     Args:
         layer: a GRU or LSTM.
@@ -315,10 +316,10 @@ def recurrent_accumulator(
         incoming: type of the inputs.
         result: type of the state.
         table: type of the entries of its tables.
-        biases: types of `bias` and `recurrent_bias`; None where they have the accumulator's last place.
+        biases: types of `bias` and `recurrent_bias`; None for a bias with the accumulator's last place.
 
     Raises:
-        HlsError: it has more than 64 bits.
+        HlsError: the type needs more than 64 bits.
     """
     weights = role_weights(layer)
     read = {"weight": incoming, "recurrent_weight": result}
@@ -330,8 +331,8 @@ def recurrent_accumulator(
     worst = np.zeros(weights["weight"].shape[-1])
     for role, bias in (("weight", "bias"), ("recurrent_weight", "recurrent_bias")):
         worst = worst + _largest_sums(weights[role], kinds[role], read[role], weights.get(bias), fraction)
-    # A gate is 1 at most; a function without an upper end hands the cell state on as it is.
-    largest = max(1.0, float(worst.max()), _largest(result) if layer.activation is keras.activations.relu else 0.0)
+    # A gate is 1 at most, but relu has no upper bound, so the state may reach the largest value of its type.
+    largest = max(1.0, float(worst.max()), result.magnitude if layer.activation is keras.activations.relu else 0.0)
     return _holding(layer.name, largest, fraction)
 
 
@@ -343,10 +344,10 @@ def exact_accumulator(
     bias: NDArray[Any] | None,
     bias_type: FixedType | None = None,
 ) -> FixedType:
-    """The narrowest type that holds every partial sum of `layer`, in any order, and the bias, whatever the input.
+    """The narrowest type that holds every partial sum of `layer`, in any order and for any input, and the bias.
 
     Raises:
-        HlsError: it has more than 64 bits.
+        HlsError: the type needs more than 64 bits.
     """
     fraction = max(weight.fraction + incoming.fraction, bias_type.fraction if bias_type else -MAX_WIDTH)
     outputs = -2 if type(layer).__name__.startswith("Depthwise") else -1
@@ -357,27 +358,23 @@ def exact_accumulator(
 def _largest_sums(
     kernel: NDArray[Any], weight: FixedType, incoming: FixedType, bias: NDArray[Any] | None, fraction: int
 ) -> NDArray[np.float64]:
-    """For each output (the last axis of `kernel`) a bound on the magnitude of its partial sums, in any order."""
-    # Quantisation moves each weight by at most this much. Zeros stay zeros.
+    """For each output (the last axis of `kernel`), a bound on the magnitude of its partial sums in any order."""
+    # Quantisation changes each weight by at most this much. Zeros stay zeros.
     moved = weight.lsb / 2 if weight.rounding.startswith("RND") else weight.lsb
     magnitudes = np.where(kernel == 0, 0.0, np.abs(kernel.astype(np.float64)) + moved)
     constant = 0.0 if bias is None else np.abs(bias) + 2.0 ** -(fraction + 1)
-    return np.asarray(magnitudes.reshape(-1, kernel.shape[-1]).sum(axis=0) * _largest(incoming) + constant)
-
-
-def _largest(kind: FixedType) -> float:
-    return float(max(abs(kind.raw_min), abs(kind.raw_max)) * kind.lsb)
+    return np.asarray(magnitudes.reshape(-1, kernel.shape[-1]).sum(axis=0) * incoming.magnitude + constant)
 
 
 def _holding(layer: str, magnitude: float, fraction: int) -> FixedType:
-    """The narrowest accumulator that holds numbers of this size with `fraction` bits right of the point."""
+    """The narrowest accumulator that holds numbers up to `magnitude` with `fraction` bits right of the point."""
     integer = integer_bits(magnitude) + 1
     if integer + fraction > MAX_WIDTH:
         raise HlsError(
             f"layer {layer!r} needs an accumulator of {integer + fraction} bits; hardware types end at "
             f"{MAX_WIDTH}: use fewer weight or activation bits"
         )
-    # In some backends ac_fixed has at least two bits.
+    # In some backends, ac_fixed needs at least two bits.
     return FixedType(max(integer + fraction, 2), integer)
 
 

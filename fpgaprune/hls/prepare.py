@@ -1,8 +1,8 @@
-"""A Keras model in the form that hls4ml converts exactly: BatchNorm folded, no-ops gone, weights on their grid.
+"""Brings a Keras model into the form that hls4ml converts exactly: BatchNorm folded, no no-ops, weights on their grid.
 
-Measured on hls4ml 1.3.0: a `ReLU` layer becomes a `ThresholdedReLU`; `n_zeros` and the multiplier
-limit are counted on the weights before quantisation; and BatchNorm is folded only while the type of
-the layer before it is left open. Folding and quantising here, before conversion, settles all three.
+Measured on hls4ml 1.3.0: it converts a `ReLU` layer to a `ThresholdedReLU`; it counts `n_zeros` and the multiplier
+limit on the weights before quantisation; and it folds BatchNorm only if the layer before it has no type yet. Folding
+and quantising here, before the conversion, solves all three.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fpgaprune.hls.gru_lstm import RECURRENT, gates_of
 from fpgaprune.hls.keras_operations import with_layers
 from fpgaprune.hls.layer_names import free_name
 from fpgaprune.hls.split import split_separable
-from fpgaprune.network import find_folds, folded_weights, producer, readers_of
+from fpgaprune.network import cloned, find_folds, folded_weights, producer, readers_of
 from fpgaprune.quantise import is_rounded, unrounded
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
@@ -37,13 +37,13 @@ PRODUCTS = (*FOLDABLE, *RECURRENT)
 
 
 def fold(model: Any) -> Any:
-    """A new functional or Sequential model, equal over the reals at inference, that hls4ml can convert.
+    """A new model that hls4ml can convert and that computes the same over the reals at inference.
 
-    Each BatchNorm that alone reads a linear convolution or Dense layer is folded into it (float64, then cast);
-    Dropout is gone; `ReLU()` is `Activation("relu")`; the activation of a convolution or Dense layer is a layer of
-    its own, `NAME_relu`, so that both get a type. A separable convolution is two layers. An average pooling over the
-    whole map becomes a global one, because hls4ml would build it with all its inputs at once. Operations become layers
-    that compute the same. Layer names stay, and layers compute in float32.
+    A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it (float64, then cast).
+    Dropout is left out. `ReLU()` becomes `Activation("relu")`. The activation of a convolution or Dense layer becomes a
+    layer of its own, `NAME_relu`, so that both get a type. A separable convolution becomes two layers. An average
+    pooling over the whole map becomes a global one, because hls4ml would build it with all its inputs at once.
+    Operations become layers that compute the same. Layer names stay, and layers compute in float32.
 
     Raises:
         HlsError: a weight is NaN or infinite.
@@ -53,7 +53,7 @@ def fold(model: Any) -> Any:
         if np.issubdtype(np.dtype(variable.dtype), np.floating) and not np.isfinite(variable.numpy()).all():
             raise HlsError(f"weight {variable.path!r} holds NaN or infinity; hls4ml would write it as it is: retrain")
     model = unrounded(model) if is_rounded(model) else model
-    # A Sequential takes no call_function, and skipped layers must leave the graph.
+    # clone_model accepts a call_function for functional models only.
     functional = with_layers(keras.Model(model.inputs, model.outputs, name=model.name))
     check_layers(functional)
     functional = split_separable(functional)
@@ -65,7 +65,7 @@ def fold(model: Any) -> Any:
         for name, layer in originals.items()
         if isinstance(layer, FOLDABLE) and layer.activation is not keras.activations.linear
     }
-    # Where a layer other than Flatten reads it, its shape is restored.
+    # The shape is restored if a layer other than Flatten reads it.
     mapped = {
         layer.name: layer.output.shape[1:]
         for layer in functional.layers
@@ -88,7 +88,7 @@ def fold(model: Any) -> Any:
         if type(layer) is keras.layers.Activation:
             return activation_layer(layer.activation, layer.name, len(layer.output.shape))
         if isinstance(layer, keras.layers.Softmax):
-            # The axis is the last one, but it may stand in a list, which hls4ml does not read.
+            # The axis is the last one, but may be given as a list, which hls4ml does not read.
             config["axis"] = -1
         if averages_all(layer):
             return _GLOBAL[type(layer)](name=config["name"])
@@ -110,17 +110,7 @@ def fold(model: Any) -> Any:
         name = added(f"{layer.name}_{activation.__name__}")
         return activation_layer(activation, name, len(output.shape))(output)
 
-    inputs = [
-        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=producer(tensor).name)
-        for tensor in functional.inputs
-    ]
-    copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
-    for name, original in originals.items():
-        if name in folds:
-            copy.get_layer(name).set_weights(folded_weights(original, folds[name]))
-        elif original.weights and name not in folded_names and not isinstance(original, INFERENCE_NO_OPS):
-            copy.get_layer(name).set_weights(original.get_weights())
-    return copy
+    return cloned(functional, clone, call, {name: folded_weights(originals[name], bn) for name, bn in folds.items()})
 
 
 def activation_layer(activation: Any, name: str, axes: int) -> Any:
@@ -132,13 +122,13 @@ def activation_layer(activation: Any, name: str, axes: int) -> Any:
 
 
 def _loses_axes(layer: Any) -> bool:
-    """The layer that replaces `layer` gives fewer axes."""
+    """Whether the output of the layer that replaces `layer` has fewer axes."""
     rows = isinstance(layer, keras.layers.Dense) and len(layer.output.shape) > _MOST_AXES
     return rows or averages_all(layer) or bool(getattr(layer, "keepdims", False))
 
 
 def averages_all(layer: Any) -> bool:
-    """`layer` is an average pooling with one window that holds every position of its input."""
+    """Whether `layer` is an average pooling whose only window covers every position of its input."""
     if type(layer) not in _GLOBAL or layer.data_format != "channels_last":
         return False
     sizes, positions = layer.input.shape[1:-1], layer.output.shape[1:-1]
@@ -156,10 +146,10 @@ def _only_flattened(functional: Any, layer: Any) -> bool:
 
 
 def quantise_weights(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) -> dict[str, dict[str, NDArray[Any]]]:
-    """`folded` holds exactly the values of its weights in `types`; the raw integers are returned.
+    """Rounds the weights of `folded` to `types`, and returns the raw integers by layer and role.
 
     Args:
-        folded: what `fold` returned; changed in place.
+        folded: a model from `fold`; it is changed in place.
         types: layer name to role (`weight`, `bias`, `recurrent_weight`, `recurrent_bias`, `scale`) to type.
     """
     raws: dict[str, dict[str, NDArray[Any]]] = {}
@@ -188,5 +178,5 @@ def role_weights(layer: Any) -> dict[str, NDArray[Any]]:
 
 
 def _joined(layer: Any, biases: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """The biases of a recurrent layer as the one weight that Keras holds; none where it has none."""
+    """The biases of a recurrent layer as the one weight that Keras holds; none if it has no bias."""
     return [np.stack(biases).reshape(layer.cell.bias.shape)] if biases else []

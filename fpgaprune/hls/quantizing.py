@@ -1,4 +1,4 @@
-"""`quantize`: a network that rounds in Keras as its hardware does, so that training can make up for the rounding."""
+"""`quantize` makes a network that rounds in Keras as its hardware does, so that training can correct the errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import keras
 from fpgaprune.design import FUNCTIONS, Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import MAX_WIDTH, FixedType
-from fpgaprune.hls.hls_project import AnyPrecision, LayerSettings, make_design
+from fpgaprune.hls.hls_project import make_design
 from fpgaprune.hls.layer_options import read_options
+from fpgaprune.hls.make import AnyPrecision, LayerSettings
 from fpgaprune.hls.precision import AVERAGES, MOVES, Precision
 from fpgaprune.hls.prepare import DEPTHWISE, fold, quantise_weights
 from fpgaprune.hls.ranges import Samples
@@ -25,18 +26,18 @@ from fpgaprune.quantise import ROUNDED, Rounded, RoundedAverage, is_rounded, rou
 from fpgaprune.target import Target
 from fpgaprune.weights import weight_arrays
 
-# float32 holds whole numbers of at most this many bits.
+# float32 holds all whole numbers of at most this many bits.
 _FLOAT32_BITS = 24
 _WINDOWED = (keras.layers.AveragePooling1D, keras.layers.AveragePooling2D)
 _ROLES = ("weight", "bias", "result")
 # Integer bits that sums may gain in training.
 _HEADROOM = 2
-# Layers that hold weights or add numbers up, and that no rounded layer here can replace.
+# Layers that hold weights or add numbers, and that have no rounded counterpart.
 _UNKNOWN = (
     *(keras.layers.BatchNormalization, keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
     *(keras.layers.LeakyReLU, keras.layers.Average, keras.layers.Dot, keras.layers.Embedding),
 )
-# Activations that hardware computes exactly, and those that it reads from tables.
+# Activations that hardware computes exactly or reads from tables.
 _ACTIVATIONS = ("softmax", *(function.name for function in FUNCTIONS.values() if function.converts and function.values))
 
 
@@ -51,12 +52,12 @@ def quantize(
 ) -> Any:
     """A new model with the weights of `model` that computes in Keras what its hardware computes.
 
-    It trains like any other: `fp.finetune(quantize(model, ...), masks, x, y)` holds the same locks, and `make_design`
-    and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, with one exception: functions
-    that the hardware reads from tables (softmax, sigmoid, tanh, elu and others) are exact here and rounded once.
-    BatchNorm is folded into the layer before it and trains no more. A separable convolution is two layers.
-    Where `precision` gives widths, types cut off the largest few values if that makes the squared error less, and sums
-    have two bits to grow in training.
+    It trains like any other model: `fp.finetune(quantize(model, ...), masks, x, y)` keeps the same locks, and
+    `make_design` and `to_hls` read the types from it. Its outputs are those of `emulate` bit for bit, with one
+    exception: functions that the hardware reads from tables (softmax, sigmoid, tanh, elu and others) are exact here and
+    rounded once. BatchNorm is folded into the layer before it and no longer trains. A separable convolution becomes two
+    layers. If `precision` gives widths, types cut off the few largest values if that makes the squared error smaller,
+    and sums can grow by two bits in training.
 
     Args:
         model: a Keras model.
@@ -67,7 +68,7 @@ def quantize(
         layers: as for `to_hls`.
 
     Raises:
-        UnsupportedLayerError: a layer is not rounded here; the message names it.
+        UnsupportedLayerError: a layer cannot be rounded; the message names it.
         HlsError: as `to_hls`, or `model` is rounded already.
     """
     require_exact_sums(precision)
@@ -93,10 +94,10 @@ def require_exact_sums(precision: AnyPrecision | None) -> None:
 
 
 def require_roundable(model: Any) -> Any:
-    """`model` as `fold` makes it; each of its layers can be rounded.
+    """The model that `fold` makes of `model`; each of its layers can be rounded.
 
     Raises:
-        UnsupportedLayerError: one cannot; the message names it.
+        UnsupportedLayerError: a layer cannot be rounded; the message names it.
         HlsError: `model` is rounded already.
     """
     if is_rounded(model):
@@ -115,7 +116,7 @@ def require_roundable(model: Any) -> Any:
 def carry_masks(model: Any, rounded: Any, masks: MaskSet) -> MaskSet:
     """`masks` of `model` for `rounded`, which `quantize` made of it.
 
-    A kernel keeps its locks. So do the elements of a vector that are zero; others took in what BatchNorm shifts.
+    A kernel keeps its locks, and so do the zero elements of a vector; into the others BatchNorm's shift was folded.
     """
     halves = depthwise_names(keras.Model(model.inputs, model.outputs))
     weights, carried = weight_arrays(rounded), {}
@@ -129,7 +130,7 @@ def carry_masks(model: Any, rounded: Any, masks: MaskSet) -> MaskSet:
 
 
 def settle(rounded: Any) -> Any:
-    """A new model of Keras's own layers, whose weights are those that the hardware of `rounded` holds."""
+    """A new model of Keras's own layers, with the weights that the hardware of `rounded` holds."""
     plain = unrounded(rounded)
     quantise_weights(plain, rounded_types(rounded))
     return plain
@@ -192,17 +193,13 @@ def _source(layer: Any) -> str:
 
 
 def _sum_dtype(layer: Any, types: Mapping[str, FixedType], incoming: FixedType) -> str:
-    """float32 where it holds every sum that weights of this type can give, whatever training makes of them."""
+    """float32 if it holds every sum that any weights of this type can make, else float64."""
     weight, bias = types["weight"], types.get("bias")
     shape = layer.kernel.shape
     terms = math.prod(shape[:-2]) if isinstance(layer, DEPTHWISE) else math.prod(shape[:-1])
-    largest = terms * _largest(weight) * _largest(incoming) + (_largest(bias) if bias else 0.0)
+    largest = terms * weight.magnitude * incoming.magnitude + (bias.magnitude if bias else 0.0)
     fraction = max(weight.fraction + incoming.fraction, bias.fraction if bias else 0)
     return "float32" if math.log2(largest) + fraction <= _FLOAT32_BITS else "float64"
-
-
-def _largest(kind: FixedType) -> float:
-    return float(max(-kind.raw_min, kind.raw_max) * kind.lsb)
 
 
 def _count(layer: Any) -> int:

@@ -1,8 +1,8 @@
-"""The tables of a Quartus project's softmax, made for the types that the layer has.
+"""Writes the tables of a Quartus project's softmax for the layer's types.
 
 hls4ml 1.3.0 looks for a layer with exactly the name `softmax`. Without one it makes the tables for its own defaults, so
-the project computes something else. Its entries have eight bits right of the point whatever types the layer has; here
-they have the layer's types. All softmax layers of a project share one file.
+the project computes something else. Its entries always have eight bits right of the point; here they have the layer's
+types. All softmax layers of a project share one file.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _FOLDER = Path("firmware", "nnet_utils", "activation_tables")
 
 
 def check_softmax(design: Design) -> None:
-    """One pair of tables serves every softmax of `design`.
+    """One pair of tables fits every softmax of `design`.
 
     Raises:
-        HlsError: two need different tables, or one reads numbers for which the writer makes no table.
+        HlsError: two need different tables, or one reads numbers for which no table can be made.
     """
     wanted = {layer.name: _keys(design, layer) for layer in _softmax_layers(design)}
     for name, (source, exp_type, _) in wanted.items():
@@ -42,7 +42,7 @@ def check_softmax(design: Design) -> None:
 
 
 def write_tables(folder: Path, design: Design) -> None:
-    """The tables in the project at `folder` are those that the softmax of `design` reads; nothing else changes."""
+    """Writes the tables for the softmax of `design` into the project at `folder`."""
     for layer in _softmax_layers(design)[:1]:
         source, exp_type, size = _keys(design, layer)
         for name, kind, entries in (
@@ -64,5 +64,5 @@ def _keys(design: Design, layer: LayerSpec) -> tuple[FixedType, FixedType, int]:
     softmax = layer.operation
     size = softmax.table_size if isinstance(softmax, Softmax) else None
     if size is None:
-        raise HlsError(f"softmax {layer.name!r} does not say the size of its tables; make the design anew")
+        raise HlsError(f"softmax {layer.name!r} does not say the size of its tables; make the design again")
     return design[layer.inputs[0]].types["result"], layer.types["exp_table"], size

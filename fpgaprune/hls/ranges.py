@@ -1,4 +1,4 @@
-"""The outputs of every layer of a model for some data, and whether given types hold them."""
+"""Finds the outputs of every layer of a model for some data, and checks whether given types hold them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.hls.layer_names import names_of, renamed
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
 from fpgaprune.network import producer
-from fpgaprune.real_array import real_array
+from fpgaprune.real_array import sample_arrays
 
 Samples = NDArray[Any] | Sequence[NDArray[Any]]
 
@@ -31,7 +31,7 @@ class Range:
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> Range:
-        """The range of `values`; 0 to 0 where there are none."""
+        """The range of `values`; 0 to 0 if there are none."""
         return cls(float(values.min()), float(values.max())) if values.size else cls(0.0, 0.0)
 
     @property
@@ -60,7 +60,7 @@ class Range:
         return cls(max(whole.low, -largest), min(whole.high, largest))
 
     def doubled(self) -> Range:
-        """The range with both ends twice as far from zero, and zero in it."""
+        """The range with both ends twice as far from zero, extended to include zero."""
         return Range(min(2 * self.low, 0.0), max(2 * self.high, 0.0))
 
 
@@ -70,15 +70,9 @@ def as_inputs(folded: Any, data: Samples) -> list[NDArray[Any]]:
     Raises:
         DataError: they do not fit the model, hold NaN or infinity, or there is no sample.
     """
-    arrays = [real_array(array, "samples") for array in (data if isinstance(data, list | tuple) else [data])]
-    wanted = [tuple(tensor.shape[1:]) for tensor in folded.inputs]
-    if [array.shape[1:] for array in arrays] != wanted:
-        got = ", ".join(str(array.shape[1:]) for array in arrays)
-        raise DataError(f"samples have shape {got}; model {folded.name!r} takes {', '.join(map(str, wanted))}")
+    arrays = sample_arrays(data, [tuple(tensor.shape[1:]) for tensor in folded.inputs], f"model {folded.name!r}")
     if not len(arrays[0]):
         raise DataError("there are no samples; the ranges of the layers are read from them: give some hundred")
-    if len({len(array) for array in arrays}) > 1:
-        raise DataError(f"the inputs have {[len(array) for array in arrays]} samples; wanted as many of each")
     return arrays
 
 
@@ -91,7 +85,7 @@ def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
 
     Raises:
         DataError: as for `as_inputs`.
-        HlsError: `folded` has no layers but inputs.
+        HlsError: `folded` has only input layers.
     """
     arrays = as_inputs(folded, data)
     layers = [layer for layer in folded.layers if not isinstance(layer, keras.layers.InputLayer)]
@@ -122,12 +116,12 @@ def require_ranges(
     Args:
         folded: what `prepare.fold` returned, before its weights are quantised.
         types: all types.
-        given: layer name to role to the types among them that a user gave.
-        observed: what `observe` returned, of recurrent layers what `observe_states` did; may be empty, and then results
-            are not checked.
+        given: layer name to role to type, for the types that the user gave.
+        observed: what `observe` returned, and for recurrent layers what `observe_states` returned; if it is empty,
+            results are not checked.
 
     Raises:
-        HlsError: a type does; the message says which layer, how often, on what data, and what would hold the values.
+        HlsError: values overflow a type; the message says in which layer, how often and on what data.
     """
     for name, roles in given.items():
         layer = folded.get_layer(name)
@@ -145,7 +139,7 @@ def _require(layer: str, role: str, values: NDArray[Any], kind: FixedType, where
     if kind.overflow != "WRAP":
         return
     low, high = kind.raw_min * kind.lsb, kind.raw_max * kind.lsb
-    # Up to half a unit beyond is rounding, not overflow.
+    # Up to half a unit beyond an end is rounded, and does not overflow.
     beyond = (values < low - kind.lsb / 2) | (values > high + kind.lsb)
     count = int(beyond.sum())
     if not count:

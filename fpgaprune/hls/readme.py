@@ -1,4 +1,4 @@
-"""The README of a written project: what it is, and what to run on the machine that has the vendor's tool."""
+"""Writes the README of a project: what it is, and what to run on the machine with the vendor's tool."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AMD = ("Vitis", "Vivado", "VivadoAccelerator")
 
 
 def readme(design: Design, golden: int = 0) -> str:
-    """Markdown for the folder of `design`'s project, with `golden` samples; the same for the same design."""
+    """The README in Markdown for the project of `design`, with `golden` samples; the same for the same design."""
     first = build_commands(design)
     weights = {layer.name: layer.weights["weight"] for layer in design.layers if "weight" in layer.weights}
     zeros = sum(int(raw.size - np.count_nonzero(raw)) for raw in weights.values())
@@ -112,7 +112,7 @@ def _golden(design: Design, golden: int) -> list[str]:
 
 
 def _handed_over(design: Design) -> list[str]:
-    """Where the IP core, the bitstream and the driver lie."""
+    """Says where the IP core, the bitstream and the driver are."""
     if design.backend not in _AMD:
         return []
     lines = [

@@ -1,10 +1,10 @@
-"""Words that a generated C++ project cannot use as names."""
+"""Lists the words that a generated C++ project cannot use as names."""
 
 from __future__ import annotations
 
 import re
 
-# ISO/IEC 14882:2020, table 5 and its alternative tokens; what the headers that every project includes define besides.
+# ISO/IEC 14882:2020, table 5 and its alternative tokens, and names from the headers that every project includes.
 _WORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
 concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do

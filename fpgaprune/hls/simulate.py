@@ -1,6 +1,6 @@
-"""The C simulation of a written project: compiled with g++, run in processes of its own.
+"""Compiles the C simulation of a project with g++, and runs it in processes of its own.
 
-Needs neither hls4ml nor TensorFlow: only the project's folder and its `Design`.
+It needs neither hls4ml nor TensorFlow, only the project's folder and its `Design`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
-from fpgaprune.errors import DataError, ToolError, ToolTimeoutError
+from fpgaprune.errors import ToolError, ToolTimeoutError
 from fpgaprune.hls.hls_backends import BACKENDS
 from fpgaprune.hls.simulator import Simulator, ports, program_of
 from fpgaprune.processes import run_tool
-from fpgaprune.real_array import real_array
+from fpgaprune.real_array import sample_arrays
 
-# A process reads all weights before its first sample, so fewer samples do not pay for another process.
+# A process reads all weights before its first sample, so another process is not worth it for fewer samples.
 _SAMPLES_EACH = 4
 _POLL_S = 0.1
 
@@ -34,7 +34,7 @@ class SimulatedOutputs:
     """The outputs of a C simulation for the first of the samples that were asked for.
 
     Attributes:
-        outputs: float32 (samples, ...); a tuple of them where the design has several outputs.
+        outputs: float32 (samples, ...); a tuple of them if the design has several outputs.
         samples: how many samples ran.
         asked: how many samples were asked for.
         seconds: wall-clock time of the run.
@@ -60,7 +60,7 @@ class CSimulation:
 
     @classmethod
     def build(cls, folder: Path, design: Design, timeout_s: float = 900.0) -> CSimulation:
-        """The project in `folder` is compiled.
+        """Compiles the project in `folder`.
 
         Raises:
             ToolTimeoutError: g++ takes longer than `timeout_s`.
@@ -69,7 +69,7 @@ class CSimulation:
         if not BACKENDS[design.backend].compiles:
             raise ToolError(
                 f"the simulation of a project for {design.backend} needs the vendor's compiler, not g++: "
-                f"run it with project.build(steps=['csim']) where that is installed"
+                f"run project.build(steps=['csim']) on a machine that has it"
             )
         if shutil.which("g++") is None:
             raise ToolError("g++ was not found on PATH; the C simulation needs it: install a C++ compiler")
@@ -78,23 +78,23 @@ class CSimulation:
         except ToolTimeoutError:
             raise ToolTimeoutError(
                 f"g++ did not compile the C simulation of {folder} within {timeout_s:g} s and was stopped; allow more "
-                f"seconds, or take the emulation alone"
+                f"seconds, or use the emulation alone"
             ) from None
         except ToolError as error:
             raise ToolError(f"g++ did not compile the C simulation: {error}") from error
         program = program_of(folder)
         if not program.exists():
-            raise ToolError(f"g++ did not compile the C simulation of {folder}; what it said is in {run.log}")
+            raise ToolError(f"g++ did not compile the C simulation of {folder}; its output is in {run.log}")
         return cls(program, design)
 
     @classmethod
     def open_or_build(cls, folder: Path, design: Design) -> CSimulation:
-        """The project's C simulation; it is compiled unless it was compiled before."""
+        """The project's C simulation, compiled if it was not compiled before."""
         program = program_of(folder)
         return cls(program, design) if program.exists() else cls.build(folder, design)
 
     def predict(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
-        """float32 outputs (N, ...) for inputs `x` (N, ...); a tuple of them where the design has several.
+        """The float32 outputs (N, ...) for the samples `x` (N, ...); a tuple if the design has several outputs.
 
         Args:
             x: samples, or one array of them for each input of the design.
@@ -113,9 +113,9 @@ class CSimulation:
         on_progress: Callable[[int], None] | None = None,
         sample_timeout_s: float = 900.0,
     ) -> SimulatedOutputs:
-        """The first samples of `x` ran, as many as fit into `seconds`, on all cores at once.
+        """Runs the first samples of `x`, as many as fit into `seconds`, on all cores at once.
 
-        Another sample starts only while the longest so far would still end in time.
+        Another sample starts only if one as long as the longest so far would still end in time.
 
         Args:
             x: as for `predict`.
@@ -159,20 +159,12 @@ class CSimulation:
         return SimulatedOutputs(outputs, shared.done, asked, time.monotonic() - started)
 
     def _samples(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
-        arrays = [real_array(array, "samples") for array in (x if isinstance(x, list | tuple) else [x])]
-        shapes = ports(self.design)[0]
-        if [array.shape[1:] for array in arrays] != shapes:
-            got = ", ".join(str(array.shape[1:]) for array in arrays)
-            wanted = ", ".join(map(str, shapes))
-            raise DataError(f"samples have shape {got}; design {self.design.name!r} takes {wanted}")
-        samples = [np.ascontiguousarray(array, dtype=np.float32) for array in arrays]
-        if any(len(array) != len(samples[0]) for array in samples):
-            raise DataError(f"the inputs have {[len(array) for array in samples]} samples; wanted as many of each")
-        return samples
+        arrays = sample_arrays(x, ports(self.design)[0], f"design {self.design.name!r}")
+        return [np.ascontiguousarray(array, dtype=np.float32) for array in arrays]
 
 
 class _Queue:
-    """The number of the next sample, for several threads: in order, so that the first samples have run."""
+    """Hands out the numbers of the samples to several threads, in order, so that the first samples are run."""
 
     def __init__(self, count: int, at_least: int, until: float | None) -> None:
         self.done = 0
@@ -191,14 +183,17 @@ class _Queue:
         results: Sequence[NDArray[np.float32]],
         timeout_s: float,
     ) -> None:
-        """`simulator` runs samples into `results` until no sample or no time is left, or an error comes."""
+        """Lets `simulator` write samples' outputs to `results` until no sample or time is left, or an error occurs."""
         while (place := self._take()) is not None:
             started = time.monotonic()
             try:
                 found = simulator.give([array[place] for array in samples], timeout_s)
             except (ToolError, OSError) as error:
+                failed = (
+                    error if isinstance(error, ToolError) else ToolError(f"the C simulation cannot be read: {error}")
+                )
                 with self._lock:
-                    self.error = self.error or _tool_error(error)
+                    self.error = self.error or failed
                 return
             for result, values in zip(results, found, strict=True):
                 result[place] = values
@@ -213,10 +208,6 @@ class _Queue:
                 return None
             self._next += 1
             return self._next - 1
-
-
-def _tool_error(error: ToolError | OSError) -> ToolError:
-    return error if isinstance(error, ToolError) else ToolError(f"the C simulation cannot be read: {error}")
 
 
 def _cores() -> int:

@@ -1,6 +1,6 @@
-"""The program that a project's C simulation is compiled to, and one running copy of it.
+"""Writes the program of a project's C simulation, and runs it.
 
-It runs in a process of its own: an assertion or a crash in the compiled code ends that process and nothing else.
+The program runs in a process of its own, so an assertion or a crash in the compiled code ends only that process.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design, Input
 from fpgaprune.errors import ToolError, ToolTimeoutError
+from fpgaprune.processes import last_line
 
 _SOURCE = """\
 // The C simulation as a program, written by fpgaprune: it reads samples from standard input and writes outputs to
@@ -84,24 +85,23 @@ _VOLATILE = re.compile(r"  INLINE void clearUnusedBits\(void\) volatile\n.*?\n  
 
 
 def write_simulator(folder: Path, design: Design) -> None:
-    """The project in `folder` has the program's source, a script that compiles it quickly, and fast headers.
+    """Writes into the project in `folder` the program's source, a script that compiles it fast, and faster headers.
 
     hls4ml's script compiles one file after the other with -O3. -O1 takes two thirds of the time, and its program is as
-    fast once `ap_private`, the class of every number, keeps its value in a register. hls4ml's copy of that header
-    writes the value to memory and reads it back after each operation, because the function that cuts off spare bits
-    exists for `volatile` objects only. A second function for all other objects changes no result. Synthesis reads
-    neither.
+    fast if `ap_private`, the class of every number, keeps its value in a register. In hls4ml's copy of that header, the
+    function that cuts off spare bits exists for `volatile` objects only, so the value goes to memory and back after
+    each operation. A second function for all other objects changes no result. Synthesis uses neither.
 
     Args:
-        folder: as hls4ml wrote it.
-        design: what it computes.
+        folder: the project as hls4ml wrote it.
+        design: the project's design.
     """
     (folder / f"{design.name}_simulate.cpp").write_text(_source(design))
     script = folder / "build_lib.sh"
     head, _, tail = script.read_text().partition("${CC} ${CFLAGS} ${INCFLAGS}")
     options = tail.partition("-c firmware/")[0].strip()
     if design.backend == "Catapult":
-        # hls4ml's bridge looks for the weights where the project was written, not where the folder stands now.
+        # hls4ml's bridge looks for the weights where the project was written, not where the folder is now.
         _find_weights_beside_the_script(folder, design.name)
         head += 'WEIGHTS_DIR="\\"$(cd "$(dirname "$0")" && pwd)/firmware/weights\\""\n\n'
         options = '-D SIMULATED_WEIGHTS_DIR="${WEIGHTS_DIR}"'
@@ -113,23 +113,23 @@ def write_simulator(folder: Path, design: Design) -> None:
 
 
 def program_of(folder: Path) -> Path:
-    """Where `build_lib.sh` of the project in `folder` puts the compiled program."""
+    """The path to which `build_lib.sh` of the project in `folder` writes the compiled program."""
     script = (folder / "build_lib.sh").read_text()
     settings = dict(re.findall(r"^(PROJECT|LIB_STAMP)=(\w+)$", script, flags=re.MULTILINE))
     return (folder / "firmware" / f"{settings['PROJECT']}-{settings['LIB_STAMP']}").resolve()
 
 
 def ports(design: Design) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Shapes of one sample's inputs and of its outputs, in the program's order."""
+    """The shapes of one sample's inputs and of its outputs, in the program's order."""
     inputs = [layer.output_shape for layer in design.layers if isinstance(layer.operation, Input)]
     return inputs, [design.given_shape(name) for name in design.outputs]
 
 
 class Simulator:
-    """One running copy of the program; end it with `end`, whatever happened."""
+    """One running copy of the program; always end it with `end`."""
 
     def __init__(self, program: Path, design: Design, log: Path) -> None:
-        """The program runs and waits for samples; what it prints goes to `log`.
+        """Starts the program, which waits for samples; its output goes to `log`.
 
         Raises:
             ToolError: it cannot be started.
@@ -143,11 +143,11 @@ class Simulator:
                 )
             except OSError as error:
                 raise ToolError(
-                    f"the C simulation {program} cannot be started: {error.strerror}; compile it anew"
+                    f"the C simulation {program} cannot be started: {error.strerror}; compile it again"
                 ) from None
 
     def give(self, sample: Sequence[NDArray[np.float32]], timeout_s: float) -> list[NDArray[np.float32]]:
-        """The outputs for one sample, an array for each input.
+        """The outputs for one sample, which has an array for each input.
 
         Raises:
             ToolTimeoutError: it takes longer than `timeout_s`.
@@ -159,7 +159,7 @@ class Simulator:
         size = 4 * sum(math.prod(shape) for shape in self._outputs)
         answer, until = b"", time.monotonic() + timeout_s
         left = memoryview(b"".join(array.tobytes() for array in sample))
-        # Where the program reads no more, its answers end, which is noticed below.
+        # If the program no longer reads, it also no longer answers, which is noticed below.
         with suppress(BrokenPipeError):
             while left:
                 left = left[os.write(inlet.fileno(), left) :]
@@ -167,7 +167,7 @@ class Simulator:
             if not select.select([outlet], [], [], max(0.0, until - time.monotonic()))[0]:
                 raise ToolTimeoutError(
                     f"the C simulation took longer than {timeout_s:g} s for one sample and was stopped; "
-                    f"what it printed is in {self._log}"
+                    f"its output is in {self._log}"
                 )
             got = os.read(outlet.fileno(), size - len(answer))
             if not got:
@@ -179,7 +179,7 @@ class Simulator:
         return [part.reshape(shape) for part, shape in zip(parts, self._outputs, strict=True)]
 
     def end(self) -> None:
-        """The process has ended."""
+        """Ends the process."""
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError):
@@ -190,11 +190,8 @@ class Simulator:
     def _ended(self) -> str:
         code = self._process.wait()
         how = f"with code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
-        lines = self._log.read_bytes()[-4096:].decode(errors="replace").splitlines()
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return (
-            f"the C simulation ended {how} at a sample; its last line: {last!r}; all that it printed is in {self._log}"
-        )
+        last = last_line(self._log)
+        return f"the C simulation ended {how} at a sample; its last line: {last!r}; all its output is in {self._log}"
 
 
 def _source(design: Design) -> str:

@@ -1,18 +1,18 @@
-"""The types and sizes of a softmax layer's tables, such that every probability is within a stated bound.
+"""Chooses the types and sizes of a softmax layer's tables, so that every probability is within a stated bound.
 
-hls4ml's stable softmax takes the exponential of each input's distance from the largest from one table, adds these, and
-takes the inverse of the sum from another. Its defaults address the second table with the top ten bits of
-`fixed<18,8>`: they know the sum to a quarter only, so the probabilities of a sample may add up to 1.25. And a distance
-has one integer bit less than the input, so the largest distances wrap around.
+hls4ml's stable softmax reads the exponential of each input's distance from the largest input from one table, adds the
+exponentials, and reads the inverse of the sum from another table. By default it addresses the second table with the top
+ten bits of `fixed<18,8>`. This resolves the sum to a quarter only, so the probabilities of a sample may add up to 1.25.
+A distance also has one integer bit less than the input, so the largest distances wrap around.
 
-Here a probability differs from the softmax of the layer's own inputs by less than `BOUND`, plus what its result type
-rounds or cuts off, for up to 127 classes. For Vitis and Vivado the error is the sum of these terms, each at its worst:
+Here a probability differs from the softmax of the layer's own inputs by less than `BOUND`, plus the rounding of its
+result type, for up to 127 classes. For Vitis and Vivado the error is the sum of these terms, each at its worst:
 
-- a distance is rounded to 1/64, which moves an exponential by 1/128 of itself, and a probability by a third of that;
+- a distance is rounded to 1/64, which changes an exponential by 1/128 of itself, and a probability by a third of that;
 - a sum, which is 1 at least and the number of classes at most, is rounded to 1/128: 1/256 of a probability;
-- N exponentials and an inverse are rounded to 16 bits right of the point: N / 2**17 and less.
+- N exponentials and an inverse are rounded to 16 bits right of the point: at most N / 2**17.
 
-Quartus's templates cut off where those of Vitis round, but their tables are addressed one bit finer: the same bound.
+Quartus's templates truncate where those of Vitis round, but address their tables with one more bit: the same bound.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from fpgaprune.fixed import FixedType, integer_bits
 
 BOUND = 1 / 128
 
-# A distance of 16 and more has an exponential below the last place of the table.
+# The exponential of a distance of 16 or more is below the last place of the table.
 _DISTANCE = FixedType(10, 4, False, "RND", "SAT")
-# With a sign it has the 18 bits that AMD's multipliers take.
+# With a sign this type has 18 bits, the width of AMD's multipliers.
 _ENTRY = FixedType(17, 1, False, "RND", "SAT")
 _SUM_FRACTION = 7
 _LARGEST_TABLE_BITS = 14
@@ -39,7 +39,7 @@ _ROLES = ("inp_norm", "exp_table", "accum", "inv_inp", "inv_table")
 def softmax_types(classes: int, backend: str) -> dict[str, FixedType]:
     """Role to type of the tables and of the sum of a softmax of `classes` classes, for any input type.
 
-    Empty for a backend whose softmax is another one and keeps the types of hls4ml.
+    Empty for a backend with another softmax, which keeps hls4ml's types.
     """
     integer = integer_bits(classes)
     if backend == "Quartus":
@@ -59,10 +59,10 @@ def softmax_types(classes: int, backend: str) -> dict[str, FixedType]:
 
 
 def logits_type(kind: FixedType, classes: int) -> FixedType:
-    """`kind` with a sign and as many bits as Quartus's softmax needs for `BOUND`; it holds all values of `kind`."""
+    """The signed type that holds all values of `kind` and has the bits that Quartus's softmax needs for `BOUND`."""
     if not kind.signed:
         kind = replace(kind, width=kind.width + 1, integer=kind.integer + 1, signed=True)
-    # A distance saturates where the integer bits end; a power of -16 is below the last place of the table.
+    # A distance saturates at the end of the integer bits; the exponential of -16 is below the table's last place.
     integer = max(kind.integer, _DISTANCE.integer + 1)
     return FixedType(
         max(integer + kind.fraction, _address_bits(integer, kind.fraction, integer_bits(classes)) + 1),
@@ -74,7 +74,7 @@ def logits_type(kind: FixedType, classes: int) -> FixedType:
 
 
 def _address_bits(integer: int, fraction: int, sum_integer: int) -> int:
-    """The one size of both tables on Quartus: distances to 1/128, or to the input's last place, and sums to 1/256."""
+    """The address bits of both tables on Quartus: distances to 1/128, or to the input's last place, sums to 1/256."""
     return max(integer - 1 + min(max(fraction, 0), _SUM_FRACTION), sum_integer + _SUM_FRACTION + 1)
 
 
@@ -96,7 +96,7 @@ def quartus_table_size(name: str, types: Mapping[str, FixedType], source: FixedT
         source: type of its input.
 
     Raises:
-        HlsError: no size is enough for inputs of type `source`; the message says which type is.
+        HlsError: no size is enough for inputs of type `source`; the message names a type that fits.
     """
     sum_integer = types["exp_table"].integer - 1
     bits = _address_bits(source.integer, source.fraction, sum_integer)
@@ -110,7 +110,7 @@ def quartus_table_size(name: str, types: Mapping[str, FixedType], source: FixedT
 
 
 def table_types(types: Mapping[str, FixedType]) -> dict[str, str]:
-    """The types of a softmax's tables as settings of hls4ml's configuration, which has no other place for them."""
+    """The types of a softmax's tables as settings of hls4ml's configuration."""
     return {
         f"{''.join(part.title() for part in role.split('_'))}T": hls_type(types[role])
         for role in _ROLES

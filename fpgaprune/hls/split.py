@@ -1,7 +1,7 @@
-"""A separable convolution as two layers: a depthwise convolution, then one of 1 x 1.
+"""Splits a separable convolution into two layers: a depthwise convolution, then one of 1 x 1.
 
-hls4ml converts Keras's separable layers, but it gives both halves one type and does so on two backends only. As two
-layers each half has its own types, strategy and certificate, on every backend with depthwise layers.
+hls4ml converts Keras's separable layers on two backends only, and gives both halves the same types. As two layers, each
+half has its own types, strategy and certificate, on every backend with depthwise layers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import keras
 
 from fpgaprune.hls.layer_names import free_name
+from fpgaprune.network import cloned
 
 _HALVES = {
     keras.layers.SeparableConv1D: (keras.layers.DepthwiseConv1D, keras.layers.Conv1D),
@@ -37,10 +38,10 @@ def depthwise_names(functional: Any) -> dict[str, str]:
 
 
 def split_separable(functional: Any) -> Any:
-    """`functional` without separable convolutions, equal at every input; itself where it has none.
+    """`functional` without separable convolutions, which computes the same; itself if it has none.
 
     Args:
-        functional: as `keras.Model(model.inputs, model.outputs)` makes it. It is not changed.
+        functional: a model from `keras.Model(model.inputs, model.outputs)`; it is not changed.
     """
     separable = [layer for layer in functional.layers if is_separable(layer)]
     if not separable:
@@ -67,13 +68,7 @@ def split_separable(functional: Any) -> Any:
         )
         for layer in separable
     }
-    inputs = [keras.Input(batch_shape=t.shape, dtype=t.dtype, name=t.name) for t in functional.inputs]
-    copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
-    for layer in functional.layers:
-        if is_separable(layer):
-            depthwise, *others = layer.get_weights()
-            halves[layer.name].set_weights([depthwise])
-            copy.get_layer(layer.name).set_weights(others)
-        elif layer.weights:
-            copy.get_layer(layer.name).set_weights(layer.get_weights())
+    copy = cloned(functional, clone, call, {layer.name: layer.get_weights()[1:] for layer in separable})
+    for layer in separable:
+        halves[layer.name].set_weights(layer.get_weights()[:1])
     return copy

@@ -1,9 +1,9 @@
-"""The layers in which zeros save multipliers, and those in which they do not, with a recommendation.
+"""Finds the layers in which zeros save multipliers, and recommends a strategy.
 
-In the code that hls4ml 1.3.0 generates, `latency` writes one product for each weight, and a product with the constant 0
-vanishes. `distributed_arithmetic` writes adders for weights that are not zero. `resource` with a reuse factor above 1
-reads weights from a memory and multiplies zeros as well. `resource_unrolled` leaves out a multiplier when all the
-weights that it serves in turn are zero.
+In the code that hls4ml 1.3.0 generates, `latency` writes one product for each weight, and synthesis removes a product
+with the constant 0. `distributed_arithmetic` writes adders for weights that are not zero. `resource` with a reuse
+factor above 1 reads weights from a memory and multiplies zeros as well. `resource_unrolled` leaves out a multiplier if
+all its weights are zero.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class StrategyWarning(UserWarning):
 
 @dataclass(frozen=True)
 class LayerSavings:
-    """What the zeros of one layer save.
+    """The multipliers that the zeros of one layer save.
 
     Attributes:
         layer: name of the layer.
@@ -33,9 +33,9 @@ class LayerSavings:
         reuse_factor: its reuse factor.
         weights: number of weights.
         zeros: number of weights that are zero after quantisation.
-        multipliers: multipliers of the layout without regard to zeros.
+        multipliers: multipliers of the layout if no weight were zero.
         saved: multipliers that the layout leaves out because of zeros.
-        unrolled_saved: multipliers that `resource_unrolled` would leave out at this reuse factor; 0 where it is 1.
+        unrolled_saved: multipliers that `resource_unrolled` would leave out at this reuse factor; 0 for factor 1.
     """
 
     layer: str
@@ -50,12 +50,12 @@ class LayerSavings:
 
 @dataclass(frozen=True)
 class StrategyAdvice:
-    """What the zeros of a design save now, and which strategy would save more.
+    """The multipliers that the zeros of a design save, and the strategy in which they would save more.
 
     Attributes:
         layers: one entry for each layer that multiplies.
         recommended: the strategy in which the zeros save most.
-        text: the reason, with figures; empty where no other strategy saves more.
+        text: the reason, with figures; empty if no other strategy saves more.
     """
 
     layers: tuple[LayerSavings, ...]
@@ -74,11 +74,11 @@ class StrategyAdvice:
 
 
 def advise_strategy(design: Design, target: Target) -> StrategyAdvice:
-    """What the zeros of `design` save on `target`.
+    """Finds the multipliers that the zeros of `design` save on `target`, and recommends a strategy.
 
     Args:
-        design: as `to_hls` or `make_design` gives it.
-        target: the target that it was made for.
+        design: a design from `to_hls` or `make_design`.
+        target: the target of the design.
     """
     layers = tuple(_savings(layer) for layer in design.layers if "weight" in layer.weights and layer.strategy)
     zeros, saved = sum(layer.zeros for layer in layers), sum(layer.saved for layer in layers)
@@ -104,7 +104,7 @@ def advise_strategy(design: Design, target: Target) -> StrategyAdvice:
 
 
 def warn_of_idle_zeros(advice: StrategyAdvice) -> None:
-    """A `StrategyWarning` was given where zeros save nothing."""
+    """Gives a `StrategyWarning` if zeros of some layers save nothing."""
     if advice.text:
         warnings.warn(advice.text, StrategyWarning, stacklevel=3)
 
@@ -118,7 +118,7 @@ def _savings(layer: LayerSpec) -> LayerSavings:
 
 
 def _counts(weight: NDArray[np.int64], strategy: str, reuse: int) -> tuple[int, int, int, int, int]:
-    """Weights, zeros and multipliers of one product, those that are saved, and those `resource_unrolled` would save."""
+    """For one product: weights, zeros, multipliers, saved ones, and those that `resource_unrolled` would save."""
     zeros = int(weight.size - np.count_nonzero(weight))
     unrolled = _idle_blocks(weight, reuse) if reuse > 1 else 0
     if strategy not in ("resource", "resource_unrolled") or reuse == 1:

@@ -1,4 +1,4 @@
-"""The ends of the tables of activations, and the error beyond them."""
+"""Checks that no activation reads values beyond the end of its table."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from fpgaprune.design import CENTRED, FUNCTIONS
 from fpgaprune.errors import HlsError
 from fpgaprune.network import producer
 
-# One step of a table, by which it is off within its ends, too.
+# One step of a table, which is also its error between its ends.
 _STEP = 1 / 64
 
 
 def require_within_tables(folded: Any, observed: Mapping[str, NDArray[Any]]) -> None:
-    """No activation reads values beyond its table, where the last entry would replace its function.
+    """No activation reads values beyond its table, where the template returns the last entry.
 
     Args:
-        folded: what `prepare.fold` returned.
-        observed: layer name to the layer's output for some data; layers that are not in it are skipped.
+        folded: the model from `prepare.fold`.
+        observed: layer name to the layer's output for some data; other layers are skipped.
 
     Raises:
-        HlsError: an activation does; the message says how far it is off and what to do.
+        HlsError: an activation does; the message gives the error and says what to do.
     """
     for layer in folded.layers:
         name = getattr(getattr(layer, "activation", None), "__name__", "")
@@ -35,7 +35,7 @@ def require_within_tables(folded: Any, observed: Mapping[str, NDArray[Any]]) -> 
         if values is None or not values.size:
             continue
         reach = float(function.table.reach)
-        # Above the end of other tables the template computes the function itself.
+        # Above the upper end of other tables, the template computes the function itself.
         ends = (-reach, reach if function.table.form == CENTRED else np.inf)
         seen = np.array([values.min(), values.max()], np.float64)
         off = np.abs(function.values(seen) - function.values(np.clip(seen, *ends)))

@@ -1,10 +1,10 @@
-"""The search of precision `auto`: the widths of weights and activations that cost least within a stated loss.
+"""Searches, for precision `auto`, the cheapest widths of weights and activations within a stated loss.
 
-The cost is the sum over all layers of multiplications that are not by zero x bits of a weight x bits of an input. The
-loss of a choice is measured by emulating the hardware on samples. The search descends: first all widths together, as
-far as the loss allows, then one width at a time, always the one that saves most. A width that cannot be lowered is not
-tried again. So the search takes about as many emulations as it saves bits. At its end no single width can be lowered
-further, but a cheaper choice may exist elsewhere.
+The cost of a layer is its multiplications by weights other than zero x bits of a weight x bits of an input. The loss of
+a choice is measured by emulating the hardware on samples. The search first lowers all widths together, as far as the
+loss allows, then one width at a time, always the one that saves most. A width that cannot be lowered is not tried
+again until another width was lowered. The search needs about as many emulations as it saves bits. At its end no single
+width can be lowered further, but a cheaper choice may exist elsewhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError
 from fpgaprune.hls.gru_lstm import RECURRENT
 from fpgaprune.hls.known_losses import KnownLosses, question_of
-from fpgaprune.hls.layer_options import LayerOptions
+from fpgaprune.hls.layer_options import LayerOptions, with_widths
 from fpgaprune.hls.precision import Precision, Types, choose_types
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
 from fpgaprune.hls.ranges import Range, Samples
@@ -34,7 +34,7 @@ from fpgaprune.network import producer
 # The search begins with this width; most networks lose little with it.
 _USUAL_BITS = 8
 _ROLES = ("weight", "activation")
-# Class numbers (N,), or a function of Keras's outputs and the hardware's that gives a loss and its standard error.
+# Class numbers (N,), or a function of Keras's outputs and the hardware's that returns a loss and its standard error.
 Labels = NDArray[Any] | Callable[[Any, Any], tuple[float, float]]
 Progress = Callable[[int, int, str], None]
 
@@ -46,8 +46,8 @@ class AutoPrecision:
     Attributes:
         max_loss: accuracy that may be lost against Keras in floating point, as a fraction (0.005 is half a point).
         samples: number of samples, the first of the data, that measure the loss.
-        spare: number of standard errors that, added to the loss, must stay within `max_loss`, so that other data lose
-            no more either.
+        spare: the loss plus this many of its standard errors must be within `max_loss`, so that other data lose no
+            more either.
         narrowest: fewest bits of a weight or an activation.
         widest: most bits of a weight or an activation.
         sum_bits: width of the outputs of convolutions and Dense layers.
@@ -78,11 +78,11 @@ class FoundWidths:
     Attributes:
         measure: meaning of the loss, in words.
         loss: loss of the widths found.
-        error: standard error of that loss; 0 where the loss is no share of samples.
+        error: standard error of that loss; 0 if the loss is not a share of samples.
         samples: number of samples that measured the loss.
-        evaluations: number of emulations that the search took.
-        cost: multiplications x bits x bits of the widths found.
-        uniform_cost: the same of the best single width for all layers.
+        evaluations: number of emulations.
+        cost: multiplications x bits x bits with the widths found.
+        uniform_cost: the same with the best single width for all layers.
         uniform_bits: that single width.
         weight_bits: layer name to width of its weights.
         activation_bits: layer name to width of its output.
@@ -104,16 +104,16 @@ class WidthSearch:
     """One search: the model, the samples, and a design whose types can be exchanged.
 
     Args:
-        folded: what `prepare.fold` returned, weights not quantised.
+        folded: the model from `prepare.fold`, with weights that are not quantised.
         ranges: layer name to the range of its output.
         skeleton: a design of `folded` with any types, for a backend that is emulated.
         data: samples (N, ...).
         wanted: outputs of `folded` for them in floating point.
-        labels: class numbers (N,), or a function of `wanted` and the hardware's outputs that gives a loss and its
-            standard error. Or None: then the loss counts samples whose class is not that of Keras.
+        labels: class numbers (N,), or a function of `wanted` and the hardware's outputs that returns a loss and its
+            standard error. With None the loss counts samples whose class is not that of Keras.
         options: widths and types that the user gave; these are not searched.
-        results: a JSON file that holds each loss as it is measured; a search that was killed goes on from it.
-        progress: told `(done, total, note)` after each emulation; the total is the least number of emulations.
+        results: a JSON file for each measured loss; a search that was killed continues from it.
+        progress: called with `(done, total, note)` after each emulation; the total is the least number of emulations.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class WidthSearch:
                 refused.add(best)
                 continue
             widths, cost, loss = tries[best], costs[best], tried
-            # A width that was refused beside a wider neighbour may be allowed beside this one.
+            # A width that was refused may be allowed now that another is lower.
             open_places |= {place for place in {best, *refused} if widths[place] > auto.narrowest}
             refused.clear()
         bits = {role: {name: w for (r, name), w in sorted(widths.items()) if r == role} for role in _ROLES}
@@ -176,7 +176,7 @@ class WidthSearch:
         )
 
     def _uniform(self, places: list[tuple[str, str]], auto: AutoPrecision) -> tuple[int, _Loss]:
-        """The narrowest width that all layers may have together, and its loss."""
+        """The smallest width that all layers can have together, and its loss."""
         start = min(max(_USUAL_BITS, auto.narrowest), auto.widest)
         found: tuple[int, _Loss] | None = None
         for bits in (*range(start, auto.narrowest - 1, -1), *range(start + 1, auto.widest + 1)):
@@ -211,9 +211,7 @@ class WidthSearch:
         return places
 
     def _types(self, widths: Mapping[tuple[str, str], int], auto: AutoPrecision) -> Types:
-        options = dict(self.options)
-        for (role, name), bits in widths.items():
-            options[name] = options.get(name, LayerOptions()).with_bits(role, bits)
+        options = with_widths(self.options, widths)
         precision = Precision(auto.widest, auto.widest, auto.sum_bits)
         return choose_types(self.folded, self.ranges, precision, options, self.skeleton.backend or "Vitis")
 
@@ -233,11 +231,11 @@ class WidthSearch:
         return self._loss(emulate(retyped(self.skeleton, types, self.weights), self.data))
 
     def _question(self, wanted: Any, labels: Labels | None) -> str:
-        """A digest of everything but the widths that a loss depends on."""
+        """A digest of everything that a loss depends on, except the widths."""
         data, outputs = (list(given) if isinstance(given, list | tuple) else [given] for given in (self.data, wanted))
         truth: list[Any] = [] if labels is None or callable(labels) else [np.asarray(labels)]
         if callable(labels):
-            # A function has no digest; its losses of wrong outputs tell it, and its labels, from others.
+            # A function has no digest; its loss for wrong outputs distinguishes it, and its labels, from others.
             shifted = [np.roll(array, 1, axis=0) for array in outputs]
             truth = [np.asarray(labels(wanted, tuple(shifted) if len(shifted) > 1 else shifted[0]), np.float64)]
         weights = [array for _, roles in sorted(self.weights.items()) for _, array in sorted(roles.items())]
@@ -267,9 +265,9 @@ _ROUNDED = (
 
 
 def retyped(design: Design, types: Types, weights: Mapping[str, Mapping[str, NDArray[Any]]]) -> Design:
-    """`design` with other types, and its weights quantised anew from floats.
+    """`design` with other types, and its weights quantised again from floats.
 
-    Layers that hls4ml put in between (copies, paddings) have the type of their input.
+    Layers that hls4ml added (copies, paddings) have the type of their input.
 
     Args:
         design: a design of the same network.
@@ -300,12 +298,12 @@ class _Loss:
     error: float = 0.0
 
     def within(self, auto: AutoPrecision) -> bool:
-        """Whether the loss, with its standard errors to spare, is allowed."""
+        """Whether the loss, plus the spare standard errors, is allowed."""
         return self.value + auto.spare * self.error <= auto.max_loss
 
 
 def _loss(wanted: Any, labels: Labels | None) -> tuple[str, Callable[[Any], _Loss]]:
-    """The meaning of the loss, in words, and the function that gives it for the hardware's outputs."""
+    """The meaning of the loss, in words, and a function from the hardware's outputs to their loss."""
     if callable(labels):
         judge = labels
         return "loss of the metric against Keras", lambda outputs: _Loss(*judge(wanted, outputs))

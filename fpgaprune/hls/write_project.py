@@ -1,4 +1,4 @@
-"""A project on disk: hls4ml's files without stamps, dates and paths, and all that a self-contained folder needs."""
+"""Writes a project: hls4ml's files without stamps, dates and paths, and everything else that the folder needs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SCRIPTS = ("*.sh", "*.yml", "*.tcl", "*.txt", "Makefile*")
 
 
 def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden: Samples | None = None) -> None:
-    """`folder` is the project of hls4ml's `graph`; the same bytes for the same design, wherever it stands.
+    """Writes the project of hls4ml's `graph` to `folder`; the same design gives the same bytes in any folder.
 
     Args:
-        folder: the folder that `graph` was made for; it does not exist yet.
-        graph: what `convert` returned.
-        folded: the model that the graph was made of.
-        design: what `extract` returned for it.
-        golden: golden samples of the project, with their outputs; None for none.
+        folder: the folder that was given to `convert`; it does not exist yet.
+        graph: the graph from `convert`.
+        folded: the model of the graph.
+        design: the design from `extract`.
+        golden: golden samples; None for none.
     """
     write_sources(folder, graph, design)
     stamp, settled = str(graph.config.get_config_value("Stamp")), _digest(design)
@@ -51,12 +51,14 @@ def write_project(folder: Path, graph: Any, folded: Any, design: Design, golden:
 
 
 def write_sources(folder: Path, graph: Any, design: Design) -> None:
-    """`folder` holds hls4ml's files of `graph`, mended, and the program of its C simulation; stamps and paths stay.
+    """Writes hls4ml's files of `graph`, corrected, and the program of its C simulation to `folder`.
+
+    Stamps and paths stay in the files.
 
     Args:
-        folder: the folder that `graph` was made for; it does not exist yet.
-        graph: what `convert` returned.
-        design: what `extract` returned for it.
+        folder: the folder that was given to `convert`; it does not exist yet.
+        graph: the graph from `convert`.
+        design: the design from `extract`.
     """
     with quiet():
         if design.backend == "Libero":
@@ -72,8 +74,7 @@ def write_sources(folder: Path, graph: Any, design: Design) -> None:
 
 
 def _write_libero(graph: Any) -> None:
-    # hls4ml 1.3.0 is released without a template that its writer copies last of the build scripts, for a compilation
-    # which needs SmartHLS anyway.
+    # The release 1.3.0 of hls4ml lacks the last template that its writer copies; that script needs SmartHLS anyway.
     writer = graph.config.backend.writer
     original = writer.write_build_script
 

@@ -1,11 +1,11 @@
-"""What a Keras network does to its channels: one walk through its graph, one rule for each class of layers.
+"""Analyses what a Keras network does to its channels, with one rule for each class of layers.
 
-`graph` reads the graph. `rules` says of each class what it does to channels. From there two analyses go on. With the
-weights as they are: `walk` fills a `trace`, and `liveness` finds which channels are needed. With masks alone, whose
-locked elements are zero: `flat` writes the network out as a row of steps, `coupling` finds the channels that leave
-together, `zeros` those that are zero or unread, `alive` those that lead from the input to the output.
+`graph` reads the graph. `rules` says what each class of layers does to channels. Two analyses use them. One uses the
+values of the weights: `walk` fills a `trace`, and `liveness` finds which channels are needed. The other uses masks
+alone, whose locked elements are zero: `flat` lists the network's steps, `coupling` finds the channels that leave
+together, `zeros` those that are zero or unread, `alive` those that connect the input with the output.
 
-Other packages import from here, not from the modules inside. Keras is loaded once a model of it is given.
+Other packages import from here, not from the modules inside. Keras is loaded only when a model is given.
 """
 
 import lazy_loader

@@ -4,6 +4,7 @@ from .alive import alive_channels as alive_channels
 from .batch_norm import find_folds as find_folds
 from .batch_norm import folded_weights as folded_weights
 from .batch_norm import scale_and_shift as scale_and_shift
+from .cloning import cloned as cloned
 from .coupling import Groups as Groups
 from .coupling import coupled_outputs as coupled_outputs
 from .coupling import groups_of as groups_of

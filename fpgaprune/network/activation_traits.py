@@ -1,4 +1,4 @@
-"""What may be assumed of an activation: whether it maps 0 to 0, and whether it takes each element by itself."""
+"""Tells whether an activation maps 0 to 0, and whether it computes each element from that element alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ACROSS_CHANNELS = frozenset({"softmax", "log_softmax", "sparsemax", "sparse_sof
 
 
 def activation_name(layer: Any, role: Role | None) -> str:
-    """The name of the activation that `layer` applies; "linear" where none, "" where it cannot be told."""
+    """The name of the activation of `layer`; "linear" if it has none, "" if the activation is unknown."""
     if role is Role.POINTWISE and not hasattr(layer, "activation"):
         return "relu" if float(getattr(layer, "threshold", 0.0) or 0.0) >= 0 else ""
     function = getattr(layer, "activation", None)
@@ -22,20 +22,17 @@ def activation_name(layer: Any, role: Role | None) -> str:
 
 
 def keeps_zero(name: str) -> bool:
-    """Whether the activation of that name is known to map 0 to 0."""
+    """Whether the activation `name` is known to map 0 to 0."""
     return name in FUNCTIONS and FUNCTIONS[name].at_zero == 0
 
 
 def mixes_channels(name: str) -> bool:
-    """Whether the activation of that name reads several channels at once, or is not known."""
+    """Whether the activation `name` reads several channels at once, or is unknown."""
     return name in _ACROSS_CHANNELS or name == ""
 
 
 def is_elementwise(function: Any) -> bool:
-    """Whether `function` is an activation of Keras that takes each element by itself.
-
-    Keras's own, that is: another function may have its name.
-    """
+    """Whether `function` is an element-wise activation of Keras itself; another function may have the same name."""
     import keras
 
     name = getattr(function, "__name__", "")

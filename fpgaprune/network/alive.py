@@ -1,7 +1,7 @@
-"""Which channels still carry something: they depend on the model's input, and its output depends on them.
+"""Finds the channels that are alive: they depend on the model's input, and its output depends on them.
 
-A filter whose kernels are all locked makes a constant, and so does all that is computed from constants alone; a
-channel that only locked kernels read changes nothing, and neither does what only such channels read.
+A filter whose kernels are all locked makes a constant, and so does everything computed from constants alone. A channel
+that only locked kernels read changes no output, and neither does a channel that only such channels read.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from fpgaprune.network.flat import Flags, FlatStep, Network, network_of
 from fpgaprune.network.role import MAKERS, Role
 from fpgaprune.network.weight_axes import Weight, weights_of
 
-# Layer path to which of its channels are alive.
+# Layer path to one flag for each output channel.
 Alive = dict[str, Flags]
 
 
 def alive_channels(model: Any, masks: Mapping[str, Flags]) -> Alive | None:
     """For each layer with a kernel, which of its output channels are alive in at least one of its calls.
 
-    A layer without a rule reads all that it is given, and all that it makes depends on the input: nothing is claimed
-    of it. None where the model's graph cannot be read.
+    A layer without a rule is assumed to read all its inputs, and all its outputs are assumed to depend on the input.
+    None if the model's graph cannot be read.
 
     Args:
         model: a Keras model.
@@ -40,7 +40,7 @@ def alive_channels(model: Any, masks: Mapping[str, Flags]) -> Alive | None:
 
 
 class _Walk:
-    """Once from the inputs to the outputs, and once back."""
+    """Walks once from the inputs to the outputs, and once back."""
 
     def __init__(self, network: Network, masks: Mapping[int, Mapping[str, Flags]]) -> None:
         self._network = network
@@ -61,7 +61,7 @@ class _Walk:
         return dict(reversed(found.items()))
 
     def _forward(self, step: FlatStep) -> Flags:
-        """What the step makes and depends on the input, before an activation that runs across channels."""
+        """The step's channels that depend on the input, before an activation across channels."""
         output = step.outputs[0]
         if _has_rule(step):
             made = self._reached(step, self._depends[step.inputs[0]] @ self._joined(step), forward=True)
@@ -72,7 +72,7 @@ class _Walk:
         return made
 
     def _backward(self, step: FlatStep) -> Flags:
-        """What of the step's channels is read; its inputs' flags are noted."""
+        """The step's channels that are read; also marks the channels of its inputs that are read."""
         read = self._read[step.outputs[0]]
         if step.mixes_channels:
             read = read | read.any()
@@ -92,7 +92,7 @@ class _Walk:
         return read
 
     def _joined(self, step: FlatStep) -> Flags:
-        """For each input and output channel, whether a free element of the kernel joins them."""
+        """For each input and output channel, whether a free element of the kernel connects them."""
         n_in, n_out = (self._network.width(tensor) for tensor in (step.inputs[0], step.outputs[0]))
         mask = self._masks.get(id(step.layer), {}).get("kernel")
         if step.role is Role.DEPTHWISE:
@@ -107,7 +107,7 @@ class _Walk:
         return np.asarray(free.reshape(-1, n_in, n_out).any(axis=0))
 
     def _reached(self, step: FlatStep, flags: Flags, *, forward: bool) -> Flags:
-        """The units that `flags` reach from step to step of a recurrent layer; of another layer `flags` themselves."""
+        """The units that `flags` reach over the time steps of a recurrent layer; `flags` for any other layer."""
         mask = self._masks.get(id(step.layer), {}).get("recurrent_kernel")
         if step.role is not Role.RECURRENT:
             return flags
@@ -123,7 +123,7 @@ class _Walk:
 
 
 def _by_unit(mask: Flags, units: int) -> Flags:
-    """Whether one of the gates of a unit has a free element: gates stand behind one another along the last axis."""
+    """Whether one of the gates of a unit has a free element; the last axis holds one gate after another."""
     return np.asarray(mask.reshape(len(mask), -1, units).any(axis=1))
 
 

@@ -1,6 +1,6 @@
-"""BatchNorm at inference is a scale and a shift for each channel, which the linear layer before it can take in.
+"""Folds a BatchNorm, at inference a scale and a shift for each channel, into the linear layer before it.
 
-One place for this arithmetic: what is exported and what becomes hardware hold the same bits.
+The export and the hardware both use this arithmetic, so they hold the same bits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fpgaprune.network.role import KERNEL, Role
 
 
 def scale_and_shift(bn: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What a BatchNorm multiplies by and then adds at inference, per channel, in float64."""
+    """The factor and the summand that a BatchNorm applies to each channel at inference, in float64."""
     mean = np.asarray(bn.moving_mean, dtype=np.float64)
     gamma = np.asarray(bn.gamma, dtype=np.float64) if bn.scale else np.ones_like(mean)
     beta = np.asarray(bn.beta, dtype=np.float64) if bn.center else np.zeros_like(mean)
@@ -25,10 +25,10 @@ def scale_and_shift(bn: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def find_folds(functional: Any) -> dict[str, Any]:
-    """Layer name to the BatchNorm that alone reads it, for linear layers that can take it in.
+    """Layer name to BatchNorm, for linear layers whose only reader is a BatchNorm that can be folded into them.
 
     Args:
-        functional: a functional model; nested models in it are not entered.
+        functional: a functional model; models inside it are not examined.
     """
     readers = readers_of(functional)
     leaving = {producer(tensor).name for tensor in functional.outputs}
@@ -43,13 +43,13 @@ def find_folds(functional: Any) -> dict[str, Any]:
 
 
 def folded_weights(layer: Any, bn: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Kernel and bias of `layer` with `bn` taken in: float64, rounded once to float32; no -0.0."""
+    """Kernel and bias of `layer` with `bn` folded in: computed in float64, rounded once to float32; no -0.0."""
     scale, shift = scale_and_shift(bn)
     kernel = np.asarray(layer.kernel, dtype=np.float64)
     # A depthwise kernel has its outputs on its last two axes.
     kernel = kernel * (scale.reshape(kernel.shape[-2:]) if role_of(layer) is Role.DEPTHWISE else scale)
     bias = shift + (np.asarray(layer.bias, dtype=np.float64) * scale if layer.use_bias else 0.0)
-    # + 0.0 turns the negative zeros of a negative scale into plain ones.
+    # + 0.0 turns -0.0, which a negative scale makes, into 0.0.
     return (kernel + 0.0).astype("float32"), (bias + 0.0).astype("float32")
 
 

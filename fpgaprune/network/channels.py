@@ -1,10 +1,11 @@
-"""What is known of a tensor's channels: which slot each element belongs to, and its value where that is constant."""
+"""`Channels` says which channel each element of a tensor belongs to, and its value if it is constant."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,8 @@ class AxisChannels:
 
     Attributes:
         ids: the slot of each channel.
-        known: True where the channel is one constant for every input and at every position.
-        value: that constant, in float64; 0 where it is not known.
+        known: True for a channel that is the same constant for every sample and at every position.
+        value: that constant, in float64; 0 if it is not known.
     """
 
     ids: Ids
@@ -37,11 +38,11 @@ class AxisChannels:
         return Channels(shape, self.ids.reshape(flat), self.known.reshape(flat), self.value.reshape(flat))
 
     def meet(self, other: AxisChannels) -> AxisChannels:
-        """Known only where both are, with one value; the ids are these."""
+        """This line, with only the constants known that `other` has too."""
         return replace(self, known=self.known & other.known & (self.value == other.value))
 
     def zeros_only(self) -> AxisChannels:
-        """Known only where the constant is 0."""
+        """This line, with only the constants 0 known."""
         return AxisChannels(self.ids, self.known & (self.value == 0), np.zeros(self.value.shape))
 
 
@@ -50,10 +51,10 @@ class Channels:
     """The channels of one tensor; the arrays have its rank, and length 1 on axes along which nothing changes.
 
     Attributes:
-        shape: the tensor's shape without the batch axis; None where unknown.
+        shape: the tensor's shape without the batch axis; None for an unknown size.
         ids: the slot of each element.
-        known: True where the element is one constant for every input.
-        value: that constant, in float64; 0 where it is not known.
+        known: True for an element that is the same constant for every sample.
+        value: that constant, in float64; 0 if it is not known.
     """
 
     shape: Shape
@@ -66,27 +67,19 @@ class Channels:
 
     @property
     def varying(self) -> tuple[int, ...]:
-        """The axes along which slots or facts differ."""
+        """The axes along which the slots differ."""
         return tuple(axis for axis, size in enumerate(self.ids.shape) if size > 1)
 
     def line(self, axis: int) -> AxisChannels:
-        """The channels along `axis`; call it only where nothing varies along another axis."""
+        """The channels along `axis`; nothing may vary along another axis."""
         size = self.shape[axis]
-        if size is None:  # nothing varies along an axis of unknown size, so one channel says it all
-            size = 1
-        return AxisChannels(
-            np.broadcast_to(self.ids.reshape(-1), (size,)),
-            np.broadcast_to(self.known.reshape(-1), (size,)),
-            np.broadcast_to(self.value.reshape(-1), (size,)),
-        )
+        full = (1 if size is None else size,)  # nothing varies along an axis of unknown size
+        arrays: tuple[Any, Any, Any] = (self.ids, self.known, self.value)
+        return AxisChannels(*(np.broadcast_to(array.reshape(-1), full) for array in arrays))
 
     def unknown(self) -> Channels:
         """The same slots, with no constant known."""
         return replace(self, known=np.zeros_like(self.known))
-
-    def resized(self, shape: Shape) -> Channels:
-        """The same channels in a tensor of another shape and the same rank; no varying axis may change."""
-        return replace(self, shape=shape)
 
     def transposed(self, order: Sequence[int]) -> Channels:
         """The tensor whose axis k is this one's axis `order[k]`."""
@@ -94,7 +87,7 @@ class Channels:
         return Channels(shape, self.ids.transpose(order), self.known.transpose(order), self.value.transpose(order))
 
     def reshaped(self, shape: Shape) -> Channels | None:
-        """The tensor in row-major order as `shape`; None where the shape is not known and slots differ."""
+        """The tensor in row-major order as `shape`; None if a size is unknown and slots differ."""
         full = tuple(n for n in self.shape if n is not None)
         wanted = tuple(n for n in shape if n is not None)
         if len(full) < len(self.shape) or len(wanted) < len(shape):
@@ -104,22 +97,18 @@ class Channels:
             return Channels(shape, self.ids.reshape(flat), self.known.reshape(flat), self.value.reshape(flat))
         if math.prod(full) != math.prod(wanted):
             return None
-        return squeezed(
-            shape,
-            np.broadcast_to(self.ids, full).reshape(wanted),
-            np.broadcast_to(self.known, full).reshape(wanted),
-            np.broadcast_to(self.value, full).reshape(wanted),
-        )
+        arrays: tuple[Any, Any, Any] = (self.ids, self.known, self.value)
+        return _squeezed(shape, *(np.broadcast_to(array, full).reshape(wanted) for array in arrays))
 
 
 def _settle(facts: AxisChannels | Channels) -> None:
-    """Only finite constants are known, and the value is 0 where none is."""
+    """Makes only finite constants known, and the value 0 elsewhere."""
     known = np.logical_and(facts.known, np.isfinite(facts.value))
     object.__setattr__(facts, "known", known)
     object.__setattr__(facts, "value", np.where(known, facts.value, 0.0))
 
 
-def squeezed(shape: Shape, ids: Ids, known: NDArray[np.bool_], value: NDArray[np.float64]) -> Channels:
+def _squeezed(shape: Shape, ids: Ids, known: NDArray[np.bool_], value: NDArray[np.float64]) -> Channels:
     """Channels of full arrays, with every axis along which nothing changes cut to length 1."""
     for axis in range(ids.ndim):
         first = [slice(None)] * ids.ndim

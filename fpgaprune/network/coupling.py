@@ -1,4 +1,4 @@
-"""Output channels that additions tie together: they can only leave as one."""
+"""Groups the channels that additions couple; the channels of a group can only leave together."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _KERNEL_NAMES = ("kernel", "depthwise_kernel")
 
 @dataclass(frozen=True)
 class Groups:
-    """The group of each channel: a number that channels share which additions tie together.
+    """The number of each channel's group; channels that additions couple have the same number.
 
     Attributes:
-        made: path of a layer that makes channels to the groups of its output.
-        tensors: tensor to the groups of its channels; a flat vector names a group once for each position.
-        count: groups are numbered below it.
+        made: path of a layer that makes channels to the groups of its output channels.
+        tensors: tensor to the groups of its channels; a flattened tensor repeats them for each position.
+        count: all numbers of groups are below it.
     """
 
     made: dict[str, Ids]
@@ -33,9 +33,8 @@ class Groups:
 def groups_of(network: Network) -> Groups:
     """The groups of all channels of `network`.
 
-    Channels that the model adds element by element (also subtracts, averages, or takes the larger of) are of one
-    group, as are a depthwise convolution's output and the channel that it reads. A layer without a rule makes
-    channels of its own.
+    Channels that the model adds, subtracts, averages or compares element by element are in one group. The output of a
+    depthwise convolution is in the group of the channel that it reads. A layer without a rule makes new groups.
     """
     slots = Slots()
 
@@ -64,9 +63,9 @@ def groups_of(network: Network) -> Groups:
 
 
 def coupled_outputs(model: Any, paths: Iterable[str]) -> dict[str, Ids]:
-    """For each weight path in `paths` that makes channels, the number of each output channel's group.
+    """For each weight path in `paths` that makes channels, the group of each output channel.
 
-    A model whose graph cannot be read couples nothing: the answer is empty.
+    The result is empty if the model's graph cannot be read.
     """
     network = network_of(model)
     if network is None:

@@ -1,4 +1,4 @@
-"""The calls of a model as one row, models inside it written out, and which channel each channel is made of."""
+"""`Network` lists all calls of a model, including those of models inside it, and how channels pass through them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class FlatStep:
     Attributes:
         path: names of the enclosing models and of the layer, as in weight paths.
         layer: the Keras layer or operation.
-        role: what it does to channels; None where nothing is known, or its channels are not on the last axis.
-        inputs, outputs: numbers of the tensors that it reads and makes.
+        role: what it does to channels; None if unknown, or if its channels are not on the last axis.
+        inputs: numbers of the tensors that it reads.
+        outputs: numbers of the tensors that it makes.
     """
 
     path: str
@@ -49,7 +50,7 @@ class FlatStep:
 
     @property
     def mixes_channels(self) -> bool:
-        """Whether its activation reads several channels at once, or is not known."""
+        """Whether its activation reads several channels at once, or is unknown."""
         return activation_traits.mixes_channels(self.activation)
 
     @property
@@ -65,7 +66,8 @@ class Network:
     Attributes:
         steps: the calls of layers.
         tensors: the symbolic tensors, by number.
-        inputs, outputs: numbers of the model's.
+        inputs: numbers of the model's inputs.
+        outputs: numbers of the model's outputs.
     """
 
     steps: list[FlatStep] = field(default_factory=list)
@@ -74,11 +76,11 @@ class Network:
     outputs: tuple[int, ...] = ()
 
     def shape(self, tensor: int) -> tuple[int | None, ...]:
-        """The shape of `tensor`, the batch axis first; None where a size is open."""
+        """The shape of `tensor`, the batch axis first; None for an unknown size."""
         return tuple(self.tensors[tensor].shape)
 
     def width(self, tensor: int) -> int:
-        """How many channels `tensor` has on its last axis; 0 where that is open."""
+        """How many channels `tensor` has on its last axis; 0 if that is unknown."""
         return (self.shape(tensor) or (0,))[-1] or 0
 
     def flags(self, tensor: int, value: bool) -> Flags:
@@ -98,9 +100,9 @@ class Network:
         return [step for step in self.steps if tensor in step.inputs]
 
     def routes(self, step: FlatStep) -> list[Ids | None]:
-        """For each tensor that `step` reads: the channel of it that each output channel is made of, -1 for none.
+        """For each tensor that `step` reads, the channel from which each output channel is made, or -1.
 
-        None for a tensor of which any channel may be in any output channel.
+        None for a tensor whose channels may all go into any output channel.
         """
         width = self.width(step.outputs[0])
         if step.role in CHANNELWISE | {Role.NORM, Role.MERGE}:
@@ -117,13 +119,13 @@ class Network:
     def carried(
         self, step: FlatStep, facts: Mapping[int, NDArray[Any]], join: Callable[[Any, Any], Any], none: bool | int
     ) -> NDArray[Any] | None:
-        """The facts of the output channels of `step`, from those of its inputs; None where a route is open.
+        """The facts of the output channels of `step`, from those of its inputs; None if a route is None.
 
         Args:
-            step: one of these.
+            step: a step of this network.
             facts: tensor to one fact for each channel.
-            join: makes one fact of those of two inputs.
-            none: stands for a channel that an input has not.
+            join: makes one fact of the facts of two inputs.
+            none: the fact of a route -1.
         """
         found: NDArray[Any] | None = None
         for tensor, route in zip(step.inputs, self.routes(step), strict=True):
@@ -134,11 +136,11 @@ class Network:
         return found
 
     def returned(self, tensor: int, route: Ids, flags: Flags) -> Flags:
-        """The channels of `tensor` of which a flagged output channel is made."""
+        """The channels of `tensor` from which a flagged output channel is made."""
         return np.bincount(route[flags & (route >= 0)], minlength=self.width(tensor)) > 0
 
     def _joins(self, step: FlatStep) -> bool:
-        """Whether tensors are joined along the last axis."""
+        """Whether `step` joins tensors along the last axis."""
         rank = len(self.shape(step.inputs[0]))
         return step.layer.axis in (-1, rank - 1) and all(self.width(tensor) for tensor in step.inputs)
 
@@ -161,7 +163,7 @@ class Network:
 
 
 def network_of(model: Any) -> Network | None:
-    """The network of `model`; None where no graph says all that it does, as where a class has a `call` of its own."""
+    """The network of `model`; None if its graph does not say all that it computes, as with an overridden `call`."""
     try:
         graph = graph_of(model)
     except RemovalError:
@@ -173,7 +175,7 @@ def network_of(model: Any) -> Network | None:
 
 
 def role_of(layer: Any) -> Role | None:
-    """What a layer of exactly this class does to channels; None where nothing is known."""
+    """What `layer`, by its exact class, does to channels; None if that is unknown."""
     if not is_of_keras(type(layer)):
         return None
     from fpgaprune.network.rules import RULES

@@ -1,6 +1,6 @@
-"""The calls of a Keras functional or Sequential model, in execution order, as plain records.
+"""Lists the calls of a Keras functional or Sequential model in execution order.
 
-The only module that reads the private graph attributes of Keras. Keras itself is loaded only once a model is given.
+No other module reads the private graph attributes of Keras. Keras itself is loaded only when a model is given.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ class Call:
         key: unique in the model: the path, with `#1` for the operation's second call, `#2` for its third.
         path: names of the enclosing models and of the operation, as in weight paths: `encoder/conv2`.
         operation: the Keras layer or operation.
-        args, kwargs: its arguments, with symbolic tensors in them.
-        inputs, outputs: the symbolic tensors in them, flat.
+        args: its positional arguments, with symbolic tensors in them.
+        kwargs: its keyword arguments, with symbolic tensors in them.
+        inputs: all symbolic tensors in its arguments.
+        outputs: all symbolic tensors that it returns.
     """
 
     key: str
@@ -44,7 +46,7 @@ def is_of_keras(thing: Any) -> bool:
 
 
 def is_model(operation: Any) -> bool:
-    """Whether `operation` is a model whose graph says all that it computes."""
+    """Whether `operation` is a model whose graph says everything that it computes."""
     if not any(is_of_keras(kind) for kind in type(operation).__mro__):
         return False
     import keras
@@ -74,13 +76,13 @@ def graph_of(model: Any) -> Any:
 
 
 def nested_graph(call: Call) -> Any:
-    """The graph of the model that `call` calls; None where it calls a layer, or a model with more than its inputs."""
+    """The graph of the model that `call` calls; None if it calls a layer, or a model with other inputs than its own."""
     graph = graph_of(call.operation) if is_model(call.operation) else None
     return graph if graph is not None and len(graph.inputs) == len(call.inputs) else None
 
 
 def calls_of(graph: Any, key_prefix: str = "", path_prefix: str = "") -> list[Call]:
-    """Every call of `graph` but its inputs, producers before consumers; models in it are not entered."""
+    """Every call of `graph` except its inputs, producers before consumers; a model inside it is one call."""
     calls = []
     seen: Counter[int] = Counter()
     for depth in sorted(graph._nodes_by_depth, reverse=True):
@@ -111,7 +113,7 @@ def count_uses(calls: Iterable[Call]) -> Counter[int]:
 
 
 def readers_of(graph: Any) -> dict[int, list[Any]]:
-    """What reads an operation, by `id(operation)`: one operation for each tensor that it reads."""
+    """`id(operation)` to the operations that read its tensors, one for each tensor read."""
     readers: dict[int, list[Any]] = {}
     for call in calls_of(graph):
         for tensor in call.inputs:
@@ -120,17 +122,17 @@ def readers_of(graph: Any) -> dict[int, list[Any]]:
 
 
 def producer(tensor: Any) -> Any:
-    """The operation that makes `tensor`; for an input of a graph its InputLayer."""
+    """The operation that makes `tensor`; for an input of a graph, its InputLayer."""
     return tensor._keras_history.operation
 
 
 def structures(graph: Any) -> tuple[Any, Any]:
-    """The inputs and the outputs of `graph`, nested as its maker nested them."""
+    """The inputs and the outputs of `graph`, nested as they were passed to the model."""
     return graph._inputs_struct, graph._outputs_struct
 
 
 def unconnected(operation: Any) -> Any:
-    """A copy of an operation without state that is in no graph; a second call of the operation itself would show."""
+    """A copy of a stateless operation that is in no graph; calling the operation itself would change its graph."""
     twin = copy.copy(operation)
     object.__setattr__(twin, "_inbound_nodes", [])
     object.__setattr__(twin, "_outbound_nodes", [])
@@ -138,5 +140,5 @@ def unconnected(operation: Any) -> Any:
 
 
 def value_of(variable: Any, dtype: Any = None) -> NDArray[Any]:
-    """The value of a variable or tensor as NumPy, in its own dtype or in `dtype`."""
+    """The value of a variable or tensor as a NumPy array, in its own dtype or in `dtype`."""
     return np.asarray(variable, dtype=dtype)

@@ -1,4 +1,4 @@
-"""A layer seen as a matrix per tap: which output channel reads which input channel, and with what sum."""
+"""`Linear` describes which output channel of a layer reads which input channel, and what constants add to it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _CHUNK = 256
 
 
 class Taps:
-    """A kernel as (taps, C_in / groups, C_out): all positions of a filter, flat, between two channel axes.
+    """A kernel as (taps, C_in / groups, C_out), where a tap is a position of the filter.
 
-    Only which kernels are zero is kept; the values are read again when needed, so that a trace stays small.
+    Only the places of zero kernels are kept. The values are read again when needed, so a trace stays small.
     """
 
     def __init__(self, read: Callable[[], NDArray[Any]], groups: int = 1, tolerance: float = 0.0) -> None:
         """The taps of a kernel (..., C_in / groups, C_out).
 
         Args:
-            read: gives the kernel; any leading axes are taps.
-            groups: groups of channels that do not read each other.
+            read: returns the kernel; all leading axes are taps.
+            groups: number of groups of channels that do not read each other.
             tolerance: elements of at most this size count as zero.
         """
         self._read = read
@@ -38,9 +38,9 @@ class Taps:
         self.nonzero: NDArray[np.bool_] = self._spread(local[None])[0]
 
     def rows(self, channels: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
-        """What input channels feed, some channels at a time: (k,) and (taps, k, C_out) in float64.
+        """The kernels of input channels, k channels at a time: their indices (k,), and (taps, k, C_out) in float64.
 
-        Outputs outside a channel's group get 0.
+        Kernels to outputs outside a channel's group are 0.
         """
         if not channels.size:
             return
@@ -54,7 +54,7 @@ class Taps:
             yield part, rows
 
     def constant_part(self, line: AxisChannels, channels: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """What the constants in `channels` of `line` add to every output, where every tap reads them; (C_out,)."""
+        """The sum (C_out,) that the constants in `channels` of `line` add to an output if every tap reads them."""
         total = np.zeros(self.nonzero.shape[1])
         for part, rows in self.rows(np.flatnonzero(channels & line.known & (line.value != 0))):
             total += np.einsum("tio,i->o", rows, line.value[part])
@@ -78,19 +78,20 @@ class Taps:
 
 @dataclass
 class Linear:
-    """A read of channels through weights: the places where a class of channels ends.
+    """A layer that reads channels through a kernel.
 
     Attributes:
         path: the layer.
         taps: its kernel.
-        source: the channels that it reads, with what is constant over all its calls.
+        source: the channels that it reads, with the constants that are the same in all its calls.
         out_ids: the slots that it writes, (C_out,).
         kernel_path: weight path of the kernel.
-        in_axis, out_axis: where the kernel's two channel axes are.
-        bias_path: weight path of the bias, existing or to be made.
-        bias_shape: shape of a bias that has to be made; None for one number for each output that stays.
-        absorbs: whether a constant channel adds the same to every output position (no zero padding in the way).
-        mergeable: whether one constant channel may take over the kernels of another.
+        in_axis: axis of the kernel that counts input channels.
+        out_axis: axis of the kernel that counts output channels.
+        bias_path: weight path of the bias, which may not exist yet.
+        bias_shape: shape of a new bias; None for one number for each output that stays.
+        absorbs: whether a constant channel adds the same to every output position, which zero padding prevents.
+        mergeable: whether the kernels of one constant channel may be added to those of another.
     """
 
     path: str
@@ -107,19 +108,16 @@ class Linear:
 
     @property
     def constant(self) -> NDArray[np.bool_]:
-        """Input channels that are constants other than 0."""
-        constant: NDArray[np.bool_] = np.logical_and(self.source.known, self.source.value != 0)
-        return constant
+        """The input channels that are constants other than 0."""
+        return np.asarray(self.source.known & (self.source.value != 0))
 
     @property
     def free(self) -> NDArray[np.bool_]:
-        """Input channels that may leave with no trace but a bias."""
-        known = self.source.known
-        free: NDArray[np.bool_] = known if self.absorbs else np.logical_and(known, self.source.value == 0)
-        return free
+        """The input channels whose removal changes the bias only."""
+        return self.source.known if self.absorbs else np.asarray(self.source.known & (self.source.value == 0))
 
     def output(self, line: AxisChannels, absorbs: bool, bias: NDArray[np.float64]) -> AxisChannels:
-        """The channels that one call makes of `line`: known where nothing but constants is read."""
+        """The channels that one call makes of `line`; an output that reads only constants is known."""
         free = line.known if absorbs else line.known & (line.value == 0)
         value = bias + self.taps.constant_part(line, free)
         return AxisChannels(self.out_ids, np.asarray(~self.taps.nonzero[~free].any(axis=0)), value)

@@ -1,7 +1,7 @@
-"""Which channels are needed: the least set that holds what must stay and all that it reads.
+"""Finds the needed channels: the smallest set with all channels that must stay and everything that these read.
 
-Everything else may leave. Starting from what must stay (and not from what is dead) finds channels that
-only keep each other alive, and reaches the fixed point in about one sweep against the data flow.
+All other channels can leave. The search starts from the channels that must stay, not from dead ones, so it also finds
+channels that only keep each other alive. It needs about one sweep against the data flow.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from fpgaprune.network.slots import Ids
 from fpgaprune.network.trace import Trace
 
 Bools = NDArray[np.bool_]
-# A constant this much smaller than those that it is to stand for would cost precision.
+# A carrier smaller than this share of a constant that it stands for would cost precision.
 _CARRIER_RATIO = 1e-3
 
 
 class Liveness:
-    """The needed slots of a finished trace, and for each why it was first needed."""
+    """The needed slots of a finished trace, with the first reason for each."""
 
     def __init__(self, trace: Trace, multiple_of: int = 1) -> None:
-        """The least set of `trace` that leaves each layer with a multiple of `multiple_of` channels, or with all."""
+        """Finds the smallest set that keeps a multiple of `multiple_of` channels in each layer, or all its channels."""
         self._trace = trace
         self._multiple_of = multiple_of
         self._linears = list(reversed(trace.linears.values()))
@@ -46,15 +46,15 @@ class Liveness:
         return self._roots[ids]
 
     def cause(self, slot: int) -> tuple[str, str]:
-        """Why a needed slot stays, and which call says so."""
+        """The reason why a needed slot stays, and the path of the call that needs it."""
         return self._cause[int(self._roots[slot])]
 
     def read(self, linear: Linear) -> Bools:
-        """The input channels that needed outputs of `linear` read."""
+        """The input channels that the needed outputs of `linear` read."""
         return np.asarray(linear.taps.nonzero[:, self.needed(linear.out_ids)].any(axis=1), dtype=np.bool_)
 
     def carriers(self, linear: Linear) -> NDArray[np.intp]:
-        """Needed constant channels that may take over the kernels of other constant channels."""
+        """The needed constant channels, to whose kernels those of other constant channels can be added."""
         return np.flatnonzero(linear.constant & self.needed(linear.source.ids))
 
     def _mark(self, ids: Ids, reason: str, by: str) -> bool:
@@ -104,7 +104,7 @@ class Liveness:
         return changed
 
     def _round_up(self) -> bool:
-        """More channels stay in the first layer that has no multiple; what these read comes first, then the next."""
+        """Keeps more channels in the first layer whose count is no multiple; the caller then follows their reads."""
         for path, owner in self._trace.owners.items():
             missing = -int(self.needed(owner.ids).sum()) % self._multiple_of
             if missing and self.needed(owner.ids).any():
@@ -132,9 +132,9 @@ class Liveness:
 
 
 def pick_carrier(values: NDArray[np.float64], channel: np.intp, carriers: NDArray[np.intp]) -> int | None:
-    """The carrier whose constant stands best for that of `channel`; None where none does.
+    """The carrier whose constant best represents that of `channel`; None if no carrier fits.
 
-    Integer constants only go to carriers that divide them, so that integer networks stay bit-identical.
+    A carrier of an integer constant must divide it, so that integer networks stay bit-identical.
     """
     if not carriers.size:
         return None
@@ -149,9 +149,7 @@ def pick_carrier(values: NDArray[np.float64], channel: np.intp, carriers: NDArra
 
 def _best_carrier(values: NDArray[np.float64]) -> int:
     sizes = np.abs(values)
-    if all(_integral(value) for value in values):
-        return int(np.argmin(sizes))
-    return int(np.argmax(sizes))
+    return int(np.argmin(sizes) if all(map(_integral, values)) else np.argmax(sizes))
 
 
 def _integral(value: float) -> bool:

@@ -1,4 +1,4 @@
-"""`Role`: what a layer does to channels, as far as masks tell it, without the values of its weights."""
+"""`Role` says what a layer does to channels, as far as that is known without the values of its weights."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from enum import Enum, auto
 class Role(Enum):
     """What a layer does to channels. Each class of layers names its role in `fpgaprune.network.rules`."""
 
-    CONVOLUTION = auto()  # its kernel makes channels: `W[..., i, o]` leads from input channel i to output channel o
+    CONVOLUTION = auto()  # its kernel makes channels: `W[..., i, o]` is from input channel i to output channel o
     DENSE = auto()  # the same at a single position
     TRANSPOSED = auto()  # its kernel makes channels: `W[..., o, i]`
-    DEPTHWISE = auto()  # its kernel filters each channel by itself: `W[..., c, m]` makes channel `c * M + m`
-    RECURRENT = auto()  # its kernels make channels, from the input and from the step before
+    DEPTHWISE = auto()  # its kernel filters each channel alone: `W[..., c, m]` makes channel `c * M + m`
+    RECURRENT = auto()  # its kernels make channels, from the input and from the time step before
     NORM = auto()  # one scale and one shift for each channel
-    IDENTITY = auto()  # it hands its input on at inference
-    POINTWISE = auto()  # an activation: each position by itself
-    POSITIONS = auto()  # channels stay where they are; positions are moved, pooled, dropped or filled with zero
-    MERGE = auto()  # channel c is made of channel c of each of its tensors; zeros alone make zero
-    JOIN = auto()  # tensors side by side
+    IDENTITY = auto()  # its output is its input at inference
+    POINTWISE = auto()  # an activation, which treats each position alone
+    POSITIONS = auto()  # channels keep their places; positions are moved, pooled, dropped or filled with zero
+    MERGE = auto()  # channel c is made of channel c of each of its tensors; zeros make zero
+    JOIN = auto()  # puts tensors side by side
     FLAT = auto()  # positions and channels may become one axis
 
 
 KERNEL = frozenset({Role.CONVOLUTION, Role.DENSE})
 # Layers that hold a kernel and make channels.
 MAKERS = KERNEL | {Role.TRANSPOSED, Role.DEPTHWISE, Role.RECURRENT}
-# Each position by itself: a constant channel stays constant.
+# These treat each position alone, so a constant channel stays constant.
 PLACEWISE = frozenset({Role.IDENTITY, Role.POINTWISE})
-# Output channel c depends on input channel c alone, and zeros give zeros where the activation does.
+# In these, output channel c depends on input channel c alone, and zeros make zeros if the activation keeps zero.
 CHANNELWISE = PLACEWISE | {Role.POSITIONS}

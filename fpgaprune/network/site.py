@@ -1,4 +1,4 @@
-"""`Site`: one call as a rule sees it, with the ways to say what the layer does to its channels."""
+"""`Site` is one call as a rule sees it, with methods to say what the layer does to its channels."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Values = Callable[["Site"], "Channels | list[Channels]"]
 
 @dataclass(frozen=True)
 class LayerRule:
-    """All that is known of one class of layers.
+    """What is known about one class of layers.
 
     Attributes:
-        values: says to a `Site` what the layer does to its channels, their constants and its weights.
-        role: what it does to channels as far as masks tell; None where any output may be made of any input.
+        values: tells a `Site` what the layer does to its channels, their constants and its weights.
+        role: what it does to channels, without the values of its weights; None if any output may read any input.
     """
 
     values: Values
@@ -34,7 +34,7 @@ class LayerRule:
 
 
 def of_each_size(rule: LayerRule, *names: str, sizes: tuple[int, ...] = (1, 2, 3)) -> dict[type, LayerRule]:
-    """`rule` for classes of Keras that exist for several numbers of axes: `Conv{}D` is Conv1D, Conv2D, Conv3D."""
+    """`rule` for Keras's classes for several numbers of axes: `Conv{}D` stands for Conv1D, Conv2D and Conv3D."""
     from keras import layers
 
     return {getattr(layers, name.format(size)): rule for name in names for size in sizes}
@@ -42,7 +42,7 @@ def of_each_size(rule: LayerRule, *names: str, sizes: tuple[int, ...] = (1, 2, 3
 
 @dataclass(frozen=True)
 class Site:
-    """One call, as a rule sees it: what comes in, and the ways to say what the layer does with it."""
+    """One call as a rule sees it: its inputs, and methods to say what the layer does with them."""
 
     trace: Trace
     call: Call
@@ -55,12 +55,12 @@ class Site:
 
     @property
     def weights_in_parts(self) -> bool:
-        """Whether the layer holds its weights in parts, by LoRA or `quantize()`, so that no one array is its kernel."""
+        """Whether LoRA or `quantize()` splits the layer's weights, so that no single array is its kernel."""
         return bool(getattr(self.layer, "lora_enabled", False) or getattr(self.layer, "quantization_mode", None))
 
     @property
     def path(self) -> str:
-        """Its path."""
+        """The path of the call."""
         return self.call.path
 
     @property
@@ -74,11 +74,11 @@ class Site:
         return self.shapes[0]
 
     def hold(self, ids: Ids, reason: str) -> None:
-        """The slots `ids` stay because of this call."""
+        """Keeps the slots `ids` because of this call."""
         self.trace.hold(ids, reason, self.path)
 
     def border(self, ids: Ids) -> None:
-        """The slots `ids` are constants other than 0 that meet zero padding here; for the explanation."""
+        """Notes for the explanation that the slots `ids` are constants other than 0, padded with zeros here."""
         for slot in ids:
             self.trace.borders.setdefault(int(slot), self.path)
 
@@ -86,22 +86,21 @@ class Site:
         """`left[k]` and `right[k]` leave or stay together."""
         self.trace.slots.unite(left, right)
 
-    def keep_all(self, reason: str = "unsupported") -> list[Channels]:
-        """All inputs stay and nothing is known of the outputs; the layer is named as unsupported."""
-        if reason == "unsupported":
-            self.trace.unsupported[self.path] = type(self.layer).__name__
-        for channels in self.inputs:
-            self.hold(channels.ids, reason)
+    def keep_all(self) -> list[Channels]:
+        """Keeps all inputs and outputs, of which nothing is known, and lists the layer as unsupported."""
+        self.trace.unsupported[self.path] = type(self.layer).__name__
         results = [self.trace.opaque(shape) for shape in self.shapes]
+        for channels in self.inputs:
+            self.hold(channels.ids, "unsupported")
         for channels in results:
-            self.hold(channels.ids, reason)
+            self.hold(channels.ids, "unsupported")
             if channels.shape and channels.shape[-1]:
                 self.owns(np.broadcast_to(channels.ids.reshape(-1), (channels.shape[-1],)))
         return results
 
-    def line(self, axis: int, source: int = 0) -> AxisChannels:
-        """The channels of an input along `axis`; if they vary along another axis, all stay and nothing is known."""
-        channels = self.inputs[source]
+    def line(self, axis: int) -> AxisChannels:
+        """The channels of the first input on `axis`; if they vary on another axis, all stay and none is known."""
+        channels = self.inputs[0]
         axis %= len(channels.shape)
         if set(channels.varying) <= {axis}:
             return channels.line(axis)
@@ -111,22 +110,22 @@ class Site:
         self.hold(ids, "layout")
         return AxisChannels(ids, np.zeros(ids.shape, bool), np.zeros(ids.shape))
 
-    def own(self, count: int, role: str = "output") -> Ids:
+    def own(self, count: int) -> Ids:
         """The slots of the channels that this layer makes."""
-        ids = self.trace.own(self.layer, role, count)
+        ids = self.trace.own(self.layer, "output", count)
         self.owns(ids)
         return ids
 
     def owns(self, ids: Ids) -> None:
-        """The plan explains `ids` under this layer's name."""
+        """Makes the plan explain `ids` under this layer's name."""
         self.trace.owners.setdefault(self.path, Owner(type(self.layer).__name__, ids))
 
     def shrinks(self, **entries: Any) -> None:
-        """Config entries of this layer that become the given `Count`s (or tuples with them) or `Listed`s."""
+        """Notes config entries of this layer that shrink to `Count`s (or tuples with them) or `Listed`s."""
         self.trace.configs.setdefault(self.path, {}).update(entries)
 
     def weight(self, variable: Any, *axes: Ids | None, uses: int = 0) -> str:
-        """The path of `variable`, whose axes carry these slots."""
+        """Notes the slots on the axes of `variable`, and returns its path."""
         path = self.trace.paths.get(id(variable))
         if path is None:
             raise RemovalError(f"layer {self.path!r} holds a variable {variable.path!r} that is not among its weights")
@@ -155,23 +154,23 @@ class Site:
         mergeable: bool = True,
         flat_outputs: bool = False,
     ) -> AxisChannels:
-        """What a kernel makes of `line`, before the activation; the read is in the trace.
+        """The channels that a kernel makes of `line`, before the activation; the trace gets the `Linear`.
 
         Args:
             line: the channels read.
             kernel: variable whose axes `in_axis` (C_in / groups) and `out_axis` (C_out) are channels, the rest taps.
             out_ids: slots of the outputs.
-            bias: variable added to the outputs, None where there is none yet.
-            bias_path: its path, where there is none yet or it is no plain (C_out,) vector.
-            bias_shape: shape of the bias, where it is no plain vector; the outputs are its first elements.
-            bias_values: the bias as (C_out,), where `bias` is no plain vector.
-            groups: groups of channels that do not read each other.
+            bias: variable (C_out,) added to the outputs; None if there is none, or if it has another shape.
+            bias_path: path of the bias, if `bias` is None.
+            bias_shape: shape of the bias, if it is not (C_out,); its first elements belong to the outputs.
+            bias_values: the bias as (C_out,), if `bias` is None.
+            groups: number of groups of channels that do not read each other.
             in_axis: see `kernel`.
             out_axis: see `kernel`.
-            uses: multiplications of one kernel element for one input.
-            absorbs: a constant channel adds the same to every output position.
-            mergeable: one constant channel may take over the kernels of another.
-            flat_outputs: the kernel is (C_in, ...) and all its other axes together are outputs, which stay.
+            uses: multiplications of one kernel element for one sample.
+            absorbs: whether a constant channel adds the same to every output position.
+            mergeable: whether the kernels of one constant channel may be added to those of another.
+            flat_outputs: whether the kernel is (C_in, ...) and all its other axes are outputs, which stay.
         """
         rank = len(kernel.shape)
         axes: list[Ids | None] = [None] * rank
@@ -181,19 +180,16 @@ class Site:
             axes[in_axis] = line.ids.reshape(groups, -1) if groups > 1 else line.ids
             axes[out_axis] = out_ids
         path = self.weight(kernel, *axes, uses=uses)
-        if bias is not None and bias_values is None:
+        if bias is not None:
             bias_path = self.weight(bias, out_ids)
             bias_values = value_of(bias, np.float64)
         before = self.trace.linears.get(path)
         if before is None:
 
             def read() -> NDArray[Any]:
-                array = value_of(kernel)
-                return (
-                    array.reshape(1, len(array), -1)
-                    if flat_outputs
-                    else np.moveaxis(array, (in_axis, out_axis), (-2, -1))
-                )
+                if flat_outputs:
+                    return value_of(kernel).reshape(1, kernel.shape[0], -1)
+                return np.moveaxis(value_of(kernel), (in_axis, out_axis), (-2, -1))
 
             before = self.trace.linears[path] = Linear(
                 path=self.path,

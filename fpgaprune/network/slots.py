@@ -1,4 +1,4 @@
-"""Slots: integers that stand for channels, and the sets of them that leave or stay together."""
+"""`Slots` numbers channels, and groups those that leave or stay together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Ids = NDArray[np.intp]
 
 
 class Slots:
-    """Numbers handed out from 0, and which of them were united."""
+    """Counts slots from 0, and remembers which were united."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -31,7 +31,7 @@ class Slots:
             self._right.append(right[differ])
 
     def roots(self) -> Ids:
-        """The smallest slot of the set that each slot is in; shape (count,)."""
+        """The smallest slot of each slot's group; shape (count,)."""
         parent = np.arange(self.count, dtype=np.intp)
         if not self._left:
             return parent

@@ -1,4 +1,4 @@
-"""`Trace`: what one walk through a graph found of its channels, and of what binds them together."""
+"""`Trace` is the result of one walk through a graph: its channels, and how they depend on each other."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Axes = tuple[Ids | None, ...]
 
 @dataclass(frozen=True)
 class Count:
-    """A number in a layer's config that shrinks: the entries (or, in 2-D, rows with an entry) of `ids` that stay."""
+    """A number in a layer's config: how many entries of `ids` stay; in 2-D, in how many rows an entry stays."""
 
     ids: Ids
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A list in a layer's config with one number for each of `ids`: those that stay are left."""
+    """A list in a layer's config with one value for each of `ids`; the values of those that stay are kept."""
 
     ids: Ids
     values: tuple[float, ...]
@@ -33,7 +33,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class KeptSlots:
-    """Slots that must stay, why (a word of `plan.KEPT`) and which call says so."""
+    """Slots that must stay, the reason (a word of `plan.KEPT`), and the path of the call that needs them."""
 
     ids: Ids
     reason: str
@@ -42,7 +42,7 @@ class KeptSlots:
 
 @dataclass(frozen=True)
 class Owner:
-    """A layer that makes channels of its own: its class and their slots."""
+    """The class of a layer that makes channels, and their slots."""
 
     kind: str
     ids: Ids
@@ -50,15 +50,17 @@ class Owner:
 
 @dataclass(frozen=True)
 class Affine:
-    """A merge that is scale * x + offset for each channel of one operand x, since the others are constants.
+    """A merge that computes scale * x + offset for each channel of one operand x, because the others are constants.
 
     Attributes:
         path: the merge.
-        operand: which of its tensors is x.
+        operand: index of the operand x.
         ids: slots of the channels, along `axis` of a tensor of `shape` (without the batch axis).
-        scale, offset: one number for each channel.
-        axis, shape: see `ids`.
-        assumed: channels of which the others are no constants; they must leave.
+        scale: one number for each channel.
+        offset: one number for each channel.
+        axis: see `ids`.
+        shape: see `ids`.
+        assumed: channels in which the other operands are not constants; they must leave.
     """
 
     path: str
@@ -76,26 +78,26 @@ class Trace:
     """Everything that the walk found.
 
     Attributes:
-        paths: weight path by `id(variable)`.
+        paths: `id(variable)` to weight path.
         tolerance: weights of at most this size count as zero.
-        slots: the channels and their unions.
-        linears: reads of channels through weights, by kernel path, in execution order.
-        axes: for each weight path the slots along each axis, None where the axis never shrinks; 2-D where an index
-            stands for several channels and stays with any of them.
-        uses: how often one element of a weight multiplies for one input.
-        configs: config entries that shrink, by layer path.
+        slots: the channels and their groups.
+        linears: kernel path to the layer that reads channels through the kernel, in execution order.
+        axes: weight path to the slots along each axis, or None for an axis that never shrinks. In a 2-D array, one
+            index stands for the channels of a column, and stays if any of them stays.
+        uses: weight path to the multiplications of one element for one sample.
+        configs: layer path to the config entries that shrink.
         holds: slots that must stay.
-        writes: slots of all outputs of a call, by call key.
-        owners: layers that make channels, by path.
-        even: grouped convolutions: (groups, C_in / groups) and (groups, C_out / groups) slots and the path.
-        solid: tensors that may not lose every channel, and the path that says so.
-        partners: slots that are constant where they meet others, and the path of the merge.
-        borders: slots that are constants other than 0 where they meet zero padding, and the path of it.
-        members: weight paths of each layer, by path.
-        leaving: for some merges, by call key, channels that an earlier pass found to leave.
-        merges: slots and known channels of the operands of all other merges, by call key.
-        affine: merges with branches that are constants, by call key.
-        unsupported: path and class name of layers without a rule.
+        writes: call key to the slots of all outputs of the call.
+        owners: path to layer, for layers that make channels.
+        even: grouped convolutions: slots (groups, C_in / groups) and (groups, C_out / groups), and the path.
+        solid: slots of a tensor that must keep a channel, and the path of the layer that needs it.
+        partners: slot that is constant but is merged with others, to the path of the merge.
+        borders: slot that is a constant other than 0 and is padded with zeros, to the path of the layer.
+        members: layer path to the paths of its weights.
+        leaving: call key of a merge to the channels that leave by an earlier pass.
+        merges: call key to the slots and known channels of the operands, for merges without an `Affine`.
+        affine: call key to the `Affine` of a merge with constant branches.
+        unsupported: path to class name, for layers without a rule.
     """
 
     paths: Mapping[int, str]
@@ -120,11 +122,11 @@ class Trace:
     _own: dict[tuple[int, str], Ids] = field(default_factory=dict)
 
     def hold(self, ids: Ids, reason: str, by: str) -> None:
-        """The slots `ids` stay."""
+        """Keeps the slots `ids`."""
         self.holds.append(KeptSlots(np.unique(ids), reason, by))
 
     def opaque(self, shape: Shape) -> Channels:
-        """Channels of a tensor of which nothing is known but its shape; one slot for all."""
+        """Channels of a tensor of which only the shape is known; they share one slot."""
         flat = (1,) * len(shape)
         return Channels(shape, self.slots.fresh(1).reshape(flat), np.zeros(flat, bool), np.zeros(flat))
 

@@ -1,4 +1,4 @@
-"""The walk: every call of a graph in order, each by the rule of its exact class."""
+"""Applies to every call of a graph, in order, the rule of its exact class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fpgaprune.network.trace import Count, Trace
 
 
 def trace_channels(model: Any, trace: Trace) -> list[Channels]:
-    """The channels of the outputs of `model`; everything else that is found of it is in `trace` then.
+    """Fills `trace`, and returns the channels of the outputs of `model`.
 
     Raises:
         RemovalError: the model's graph cannot be read.
@@ -58,7 +58,7 @@ class _Walk:
         site = Site(self.trace, call, sources)
         variables = getattr(call.operation, "variables", ())
         self.trace.members[call.path] = [self.trace.paths[id(v)] for v in variables if id(v) in self.trace.paths]
-        for extra in sources[_read_first(call) :]:  # a mask, or states: no rule looks at them
+        for extra in sources[_read_first(call) :]:  # a mask or states, which no rule reads
             self.trace.hold(extra.ids, "unsupported", call.path)
         rule = None if call.kwargs.get("training") else self.rules.get(type(call.operation))
         results = rule.values(site) if rule else site.keep_all()
@@ -71,7 +71,7 @@ class _Walk:
         for before, now, tensor in zip(first, sources, graph.inputs, strict=True):
             if before.ids.shape == now.ids.shape:
                 self.trace.slots.unite(before.ids, now.ids)
-            elif before is not now:  # the inner layers cannot be two sizes at once
+            elif before is not now:  # the inner layers cannot have two sizes
                 self.trace.hold(before.ids, "shared", call.path)
                 self.trace.hold(now.ids, "shared", call.path)
             shape = [now.shape[k] if k not in now.varying else Count(now.line(k).ids) for k in range(len(now.shape))]
@@ -87,7 +87,7 @@ class _Walk:
 
 
 def _read_first(call: Call) -> int:
-    """How many of the tensors of `call` are in its first argument; all for an operation that is no layer."""
+    """How many of the tensors of `call` are in its first argument; all tensors if the operation is not a layer."""
     import keras
 
     if not isinstance(call.operation, keras.Layer):

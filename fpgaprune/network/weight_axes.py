@@ -1,4 +1,4 @@
-"""What a weight is: its kind, and which of its axes are channels. A layer's class decides, not the weight's shape."""
+"""`Weight` tells the kind of a weight and which of its axes are channels, by its layer's class, not by its shape."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ATTENTION = frozenset({"EinsumDense", "MultiHeadAttention", "GroupedQueryAttent
 
 @dataclass(frozen=True)
 class ChannelAxes:
-    """Axes, counted from the end, that number the channels that a weight reads and those that it makes.
+    """The axes of a weight, counted from the end, that count the channels it reads and the channels it makes.
 
     Attributes:
-        inputs: of a convolution's `(KH, KW, C_in, C_out)`: -2.
-        outputs: of the same: -1. A depthwise weight `(KH, KW, C, M)` makes channel `c * M + m`: both -2 and -1.
+        inputs: -2 for a convolution's `(KH, KW, C_in, C_out)`.
+        outputs: -1 for the same; -2 and -1 for a depthwise `(KH, KW, C, M)`, which makes the channels `c * M + m`.
     """
 
     inputs: tuple[int, ...] = (-2,)
@@ -30,26 +30,26 @@ class ChannelAxes:
 
     @property
     def kernel(self) -> tuple[int, ...]:
-        """The axes that number kernels."""
+        """The axes that count kernels."""
         return tuple(sorted({*self.inputs, *self.outputs}))
 
 
 PLAIN = ChannelAxes()
 TRANSPOSED = ChannelAxes(inputs=(-1,), outputs=(-2,))
 DEPTHWISE = ChannelAxes(inputs=(-2,), outputs=(-2, -1))
-# Attention's projections: (C_in, heads, size) to the heads, (heads, size, C_out) from them.
+# Projections of attention: (C_in, heads, size) makes the heads, (heads, size, C_out) reads them.
 HEADS_OUT = ChannelAxes(inputs=(-3,), outputs=(-2, -1))
 HEADS_IN = ChannelAxes(inputs=(-3, -2), outputs=(-1,))
 
 
 @dataclass(frozen=True)
 class Weight:
-    """What a weight is, as its layer's class and its own path tell.
+    """A weight, described by its layer's class and its path.
 
     Attributes:
-        path: of the weight.
-        layer: that holds it; None where it is unknown, or where the model itself holds it.
-        ndim: axes of the weight.
+        path: weight path.
+        layer: the layer that holds it; None if it is unknown, or if the model itself holds it.
+        ndim: number of axes.
     """
 
     path: str
@@ -70,8 +70,7 @@ class Weight:
     def kind(self) -> str:
         """`convolution`, `depthwise`, `dense`, `recurrent`, `attention`, or `other`.
 
-        A class that is not known goes by the shape of its `kernel`: that of a Dense layer has two axes, that of a
-        convolution more.
+        For an unknown class, the shape of its `kernel` decides: two axes for `dense`, more for `convolution`.
         """
         kind = type(self.layer).__name__
         if self.name == "depthwise_kernel" or (self.name == "kernel" and kind.startswith("Depthwise")):
@@ -88,7 +87,7 @@ class Weight:
 
     @property
     def axes(self) -> ChannelAxes:
-        """Its channel axes; `PLAIN` where the layer is unknown, and for a vector."""
+        """Its channel axes; `PLAIN` if the layer is unknown, and for a vector."""
         kind = type(self.layer).__name__
         if self.ndim < 2:
             return PLAIN
@@ -104,7 +103,7 @@ class Weight:
 
 
 def weights_of(model: Any) -> dict[str, Weight]:
-    """What every weight of `model` is, by weight path, in the model's order."""
+    """Weight path to `Weight`, for every weight of `model` in the model's order."""
     layers = {id(variable): layer for layer in _layers(model) for variable in layer.variables}
     return {
         path: Weight(path, layers.get(id(variable)), len(variable.shape))
@@ -113,7 +112,7 @@ def weights_of(model: Any) -> dict[str, Weight]:
 
 
 def per_output(values: NDArray[Any], axes: ChannelAxes, shape: tuple[int, ...]) -> NDArray[Any]:
-    """`values`, one for each output channel, in a form that broadcasts to a weight of `shape`."""
+    """`values`, one for each output channel, reshaped to broadcast to a weight of `shape`."""
     kept = {axis % len(shape) for axis in axes.outputs}
     return np.reshape(values, tuple(size if axis in kept else 1 for axis, size in enumerate(shape)))
 
@@ -127,7 +126,7 @@ def _layers(model: Any) -> Iterator[Any]:
 
 
 def _einsum_axes(equation: str) -> ChannelAxes:
-    """Of `abc,cde->abde`: the weight's axes that the input has are summed over, the others are made."""
+    """The axes of a weight of EinsumDense: in `abc,cde->abde` it reads c, which is summed over, and makes d and e."""
     read, _, rest = equation.replace(" ", "").partition(",")
     weight, _, _ = rest.partition("->")
     axes = range(-len(weight), 0)

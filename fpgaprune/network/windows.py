@@ -1,4 +1,4 @@
-"""Where the window of a convolution or pooling stands: its axes, its positions, and whether it reads padding."""
+"""Describes the window of a convolution or pooling: its axes, its positions, and whether it reads padding."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def spatial(layer: Any, shape: Shape) -> Shape:
 
 
 def positions(sizes: Shape) -> int:
-    """How many places a kernel is put at; 1 for an unknown size."""
+    """The number of positions of a kernel; an unknown size counts as 1."""
     return math.prod(size or 1 for size in sizes)
 
 
 def pads_zeros(layer: Any, sizes: Shape) -> bool:
-    """Whether some tap of the kernel reads a zero outside the image."""
+    """Whether some tap of the kernel reads a zero of the padding."""
     if layer.padding == "valid":
         return False
     steps = zip(sizes, layer.kernel_size, layer.strides, layer.dilation_rate, strict=True)

@@ -1,7 +1,6 @@
-"""What is known of each channel of each tensor when locked elements are zero: is it zero, constant, read?
+"""Finds channels that are zero, constant or unread when the locked elements are zero.
 
-Nothing is claimed where it cannot be shown: a layer without a rule reads all that it is given and makes channels of
-which nothing is known.
+A layer without a rule is assumed to read all its inputs, and nothing is known about the channels that it makes.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from fpgaprune.network.role import CHANNELWISE, KERNEL, PLACEWISE, Role
 
 
 def none_of(mask: Flags, axis: int) -> Flags:
-    """For each index along `axis` (from the end), whether all that stands there is locked."""
+    """For each index along `axis` (from the end), whether all its elements are locked."""
     others = tuple(at for at in range(mask.ndim) if at != axis % mask.ndim)
     locked: Flags = ~np.any(mask, axis=others, keepdims=True)
     return locked.ravel()
 
 
 class Zeros:
-    """Facts about channels, found anew by `update`.
+    """Facts about channels, one flag for each channel of each tensor; `update` finds them.
 
     Attributes:
-        zero: tensor to channels that are zero for every input of the model.
-        unfed: tensor to channels that no free kernel feeds, so that they are a constant.
-        unread: tensor to channels that no consumer reads.
+        zero: tensor to whether each channel is zero for every sample.
+        unfed: tensor to whether each channel has no free kernel, so that it is a constant.
+        unread: tensor to whether each channel has no reader.
     """
 
     def __init__(self, network: Network, masks: Mapping[str, Flags]) -> None:
@@ -38,7 +37,7 @@ class Zeros:
         self.unread: dict[int, Flags] = {}
 
     def update(self) -> None:
-        """The facts are those of the masks as they are now."""
+        """Finds the facts for the masks as they are now."""
         network = self._network
         self.zero = {tensor: network.flags(tensor, False) for tensor in range(len(network.tensors))}
         self.unfed = dict(self.zero)
@@ -47,7 +46,7 @@ class Zeros:
             for facts, found in ((self.zero, self._zero(step)), (self.unfed, self._unfed(step))):
                 if found is not None:
                     facts[output] = found
-        # A tensor is unread where each of its consumers does not read it; the model's outputs are read.
+        # A channel is unread if no consumer reads it; the model's outputs are read.
         self.unread = {tensor: network.flags(tensor, True) for tensor in range(len(network.tensors))}
         for tensor in network.outputs:
             self.unread[tensor] = network.flags(tensor, False)
@@ -56,11 +55,11 @@ class Zeros:
                 self.unread[tensor] = self.unread[tensor] & flags
 
     def is_last(self, norm: FlatStep) -> bool:
-        """Whether a batch normalization runs over the last axis."""
+        """Whether a batch normalization normalises the last axis."""
         return norm.layer.axis in (-1, len(self._network.shape(norm.inputs[0])) - 1)
 
     def _zero(self, step: FlatStep) -> Flags | None:
-        """The output channels that are zero; None where nothing is known."""
+        """Whether each output channel is zero; None if nothing is known."""
         if step.role in KERNEL and step.is_ungrouped and step.keeps_zero:
             live = self._masks[f"{step.path}/kernel"] & ~self.zero[step.inputs[0]][:, None]
             return none_of(live, -1) & self._locked(step, "bias")
@@ -70,14 +69,14 @@ class Zeros:
         if step.role is Role.NORM:
             scaled = f"{step.path}/gamma" in self._masks and self.is_last(step)
             return self._locked(step, "gamma") & self._locked(step, "beta") if scaled else None
-        # One tensor and a number may make anything of zeros.
+        # A merge of one tensor and a number may make any value of zeros.
         with_number = step.role is Role.MERGE and len(step.inputs) < 2
         if with_number or (step.role in PLACEWISE and not step.keeps_zero):
             return None
         return self._network.carried(step, self.zero, np.logical_and, True)
 
     def _unfed(self, step: FlatStep) -> Flags | None:
-        """The output channels that no free kernel feeds; None where nothing is known."""
+        """Whether each output channel has no free kernel; None if nothing is known."""
         if step.mixes_channels:
             return None
         if step.role in KERNEL and step.is_ungrouped:
@@ -85,10 +84,10 @@ class Zeros:
         return self._network.carried(step, self.unfed, np.logical_and, True) if step.role in PLACEWISE else None
 
     def _unread_inputs(self, step: FlatStep) -> list[Flags]:
-        """For each tensor that `step` reads, the channels that it does not read."""
+        """For each input tensor of `step`, whether it leaves each channel unread."""
         output = self.unread[step.outputs[0]]
         if step.role in KERNEL and step.is_ungrouped:
-            # An unread output's kernels count as free until the rule has locked them: a round later.
+            # The kernels of an unread output count as free until the rule locks them in the next round.
             return [none_of(self._masks[f"{step.path}/kernel"], -2)]
         if step.role is Role.DEPTHWISE and _is_plain(step):
             return [output | none_of(self._masks[f"{step.path}/kernel"], -2)]

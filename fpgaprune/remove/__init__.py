@@ -1,4 +1,4 @@
-"""Dead and unread channels leave a Keras network, and the smaller network is proven equal.
+"""Removes dead and unread channels from a Keras network, and shows that the smaller network computes the same.
 
 `planning` writes the `plan` from what `fpgaprune.network` finds needed, `rebuilding` makes the small model, and `proof`
 compares the two.

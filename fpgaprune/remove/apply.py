@@ -1,4 +1,4 @@
-"""`apply_removal`: the small model that a plan describes."""
+"""`apply_removal` makes the small model that a plan describes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from fpgaprune.weights import named_weights
 def apply_removal(model: Any, plan: RemovalPlan, *, dtype: str | None = None) -> Any:
     """A new functional model without the channels that `plan` removes; `model` is unchanged.
 
-    Layers keep their names. The new model is not compiled. Constants are folded in float64 and rounded once
-    to each weight's dtype: with float32 weights that is within half a unit in the last place of each changed
-    bias, so compare `dtype="float64"`, which stores them unrounded, where the claim is exactness.
+    Layers keep their names. The new model is not compiled. Constants are folded in float64 and rounded once to each
+    weight's dtype. With float32 weights, each changed bias is therefore exact to half a unit in the last place; to
+    show exactness, compare the model of `dtype="float64"`, which stores them unrounded.
 
     Args:
         model: the model that the plan was made for, with the same weights.
         plan: from `plan_removal`.
-        dtype: dtype of the new model, such as "float64"; None for that of each layer.
+        dtype: dtype of the new model, such as "float64"; None keeps that of each layer.
 
     Raises:
-        RemovalError: the plan was made for other weights, or a layer cannot be made anew.
+        RemovalError: the plan was made for other weights, or a layer cannot be made again from its config.
     """
     weights = named_weights(model) if model.weights else {}
     if weights_digest(weights) != plan.digest:
         raise RemovalError(
-            f"the plan was made for other weights than model {model.name!r} has now; plan the removal anew"
+            f"the plan was made for other weights than model {model.name!r} has now; plan the removal again"
         )
     return rebuild(model, plan, dtype)

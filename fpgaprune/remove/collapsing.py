@@ -1,4 +1,4 @@
-"""The part of a plan that replaces merges with constant branches."""
+"""Plans the replacement of merges whose branches are constants, except one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fpgaprune.remove.plan import Collapse, Delta
 
 
 def collapses(trace: Trace, alive: Liveness, dropped: Iterable[str]) -> dict[str, Collapse]:
-    """The replacement of each merge that stays and has constant branches, by call key."""
+    """Call key to the replacement, for each merge that stays and has constant branches."""
     gone = set(dropped)
     return {
         key: Collapse(affine.operand, *_layer(key, affine, alive))
@@ -23,7 +23,7 @@ def collapses(trace: Trace, alive: Liveness, dropped: Iterable[str]) -> dict[str
 
 
 def collapsible(trace: Trace, alive: Liveness) -> dict[str, NDArray[np.bool_]]:
-    """Merges that only leaving channels keep from collapsing, and which channels these are, by call key."""
+    """Call key to the leaving channels, for each merge that could collapse once these channels have left."""
     found = {}
     for key, operands in trace.merges.items():
         leaving = np.logical_not(np.logical_or.reduce([alive.needed(ids) for ids, _ in operands]))
@@ -36,7 +36,7 @@ def collapsible(trace: Trace, alive: Liveness) -> dict[str, NDArray[np.bool_]]:
 def made_weights(
     trace: Trace, alive: Liveness, found: dict[str, Collapse]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, Delta]]:
-    """Shapes and values of the weights that the replacements hold, by path."""
+    """Shapes and values by path of the weights of the replacements."""
     shapes: dict[str, tuple[int, ...]] = {}
     deltas: dict[str, Delta] = {}
     for key, collapse in found.items():
@@ -54,7 +54,7 @@ def made_weights(
 
 
 def made_multiplications(trace: Trace, alive: Liveness, found: dict[str, Collapse]) -> int:
-    """Multiplications that the replacements do for one sample."""
+    """How many multiplications the replacements do for one sample."""
     affines = [trace.affine[key] for key, collapse in found.items() if collapse.kind is not None]
     return sum(
         math.prod(size or 1 for size in affine.shape[:-1]) * int(alive.needed(affine.ids).sum()) for affine in affines

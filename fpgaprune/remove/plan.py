@@ -1,4 +1,4 @@
-"""`RemovalPlan`: what leaves a model, why, and what every weight becomes, as data without Keras."""
+"""`RemovalPlan` says, without Keras, what leaves a model, why, and how every weight changes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,18 +22,18 @@ FORMAT = 1
 Indices = tuple[NDArray[np.intp], ...]
 
 REMOVED = {
-    "dead": "its value is a constant, which the biases of its readers absorb",
+    "dead": "its value is a constant, which is added to the biases of its readers",
     "unread": "nothing that stays reads it",
 }
 KEPT = {
     "read": "a layer reads it",
     "output": "it is in an output of the model",
     "input": "it is in an input of the model",
-    "border": "it is a constant other than 0 that meets zero padding, where it is no constant",
+    "border": "it is a constant other than 0, but a reader pads it with zeros",
     "partner": "it is a constant, but an element-wise merge couples it with channels that are not",
     "last": "the tensor would have no channel left",
-    "groups": "the groups of a convolution must stay of one size",
-    "multiple": "the number of channels stays a multiple of what was asked for",
+    "groups": "the groups of a convolution must keep equal sizes",
+    "multiple": "the number of channels stays a multiple of `multiple_of`",
     "mixed": "a layer mixes all channels, such as a softmax",
     "layout": "a layer moves channels in a way that no smaller layer can",
     "state": "a recurrent layer keeps its units",
@@ -43,14 +44,14 @@ KEPT = {
 
 @dataclass(frozen=True)
 class LayerChannels:
-    """What becomes of the channels that one layer makes.
+    """Which channels of one layer stay or leave, and why.
 
     Attributes:
         path: the layer.
         kind: its class name.
-        reasons: one word of `REMOVED` or `KEPT` for each channel.
-        constants: the constant that its readers see, for each channel; None where it is none.
-        by: for each kept channel the layer that asks for it; "" for removed ones.
+        reasons: for each channel, one word of `REMOVED` or `KEPT`.
+        constants: for each channel, the constant that its readers see; None if it is not a constant.
+        by: for each kept channel, the layer that needs it; "" for removed ones.
     """
 
     path: str
@@ -67,7 +68,7 @@ class LayerChannels:
 
 @dataclass(frozen=True)
 class Delta:
-    """Numbers that are added to some elements of a weight after slicing.
+    """Numbers to add to some elements of a weight after slicing.
 
     Attributes:
         at: flat indices into the small weight.
@@ -80,13 +81,13 @@ class Delta:
 
 @dataclass(frozen=True)
 class Collapse:
-    """The replacement of a merge of which all operands but one are constants.
+    """The replacement of a merge whose operands are constants, except one.
 
     Attributes:
-        operand: which of the merge's tensors stays.
-        kind: class name of the layer that scales and shifts its channels, a 1x1 depthwise convolution; None where
-            there is nothing to do to them.
-        config: of that layer.
+        operand: index of the operand that stays.
+        kind: class name of the layer that scales and shifts its channels, a 1x1 depthwise convolution; None if the
+            channels stay as they are.
+        config: config of that layer.
     """
 
     operand: int
@@ -98,25 +99,25 @@ class Collapse:
 class RemovalPlan:
     """What `apply_removal` will do to one model with the weights that it has now.
 
-    A small weight is `weight[np.ix_(*kept[path])]`, plus `deltas[path]` where there is one.
+    A small weight is `weight[np.ix_(*kept[path])]`, plus `deltas[path]` if there is one.
 
     Attributes:
         model: the model's name.
         digest: SHA-256 of the weights that the plan was made for.
-        shapes: shape of every weight, by path.
-        kept: for every weight the indices that stay along each axis; an empty axis means that the weight leaves.
-        made: shape of every weight that only the small model has; it starts at 0.
+        shapes: weight path to shape.
+        kept: weight path to the indices that stay along each axis; an empty axis means that the weight leaves.
+        made: weight path to shape, for weights that only the small model has; they start at 0.
         deltas: constants of removed channels, folded into biases or into the kernels of a channel that stays.
-        config: layer config entries that change, by layer path.
-        dropped: keys of calls that leave altogether.
-        collapsed: what stands in the place of a merge with a constant branch, by call key.
+        config: layer path to the entries of the layer's config that change.
+        dropped: keys of calls that leave.
+        collapsed: call key to the replacement of a merge with a constant branch.
         channels: every layer that makes channels, in execution order.
-        unsupported: class name by path, of layers without a rule; they are unchanged.
-        multiplications: for one input, before and after.
-        lockable: slices of biases and shifts that, locked at zero in fine-tuning (`MaskSet.from_slices`), take
-            from constant channels at zero-padded borders the constant that keeps them in the model.
-        tolerance: weights of at most this size were taken for zero.
-        change: with a tolerance, what the removal does to the outputs, as `Equivalence.to_json` tells it.
+        unsupported: path to class name, for layers without a rule; they are unchanged.
+        multiplications: for one sample, before and after.
+        lockable: slices of biases and shifts. Constant channels at zero-padded borders can leave too if these slices
+            are locked at zero in fine-tuning (`MaskSet.from_slices`).
+        tolerance: weights of at most this size were counted as zero.
+        change: with a tolerance, how the removal changes the outputs, in the form of `Equivalence.to_json`.
     """
 
     model: str
@@ -150,7 +151,7 @@ class RemovalPlan:
 
     @property
     def parameters(self) -> tuple[int, int]:
-        """Weight elements before and after, biases that have to be made included."""
+        """Weight elements before and after, including new biases."""
         before = sum(math.prod(shape) for shape in self.shapes.values())
         after = sum(math.prod(len(axis) for axis in axes) for axes in self.kept.values())
         return before, after + sum(math.prod(shape) for shape in self.made.values())
@@ -161,10 +162,10 @@ class RemovalPlan:
         return sum(len(x.reasons) for x in self.channels), sum(len(x.kept) for x in self.channels)
 
     def remap(self, masks: MaskSet) -> MaskSet:
-        """`masks` for the small model: sliced, and free wherever a constant was folded in.
+        """`masks` for the small model: sliced, and free where a constant was folded in.
 
-        A folded constant changes the value of an element that may have been locked at zero; the plan then
-        frees it rather than claim a lock that does not hold. Weights that leave have no mask.
+        A folded constant changes an element that may have been locked at zero; the element is then free, because the
+        lock no longer holds. Weights that leave have no mask.
 
         Raises:
             MaskError: a mask fits no weight of the model that the plan was made for.
@@ -184,7 +185,7 @@ class RemovalPlan:
         return MaskSet(small)
 
     def explain(self) -> str:
-        """One line per layer: how many channels stay, and how many leave or stay for which reason."""
+        """A text with one line for each layer: how many channels stay, and how many stay or leave for each reason."""
         lines = [
             f"{self.model}: channels {self.channel_counts[0]} -> {self.channel_counts[1]}, "
             f"parameters {self.parameters[0]} -> {self.parameters[1]}, "
@@ -202,100 +203,55 @@ class RemovalPlan:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The whole plan as JSON data; `from_json` gives it back."""
-        return {
-            "format": FORMAT,
-            "model": self.model,
-            "digest": self.digest,
-            "weights": {
-                path: {"shape": list(self.shapes[path]), "kept": [axis.tolist() for axis in self.kept[path]]}
-                for path in self.shapes
-            },
-            "made": {path: list(shape) for path, shape in self.made.items()},
-            "deltas": {p: {"at": d.at.tolist(), "values": d.values.tolist()} for p, d in self.deltas.items()},
-            "config": {path: dict(entries) for path, entries in self.config.items()},
-            "dropped": list(self.dropped),
-            "collapsed": {
-                key: {"operand": c.operand, "kind": c.kind, "config": dict(c.config)}
-                for key, c in self.collapsed.items()
-            },
-            "channels": [
-                {
-                    "path": layer.path,
-                    "kind": layer.kind,
-                    "reasons": list(layer.reasons),
-                    "constants": list(layer.constants),
-                    "by": list(layer.by),
-                }
-                for layer in self.channels
-            ],
-            "unsupported": dict(self.unsupported),
-            "multiplications": list(self.multiplications),
-            "lockable": list(self.lockable),
-            "tolerance": self.tolerance,
-            "change": None if self.change is None else dict(self.change),
-        }
+        """The plan as JSON data, which `from_json` reads."""
+        plain = msgspec.to_builtins(self, enc_hook=lambda numbers: numbers.tolist())
+        shapes, kept = plain.pop("shapes"), plain.pop("kept")
+        weights = {path: {"shape": shape, "kept": kept[path]} for path, shape in shapes.items()}
+        return {"format": FORMAT, "weights": weights, **plain}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RemovalPlan:
         """The plan that `to_json` wrote.
 
         Raises:
-            RemovalError: `data` is no plan of this format.
+            RemovalError: `data` is not a plan of this format.
         """
         if data.get("format") != FORMAT:
             raise RemovalError(
-                f"a removal plan has format {shown(data.get('format'))}; wanted {FORMAT}: plan the removal anew"
+                f"a removal plan has format {shown(data.get('format'))}; wanted {FORMAT}: plan the removal again"
             )
         try:
             for row in data["weights"].values():
                 _check_kept(row["shape"], row["kept"])
-            return cls(
-                model=data["model"],
-                digest=data["digest"],
-                shapes={path: tuple(row["shape"]) for path, row in data["weights"].items()},
-                kept={
-                    path: tuple(np.array(axis, dtype=np.intp) for axis in row["kept"])
-                    for path, row in data["weights"].items()
-                },
-                made={path: tuple(shape) for path, shape in data["made"].items()},
-                deltas={
-                    path: Delta(np.array(row["at"], dtype=np.intp), np.array(row["values"], dtype=np.float64))
-                    for path, row in data["deltas"].items()
-                },
-                config={path: {k: _tupled(v) for k, v in row.items()} for path, row in data["config"].items()},
-                dropped=tuple(data["dropped"]),
-                collapsed={
-                    key: Collapse(row["operand"], row["kind"], row["config"]) for key, row in data["collapsed"].items()
-                },
-                channels=tuple(
-                    LayerChannels(
-                        row["path"], row["kind"], tuple(row["reasons"]), tuple(row["constants"]), tuple(row["by"])
-                    )
-                    for row in data["channels"]
-                ),
-                unsupported=dict(data["unsupported"]),
-                multiplications=(data["multiplications"][0], data["multiplications"][1]),
-                lockable=tuple(data["lockable"]),
-                tolerance=data["tolerance"],
-                change=data["change"],
-            )
-        except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
-            raise RemovalError(f"a removal plan is not whole: {shown(error)}; plan the removal anew") from error
+            shapes = {path: row["shape"] for path, row in data["weights"].items()}
+            kept = {path: row["kept"] for path, row in data["weights"].items()}
+            config = {
+                path: {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+                for path, row in data["config"].items()
+            }
+            return msgspec.convert({**data, "shapes": shapes, "kept": kept, "config": config}, cls, dec_hook=_array)
+        except (LookupError, TypeError, AttributeError, ValueError, OverflowError, msgspec.ValidationError) as error:
+            raise RemovalError(f"a removal plan is not whole: {shown(error)}; plan the removal again") from error
+
+
+def _array(kind: Any, numbers: Any) -> NDArray[Any]:
+    """`numbers` as an array of the annotated type `kind`, such as `NDArray[np.intp]`."""
+    (dtype,) = get_args(get_args(kind)[1])
+    return np.array(numbers, dtype=dtype)
 
 
 def _check_kept(shape: Any, kept: Any) -> None:
-    """The indices `kept` are those of a weight of `shape`."""
+    """The indices `kept` are inside a weight of `shape`."""
     for size, axis in zip(shape, kept, strict=True):
         if not all(type(index) is int and 0 <= index < size for index in axis):
             raise ValueError(f"kept {shown(axis)} of {shown(size)}")
 
 
 def read_plan(path: Path) -> RemovalPlan:
-    """The plan whose `to_json` the file at `path` holds.
+    """The plan that the file at `path` holds in the form of `to_json`.
 
     Raises:
-        RemovalError: the file is missing, or holds no plan.
+        RemovalError: the file is missing, or is not a plan.
     """
     try:
         document = read_json(path, RemovalError, "a removal plan", "run the removal again")
@@ -304,7 +260,3 @@ def read_plan(path: Path) -> RemovalPlan:
     if not isinstance(document, dict):
         raise RemovalError(f"{path} holds no removal plan; run the removal again")
     return RemovalPlan.from_json(document)
-
-
-def _tupled(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""`plan_removal` finds which channels may leave a model, and changes nothing."""
+"""`plan_removal` finds the channels that can leave a model, without changing the model."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from fpgaprune.weights import named_weights, weight_shapes
 def plan_removal(
     model: Any, *, strict: bool = False, tolerance: float = 0.0, inputs: Any = None, multiple_of: int = 1
 ) -> RemovalPlan:
-    """What may leave `model` without changing what it computes at inference; the model is unchanged.
+    """Plans what can leave `model` without changing what it computes at inference; the model is unchanged.
 
-    A channel may leave if everything that stays reads it with zero weights, or if it is a constant and the
-    constant is 0 or can be added to the bias of every reader. It cannot be added where a reader pads with
-    zeros: there one constant channel stays and takes over the kernels of all others. Exact over the reals.
+    A channel can leave if everything that stays reads it with zero weights, or if it is a constant and the constant is
+    0 or can be added to the bias of every reader. It cannot be added if a reader pads with zeros; then one constant
+    channel stays and the kernels of all others are added to its kernels. Exact over the reals.
 
     Args:
         model: a built functional or Sequential keras model.
-        strict: a layer without a rule is an error; otherwise it keeps its channels and the plan says so.
+        strict: raise an error if a layer has no rule; otherwise the layer keeps its channels and the plan says so.
         tolerance: weights of at most this size count as zero; more than 0 makes the removal lossy, and the plan's
-            `change` tells by how much.
-        inputs: what to measure that change on, as `equivalence` takes it; None for its edge inputs.
-        multiple_of: each layer keeps a multiple of so many channels, or all that it has: some that could leave stay,
-            with the reason `multiple`. With 4, reuse factors that divide 4 stay possible.
+            `change` says how much the outputs change.
+        inputs: the samples to measure that change on, as in `equivalence`; None for its edge inputs.
+        multiple_of: each layer keeps a multiple of this many channels, or all channels. Some that could leave then
+            stay, with the reason `multiple`. With 4, reuse factors that divide 4 stay possible.
 
     Raises:
-        RemovalError: the model's graph cannot be read, all of its outputs are constant, or `multiple_of` is below 1.
+        RemovalError: the model's graph cannot be read, all its outputs are constants, or `multiple_of` is below 1.
         UnsupportedLayerError: a layer has no rule, and `strict` is set.
     """
     if not tolerance >= 0:
@@ -88,7 +88,7 @@ def plan_removal(
 
 
 def _analyse(model: Any, paths: dict[int, str], tolerance: float, multiple_of: int) -> tuple[Trace, Liveness]:
-    """The trace of `model` and its needed channels; both are found anew while that lets another merge collapse."""
+    """The trace of `model` and its needed channels, found again until no other merge can collapse."""
     leaving: dict[str, NDArray[np.bool_]] = {}
     best: tuple[Trace, Liveness] | None = None
     while True:
@@ -100,7 +100,7 @@ def _analyse(model: Any, paths: dict[int, str], tolerance: float, multiple_of: i
             )
         alive = Liveness(trace, multiple_of)
         if best and any((alive.needed(affine.ids) & affine.assumed).any() for affine in trace.affine.values()):
-            return best  # a channel that was to leave is wanted now
+            return best  # a channel that was assumed to leave is needed now
         best = trace, alive
         more = collapsible(trace, alive)
         if not more:
@@ -109,7 +109,7 @@ def _analyse(model: Any, paths: dict[int, str], tolerance: float, multiple_of: i
 
 
 def weights_digest(weights: dict[str, Any]) -> str:
-    """SHA-256 over paths, shapes and values of variables by path."""
+    """SHA-256 over the paths, shapes and values of `weights`, path to variable."""
     digest = hashlib.sha256()
     for path, variable in weights.items():
         array = np.ascontiguousarray(value_of(variable))
@@ -147,7 +147,7 @@ def _deltas(trace: Trace, alive: Liveness, kept: dict[str, Indices]) -> dict[str
 
 
 def _merged(linear: Linear, folded: NDArray[np.intp], carriers: NDArray[np.intp], kept: Indices) -> NDArray[np.float64]:
-    """What is added to the kernels of the carriers, in the shape of the small kernel."""
+    """The numbers to add to the kernels of the carriers, in the shape of the small kernel."""
     gain = np.zeros([len(axis) for axis in kept])
     view = np.moveaxis(gain, (linear.in_axis, linear.out_axis), (-2, -1))
     inputs, outputs = kept[linear.in_axis], kept[linear.out_axis]
@@ -202,7 +202,7 @@ def _config(
 def _made(
     trace: Trace, alive: Liveness, deltas: dict[str, Delta], shapes: dict[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """Shapes of biases that the small model has and the model has not."""
+    """Shapes of the biases that only the small model has."""
     return {
         linear.bias_path: linear.bias_shape or (int(alive.needed(linear.out_ids).sum()),)
         for linear in trace.linears.values()

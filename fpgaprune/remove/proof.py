@@ -1,4 +1,4 @@
-"""`equivalence`: two models run on the same inputs, in float64 where asked, and compared element by element."""
+"""`equivalence` runs two models on the same inputs and compares their outputs element by element."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fpgaprune.network import graph_of, structures, value_of
 from fpgaprune.remove.rebuilding import rebuild
 
 _BATCH = 32
-# Tracing a model costs as much as a few batches of it, operation by operation.
+# Tracing a model takes as long as running a few batches without tracing.
 _TRACED_FROM = 4 * _BATCH
 
 
@@ -30,26 +30,26 @@ def equivalence(
     bare: bool = True,
     seed: int = 0,
 ) -> Equivalence:
-    """How far the outputs of two models lie apart on `inputs`; `.require()` raises where it is too far.
+    """Compares the outputs of two models on `inputs`; `.require()` of the result raises if they differ too much.
 
     Args:
         first: a keras model; its outputs give the scale of the comparison.
-        second: another with the same inputs and outputs.
+        second: another model with the same inputs and outputs.
         inputs: an array, or arrays nested as the model's inputs, with a batch axis; None for `edge_inputs`.
-        tolerance: largest relative error that passes, see `Equivalence`; 0 for equal values.
+        tolerance: largest relative error that passes, see `Equivalence`; 0 needs equal values.
         dtype: both models are copied and run in this precision; None runs them as they are.
-        bare: with a `dtype`, compare what goes into a softmax or sigmoid at an output instead of what comes out:
-            where those saturate they hide any difference. Equal logits make equal outputs, not the other way round.
-        seed: of the random inputs, where `inputs` is None.
+        bare: with a `dtype`, compare the inputs of a softmax or sigmoid at an output instead of its outputs, because
+            it hides differences where it saturates. Equal logits make equal outputs, but not the other way round.
+        seed: seed of the random inputs, used if `inputs` is None.
 
     Raises:
-        EquivalenceError: inputs or outputs of the two differ in number or shape, or there is no input.
+        EquivalenceError: inputs or outputs of the two differ in number or shape, or there is no sample.
     """
     return Reference(first, inputs, dtype=dtype, bare=bare, seed=seed).compare(second, tolerance=tolerance)
 
 
 class Reference:
-    """A model and its outputs, computed once, to compare other models with."""
+    """A model and its outputs, computed once, with which other models are compared."""
 
     def __init__(
         self, model: Any, inputs: Any = None, *, dtype: str | None = "float64", bare: bool = True, seed: int = 0
@@ -70,7 +70,7 @@ class Reference:
         self._outputs = self._run(model)
 
     def compare(self, second: Any, *, tolerance: float = 1e-9) -> Equivalence:
-        """The distance of `second`'s outputs from this model's; arguments and errors are those of `equivalence`."""
+        """Compares the outputs of `second` with this model's; arguments and errors are those of `equivalence`."""
         finding = _Finding(np.dtype(self._dtype or "float32"))
         for mine, other in zip(self._outputs, self._run(second), strict=True):
             finding.add(mine, other)
@@ -100,12 +100,12 @@ class Reference:
 
 
 def edge_inputs(model: Any, samples: int = 8, seed: int = 0) -> list[NDArray[Any]]:
-    """Inputs that reach borders and extremes: zeros, ones, +-1000, one-hot in corner and centre, and random ones.
+    """Samples for borders and extremes: zeros, ones, +-1000, one-hot in corner and centre, and random ones.
 
     Args:
-        model: with known input shapes, but for axes of unknown size, which get 8.
-        samples: normally distributed inputs beside the edges.
-        seed: of the random ones.
+        model: the model whose inputs they fit; an axis of unknown size gets 8.
+        samples: number of normally distributed samples beside the others.
+        seed: seed of the random samples.
     """
     generator = np.random.default_rng(seed)
     found = []
@@ -123,7 +123,7 @@ def edge_inputs(model: Any, samples: int = 8, seed: int = 0) -> list[NDArray[Any
 
 
 class _Finding:
-    """Errors and scales per output and sample, gathered batch by batch."""
+    """Collects errors and scales for each output and sample, batch by batch."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
@@ -146,13 +146,13 @@ class _Finding:
         self._scales.append([scale for _, scale in pairs])
 
     def per_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Largest error and the scale of each sample, (outputs, samples)."""
+        """The largest error and the scale of each sample, both (outputs, samples)."""
         errors = np.array([np.concatenate(parts) for parts in zip(*self._errors, strict=True)])
         scales = np.array([np.concatenate(parts) for parts in zip(*self._scales, strict=True)])
         return errors, np.maximum(scales, np.median(scales, axis=1, keepdims=True))
 
     def variation(self, scales: NDArray[np.float64]) -> float:
-        """The least variation of an output: the widest range of its elements over samples, over its median scale."""
+        """The smallest variation of an output: the largest range of an element over the samples / its median scale."""
         moves = [float((b - a).max(initial=0.0)) for a, b in zip(self._low, self._high, strict=True)]
         middle = np.median(scales, axis=1)
         return float(np.min(np.array(moves) / np.where(middle > 0, middle, 1.0)))
@@ -171,7 +171,7 @@ class _Finding:
 def _call(
     model: Any, dtype: str | None, arrays: Sequence[NDArray[Any]]
 ) -> Callable[[Sequence[NDArray[Any]]], list[NDArray[Any]]]:
-    """A function that gives the flat outputs of `model` for a batch; traced once where there are many batches."""
+    """A function from a batch to the flat outputs of `model`; traced once if there are many batches."""
     graph = graph_of(model) if dtype else None
     kinds = [x.dtype.name for x in arrays] if graph is None else [tensor.dtype for tensor in graph.inputs]
 
@@ -184,7 +184,7 @@ def _call(
         return list(keras.tree.flatten(model(nested, training=False)))
 
     if len(arrays[0]) >= _TRACED_FROM:
-        # One trace for all batches, the last and smaller one too.
+        # One trace for all batches, including the smaller last one.
         shapes = [tf.TensorSpec((None, *x.shape[1:]), kind) for x, kind in zip(arrays, kinds, strict=True)]
         call = tf.function(call, input_signature=[shapes])
 

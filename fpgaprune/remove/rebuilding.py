@@ -1,4 +1,4 @@
-"""`rebuild` makes a model anew from its graph: in another precision, smaller by a plan, or as a copy."""
+"""`rebuild` makes a new model from a model's graph: in another precision, smaller by a plan, or as a copy."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def rebuild(
     bare: bool = False,
     swaps: Mapping[str, Swap] | None = None,
 ) -> Any:
-    """A functional model with layers of its own, the names of `model`'s, and its weights as `plan` wants them.
+    """A functional model with new layers, the names of `model`'s layers, and its weights changed as `plan` says.
 
     Args:
         model: a functional or Sequential keras model; unchanged.
-        plan: what leaves; None for nothing.
-        dtype: dtype of every floating-point layer and input, such as "float64"; None for what each has now.
-        bare: leave out a softmax or sigmoid that makes an output: where it saturates it hides what comes in.
-        swaps: for some layer paths, what makes the layer's output of its input instead; their weights are left alone.
+        plan: what leaves; None removes nothing.
+        dtype: dtype of every floating-point layer and input, such as "float64"; None keeps each one's.
+        bare: leave out a softmax or sigmoid that makes an output, because it hides its input where it saturates.
+        swaps: layer path to a function that makes the layer's output from its input; its weights are not copied.
 
     Raises:
         RemovalError: the graph cannot be read, or a layer cannot be made from its config.
@@ -54,14 +54,15 @@ def rebuild(
     final = _final_layers(graph_of(model)) if bare else set()
     copy = _Builder(plan, dtype, final, swaps or {}).build(model, "", "")
     sources = named_weights(model) if model.weights else {}
-    for path, variable in (named_weights(copy) if copy.weights else {}).items():
+    for path, variable in named_weights(copy).items():
         if swaps and path.rpartition("/")[0] in swaps:
             continue
         value = small_value(sources.get(path), tuple(variable.shape), path, plan)
-        variable.assign(value.astype(_numpy_dtype(variable.dtype)))
+        # NumPy has no bfloat16; the assignment rounds to it.
+        variable.assign(value.astype(np.float32 if variable.dtype == "bfloat16" else variable.dtype))
     for layer in copy._flatten_layers():
         if isinstance(layer, keras.layers.Normalization):
-            layer.finalize_state()  # it computes with copies of its weights
+            layer.finalize_state()  # the layer computes with copies of its weights
     return copy
 
 
@@ -69,7 +70,7 @@ def small_value(source: Any, shape: tuple[int, ...], path: str, plan: RemovalPla
     """The value of the weight at `path` in the small model of `plan`; sums are computed in float64.
 
     Raises:
-        RemovalError: the plan does not give the shape that the small layer has.
+        RemovalError: the plan's shape is not that of the small layer.
     """
     value = np.zeros(shape) if source is None else value_of(source)
     if plan is None:
@@ -84,12 +85,8 @@ def small_value(source: Any, shape: tuple[int, ...], path: str, plan: RemovalPla
     return value
 
 
-def _numpy_dtype(name: str) -> Any:
-    return np.float32 if name == "bfloat16" else name  # NumPy has no bfloat16; the assignment rounds
-
-
 def _final_layers(graph: Any) -> set[int]:
-    """Layers whose softmax or sigmoid makes an output of `graph` and nothing else."""
+    """Ids of the layers whose softmax or sigmoid makes an output of `graph` that nothing else reads."""
     calls = calls_of(graph)
     uses = count_uses(calls)
     read = {id(tensor) for call in calls for tensor in call.inputs}
@@ -117,10 +114,7 @@ class _Builder:
         found = {id(tensor): self._input(tensor, path_prefix) for tensor in graph.inputs}
         for call in calls_of(graph, key_prefix, path_prefix):
             self._call(call, found)
-        pick = _Lookup(found)
-        copy = keras.Model(
-            keras.tree.map_structure(pick, inputs), keras.tree.map_structure(pick, outputs), name=model.name
-        )
+        copy = keras.Model(_replaced(inputs, found), _replaced(outputs, found), name=model.name)
         if not model.trainable:
             copy.trainable = False
         return copy
@@ -184,9 +178,7 @@ class _Builder:
         return self._layers[id(operation)]
 
     def _layer(self, layer: Any, path: str) -> Any:
-        config = _unbuilt(layer.get_config())
-        if self.dtype:
-            config = _with_dtype(config, self.dtype)
+        config = _cleaned(layer.get_config(), self.dtype)
         if id(layer) in self.bare:
             if isinstance(layer, keras.layers.Softmax):
                 return keras.layers.Identity(name=layer.name, dtype=config["dtype"])
@@ -195,18 +187,15 @@ class _Builder:
             return type(layer).from_config({**config, **self._entries(path)})
         except (TypeError, ValueError, NotImplementedError) as error:
             if not layer.weights and not self._entries(path):
-                return unconnected(layer)  # a Lambda, for one, cannot be made of its config
+                return unconnected(layer)  # such as a Lambda, which cannot be made from its config
             raise RemovalError(
                 f"layer {path!r} ({type(layer).__name__}) cannot be made from its config: {error}"
             ) from error
 
 
-@dataclass(frozen=True)
-class _Lookup:
-    found: Mapping[int, Any]
-
-    def __call__(self, leaf: Any) -> Any:
-        return self.found.get(id(leaf), leaf)
+def _replaced(value: Any, found: Mapping[int, Any]) -> Any:
+    """`value` with each tensor in `found` replaced."""
+    return keras.tree.map_structure(lambda leaf: found.get(id(leaf), leaf), value)
 
 
 def _filled(value: Any, found: Mapping[int, Any]) -> Any:
@@ -214,30 +203,20 @@ def _filled(value: Any, found: Mapping[int, Any]) -> Any:
     if isinstance(value, keras.KerasTensor):
         return found[id(value)]
     if isinstance(value, list | tuple) and any(isinstance(item, keras.KerasTensor) for item in value):
-        return [found[id(x)] if isinstance(x, keras.KerasTensor) else x for x in value if _present(x, found)]
-    return keras.tree.map_structure(_Lookup(found), value)
+        return [found.get(id(x), x) for x in value if id(x) in found or not isinstance(x, keras.KerasTensor)]
+    return _replaced(value, found)
 
 
-def _present(item: Any, found: Mapping[int, Any]) -> bool:
-    return not isinstance(item, keras.KerasTensor) or id(item) in found
-
-
-def _unbuilt(config: Any) -> Any:
-    """`config` without the input shapes that layers inside a wrapper were built for."""
-    if isinstance(config, Mapping):
-        return {key: _unbuilt(value) for key, value in config.items() if key != "build_config"}
-    if isinstance(config, list):
-        return [_unbuilt(item) for item in config]
-    return config
-
-
-def _with_dtype(config: Any, dtype: str) -> Any:
+def _cleaned(config: Any, dtype: str | None) -> Any:
+    """`config` with `dtype`, and without the input shapes for which layers inside a wrapper were built."""
     if isinstance(config, Mapping):
         return {
-            key: _policy(value, dtype) if key == "dtype" else _with_dtype(value, dtype) for key, value in config.items()
+            key: _policy(value, dtype) if dtype and key == "dtype" else _cleaned(value, dtype)
+            for key, value in config.items()
+            if key != "build_config"
         }
     if isinstance(config, list):
-        return [_with_dtype(item, dtype) for item in config]
+        return [_cleaned(item, dtype) for item in config]
     return config
 
 

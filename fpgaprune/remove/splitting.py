@@ -1,14 +1,14 @@
-"""Convolutions whose surviving kernels fall into independent groups, split into smaller ones.
+"""Splits convolutions whose non-zero kernels form independent groups into smaller convolutions.
 
-Two groups are independent if no kernel leads from the inputs of one to the outputs of the other: the
-matrix of kernels is block-diagonal after a permutation of the channels on both sides. What the blocks
-leave out are zero kernels, so that the split is exact.
+Two groups are independent if no non-zero kernel connects an input of one with an output of the other: the matrix of
+kernels is block-diagonal after a permutation of the input and the output channels. All kernels outside the blocks are
+zero, so the split is exact.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,13 +38,13 @@ from fpgaprune.remove.rebuilding import rebuild
 
 @dataclass(frozen=True)
 class KernelGroups:
-    """How the kernels of one convolution fall into groups that share no channel.
+    """The groups of kernels of one convolution; groups share no channel.
 
     Attributes:
         path: the layer.
-        inputs: the input channels of each group; channels that no kernel reads are in none.
-        outputs: the output channels of each group; one that reads nothing is in the first.
-        multiplications: for one input of the network, before and after the split.
+        inputs: the input channels of each group; channels that no kernel reads are in no group.
+        outputs: the output channels of each group; channels without a kernel are in the first group.
+        multiplications: for one sample, before and after the split.
     """
 
     path: str
@@ -59,7 +59,7 @@ class KernelGroups:
 
     @property
     def even(self) -> bool:
-        """Whether all groups are of one size, so that one grouped convolution can take them all."""
+        """Whether all groups have the same size, so that one grouped convolution can replace the layer."""
         return len({(len(i), len(o)) for i, o in zip(self.inputs, self.outputs, strict=True)}) == 1
 
 
@@ -68,7 +68,7 @@ class SelectChannels(keras.layers.Layer):
     """The channels `indices` of its input, in that order."""
 
     def __init__(self, indices: Sequence[int], axis: int = -1, **kwargs: Any) -> None:
-        """Channels along `axis`, which counts the batch axis."""
+        """Selects `indices` along `axis`, which counts the batch axis."""
         super().__init__(**kwargs)
         self.indices = [int(k) for k in indices]
         self.axis = axis
@@ -83,9 +83,10 @@ class SelectChannels(keras.layers.Layer):
 
 
 def find_groups(model: Any) -> tuple[KernelGroups, ...]:
-    """Every convolution of `model` whose kernels fall into two or more groups; the model is unchanged.
+    """Finds every convolution of `model` whose kernels form two or more groups; the model is unchanged.
 
-    Looks at convolutions at the top level that are called once, have no groups yet and an element-wise activation.
+    Only convolutions at the top level are examined that are called once, are not grouped and have an element-wise
+    activation.
 
     Raises:
         RemovalError: the model's graph cannot be read.
@@ -111,11 +112,11 @@ def find_groups(model: Any) -> tuple[KernelGroups, ...]:
 
 
 def split_groups(model: Any, groups: Sequence[KernelGroups] | None = None, *, grouped: bool = True) -> Any:
-    """A new model with each of those convolutions split; `model` is unchanged, the function the same.
+    """A new model with these convolutions split, which computes the same; `model` is unchanged.
 
-    A split layer NAME becomes one grouped convolution NAME where its groups are of one size, else convolutions
-    NAME_group0, NAME_group1, ... side by side; `SelectChannels` layers bring channels in order where they are
-    not. hls4ml knows neither `SelectChannels` nor grouped convolutions: split for other targets, or to count.
+    If all groups of a layer NAME have the same size, one grouped convolution NAME replaces it, else the parallel
+    convolutions NAME_group0, NAME_group1, .... Where needed, `SelectChannels` layers reorder channels. hls4ml supports
+    neither `SelectChannels` nor grouped convolutions, so split for other targets, or to count multiplications.
 
     Args:
         model: a built functional or Sequential keras model.
@@ -123,43 +124,37 @@ def split_groups(model: Any, groups: Sequence[KernelGroups] | None = None, *, gr
         grouped: make grouped convolutions where possible; otherwise always separate ones.
 
     Raises:
-        RemovalError: a layer is not in the model or its kernels do not fall into these groups.
+        RemovalError: a layer is not in the model, or its kernels do not form these groups.
     """
     chosen = {group.path: group for group in (find_groups(model) if groups is None else groups)}
     fitting = {group.path: group for group in find_groups(model)}
     for path, group in chosen.items():
         if fitting.get(path) != group:
-            raise RemovalError(f"layer {path!r} does not have these groups of kernels now; find the groups anew")
-    values: dict[int, list[NDArray[Any]]] = {}
-    fresh: list[Any] = []
-
-    def swap(layer: Any, group: KernelGroups) -> Callable[[Any], Any]:
-        def apply(tensor: Any) -> Any:
-            return _split(layer, group, grouped and group.even, tensor, fresh, values)
-
-        return apply
-
-    swaps = {path: swap(model.get_layer(path), group) for path, group in chosen.items()}
+            raise RemovalError(f"layer {path!r} does not have these groups of kernels now; find the groups again")
+    made: list[tuple[Any, list[NDArray[Any]]]] = []
+    swaps = {
+        path: partial(_split, model.get_layer(path), group, grouped and group.even, made)
+        for path, group in chosen.items()
+    }
     copy = rebuild(model, swaps=swaps)
-    for layer in fresh:
-        layer.set_weights(values[id(layer)])
+    for layer, weights in made:
+        layer.set_weights(weights)
     return copy
 
 
 def _split(
-    layer: Any, group: KernelGroups, as_one: bool, tensor: Any, fresh: list[Any], values: dict[int, list[NDArray[Any]]]
+    layer: Any, group: KernelGroups, as_one: bool, made: list[tuple[Any, list[NDArray[Any]]]], tensor: Any
 ) -> Any:
+    """The output of the convolutions that replace `layer` for the input `tensor`; `made` gets them, with weights."""
     axis = channel_axis(layer)
     axis = axis if axis < 0 else axis + 1
     config, kernel = layer.get_config(), value_of(layer.kernel)
     bias = value_of(layer.bias) if layer.use_bias else None
 
     def convolution(inputs: Sequence[int], weights: NDArray[Any], outputs: Sequence[int], **changes: Any) -> Any:
-        made = type(layer).from_config({**config, "filters": len(outputs), **changes})
-        result = made(_select(tensor, inputs, axis, f"{changes.get('name', layer.name)}_inputs"))
-        values[id(made)] = [weights] if bias is None else [weights, bias[list(outputs)]]
-        fresh.append(made)
-        return result
+        part = type(layer).from_config({**config, "filters": len(outputs), **changes})
+        made.append((part, [weights] if bias is None else [weights, bias[list(outputs)]]))
+        return part(_select(tensor, inputs, axis, f"{changes.get('name', layer.name)}_inputs"))
 
     blocks = [kernel[..., list(i), :][..., list(o)] for i, o in zip(group.inputs, group.outputs, strict=True)]
     order = [k for outputs in group.outputs for k in outputs]
@@ -180,7 +175,7 @@ def _select(tensor: Any, indices: Sequence[int], axis: int, name: str) -> Any:
 
 
 def _components(nonzero: NDArray[np.bool_]) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-    """Input and output channels of each connected part of the graph of kernels, in the order of the inputs."""
+    """Input and output channels of each connected component of the non-zero kernels, in the order of the inputs."""
     slots = Slots()
     inputs, outputs = slots.fresh(nonzero.shape[0]), slots.fresh(nonzero.shape[1])
     at_input, at_output = np.nonzero(nonzero)

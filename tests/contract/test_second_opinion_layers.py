@@ -112,11 +112,11 @@ REFUSED = {
     ),
     "PReLU": (lambda: image(kl.PReLU(name="prelu")), BOTH, "is a Neg, which hls4ml does not read from ONNX"),
     "relu6": (lambda: image(kl.ReLU(6.0, name="six")), BOTH, "is a Clip, which hls4ml does not read from ONNX"),
-    "average of two": (lambda: merged(kl.Average(name="merge")), BOTH, "is a Mul with a constant, as of a BatchNorm"),
+    "average of two": (lambda: merged(kl.Average(name="merge")), BOTH, "is a Mul with a constant, such as a BatchNorm"),
     "BatchNorm first": (
         lambda: randomise(keras.Sequential([keras.Input((6, 6, 2)), kl.BatchNormalization(), kl.Conv2D(2, 3)])),
         BOTH,
-        "is a Mul with a constant, as of a BatchNorm that no layer takes in; this route has no types for it",
+        "is a Mul with a constant, such as a BatchNorm that is not folded; this route has no types for it",
     ),
     "Dense on two axes": (
         lambda: series(kl.Dense(3, name="head")),
@@ -126,7 +126,7 @@ REFUSED = {
     "softmax of an image": (
         lambda: image(kl.Softmax(name="softmax")),
         BOTH,
-        "is a Softmax on several axes, which hls4ml takes over all of them",
+        "is a Softmax on several axes, which hls4ml computes over all axes",
     ),
     "uneven pooling": (
         lambda: image(kl.MaxPooling2D(3, strides=2, padding="same", name="pool")),

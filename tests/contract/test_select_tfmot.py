@@ -118,7 +118,7 @@ def write_folder(path, config):
 @pytest.mark.parametrize(
     ("name", "write", "message"),
     [
-        ("text.h5", lambda path: path.write_text("no model"), r"it is no \.keras, \.h5 or SavedModel"),
+        ("text.h5", lambda path: path.write_text("no model"), r"it is not a \.keras, \.h5 or SavedModel file"),
         ("weights.h5", write_h5, "holds weights without a model; save the whole model"),
         (
             "code.h5",

@@ -9,13 +9,13 @@ import pytest
 from keras import layers
 
 from fpgaprune.certify.link_checks import certify
-from fpgaprune.certify.onnx_weights import LAYOUT_KEY, read_onnx_weights
+from fpgaprune.certify.onnx_weights import read_onnx_weights
 from fpgaprune.errors import CertificateError, ExportError
 from fpgaprune.export.naming import is_scaled
 from fpgaprune.export.onnx_file import export_onnx, run_onnx
 from fpgaprune.hls.prepare import fold
 from fpgaprune.masks import MaskSet
-from fpgaprune.onnx_graph import IR_VERSION
+from fpgaprune.onnx_graph import IR_VERSION, LAYOUT_KEY
 from fpgaprune.weights import named_weights
 
 
@@ -367,5 +367,5 @@ def test_a_file_of_another_exporter_is_refused(tmp_path):
     with pytest.raises(CertificateError, match=r"no metadata 'fpgaprune\.layout'"):
         read_onnx_weights(path)
     path.write_bytes(b"not onnx")
-    with pytest.raises(CertificateError, match=r"is no ONNX file|no metadata"):
+    with pytest.raises(CertificateError, match=r"is not an ONNX file|no metadata"):
         read_onnx_weights(path)

@@ -81,7 +81,7 @@ def test_a_changed_weight_in_the_firmware_is_found(made, tmp_path, name):
         for path, text in kept.items():
             path.write_text(re.sub(r"(?<![\d.-])0\.0+(?=[,}\s]|$)", "0.5", text, count=1))
             assert path.read_text() != text
-        with pytest.raises(CertificateError, match=f"{name}.h holds other integers than the design has for"):
+        with pytest.raises(CertificateError, match=f"{name}.h and the design have different integers for"):
             fp.certify(project, masks)
     finally:
         for path, text in kept.items():

@@ -46,7 +46,7 @@ def test_free_elements_may_hold_anything():
 
 def test_a_certificate_of_nothing_is_not_ok():
     assert not LockCertificate(()).ok
-    with pytest.raises(CertificateError, match="compares nothing"):
+    with pytest.raises(CertificateError, match="nothing was compared"):
         LockCertificate(()).require()
 
 
@@ -139,11 +139,11 @@ def test_firmware_is_read_back_as_integers(tmp_path):
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("w2.h", "0.0000000", "0.0078125", "simulation would not be synthesis"),
-        ("w2.txt", "0.0000000", "0.0078125", "simulation would not be synthesis"),
-        ("both", "0.0000000", "0.0078125", "other integers than the design"),
-        ("both", "0.0000000", "0.0010000", "does not represent"),
-        ("both", "0.0000000", "zero", "no number"),
+        ("w2.h", "0.0000000", "0.0078125", "simulation and synthesis would differ"),
+        ("w2.txt", "0.0000000", "0.0078125", "simulation and synthesis would differ"),
+        ("both", "0.0000000", "0.0078125", "the design have different integers"),
+        ("both", "0.0000000", "0.0010000", "cannot represent"),
+        ("both", "0.0000000", "zero", "not a number"),
         ("w2.txt", ", 0.0000000", "", "3 values|holds 3"),
     ],
 )
@@ -210,10 +210,10 @@ def test_sizes_that_are_those_of_the_design_are_accepted(tmp_path):
     [
         ("parameters.h", "n_filt = 2", "n_filt = 3", "layer 'conv' has n_filt = 3; its weights have 2: a channel was"),
         ("parameters.h", "n_chan = 1", "n_chan = 2", "layer 'conv' has n_chan = 2; its weights have 1: a channel was"),
-        ("defines.h", "2*1> layer2_t", "3*1> layer2_t", "layer 'conv' computes is declared with 3 elements; its shape"),
-        ("defines.h", "2*1> layer3_t", "3*1> layer3_t", "layer 'relu' computes is declared with 3 elements; its shape"),
-        ("defines.h", "3*1> layer4_t", "4*1> layer4_t", "'point' computes is declared with 4 elements; its shape"),
-        ("net.cpp", "nnet::relu", "layer3_t layer3_out[3*3*4];\n nnet::relu", r"'relu' computes .* with 36 elements"),
+        ("defines.h", "2*1> layer2_t", "3*1> layer2_t", "layer 'conv' is declared with 3 elements; its shape"),
+        ("defines.h", "2*1> layer3_t", "3*1> layer3_t", "layer 'relu' is declared with 3 elements; its shape"),
+        ("defines.h", "3*1> layer4_t", "4*1> layer4_t", "'point' is declared with 4 elements; its shape"),
+        ("net.cpp", "nnet::relu", "layer3_t layer3_out[3*3*4];\n nnet::relu", r"'relu' is .* with 36 elements"),
     ],
 )
 def test_a_removed_channel_that_is_left_in_a_size_is_found(tmp_path, file, old, new, message):

@@ -132,7 +132,7 @@ def test_calibration_files_come_back_whole(tmp_path):
 def test_a_damaged_calibration_is_refused(tmp_path, text):
     path = tmp_path / "c.toml"
     path.write_text(text)
-    with pytest.raises(EstimateError, match=r"is malformed|is no TOML"):
+    with pytest.raises(EstimateError, match=r"is malformed|is not TOML"):
         read_calibration(path)
     with pytest.raises(EstimateError, match="does not exist"):
         read_calibration(tmp_path / "none.toml")

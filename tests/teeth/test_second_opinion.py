@@ -201,7 +201,7 @@ def test_a_file_of_several_samples_and_a_missing_one_are_refused(residual, tmp_p
     with pytest.raises(HlsError, match=r"none\.onnx does not exist"):
         fp.design_from_onnx(tmp_path / "none.onnx", design)
     (tmp_path / "bad.onnx").write_bytes(b"no network")
-    with pytest.raises(HlsError, match=r"bad\.onnx (is no ONNX file|holds no network)"):
+    with pytest.raises(HlsError, match=r"bad\.onnx (is not an ONNX file|has no nodes)"):
         fp.design_from_onnx(tmp_path / "bad.onnx", design)
 
 

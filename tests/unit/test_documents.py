@@ -16,7 +16,7 @@ from fpgaprune.npz_file import read_npz
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1', "no JSON: .* in line 1, column 8"),
+        ('{"a": 1', "not JSON: .* in line 1, column 8"),
         ('{"a": 1, "a": 2}', "the name 'a' stands twice in one object"),
         ('{"a": [NaN]}', "it holds NaN"),
         ('{"a": -Infinity}', "it holds -Infinity"),
@@ -25,8 +25,8 @@ from fpgaprune.npz_file import read_npz
         ("9" * 5000, r"the whole number '9{59}\.\.\. has more than 64 bits"),
         ("[" * 5000 + "]" * 5000, "nested too deep"),
         ("[" * 300 + "]" * 300, "nested too deep"),
-        ('["\\ud800"]', "no UTF-8 text: surrogates not allowed"),
-        (b"\xff\xfe", "no UTF-8 text: invalid start byte at byte 0"),
+        ('["\\ud800"]', "not UTF-8 text: surrogates not allowed"),
+        (b"\xff\xfe", "not UTF-8 text: invalid start byte at byte 0"),
     ],
 )
 def test_no_json_is_one_line(text, message):
@@ -40,18 +40,18 @@ def test_what_tools_write_passes_where_that_is_wanted(tmp_path):
     path.write_text('{"a": NaN, "a": 1e999}')
     assert read_json(path, ConfigError, "a record", "delete it", strict=False) == {"a": float("inf")}
     path.write_text('{"a": ')
-    with pytest.raises(ConfigError, match=r"a\.json is not a record: no JSON: .*; delete it"):
+    with pytest.raises(ConfigError, match=r"a\.json is not a record: not JSON: .*; delete it"):
         read_json(path, ConfigError, "a record", "delete it", strict=False)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a = ", "is no TOML: Invalid value"),
+        (b"a = ", "is not TOML: Invalid value"),
         (b"a = " + b"[" * 5000, "nested too deep"),
-        (b"a = " + b"9" * 5000, "is no TOML: "),
+        (b"a = " + b"9" * 5000, "is not TOML: "),
         (b"a = 99999999999999999999999", "has more than 64 bits"),
-        (b"\xff", "no UTF-8 text"),
+        (b"\xff", "not UTF-8 text"),
     ],
 )
 def test_no_toml_is_one_line(tmp_path, content, message):

@@ -37,8 +37,8 @@ def test_each_form_of_a_header_is_read(form, tmp_path):
     [
         ("fc_weight_t w2[3];\n", None, "holds no weight array for synthesis"),
         ("fc_weight_t w2[4] = {0.5, -0.25, 0};\n", None, "holds 3 values; wanted 4"),
-        ("fc_weight_t w2[3] = {0.5, half, 0};\n", None, "something that is no number"),
-        (HEADERS["vitis"], "0.5, -0.25, 0.125", "simulation would not be synthesis"),
+        ("fc_weight_t w2[3] = {0.5, half, 0};\n", None, "something that is not a number"),
+        (HEADERS["vitis"], "0.5, -0.25, 0.125", "simulation and synthesis would differ"),
         (HEADERS["vitis"], "0.5, -0.25", r"holds 2 values; w2\.h has 3"),
     ],
 )
@@ -119,9 +119,9 @@ def test_an_adder_tree_is_read_as_weights_and_biases():
     [
         ("v0 - bit_shift<1>(v1)", "v0 * v1", "is neither an addition nor a shift"),
         ("bit_shift<1>(v1); // 1.0", "bit_shift<1>(v9); // 1.0", "neither an addition nor a shift"),
-        ("    model_out[1] = ap_fixed<19,7>(-bit_shift<1>(v1));", "", "never sets its output 1"),
+        ("    model_out[1] = ap_fixed<19,7>(-bit_shift<1>(v1));", "", r"never sets model_out\[1\]"),
         ("ap_fixed<13,4> v5 =", "if (x) v5 =", "neither an addition nor a shift"),
-        ("dense_da_7", "dense_da_8", "holds no function 'dense_da_7'"),
+        ("dense_da_7", "dense_da_8", "has no function 'dense_da_7'"),
         ("(-bit_shift<1>(v1))", "(-bit_shift<1>(v1)", "neither an addition nor a shift"),
     ],
 )

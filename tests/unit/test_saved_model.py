@@ -60,7 +60,10 @@ def test_what_keras_and_the_user_registered_passes(document):
         ({**LAYER, "class_name": "JaxLayer"}, "the layer JaxLayer"),
         ({**LAYER, "class_name": "TFSMLayer"}, "the layer TFSMLayer"),
         (within({"class_name": "Popen", "module": "subprocess", "config": {}}), "the module 'subprocess'"),
-        ({"class_name": "Mine", "module": None, "registered_name": "pack>Mine"}, "the class 'Mine', which is none of"),
+        (
+            {"class_name": "Mine", "module": None, "registered_name": "pack>Mine"},
+            "the class 'Mine', which is not one of",
+        ),
         (function("system", "os"), "the module 'os'"),
         (function("eval"), "the function 'eval' of 'builtins'"),
         (function("get_file", "keras.utils"), "the function 'get_file' of 'keras.utils'"),
@@ -72,7 +75,7 @@ def test_what_keras_and_the_user_registered_passes(document):
             {**LAYER, "class_name": "StringLookup", "config": {"vocabulary": "/etc/passwd"}},
             "reads the file '/etc/passwd'",
         ),
-        ({"class_name": "L" * 5000}, r"the class 'L{59}\.\.\., which is none"),
+        ({"class_name": "L" * 5000}, r"the class 'L{59}\.\.\., which is not one"),
     ],
 )
 def test_code_and_other_files_are_refused_wherever_they_stand(entry, message):
@@ -125,9 +128,9 @@ def group_within_itself(file):
         (b"", "it is empty; save or copy the model again"),
         (keras_model()[:500], "was cut short"),
         (rezipped(config=b'{"a": 1, "a": 2}'), "the name 'a' stands twice in one object"),
-        (rezipped(config=b'{"a": NaN}'), "it holds NaN, which is no number of JSON"),
+        (rezipped(config=b'{"a": NaN}'), "it holds NaN, which is not a JSON number"),
         (rezipped(config=b"[" * 100_000), "nested too deep"),
-        (rezipped(config=b"\xff"), "no UTF-8 text"),
+        (rezipped(config=b"\xff"), "not UTF-8 text"),
         (rezipped(config=b'{"a": ' + b"9" * 5000 + b"}"), r"the whole number '9{59}\.\.\. has more than 64 bits"),
         (rezipped(config=None), r"it holds no config\.json"),
         (rezipped(weights=None), r"it holds no model\.weights\.h5"),

@@ -195,7 +195,7 @@ def test_a_path_to_a_file_of_ones_own_is_a_part(own, tmp_path):
         ('vendor = "AMD"', "", r"part 'xc9q1' has no 'vendor'"),
         ('"xc7z020"', '"XC9Q1"', r"names 'xc9q1' twice"),
         ("part = [", "parts = [", r"has no list of tables 'part'"),
-        ("part = [", "part = [[", r"is no TOML: "),
+        ("part = [", "part = [[", r"is not TOML: "),
     ],
 )
 def test_a_malformed_file_is_refused(own, old, new, message):
@@ -210,7 +210,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(TargetError, match="cannot be read"):
         read_parts(tmp_path)
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(TargetError, match="is no TOML: no UTF-8 text"):
+    with pytest.raises(TargetError, match="is not TOML: not UTF-8 text"):
         read_parts(tmp_path / "bytes.toml")
 
 

@@ -215,6 +215,6 @@ def test_a_file_that_does_not_know_the_name_is_not_certified(tmp_path):
     masks = fp.MaskSet({"sequential/conv2/bias": np.zeros(2, bool)})
     model.layers[1].bias.assign(np.ones(2))
     fp.export_onnx(model, tmp_path / "model.onnx")
-    with pytest.raises(CertificateError, match=r"'conv2/bias' is; name the masks as .*masks.fitted\(model\)"):
+    with pytest.raises(CertificateError, match=r"'conv2/bias' is; give the masks .*masks.fitted\(model\)"):
         fp.certify(tmp_path / "model.onnx", masks)
     assert not fp.certify(tmp_path / "model.onnx", masks.fitted(model)).ok

@@ -1,4 +1,4 @@
-"""One rule per operation class, found by exact class: a subclass of a known layer inherits none."""
+"""`RULES` has one rule for each class of operations; a subclass of a known layer has no rule."""
 
 from __future__ import annotations
 
@@ -18,16 +18,7 @@ from fpgaprune.network.rules import (
 from fpgaprune.network.site import LayerRule
 
 _FAMILIES = (
-    activations,
-    convolution,
-    dense,
-    depthwise,
-    merging,
-    normalization,
-    operations,
-    parametric,
-    spatial,
-    sequence,
-    shape,
+    *(activations, convolution, dense, depthwise, merging, normalization),
+    *(operations, parametric, sequence, shape, spatial),
 )
 RULES: dict[type, LayerRule] = {kind: rule for family in _FAMILIES for kind, rule in family.RULES.items()}

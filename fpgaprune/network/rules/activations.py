@@ -1,4 +1,4 @@
-"""Element-wise functions: channels stay what they are, a constant c becomes f(c)."""
+"""Rules of element-wise functions f: channels stay as they are, and a constant c becomes f(c)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fpgaprune.network.site import LayerRule, Site, of_each_size
 
 
 def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Channels:
-    """`channels` after an element-wise function: every constant goes through it, in float64."""
+    """`channels` after the element-wise `function`, which is applied to every constant in float64."""
     if not channels.known.any():
         return channels
     inside = keras.ops.convert_to_tensor(channels.value[channels.known], dtype="float64")
@@ -28,36 +28,36 @@ def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Cha
 
 
 def activate(site: Site, line: AxisChannels, axis: int, function: Any) -> Channels:
-    """The output of a layer whose linear part gave `line` along `axis`, after the layer's own activation."""
+    """The output of a layer whose linear part makes `line` along `axis`, after the layer's activation `function`."""
     channels = line.over(site.shape, axis % len(site.shape))
     return channels if function is None else _applied(site, channels, function)
 
 
 def activation(site: Site) -> Channels:
-    """`Activation`, which names its function."""
+    """The rule of `Activation`."""
     return _applied(site, site.inputs[0], site.layer.activation)
 
 
 def _applied(site: Site, channels: Channels, function: Any) -> Channels:
     if is_elementwise(function):
         return apply_elementwise(function, channels)
-    # Softmax and the like mix channels, and so does, for all that is known, a function of the user's.
+    # Functions such as softmax mix channels, and a user's function may.
     site.hold(channels.ids, "mixed")
     return channels.unknown()
 
 
 def elementwise(site: Site) -> Channels:
-    """A layer without weights that computes each element from that element."""
+    """The rule of a layer without weights that computes each element from that element alone."""
     return apply_elementwise(site.layer.call, site.inputs[0])
 
 
 def identity(site: Site) -> Channels:
-    """A layer that hands its input on at inference."""
+    """The rule of a layer whose output is its input at inference."""
     return site.inputs[0]
 
 
 def softmax(site: Site) -> Channels:
-    """A layer in which the elements along some axes weigh on each other."""
+    """The rule of a layer in which each element depends on all elements along some axes."""
     channels = site.inputs[0]
     axes = site.layer.axis if isinstance(site.layer.axis, list | tuple) else [site.layer.axis]
     rank = len(channels.shape) + 1
@@ -66,12 +66,12 @@ def softmax(site: Site) -> Channels:
     return channels.unknown()
 
 
-_AT_INFERENCE_NOTHING = "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise Identity"
+_IDENTITIES = "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise Identity"
 
 RULES: dict[type, LayerRule] = {
     layers.Activation: LayerRule(activation, Role.POINTWISE),
     layers.Softmax: LayerRule(softmax),
     **dict.fromkeys((layers.ELU, layers.LeakyReLU, layers.ReLU), LayerRule(elementwise, Role.POINTWISE)),
-    **{getattr(layers, name): LayerRule(identity, Role.IDENTITY) for name in _AT_INFERENCE_NOTHING.split()},
+    **{getattr(layers, name): LayerRule(identity, Role.IDENTITY) for name in _IDENTITIES.split()},
     **of_each_size(LayerRule(identity, Role.IDENTITY), "SpatialDropout{}D"),
 }

@@ -1,6 +1,6 @@
-"""A branch that is one constant at a merge: the merge becomes a scale and an offset for each channel.
+"""Replaces a merge with constant branches by a scale and an offset for each channel.
 
-With nothing left that reads it, the whole branch leaves.
+Nothing reads the constant branches then, so they leave the model.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from fpgaprune.network.trace import Affine
 
 
 def collapsed(site: Site, sources: Sequence[Channels], kind: str) -> Channels | None:
-    """What a merge of one live tensor and constants makes; None where it is no such merge.
+    """The output of a merge of one live tensor with constants; None if the call is no such merge.
 
     Args:
-        site: the call; only at the top level of the model, where a call stands for itself alone.
+        site: the call. Calls inside nested models are left alone, because a nested model may be called twice.
         sources: its tensors.
         kind: `add`, `subtract`, `multiply` or `average`.
     """
@@ -29,7 +29,7 @@ def collapsed(site: Site, sources: Sequence[Channels], kind: str) -> Channels | 
     if site.shape[axis] is None or any(source.shape[axis] != site.shape[axis] for source in sources):
         return None
     lines = [source.line(axis) for source in sources]
-    # Channels that an earlier pass found to leave anyway do not speak against it.
+    # Channels that leave by an earlier pass need not be constants.
     leaving = site.trace.leaving.get(site.call.key, np.zeros(lines[0].ids.shape, bool))
     live = [k for k, line in enumerate(lines) if not (line.known | leaving).all()]
     if len(live) != 1 or (kind == "subtract" and live != [0]) or sources[live[0]].shape != site.shape:
@@ -49,7 +49,7 @@ def collapsed(site: Site, sources: Sequence[Channels], kind: str) -> Channels | 
     affine = Affine(site.path, live[0], line.ids, scale, offset, axis, site.shape, ~settled)
     trivial = (scale[settled] == 1).all() and (offset[settled] == 0).all()
     if not trivial and (len(site.shape) not in (2, 3) or axis != len(site.shape) - 1):
-        return None  # no 1x1 depthwise convolution for it that every backend runs
+        return None  # no 1x1 depthwise convolution that every backend runs can replace it
     site.trace.affine[site.call.key] = affine
     known = (line.known | (scale == 0)) & settled
     value = np.where(line.known, scale * line.value, 0.0) + offset

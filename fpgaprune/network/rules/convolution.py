@@ -1,7 +1,7 @@
-"""Convolutions: output channel o reads input channel i unless all of `W[..., i, o]` is zero.
+"""Rules of convolutions: output channel o reads input channel i unless all of `W[..., i, o]` is zero.
 
-An output is constant if everything that it reads is. That fails at a zero-padded border for constants
-other than 0: there the taps outside the image read 0 instead of the constant.
+An output is constant if everything that it reads is constant. This fails at a zero-padded border for constants other
+than 0, because taps in the padding read 0 instead of the constant.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fpgaprune.network.windows import channel_axis, pads_zeros, positions, spati
 
 
 def convolution(site: Site) -> Channels:
-    """Conv1D, Conv2D, Conv3D, with strides, dilation and groups."""
+    """The rule of Conv1D, Conv2D, Conv3D, with strides, dilation and groups."""
     layer = site.layer
     if site.weights_in_parts:
         return site.keep_all()[0]
@@ -40,9 +40,9 @@ def convolution(site: Site) -> Channels:
 
 
 def transposed_convolution(site: Site) -> Channels:
-    """Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, whose kernels are (..., C_out, C_in).
+    """The rule of Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, whose kernels are (..., C_out, C_in).
 
-    Neighbouring positions sum different numbers of taps, so that only the constant 0 stays constant.
+    Neighbouring positions sum different numbers of taps, so only the constant 0 stays constant.
     """
     layer = site.layer
     axis = channel_axis(layer)

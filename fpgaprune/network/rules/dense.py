@@ -1,4 +1,4 @@
-"""Dense layers: unit o reads input i unless `W[i, o]` is zero; nothing is padded, so every constant folds."""
+"""Rules of Dense layers: unit o reads input i unless `W[i, o]` is zero; without padding, every constant folds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fpgaprune.network.windows import positions
 
 
 def dense(site: Site) -> Channels:
-    """`Dense` on the last axis."""
+    """The rule of `Dense`, which works on the last axis."""
     layer = site.layer
     if site.weights_in_parts:
         return site.keep_all()[0]
@@ -30,7 +30,7 @@ def dense(site: Site) -> Channels:
 
 
 def einsum_dense(site: Site) -> Channels:
-    """`EinsumDense` that contracts one axis: like `Dense` for `...x,xy->...y`, else with all its outputs kept."""
+    """The rule of an `EinsumDense` that sums over one axis: `...x,xy->...y` is a `Dense`; others keep all outputs."""
     layer = site.layer
     source, kernel, result = _letters(layer.equation, len(site.inputs[0].shape) + 1)
     made = kernel[1:]
@@ -46,7 +46,7 @@ def einsum_dense(site: Site) -> Channels:
         return site.keep_all()[0]
     line = site.line(source.index(kernel[0]) - 1)
     bias, uses = layer.bias, positions(site.shape[: len(site.shape) - len(made)])
-    # A layer without bias cannot simply be given one (it would need axes for it): then only the constant 0 leaves.
+    # A layer without bias would need axes for a new one, so only the constant 0 leaves it.
     options: dict[str, Any] = {"uses": uses, "absorbs": bias is not None, "mergeable": False}
     if len(made) > 1:
         outputs = site.trace.own(layer, "outputs", math.prod(layer.kernel.shape[1:]))
@@ -64,7 +64,7 @@ def einsum_dense(site: Site) -> Channels:
 
 
 def _letters(equation: str, rank: int) -> tuple[str, str, str]:
-    """The subscripts of input, kernel and output, with an ellipsis written out for an input of `rank` axes."""
+    """The subscripts of input, kernel and output; letters replace an ellipsis, for an input of `rank` axes."""
     left, result = equation.replace(" ", "").split("->")
     source, kernel = left.split(",")
     unused = [chr(code) for code in range(ord("A"), ord("Z") + 1) if chr(code) not in equation]

@@ -1,11 +1,10 @@
-"""Depthwise convolutions, in which every channel is filtered by itself, alone or before a 1x1 convolution."""
+"""Rules of depthwise convolutions, which filter each channel alone, and of separable ones, with a 1x1 one after."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.graph import value_of
@@ -17,28 +16,15 @@ from fpgaprune.network.windows import channel_axis, pads_zeros, positions, spati
 
 
 def depthwise_convolution(site: Site) -> Channels:
-    """`DepthwiseConv1D`, `DepthwiseConv2D`: input channel c makes the outputs c * m to c * m + m - 1."""
-    layer = site.layer
-    axis = channel_axis(layer)
-    line = site.line(axis)
-    kernel = value_of(layer.kernel)
-    site.weight(layer.kernel, *(None,) * (kernel.ndim - 2), line.ids, None, uses=_positions(site))
-    ids = np.repeat(line.ids, kernel.shape[-1])
-    bias = np.zeros(ids.size)
-    if layer.use_bias:
-        site.weight(layer.bias, ids)
-        bias = value_of(layer.bias, np.float64)
-    return activate(site, _filtered(site, line, kernel, bias), axis, layer.activation)
+    """The rule of `DepthwiseConv1D`, `DepthwiseConv2D`: input c makes the outputs c * m to c * m + m - 1."""
+    layer, axis = site.layer, channel_axis(site.layer)
+    return activate(site, _filtered(site, site.line(axis), layer.kernel, layer.bias), axis, layer.activation)
 
 
 def separable_convolution(site: Site) -> Channels:
-    """`SeparableConv1D`, `SeparableConv2D`: depthwise without a bias, then 1x1, so that no constant meets a border."""
-    layer = site.layer
-    axis = channel_axis(layer)
-    line = site.line(axis)
-    kernel = value_of(layer.depthwise_kernel)
-    site.weight(layer.depthwise_kernel, *(None,) * (kernel.ndim - 2), line.ids, None, uses=_positions(site))
-    inner = _filtered(site, line, kernel, np.zeros(line.ids.size * kernel.shape[-1]))
+    """The rule of `SeparableConv1D`, `SeparableConv2D`: depthwise without a bias, then 1x1, which pads nothing."""
+    layer, axis = site.layer, channel_axis(site.layer)
+    inner = _filtered(site, site.line(axis), layer.depthwise_kernel)
     ids = site.own(layer.filters)
     site.shrinks(filters=Count(ids))
     out = site.linear(inner, layer.pointwise_kernel, ids, bias=layer.bias, uses=_positions(site))
@@ -49,17 +35,22 @@ def _positions(site: Site) -> int:
     return positions(spatial(site.layer, site.shape))
 
 
-def _filtered(site: Site, line: AxisChannels, kernel: NDArray[Any], bias: NDArray[np.float64]) -> AxisChannels:
-    """`line` after a kernel (..., C_in, m) and a bias: constant where the kernel is zero or its source constant."""
+def _filtered(site: Site, line: AxisChannels, variable: Any, bias: Any = None) -> AxisChannels:
+    """`line` after a kernel (..., C_in, m) and a bias: constant if the kernel is zero or its input is constant."""
+    kernel = value_of(variable)
+    site.weight(variable, *(None,) * (kernel.ndim - 2), line.ids, None, uses=_positions(site))
     flat = kernel.reshape(-1, kernel.shape[-2] * kernel.shape[-1])
-    multiplier = kernel.shape[-1]
-    known, value = np.repeat(line.known, multiplier), np.repeat(line.value, multiplier)
+    ids, known = np.repeat(line.ids, kernel.shape[-1]), np.repeat(line.known, kernel.shape[-1])
+    value = np.repeat(line.value, kernel.shape[-1])
     silent = np.abs(flat).max(axis=0) <= site.trace.tolerance  # False for NaN
     if pads_zeros(site.layer, spatial(site.layer, site.inputs[0].shape)):
-        site.border(np.repeat(line.ids, multiplier)[known & (value != 0) & ~silent])
+        site.border(ids[known & (value != 0) & ~silent])
         known = known & (value == 0)
-    result = np.where(silent, 0.0, flat.sum(axis=0, dtype=np.float64) * value) + bias
-    return AxisChannels(np.repeat(line.ids, multiplier), known | silent, result)
+    result = np.where(silent, 0.0, flat.sum(axis=0, dtype=np.float64) * value)
+    if bias is not None:
+        site.weight(bias, ids)
+        result = result + value_of(bias, np.float64)
+    return AxisChannels(ids, known | silent, result)
 
 
 RULES: dict[type, LayerRule] = {

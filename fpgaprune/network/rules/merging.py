@@ -1,4 +1,4 @@
-"""Layers that join tensors: element-wise ones couple channels, concatenation sets them side by side."""
+"""Rules of layers that merge tensors: element-wise ones couple channels, concatenation puts them side by side."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Join = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
 
 def coupled(site: Site, sources: Sequence[Channels], join: Join, absorbing_zero: bool = False) -> Channels:
-    """The channels of an element-wise function of several tensors: those of one index leave together.
+    """The channels of an element-wise function of several tensors; channels of the same index leave together.
 
     Args:
         site: the call.
         sources: its tensors, which broadcast to the output's shape.
-        join: what it does to two constants.
+        join: the function of two constants.
         absorbing_zero: whether 0 with anything is 0, as in a product.
     """
     shape = site.shape
@@ -34,12 +34,11 @@ def coupled(site: Site, sources: Sequence[Channels], join: Join, absorbing_zero:
     axes = {axis for channels in sources for axis in channels.varying}
     for channels in sources:
         spread = [axis for axis in axes if channels.shape[axis] == 1 and shape[axis] != 1]
-        if spread or len(axes) > 1:  # one element meets many channels, or the slots lie on different axes
+        if spread or len(axes) > 1:  # one element meets many channels, or the tensors' channels are on different axes
             site.hold(channels.ids, "layout")
     if len(axes) > 1:
         return site.trace.opaque(shape)
-    first = sources[0]
-    result = first
+    result = sources[0]
     for other in sources[1:]:
         aligned = all(
             channels.shape[axis] == shape[axis] or shape[axis] == 1 for channels in (result, other) for axis in axes
@@ -51,20 +50,17 @@ def coupled(site: Site, sources: Sequence[Channels], join: Join, absorbing_zero:
         if absorbing_zero:
             zero = (result.known & (result.value == 0)) | (other.known & (other.value == 0))
             known, value = known | zero, np.where(zero, 0.0, value)
-        ids = np.broadcast_arrays(result.ids, other.ids)[0 if _covers(result, axes, shape) else 1]
+        covers = all(result.shape[axis] == shape[axis] for axis in axes)
+        ids = np.broadcast_arrays(result.ids, other.ids)[0 if covers else 1]
         result = Channels(shape, ids, known, value)
     for channels in sources:
         for slot in np.unique(np.broadcast_to(channels.ids, channels.known.shape)[channels.known]):
             site.trace.partners.setdefault(int(slot), site.path)
-    return result if len(sources) > 1 else first
-
-
-def _covers(channels: Channels, axes: set[int], shape: Sequence[int | None]) -> bool:
-    return all(channels.shape[axis] == shape[axis] for axis in axes)
+    return result
 
 
 def merge(join: Join, kind: str = "", absorbing_zero: bool = False) -> Values:
-    """The rule of an element-wise layer of any number of tensors; `kind` where it is a line of each of them."""
+    """The rule of an element-wise layer of any number of tensors; a function linear in each of them has a `kind`."""
 
     def rule(site: Site) -> Channels:
         found = collapsed(site, site.inputs, kind) if kind else None
@@ -74,7 +70,7 @@ def merge(join: Join, kind: str = "", absorbing_zero: bool = False) -> Values:
 
 
 def average(site: Site) -> Channels:
-    """Mean of any number of tensors."""
+    """The rule of the mean of any number of tensors."""
     found = collapsed(site, site.inputs, "average")
     if found is not None:
         return found
@@ -83,7 +79,7 @@ def average(site: Site) -> Channels:
 
 
 def concatenate(site: Site) -> Channels:
-    """Tensors side by side along one axis; along an axis that is not theirs, channels of one index leave together."""
+    """The rule of concatenation; if it is not along the channels, channels of the same index leave together."""
     shape, sources = site.shape, site.inputs
     axis = site.layer.axis % (len(shape) + 1) - 1
     varying = {k for channels in sources for k in channels.varying}

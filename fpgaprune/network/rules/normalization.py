@@ -1,9 +1,11 @@
-"""Normalisation layers and scales. At inference BatchNormalization is one line per channel:
+"""Rules of normalisation layers and scales.
+
+At inference BatchNormalization computes for each channel
 
 y = gamma * (x - mean) / sqrt(variance + epsilon) + beta
 
-so that a constant goes through it, and gamma = 0 makes a constant of anything. The others take their
-statistics from the input itself, over the channels, so that no channel may leave.
+so a constant stays a constant, and gamma = 0 makes any input a constant. Most of the others take their statistics from
+the input itself, over the channels, so no channel can leave.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from fpgaprune.network.trace import Listed
 
 
 def batch_normalization(site: Site) -> Channels:
-    """`BatchNormalization` with its moving statistics."""
+    """The rule of `BatchNormalization` with its moving statistics."""
     layer, channels = site.layer, site.inputs[0]
     axis = layer.axis % (len(channels.shape) + 1) - 1
     line = site.line(axis)
@@ -41,7 +43,7 @@ def batch_normalization(site: Site) -> Channels:
 
 
 def own_statistics(site: Site) -> Channels:
-    """A layer that normalises over some axes by what it finds there."""
+    """The rule of a layer that normalises over some axes by the statistics of its input."""
     channels = site.inputs[0]
     axis = site.layer.axis
     axes = axis if isinstance(axis, list | tuple) else [axis]
@@ -51,13 +53,13 @@ def own_statistics(site: Site) -> Channels:
 
 
 def grouped_statistics(site: Site) -> Channels:
-    """`GroupNormalization`, whose groups of channels must stay whole."""
+    """The rule of `GroupNormalization`, whose groups of channels must stay complete."""
     site.hold(site.inputs[0].ids, "mixed")
     return site.inputs[0].unknown()
 
 
 def rescaling(site: Site) -> Channels:
-    """`Rescaling`: x * scale + offset, with one number for all channels or one for each."""
+    """The rule of `Rescaling`: x * scale + offset, with one number for all channels or one for each."""
     scale, offset = (np.asarray(x, np.float64) for x in (site.layer.scale, site.layer.offset))
     if not scale.ndim and not offset.ndim:
         return apply_elementwise(lambda x: x * float(scale) + float(offset), site.inputs[0])
@@ -71,7 +73,7 @@ def rescaling(site: Site) -> Channels:
 
 
 def input_normalization(site: Site) -> Channels:
-    """`Normalization`: (x - mean) / sqrt(variance), or back, with fixed statistics along one axis."""
+    """The rule of `Normalization`: (x - mean) / sqrt(variance), or its inverse, with fixed statistics on one axis."""
     layer, channels = site.layer, site.inputs[0]
     given = layer.input_mean is not None
     if len(layer._keep_axis) > 1 or (given and np.ndim(layer.input_mean) > 1):
@@ -92,7 +94,7 @@ def input_normalization(site: Site) -> Channels:
 
 
 def _keep_listed(site: Site, line: AxisChannels, **entries: Any) -> None:
-    """Config entries with a number for each channel of `line` keep those of the channels that stay."""
+    """Config entries with a number for each channel of `line` keep the numbers of the channels that stay."""
     site.shrinks(
         **{key: Listed(line.ids, tuple(x.tolist())) for key, x in entries.items() if x.shape == line.ids.shape}
     )

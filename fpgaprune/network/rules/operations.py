@@ -1,4 +1,4 @@
-"""Operations without a layer, as `x * 2 + y` on symbolic tensors makes them."""
+"""Rules of operations without a layer, such as `x * 2 + y` on symbolic tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def binary(join: Join, absorbing_zero: bool = False) -> Values:
         if len(site.inputs) == 2 and len(site.call.args) == 2:
             return coupled(site, site.inputs, join, absorbing_zero)
         if len(site.inputs) != 1 or len(site.call.args) != 2 or not all(map(_simple, site.call.args)):
-            return site.keep_all()[0]  # an array has a number for each channel
+            return site.keep_all()[0]  # an array may have a number for each channel
 
         def with_number(x: Any) -> Any:
             return site.layer.call(*(x if isinstance(a, keras.KerasTensor) else a for a in site.call.args))
@@ -38,7 +38,7 @@ def _simple(argument: Any) -> bool:
 
 
 def unary(site: Site) -> Channels:
-    """An element-wise operation of one tensor."""
+    """The rule of an element-wise operation of one tensor."""
     if len(site.inputs) != 1 or len(site.call.args) != 1 or set(site.call.kwargs) - {"training"}:
         return site.keep_all()[0]
     return apply_elementwise(site.layer.call, site.inputs[0])

@@ -1,4 +1,4 @@
-"""`PReLU`: max(x, 0) + alpha * min(x, 0), with an alpha for each element of its shape."""
+"""The rule of `PReLU`: max(x, 0) + alpha * min(x, 0), with an alpha for each element of its shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fpgaprune.network.slots import Ids
 
 
 def prelu(site: Site) -> Channels:
-    """A constant stays one unless it is negative and its alphas differ from place to place."""
+    """The rule of `PReLU`: a constant stays constant unless it is negative and its alphas differ between positions."""
     channels, alpha = site.inputs[0], value_of(site.layer.alpha, np.float64)
     if len(channels.varying) > 1:
         site.hold(channels.ids, "layout")

@@ -1,4 +1,4 @@
-"""Embeddings, whose columns are channels, and recurrent layers, which read channels and keep their units."""
+"""Rules of embeddings, whose columns are channels, and of recurrent layers, which keep all their units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fpgaprune.network.trace import Count
 
 
 def embedding(site: Site) -> Channels:
-    """`Embedding`: a column with one value in all rows is a constant."""
+    """The rule of `Embedding`: a column with the same value in all rows is a constant."""
     layer = site.layer
     if site.weights_in_parts:
         return site.keep_all()[0]
@@ -29,7 +29,7 @@ def embedding(site: Site) -> Channels:
 
 
 def recurrent(site: Site) -> list[Channels]:
-    """`LSTM`, `GRU`, `SimpleRNN`: a constant input adds the same to every step, so that the bias absorbs it."""
+    """The rule of `LSTM`, `GRU`, `SimpleRNN`: a constant input adds the same at every step, as the bias does."""
     for states in site.inputs[1:]:
         site.hold(states.ids, "state")
     steps = site.inputs[0].shape[0] or 1
@@ -38,7 +38,7 @@ def recurrent(site: Site) -> list[Channels]:
 
 
 def bidirectional(site: Site) -> list[Channels]:
-    """`Bidirectional` around one of those."""
+    """The rule of `Bidirectional` around one of these layers."""
     inner = (site.layer.forward_layer, site.layer.backward_layer)
     if any(type(layer) not in _RECURRENT for layer in inner) or len(site.inputs) > 1:
         return site.keep_all()

@@ -1,4 +1,4 @@
-"""Layers that only move elements: the slots move with them."""
+"""Rules of layers that only move elements: the channels move with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fpgaprune.network.trace import Count
 
 
 def flatten(site: Site) -> Channels:
-    """Channel c of (H, W, C) goes to every index (h * W + w) * C + c; channels first is transposed before."""
+    """The rule of `Flatten`: channel c of (H, W, C) goes to all indices (h * W + w) * C + c."""
     channels = site.inputs[0]
     if site.layer.data_format == "channels_first" and len(channels.shape) > 1:
         channels = channels.transposed((*range(1, len(channels.shape)), 0))
@@ -20,7 +20,7 @@ def flatten(site: Site) -> Channels:
 
 
 def reshape(site: Site) -> Channels:
-    """Row-major order into a new shape, whose entries shrink with the channels on them."""
+    """The rule of `Reshape`: row-major order into a new shape, whose entries shrink with the channels on them."""
     result = _reshaped(site, site.inputs[0])
     site.shrinks(target_shape=tuple(_size(result, axis) for axis in range(len(result.shape))))
     return result
@@ -32,7 +32,7 @@ def _reshaped(site: Site, channels: Channels) -> Channels:
     if result is None:
         site.hold(channels.ids, "layout")
         return site.trace.opaque(shape)
-    if len(result.varying) > 1:  # what is left after a removal would be no box
+    if len(result.varying) > 1:  # the elements that stay after a removal might not form a full array
         site.hold(result.ids, "layout")
     return result
 
@@ -45,12 +45,12 @@ def _size(channels: Channels, axis: int) -> int | Count:
 
 
 def permute(site: Site) -> Channels:
-    """`Permute`, whose `dims` count from 1."""
+    """The rule of `Permute`, whose `dims` count from 1."""
     return site.inputs[0].transposed(tuple(int(axis) - 1 for axis in np.asarray(site.layer.dims)))
 
 
 def repeat_vector(site: Site) -> Channels:
-    """`RepeatVector`: (F,) to (n, F)."""
+    """The rule of `RepeatVector`: (F,) to (n, F)."""
     return site.line(0).over(site.shape, 1)
 
 

@@ -1,6 +1,6 @@
-"""Pooling, resampling and padding: every channel by itself; the mean or the largest of a constant is that constant.
+"""Rules of pooling, resampling and padding: each channel alone; the mean or maximum of a constant is that constant.
 
-Keras' `same` padding leaves the outside out of the mean, so borders change nothing.
+With `same` padding, Keras does not count the padding in the mean, so borders change nothing.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from fpgaprune.network.windows import channel_axis
 
 
 def pooling(site: Site) -> Channels:
-    """A window that slides over the spatial axes."""
+    """The rule of a window that slides over the spatial axes."""
     axis = channel_axis(site.layer)
     return site.line(axis).over(site.shape, axis % len(site.shape))
 
 
 def global_pooling(site: Site) -> Channels:
-    """All spatial axes become one value, or axes of length 1 with `keepdims`."""
+    """The rule of pooling over all positions; with `keepdims`, the spatial axes stay with length 1."""
     axis = channel_axis(site.layer)
     line = site.line(axis)
     return line.over(site.shape, axis % len(site.shape) if site.layer.keepdims else 0)
 
 
 def resampling(site: Site) -> Channels:
-    """`UpSampling`, `Cropping`: new values are copies of old ones, or weighted means whose weights are rounded."""
+    """The rule of `UpSampling`, `Cropping`: values are copied, or are weighted means whose weights are rounded."""
     axis = channel_axis(site.layer) if hasattr(site.layer, "data_format") else -1
     line = site.line(axis)
     if getattr(site.layer, "interpolation", "nearest") != "nearest":
@@ -34,7 +34,7 @@ def resampling(site: Site) -> Channels:
 
 
 def zero_padding(site: Site) -> Channels:
-    """`ZeroPadding`: of all constants only 0 stays one."""
+    """The rule of `ZeroPadding`: only the constant 0 stays constant."""
     axis = channel_axis(site.layer)
     line = site.line(axis)
     if site.shape == site.inputs[0].shape and None not in site.shape:

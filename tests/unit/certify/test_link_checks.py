@@ -10,10 +10,10 @@ import pytest
 
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify.link_checks import certify
-from fpgaprune.certify.onnx_weights import LAYOUT_KEY
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError
 from fpgaprune.masks import MaskSet
+from fpgaprune.onnx_graph import LAYOUT_KEY
 
 from ..select.fakes import fake_model
 from .projects import design, layer, write

@@ -228,7 +228,7 @@ def test_a_folder_that_is_no_project(tmp_path):
     [
         ("parameters.h", "n_out = N_LAYER_2", "n_out = N_NOWHERE", "lacks 'n_out'"),
         ("defines.h", "weight2_t", "other_t", "type 'weight2_t'"),
-        ("weights/w2.txt", "0.5", "half", "is no number"),
+        ("weights/w2.txt", "0.5", "half", "is not a number"),
         ("weights/w2.txt", "0.5000000000, ", "", "has 11 weights; its configuration wants"),
     ],
 )

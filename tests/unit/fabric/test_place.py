@@ -206,7 +206,7 @@ def test_a_board_of_ones_own_is_read(tmp_path):
         ("speed = 6", 'speed = "six"', r"mine.toml: Expected `int`, got `str` - at `\$.speed`; see hw/boards"),
         ('clk = "G2"', "", "has pins serial_in, serial_out; wanted clk, serial_in, serial_out"),
         ("speed = 6", "speed = 6\nbuttons = 3", "mine.toml: Object contains unknown field `buttons`; see hw/boards"),
-        ("[high]", "[high", "is no TOML"),
+        ("[high]", "[high", "is not TOML"),
     ],
 )
 def test_a_board_file_of_another_form_is_refused(tmp_path, old, new, message):

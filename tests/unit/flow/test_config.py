@@ -73,7 +73,7 @@ def test_the_default_is_whole():
         ("[hls.layers.conv1]\nweight = 'eight bits'", ["'eight bits' cannot be read"]),
         ("[hls.layers.conv1]\nstrategy = 'fast'", ["hls.layers.conv1.strategy is 'fast'", "latency"]),
         ("name = 'a b'", ["name is 'a b'", "a letter first"]),
-        ("seed = ", ["is no TOML"]),
+        ("seed = ", ["is not TOML"]),
     ],
 )
 def test_one_line_says_what_is_wrong(tmp_path, text, parts):

@@ -194,5 +194,5 @@ def test_the_readme_says_what_to_run(backend):
 
 
 def test_what_is_no_project_cannot_be_opened(tmp_path):
-    with pytest.raises(HlsError, match="is no project that fpgaprune wrote"):
+    with pytest.raises(HlsError, match="is not a project that fpgaprune wrote"):
         HlsProject.open(tmp_path)

@@ -56,7 +56,7 @@ def test_all_problems_are_said_together():
     )
     wanted = [
         "precision 'fixed<8' is neither 'auto' nor a type",
-        "project name 'main' is no C identifier that is free",
+        "project name 'main' is not a free C identifier",
         "layer 'look' is a MultiHeadAttention, which hls4ml cannot convert: it has no templates for it; use convolut",
         "layer 'norm' is a LayerNormalization, which hls4ml can convert but fpgaprune cannot yet: it has no rule for",
         "options for layer 'uot' fit no layer; did you mean 'out'?",

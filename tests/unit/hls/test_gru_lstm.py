@@ -41,7 +41,7 @@ def target(**options):
             r"layer 'g' \(GRU\) .*reset_after=False.*use reset_after=True",
         ),
         (lambda: kl.LSTM(3, go_backwards=True, name="g"), r"layer 'g' \(LSTM\) .*reads its steps backwards"),
-        (lambda: kl.GRU(3, activation="elu", name="g"), "its activation is 'elu', and hls4ml's recurrent layers"),
+        (lambda: kl.GRU(3, activation="elu", name="g"), "its activation is 'elu'; for recurrent layers hls4ml has"),
         (lambda: kl.GRU(3, recurrent_activation="relu", name="g"), "its recurrent_activation is 'relu'"),
         (
             lambda: kl.GRU(3, recurrent_activation="hard_sigmoid", name="g"),
@@ -73,7 +73,7 @@ def test_attention_has_no_converter():
 
 def test_states_that_come_or_go_are_refused():
     x = keras.Input((STEPS, FEATURES))
-    for kind, message in (("state", "it hands on its state"), ("initial", "it reads an initial state")):
+    for kind, message in (("state", "it returns its state"), ("initial", "it reads an initial state")):
         if kind == "state":
             outputs = kl.GRU(3, return_state=True, name="g")(x)[0]
         else:
@@ -84,14 +84,14 @@ def test_states_that_come_or_go_are_refused():
     with pytest.raises(UnsupportedLayerError, match="keeps its state between samples"):
         check_layers(keras.Model(one, kl.GRU(3, stateful=True, name="g")(one)))
     free = keras.Input((None, FEATURES))
-    with pytest.raises(UnsupportedLayerError, match="its number of steps is open"):
+    with pytest.raises(UnsupportedLayerError, match="its number of steps is unknown"):
         check_layers(keras.Model(free, kl.GRU(3, name="g")(free)))
 
 
 @pytest.mark.parametrize("backend", ["Quartus", "Catapult"])
 def test_backends_with_templates_of_their_own_are_refused(backend):
     strategy = "resource" if backend == "Quartus" else "latency"
-    with pytest.raises(UnsupportedLayerError, match=f"layer 'g' is a GRU, which hls4ml builds for backend {backend}"):
+    with pytest.raises(UnsupportedLayerError, match=f"layer 'g' is a GRU; for its templates of backend {backend}"):
         fp.make_design(network(kl.GRU(3, name="g")), target(backend=backend, strategy=strategy), X)
 
 

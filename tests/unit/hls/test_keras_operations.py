@@ -69,16 +69,16 @@ def test_an_operation_is_the_layer_that_it_is(function, kinds):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda y: ops.exp(y), "operation 'exp' is a Exp of keras.ops and no layer, and hls4ml converts layers only"),
+        (lambda y: ops.exp(y), "operation 'exp' is a Exp of keras.ops, not a layer, and hls4ml converts layers only"),
         (
             lambda y: y[:, :2],
-            "GetItem of keras.ops and no layer, and hls4ml converts layers only: use a Cropping layer",
+            "GetItem of keras.ops, not a layer, and hls4ml converts layers only: use a Cropping layer",
         ),
         (lambda y: ops.matmul(y, np.ones((3, 3), "float32")), "use Dense, with a kernel that is a weight"),
-        (lambda y: y * np.ones((4, 4, 3), "float32"), "Multiply of keras.ops and no layer"),
-        (lambda y: ops.maximum(y, 0.5), "Maximum of keras.ops and no layer"),
-        (lambda y: y / 0.0, "TrueDivide of keras.ops and no layer"),
-        (lambda y: 1.0 / y, "TrueDivide of keras.ops and no layer"),
+        (lambda y: y * np.ones((4, 4, 3), "float32"), "Multiply of keras.ops, not a layer"),
+        (lambda y: ops.maximum(y, 0.5), "Maximum of keras.ops, not a layer"),
+        (lambda y: y / 0.0, "TrueDivide of keras.ops, not a layer"),
+        (lambda y: 1.0 / y, "TrueDivide of keras.ops, not a layer"),
     ],
 )
 def test_any_other_operation_is_refused_by_its_name(function, said):
@@ -149,7 +149,7 @@ def adapted():
             lambda: of(layers.Dense(2, activation=layers.ReLU(), name="a")),
             "its activation is a layer, a ReLU: put that",
         ),
-        (adapted, "it holds its weights in parts, by LoRA or quantize()"),
+        (adapted, "LoRA or quantize() has split its weights"),
         (lambda: of(layers.Conv2D(2, 3, groups=2, name="a")), "it has 2 groups"),
         (lambda: of(layers.DepthwiseConv2D(3, dilation_rate=2, name="a")), "it is dilated by (2, 2)"),
         (lambda: of(layers.UpSampling2D(interpolation="bilinear", name="a")), "its interpolation is 'bilinear'"),

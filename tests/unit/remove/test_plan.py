@@ -68,7 +68,7 @@ def test_json_gives_the_plan_back(model, plan):
 
 @pytest.mark.parametrize("data", [{}, {"format": 1, "model": "net"}])
 def test_other_json_is_no_plan(data):
-    with pytest.raises(RemovalError, match="plan the removal anew"):
+    with pytest.raises(RemovalError, match="plan the removal again"):
         fp.RemovalPlan.from_json(data)
 
 

@@ -77,7 +77,7 @@ def test_groups_of_other_weights_are_refused():
     model = network([0, 1], [0, 1])
     found = fp.find_groups(model)
     model.get_layer("c").kernel.assign(np.ones((3, 3, 2, 2)))
-    with pytest.raises(RemovalError, match="find the groups anew"):
+    with pytest.raises(RemovalError, match="find the groups again"):
         fp.split_groups(model, found)
 
 

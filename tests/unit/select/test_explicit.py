@@ -61,7 +61,7 @@ def test_the_first_pattern_that_matches_gives_the_type():
 
 def test_bad_input():
     model = fake_model({"a/kernel": np.array([[np.nan]])})
-    with pytest.raises(MaskError, match="weight 'a/kernel': values to be written as"):
+    with pytest.raises(MaskError, match="weight 'a/kernel': values for type"):
         from_fixed(model, "fixed<8,1>")
     with pytest.raises(DesignError, match="cannot be read"):
         from_fixed(model, "int8")

@@ -62,7 +62,7 @@ def test_a_variable_that_points_nowhere_is_refused(bench, monkeypatch):
     monkeypatch.setenv("FPGAPRUNE_VIVADO", "/nowhere/vivado")
     with pytest.raises(
         ToolError,
-        match="FPGAPRUNE_VIVADO is '/nowhere/vivado', which is no executable file; point it to vivado or unset it",
+        match="FPGAPRUNE_VIVADO is '/nowhere/vivado', which is not an executable file; set it to vivado or unset it",
     ):
         find_tool("vivado")
 
@@ -194,7 +194,7 @@ def test_a_file_that_cannot_be_started_is_an_error(bench):
 
 
 def test_a_folder_that_is_missing_is_an_error(bench):
-    with pytest.raises(ToolError, match="is no folder; write the project before running vivado in it"):
+    with pytest.raises(ToolError, match="is not a folder; write the project before running vivado in it"):
         run_tool(["vivado"], bench / "nothing", 5)
 
 

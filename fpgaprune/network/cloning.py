@@ -1,0 +1,42 @@
+"""`cloned` copies a functional model, with changes of its layers, calls and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from fpgaprune.network.graph import producer
+
+
+def cloned(
+    functional: Any,
+    clone: Callable[[Any], Any],
+    call: Callable[..., Any] | None = None,
+    weights: Mapping[str, Sequence[NDArray[Any]]] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Any:
+    """A copy of `functional` with the weights of its layers; layers that the copy does not have are left out.
+
+    Args:
+        functional: a functional model; it is not changed.
+        clone: makes the copy of an operation.
+        call: calls the copy of an operation, as `call_function` of `keras.models.clone_model`.
+        weights: layer name to other weights than those of the layer.
+        names: layer name to its name in the copy, for inputs and layers that `clone` renames.
+    """
+    import keras
+
+    names, weights = names or {}, weights or {}
+    inputs = [
+        keras.Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=names.get(name, name))
+        for tensor, name in ((tensor, producer(tensor).name) for tensor in functional.inputs)
+    ]
+    copy = keras.models.clone_model(functional, inputs, clone_function=clone, call_function=call)
+    kept = {layer.name: layer for layer in copy.layers}
+    for layer in functional.layers:
+        twin = kept.get(names.get(layer.name, layer.name))
+        if twin is not None and layer.weights:
+            twin.set_weights(weights.get(layer.name) or layer.get_weights())
+    return copy
