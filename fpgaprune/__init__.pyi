@@ -35,6 +35,7 @@ from .hls import to_hls as to_hls
 from .masks import MaskSet as MaskSet
 from .measure import Advice as Advice
 from .measure import Estimate as Estimate
+from .quantise import import_hgq as import_hgq
 from .remove import RemovalPlan as RemovalPlan
 from .remove import apply_removal as apply_removal
 from .remove import equivalence as equivalence

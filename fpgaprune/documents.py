@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fpgaprune.errors import FpgaPruneError, shown
 from fpgaprune.files import storage_error
@@ -45,8 +45,13 @@ def read_json(
         raise problem(f"{os.fspath(path)} is not {what}: {error}; {advice}") from error
 
 
-def parse_json(text: str | bytes, *, strict: bool = True) -> Any:
+def parse_json(text: str | bytes, *, strict: bool = True, infinite: bool = False) -> Any:
     """The JSON data in `text`; `strict` as for `read_json`.
+
+    Args:
+        text: a document.
+        strict: as for `read_json`.
+        infinite: whether a number may be `Infinity`, as Python writes it: HGQ2 has such settings of its layers.
 
     Raises:
         ValueError: the text cannot be read; one line says why.
@@ -55,8 +60,9 @@ def parse_json(text: str | bytes, *, strict: bool = True) -> Any:
         plain = text.decode("utf-8") if isinstance(text, bytes) else text
         if not strict:
             return json.loads(plain)
+        constant = _infinite if infinite else _no_number
         found = json.loads(
-            plain, parse_constant=_no_number, parse_float=_finite, parse_int=_whole, object_pairs_hook=_object
+            plain, parse_constant=constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=_object
         )
         _check(found)
         return found
@@ -115,8 +121,12 @@ def _text(path: Path, problem: type[FpgaPruneError]) -> str:
     return data.decode("utf-8")
 
 
-def _no_number(name: str) -> Any:
+def _no_number(name: str) -> NoReturn:
     raise ValueError(f"it holds {name}, which is not a JSON number")
+
+
+def _infinite(name: str) -> float:
+    return float("inf") if name == "Infinity" else _no_number(name)
 
 
 def _finite(text: str) -> float:

@@ -36,6 +36,8 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("Dense", "Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), _KERNEL_BIAS
     ),
+    # HGQ2's; what it trains of bits stands behind these.
+    **dict.fromkeys(("QDense", "QBatchNormDense", "QConv1D", "QConv2D"), _KERNEL_BIAS),
     **dict.fromkeys(("DepthwiseConv1D", "DepthwiseConv2D", "EinsumDense"), _KERNEL_BIAS),
     **dict.fromkeys(("SeparableConv1D", "SeparableConv2D"), ("depthwise_kernel", "pointwise_kernel", "bias")),
     **dict.fromkeys(("LSTM", "GRU", "SimpleRNN"), _RECURRENT),
@@ -187,6 +189,24 @@ class SavedLayer:
     kind: str
     module: str
     nested: bool
+
+
+def holds_hgq(path: str | os.PathLike[str]) -> bool:
+    """Whether the `.keras` file at `path` names layers of HGQ2's; nothing is loaded, and another file holds none.
+
+    HGQ2 registers its classes under `hgq`.
+    """
+    try:
+        return _names_hgq(read_configuration(Path(path), CertificateError).document)
+    except CertificateError:
+        return False
+
+
+def _names_hgq(document: Any) -> bool:
+    if isinstance(document, Mapping):
+        name = document.get("registered_name")
+        return (isinstance(name, str) and name.startswith("hgq>")) or any(map(_names_hgq, document.values()))
+    return isinstance(document, list) and any(map(_names_hgq, document))
 
 
 def read_keras_layers(path: str | os.PathLike[str]) -> tuple[SavedLayer, ...]:

@@ -17,7 +17,11 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 # One class of each module that registers its classes when it is loaded.
-_CLASSES = (("fpgaprune.train", "LockedOptimizer"), ("fpgaprune.quantise", "Rounded"))
+_CLASSES = (
+    ("fpgaprune.train", "LockedOptimizer"),
+    ("fpgaprune.quantise", "Rounded"),
+    ("fpgaprune.quantise", "RoundedChannels"),
+)
 
 
 class _KerasFinder(MetaPathFinder):

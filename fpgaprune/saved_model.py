@@ -129,7 +129,7 @@ def _is_archive(path: Path) -> bool:
 
 def _document(text: str | bytes) -> dict[str, Any]:
     try:
-        found = parse_json(text)
+        found = parse_json(text, infinite=True)
     except ValueError as error:
         raise ValueError(f"its configuration cannot be read: {error}") from error
     if not isinstance(found, dict):

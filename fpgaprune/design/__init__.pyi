@@ -13,6 +13,7 @@ from .network import STRATEGIES as STRATEGIES
 from .network import Design as Design
 from .network import LayerSpec as LayerSpec
 from .operations import MOVES as MOVES
+from .operations import NOTHING as NOTHING
 from .operations import Concatenate as Concatenate
 from .operations import Convolution as Convolution
 from .operations import Copy as Copy
@@ -25,6 +26,7 @@ from .operations import Merge as Merge
 from .operations import Operation as Operation
 from .operations import Pad as Pad
 from .operations import Pooling as Pooling
+from .operations import Quantise as Quantise
 from .operations import Recurrent as Recurrent
 from .operations import Reshape as Reshape
 from .operations import Resize as Resize

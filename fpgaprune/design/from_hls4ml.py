@@ -23,6 +23,7 @@ from fpgaprune.design.operations import (
     Operation,
     Pad,
     Pooling,
+    Quantise,
     Recurrent,
     Reshape,
     Resize,
@@ -231,6 +232,10 @@ def _recurrent(cell: str, words: _Words) -> Operation:
     return Recurrent(cell, words.number("n_out"), function, gate, sequences, size)
 
 
+def _quantise(words: _Words) -> Operation:
+    return Quantise(tuple(words.need("kinds")), tuple(words.need("places")))
+
+
 _MAKERS = {
     "Softmax": _softmax,
     "GRU": lambda words: _recurrent("gru", words),
@@ -238,5 +243,6 @@ _MAKERS = {
     "Merge": lambda words: Merge(str(words.need("op")).lower()),
     "Concatenate": lambda words: Concatenate(words.axis()),
     "Transpose": lambda words: Transpose(tuple(int(axis) for axis in words.need("perm"))),
+    **dict.fromkeys(("FixedPointQuantizer", "StreamQuantizer"), _quantise),
     "Resize": lambda words: Resize(str(words.get("algorithm", "nearest"))),
 }

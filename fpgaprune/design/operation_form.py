@@ -55,7 +55,8 @@ def _value(where: str, hint: Any, value: Any) -> Any:
     if typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)
         fixed = len(inner) if inner[-1] is not Ellipsis else None
-        if isinstance(value, list | tuple) and len(value) <= 16 and fixed in (None, len(value)):
+        most = _MAX_TABLE if where.startswith("Quantise.") else 16
+        if isinstance(value, list | tuple) and len(value) <= most and fixed in (None, len(value)):
             return tuple(_value(where, inner[0], part) for part in value)
     elif hint is bool and isinstance(value, bool):
         return value

@@ -5,7 +5,14 @@ A layer's `kind` is only what hls4ml calls it; whoever computes, prices or write
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+from fpgaprune.errors import DesignError
+from fpgaprune.fixed import FixedType
+
+# In place of a type where a value has no bits.
+NOTHING = "0"
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,33 @@ class Map:
     parameter: float | None = None
     slope: float | None = None
     shift: float | None = None
+
+
+@dataclass(frozen=True)
+class Quantise:
+    """Each value assigned to a type of its own, as channel 3 to `fixed<5,2,RND>`, while the layer's `result` holds all.
+
+    Attributes:
+        kinds: the types, as `FixedType` writes them; `0` where a value has no bits and is zero.
+        places: for each channel, or for each value of a sample in order, the number of its type in `kinds`.
+    """
+
+    kinds: tuple[str, ...]
+    places: tuple[int, ...]
+
+    def types(self, shape: tuple[int, ...]) -> tuple[FixedType | None, ...]:
+        """The type of each value of one sample of `shape`, in order; None where it has no bits.
+
+        Raises:
+            DesignError: there is neither a place for each channel nor for each value, or a place has no type.
+        """
+        size, channels = math.prod(shape), shape[-1]
+        if len(self.places) not in (channels, size):
+            raise DesignError(f"it has types for {len(self.places)} values; wanted {channels} (channels) or {size}")
+        if not all(0 <= place < len(self.kinds) for place in self.places):
+            raise DesignError(f"it names a type beyond the {len(self.kinds)} that it has")
+        known = [None if text == NOTHING else FixedType.parse(text) for text in self.kinds]
+        return tuple(known[place] for place in self.places) * (size // len(self.places))
 
 
 @dataclass(frozen=True)
@@ -232,6 +266,7 @@ Operation = (
     | Recurrent
     | Scale
     | Map
+    | Quantise
     | LookUp
     | Softmax
     | Merge

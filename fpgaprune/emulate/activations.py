@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fpgaprune.design import FUNCTIONS, Map, function_of
+from fpgaprune.design import FUNCTIONS, Map, Quantise, function_of
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.tables import constant
-from fpgaprune.errors import UnsupportedLayerError
+from fpgaprune.errors import DesignError, UnsupportedLayerError
 
 
 def linear(step: Step, x: Exact) -> Exact:
@@ -21,6 +22,29 @@ def linear(step: Step, x: Exact) -> Exact:
 def relu(step: Step, x: Exact) -> Exact:
     """`nnet::relu`."""
     return not_negative(x).into(step.result)
+
+
+def quantised(step: Step, x: Exact) -> Exact:
+    """Each value assigned to the type of its place, then to the result, which holds all of them."""
+    operation, shape = step.operation(Quantise), step.layer.output_shape
+    period, result = len(operation.places), step.result
+    kinds = step.keep("kinds", lambda: operation.types(shape)[:period])
+    values = x.raw.reshape(len(x.raw), math.prod(shape) // period, period)
+    parts = []
+    for kind in dict.fromkeys(kinds):
+        if kind is None:
+            continue
+        chosen = np.array([place for place, own in enumerate(kinds) if own == kind])
+        part = x.on(values[:, :, chosen]).into(kind)
+        if not part.fits(result):
+            raise DesignError(f"its result {result} does not hold every number of {kind}: make the design anew")
+        parts.append((chosen, part.at_fraction(result.fraction)))
+    low = min((min(part.low, 0) for _, part in parts), default=0)
+    high = max((max(part.high, 0) for _, part in parts), default=0)
+    raw = np.zeros(values.shape, carrier(low, high))
+    for chosen, part in parts:
+        raw[:, :, chosen] = part.raw
+    return Exact(raw.reshape(x.raw.shape), result.fraction, low, high)
 
 
 def not_negative(x: Exact) -> Exact:

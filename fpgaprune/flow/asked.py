@@ -13,6 +13,7 @@ from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_kind
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.hls import is_project_name
+from fpgaprune.keras_file import holds_hgq
 
 # Option to its section and key. An option that is left out changes nothing.
 _KEYS = {
@@ -30,6 +31,7 @@ def asked_config(source: Path | None, name: str | None = None, **options: Any) -
     """The flow in the file `source`, or the flow that prunes the model `source`; options change single keys.
 
     `asked_config(Path("resnet.keras"), data="x.npz", part="zcu104", sparsity=0.6)` is the flow that prunes that model.
+    A model that HGQ2 saved is taken as it was trained: no sparsity is asked for, and nothing is fine-tuned.
 
     Args:
         source: a flow file, a saved Keras model, or None for the built-in flow.
@@ -47,6 +49,10 @@ def asked_config(source: Path | None, name: str | None = None, **options: Any) -
     if source is not None and kind_of(source) == "model":
         if not source.exists():
             raise ConfigError(f"model file {source} does not exist")
+        if holds_hgq(source):
+            # Its zeros were trained, and so were the bits of all other weights, which fine-tuning would take from them.
+            document = _merged({"select": {"zeros": True, "sparsity": 0.0}, "finetune": {"epochs": 0}}, document)
+            given = {"sparsity": 0.0, **given}
         missing = [f"--{option}" for option in _WITH_A_MODEL if option not in given]
         if missing:
             raise ConfigError(needed_with_model(source, missing))

@@ -19,6 +19,8 @@ SUPPORTED = frozenset(
         *("GRU", "LSTM", "Rescaling"),
     }
 )
+# fpgaprune's own layer that becomes one of hls4ml's.
+_OWN = ("RoundedChannels", "fpgaprune.quantise.channels")
 _INSTEAD: Mapping[str, str] = {
     "Conv3D": "Conv2D layers",
     "Conv1DTranspose": "UpSampling1D and Conv1D",
@@ -57,7 +59,7 @@ def class_problem(name: str, kind: str, module: str, *, nested: bool = False) ->
         module: module of its class; a user's own layer is not from Keras.
         nested: whether it is a model itself.
     """
-    if kind in SUPPORTED:
+    if kind in SUPPORTED or (kind, module) == _OWN:
         return None
     # The article follows the pronunciation: an LSTM.
     article = "an" if kind[0] in "AEIO" or kind[:2] in ("LS",) else "a"

@@ -24,6 +24,7 @@ from fpgaprune.hls.layer_names import free_name, names_of, renamed
 from fpgaprune.hls.precision import TABLE, Types, hls_precision, is_softmax
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.hls.softmax_types import hls_type, softmax_entries
+from fpgaprune.quantise import RoundedChannels
 from fpgaprune.target import Target
 
 # Attributes of hls4ml's layers that the Design does not take, because it has fields of its own for them.
@@ -62,10 +63,15 @@ def convert(
         raise HlsError(f"project name {name!r} is not a free C identifier; {PROJECT_NAMES}")
     import hls4ml
 
+    import fpgaprune.hls.rounded_channels  # noqa: F401
+
     names = names_of(folded, name)
     back = {own: layer for layer, own in names.items()}
     with quiet(), _as_problem(f"hls4ml cannot convert model {folded.name!r} for {target.backend}"):
         model = renamed(folded, names)
+        for layer in model.layers:
+            if isinstance(layer, RoundedChannels):
+                layer.streamed = target.io_type == "io_stream"
         config = hls4ml.utils.config_from_keras_model(model, granularity="name", backend=target.backend)
         config["Model"].update(Strategy=target.strategy, ReuseFactor=target.reuse_factor)
         for own, entry in config["LayerName"].items():
@@ -84,6 +90,8 @@ def convert(
             io_type=target.io_type,
             part=target.order_number,
             clock_period=target.clock_ns,
+            # Every type is given; hls4ml would choose them anew where it finds a quantiser.
+            bit_exact=False,
             **_backend_options(target, backend_options or {}),
         )
 
@@ -241,6 +249,10 @@ def _layer(
             types[role] = given[name][role]
             weights[role] = np.asarray(raws[name][role], dtype=np.int64)
     plain = {key: _plain(value) for key, value in attributes.items() if key not in _NOT_DATA and _is_plain(value)}
+    if hasattr(node, "mask_kbi"):
+        from fpgaprune.hls.rounded_channels import quantiser_words
+
+        plain |= quantiser_words(node)
     return layer_of(
         name=name,
         kind=node.class_name,

@@ -13,7 +13,7 @@ from fpgaprune.emulate import BACKENDS as EMULATED
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls.classes import class_problem
 from fpgaprune.hls.gru_lstm import RECURRENT, recurrent_reason
-from fpgaprune.hls.hls_backends import Backend
+from fpgaprune.hls.hls_backends import QUANTISING, Backend
 from fpgaprune.hls.own_templates import has_template
 from fpgaprune.network import calls_of, count_uses, producer
 
@@ -96,6 +96,16 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
         return (
             f"layer {name!r} is a {kind} with a kernel of height 1 and a vertical stride, which hls4ml ignores in "
             "io_stream: choose io_parallel"
+        )
+    if kind == "RoundedChannels" and backend.name not in QUANTISING:
+        return (
+            f"layer {name!r} gives each channel a type of its own, for which backend {backend.name} has no template: "
+            f"choose backend {' or '.join(map(repr, QUANTISING))}"
+        )
+    if kind == "RoundedChannels" and layer.each_value and io_type == "io_stream" and len(layer.output.shape) > 2:
+        return (
+            f"layer {name!r} has types that differ from pixel to pixel, of which io_stream takes one after another: "
+            "choose io_parallel, or train one type for each channel (in HGQ2 heterogeneous_axis=(-1,))"
         )
     if kind in backend.wrong:
         return (

@@ -10,6 +10,9 @@ from fpgaprune.target import Target
 
 _ALL = ("latency", "resource", "resource_unrolled", "distributed_arithmetic")
 
+# Backends with a template for types of single channels.
+QUANTISING = ("Vivado", "Vitis")
+
 
 @dataclass(frozen=True)
 class Backend:

@@ -19,6 +19,7 @@ from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerE
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.accelerator_boards import require_board
 from fpgaprune.hls.convert import convert, extract
+from fpgaprune.hls.exact_types import exact_types
 from fpgaprune.hls.gru_lstm import RECURRENT, observe_states
 from fpgaprune.hls.layer_names import names_of, renamed
 from fpgaprune.hls.layer_options import LayerOptions, read_options, with_widths
@@ -34,7 +35,7 @@ from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
-from fpgaprune.quantise import rounded_types
+from fpgaprune.quantise import rounded_types, rounds_channels
 from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights
@@ -81,7 +82,7 @@ def make(
 ) -> Made:
     """As `to_hls`, without writing; `folder` is where the project would be."""
     precision = _precision(precision)
-    if data is None and not isinstance(precision, FixedType):
+    if data is None and not isinstance(precision, FixedType) and not rounds_channels(model):
         raise HlsError(
             "the ranges of the layers are read from samples: give some hundred as data=..., or one type for everything "
             "as precision='fixed<16,6>'"
@@ -97,14 +98,18 @@ def make(
     require_within_tables(folded, observed)
     ranges = {layer: Range.of(values) for layer, values in observed.items()}
     found = None
-    if isinstance(precision, AutoPrecision):
-        found = _search(model, folded, target, data, labels, precision, options, ranges, folder, results, progress)
-        widths = {("weight", layer): bits for layer, bits in found.weight_bits.items()}
-        widths |= {("activation", layer): bits for layer, bits in found.activation_bits.items()}
-        options = with_widths(options, widths)
-        precision = Precision(precision.widest, precision.widest, precision.sum_bits)
-    types = choose_types(folded, ranges, precision, options, target.backend, observed)
-    require_ranges(folded, types, _given(types, precision, options), observed)
+    if rounds_channels(folded):
+        _require_free(model, precision, options)
+        types = exact_types(folded)
+    else:
+        if isinstance(precision, AutoPrecision):
+            found = _search(model, folded, target, data, labels, precision, options, ranges, folder, results, progress)
+            widths = {("weight", layer): bits for layer, bits in found.weight_bits.items()}
+            widths |= {("activation", layer): bits for layer, bits in found.activation_bits.items()}
+            options = with_widths(options, widths)
+            precision = Precision(precision.widest, precision.widest, precision.sum_bits)
+        types = choose_types(folded, ranges, precision, options, target.backend, observed)
+        require_ranges(folded, types, _given(types, precision, options), observed)
     raws = quantise_weights(folded, types)
     entries: dict[str, dict[str, Any]] = {
         layer: {"Strategy": at.strategy, "ReuseFactor": at.reuse_factor} for layer, at in layouts.items()
@@ -135,6 +140,16 @@ def _precision(given: AnyPrecision | None) -> Precision | AutoPrecision | FixedT
         return FixedType.parse(given)
     except DesignError as error:
         raise HlsError(f"precision {given!r} is neither 'auto' nor a type: {error}") from error
+
+
+def _require_free(model: Any, precision: Any, options: Mapping[str, LayerOptions]) -> None:
+    """The user has asked for no types of `model`, because its data say them all."""
+    typed = [layer for layer, own in options.items() if own.types or own.weight_bits or own.activation_bits]
+    if typed or isinstance(precision, FixedType):
+        raise HlsError(
+            f"model {model.name!r} rounds its data to types of its own, from which all others follow; leave out "
+            + (f"the types and widths of layer {typed[0]!r}" if typed else f"precision {precision}")
+        )
 
 
 def _quartus_tables(folded: Any, types: Types) -> dict[str, dict[str, Any]]:

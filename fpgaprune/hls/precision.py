@@ -207,12 +207,8 @@ class _Chooser:
             growth = math.ceil(math.log2(math.prod(layer.input.shape[1:-1])))
             accum = FixedType(incoming.width + growth, incoming.integer + growth, incoming.signed)
             return {"result": self._activation(layer.name, own), "accum": accum}
-        if isinstance(layer, _LARGEST):
-            # Templates start from a number with only the highest bit set, which is the smallest one of a signed type.
-            begin = incoming if incoming.signed else FixedType(incoming.width + 1, incoming.integer + 1)
-            return {"result": incoming, "accum": begin}
         if isinstance(layer, MOVES):
-            return {"result": incoming, "accum": incoming}
+            return move_types(layer, incoming)
         if isinstance(layer, keras.layers.Concatenate):
             result = self._joined(layer, own)
             return {"result": result, "accum": result}
@@ -290,6 +286,14 @@ class _Chooser:
         if self.uniform or own.activation_bits:
             return self._activation(layer.name, own)
         return self._sum(layer.name, signed=True)
+
+
+def move_types(layer: Any, incoming: FixedType) -> dict[str, FixedType]:
+    """The types of a layer of `MOVES` that reads `incoming`."""
+    if isinstance(layer, _LARGEST) and not incoming.signed:
+        # Templates start from a one in the highest bit, which is the smallest number only of a signed type.
+        return {"result": incoming, "accum": FixedType(incoming.width + 1, incoming.integer + 1)}
+    return {"result": incoming, "accum": incoming}
 
 
 def _parameter(layer: Any) -> FixedType:

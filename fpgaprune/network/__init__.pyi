@@ -4,6 +4,8 @@ from .alive import alive_channels as alive_channels
 from .batch_norm import find_folds as find_folds
 from .batch_norm import folded_weights as folded_weights
 from .batch_norm import scale_and_shift as scale_and_shift
+from .channels import AxisChannels as AxisChannels
+from .channels import Channels as Channels
 from .cloning import cloned as cloned
 from .coupling import Groups as Groups
 from .coupling import coupled_outputs as coupled_outputs
@@ -30,6 +32,8 @@ from .liveness import pick_carrier as pick_carrier
 from .role import CHANNELWISE as CHANNELWISE
 from .role import KERNEL as KERNEL
 from .role import Role as Role
+from .site import LayerRule as LayerRule
+from .site import Site as Site
 from .slots import Ids as Ids
 from .slots import Slots as Slots
 from .trace import Affine as Affine

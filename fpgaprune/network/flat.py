@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
 from fpgaprune.network import activation_traits
-from fpgaprune.network.graph import calls_of, graph_of, is_of_keras, nested_graph
+from fpgaprune.network.graph import calls_of, graph_of, nested_graph
 from fpgaprune.network.role import CHANNELWISE, Role
 from fpgaprune.network.slots import Ids
 
@@ -176,11 +176,9 @@ def network_of(model: Any) -> Network | None:
 
 def role_of(layer: Any) -> Role | None:
     """What `layer`, by its exact class, does to channels; None if that is unknown."""
-    if not is_of_keras(type(layer)):
-        return None
-    from fpgaprune.network.rules import RULES
+    from fpgaprune.network.rules import rule_of
 
-    rule = RULES.get(type(layer))
+    rule = rule_of(type(layer))
     return None if rule is None else rule.role
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,15 +20,15 @@ def trace_channels(model: Any, trace: Trace) -> list[Channels]:
     Raises:
         RemovalError: the model's graph cannot be read.
     """
-    from fpgaprune.network.rules import RULES
+    from fpgaprune.network.rules import rule_of
 
-    return _Walk(trace, RULES).run(model)
+    return _Walk(trace, rule_of).run(model)
 
 
 @dataclass
 class _Walk:
     trace: Trace
-    rules: Mapping[type, LayerRule]
+    rule_of: Callable[[type], LayerRule | None]
     _nested: dict[int, list[Channels]] = field(default_factory=dict)
 
     def run(self, model: Any) -> list[Channels]:
@@ -60,7 +60,7 @@ class _Walk:
         self.trace.members[call.path] = [self.trace.paths[id(v)] for v in variables if id(v) in self.trace.paths]
         for extra in sources[_read_first(call) :]:  # a mask or states, which no rule reads
             self.trace.hold(extra.ids, "unsupported", call.path)
-        rule = None if call.kwargs.get("training") else self.rules.get(type(call.operation))
+        rule = None if call.kwargs.get("training") else self.rule_of(type(call.operation))
         results = rule.values(site) if rule else site.keep_all()
         return results if isinstance(results, list) else [results]
 

@@ -25,17 +25,23 @@ def rounded(values: Any, kind: FixedType) -> Any:
         kind: the type, with any mode of rounding and overflow.
     """
     unit = ops.cast(2.0**-kind.fraction, values.dtype)
+    low, high = (ops.cast(float(end), values.dtype) for end in (kind.raw_min, kind.raw_max))
+    return rounded_between(values, unit, low, high, kind.rounding, kind.overflow)
+
+
+def rounded_between(values: Any, unit: Any, low: Any, high: Any, rounding: str, overflow: str) -> Any:
+    """As `rounded`, for whole multiples of `unit` from `low` to `high`: numbers, or tensors of one for each value."""
+    saturates = overflow != "WRAP"
 
     @keras.ops.custom_gradient  # type: ignore[untyped-decorator, unused-ignore]
     def held(given: Any) -> Any:
-        raw = _overflowed(_to_whole(given / unit, kind), kind)
-        low, high = kind.raw_min * unit, kind.raw_max * unit
-        saturates = kind.overflow != "WRAP"
+        raw = _overflowed(_to_whole(given / unit, rounding), low, high, overflow)
+        bottom, top = low * unit, high * unit
 
         def gradient(*upstream: Any) -> Any:
             if not saturates:
                 return upstream[0]
-            inside = ops.logical_and(given >= low - unit / 2, given <= high + unit / 2)
+            inside = ops.logical_and(given >= bottom - unit / 2, given <= top + unit / 2)
             return ops.where(inside, upstream[0], ops.zeros_like(upstream[0]))
 
         return raw * unit, gradient
@@ -43,19 +49,18 @@ def rounded(values: Any, kind: FixedType) -> Any:
     return held(values)
 
 
-def _to_whole(scaled: Any, kind: FixedType) -> Any:
+def _to_whole(scaled: Any, rounding: str) -> Any:
     whole = ops.trunc(scaled)
     # The fraction of a float is itself a float, while `scaled + 0.5` may not be.
     part = scaled - whole
-    return whole + ops.cast(_ROUND[kind.rounding](part, whole), scaled.dtype)
+    return whole + ops.cast(_ROUND[rounding](part, whole), scaled.dtype)
 
 
-def _overflowed(raw: Any, kind: FixedType) -> Any:
-    low, high = (ops.cast(float(end), raw.dtype) for end in (kind.raw_min, kind.raw_max))
-    if kind.overflow == "WRAP":
-        span = ops.cast(2.0**kind.width, raw.dtype)
+def _overflowed(raw: Any, low: Any, high: Any, overflow: str) -> Any:
+    if overflow == "WRAP":
+        span = high - low + 1
         return raw - span * ops.floor((raw - low) / span)
-    if kind.overflow == "SAT_ZERO":
+    if overflow == "SAT_ZERO":
         return ops.where(ops.logical_or(raw < low, raw > high), ops.zeros_like(raw), raw)
     return ops.clip(raw, low, high)
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit, width_of
-from fpgaprune.rtl.links import Computation, Link, Module, Need, Stream
+from fpgaprune.rtl.links import Computation, Lane, Link, Module, Need, Stream
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.serial import SerialSums
 
-# A window of more bits has readers all over the device. It gets a register of its own between the taps and them.
+# A window of more bits has readers all over the device: a register stands between its taps and them.
 _NEAR_BITS = 512
 
 
@@ -22,7 +22,7 @@ class Chain:
     """Modules in a row, and the stream that leaves the last one.
 
     Attributes:
-        stream: what leaves.
+        stream: the stream that leaves.
         need: for each beat that leaves, the beats that must have come in.
         links: the modules, first to last.
         held: beats that the modules can hold together, a measure of delay.
@@ -67,14 +67,15 @@ class Chain:
         if count == 1:
             return
         s = self.stream
-        after = replace(s, beats=s.beats // count, lanes=s.lanes * count)
+        after = replace(s, beats=s.beats // count, lanes=s.lanes * count, each=s.beside(count))
         self._module("fp_gather", after, (("BEATS", count),), self.need[count - 1 :: count], 1)
 
     def scatter(self, count: int) -> None:
         """One beat has become `count` beats."""
         if count == 1:
             return
-        s = self.stream
+        self.unpack()
+        s = replace(self.stream, each=None)
         after = replace(s, beats=s.beats * count, lanes=s.lanes // count)
         self._module("fp_scatter", after, (("BEATS", count),), np.repeat(self.need, count), count, width=after.bits)
 
@@ -94,12 +95,14 @@ class Chain:
         """The image has `value` around it: (top, bottom, left, right)."""
         if not any(sides):
             return
+        self.unpack()
         rows, columns = self.image()
         top, bottom, left, right = sides
         s = self.stream
         fill = "".join(format(value & ((1 << s.width) - 1), f"0{s.width}b") * s.lanes)
         after = self._reshaped(rows + top + bottom, columns + left + right, s.lanes)
-        after = replace(after, low=min(s.low, value), high=max(s.high, value))
+        each = s.each if value == 0 else None
+        after = replace(after, low=min(s.low, value), high=max(s.high, value), each=each)
         inside = np.zeros((rows + top + bottom, columns + left + right), np.int64)
         inside[top : top + rows, left : left + columns] = 1
         need = self.need[np.maximum(np.cumsum(inside), 1) - 1]
@@ -141,7 +144,7 @@ class Chain:
             return
         s = self.stream
         high, wide = (rows - size[0]) // stride[0] + 1, (columns - size[1]) // stride[1] + 1
-        after = self._reshaped(high, wide, s.lanes * size[0] * size[1])
+        after = replace(self._reshaped(high, wide, s.lanes * size[0] * size[1]), each=s.beside(size[0] * size[1]))
         ends = self.need.reshape(rows, columns)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
         numbers = (rows, columns, *size, *stride, int(many_readers and after.bits > _NEAR_BITS))
         parameters = tuple(zip(("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "SPREAD"), numbers, strict=True))
@@ -149,7 +152,8 @@ class Chain:
 
     def accumulate(self) -> None:
         """Each sample becomes one beat: the exact sum of its beats, lane by lane."""
-        s = self.stream
+        self.unpack()
+        s = replace(self.stream, each=None)
         low, high = s.low * s.beats, s.high * s.beats
         width = max(max(-low - 1, high).bit_length() + 1, s.width + 1)
         after = replace(s, beats=1, width=width, low=low, high=high)
@@ -158,6 +162,7 @@ class Chain:
 
     def largest(self) -> None:
         """Each sample becomes one beat: the largest of its beats, lane by lane."""
+        self.unpack()
         s = self.stream
         parameters = (("LANES", s.lanes), ("BEATS", s.beats))
         self._module("fp_largest", replace(s, beats=1), parameters, self.need[-1:], 1, width=s.width)
@@ -216,6 +221,8 @@ class Chain:
 
     def compute_lanes(self, role: str, function: Callable[[Number], Number], kind: FixedType | None = None) -> None:
         """Each value is `function` of the value before."""
+        self.unpack()
+        self.stream = replace(self.stream, each=None)
         circuit = Circuit()
         self._computed(role, circuit, [function(self._inputs(circuit, 1)[0])], self.stream.lanes, kind)
 
@@ -225,6 +232,7 @@ class Chain:
 
     def widened(self, width: int) -> None:
         """Each value is a signed number of `width` bits, at least as many as now."""
+        self.unpack()
         s = self.stream
         if s.signed and s.width == width:
             return
@@ -233,13 +241,62 @@ class Chain:
         self.links.append(Computation("widen", circuit, s.lanes))
         self.stream = replace(s, width=width, signed=True)
 
+    def cast(self, types: Sequence[FixedType | None], result: FixedType) -> None:
+        """Each value of a beat is assigned to its own of `types`, and is zero where that is None."""
+
+        def own(values: list[Number]) -> list[Number]:
+            zero = Number.constant(values[0].circuit, 0, result.fraction)
+            return [
+                zero if kind is None else value.into(kind).at_fraction(result.fraction)
+                for value, kind in zip(values, types, strict=True)
+            ]
+
+        circuit = Circuit()
+        results = own(self._inputs(circuit, self.stream.lanes))
+        self._computed("cast", circuit, results, 1, result)
+        drops = [0 if kind is None else result.fraction - kind.fraction for kind in types]
+        each = tuple(Lane(one.low, one.high, zeros) for one, zeros in zip(results, drops, strict=True))
+        self.stream = replace(self.stream, each=each)
+
+    def pack(self) -> None:
+        """Each value of a beat takes only the bits that tell its values apart."""
+        s = self.stream
+        if s.each is None or s.packed or len(s.each) != s.lanes:
+            return
+        circuit = Circuit()
+        for value, lane in zip(self._inputs(circuit, s.lanes), s.each, strict=True):
+            if lane.width:
+                circuit.output(circuit.shr(value.place, lane.zeros), lane.width)
+        if circuit.outputs:
+            self.links.append(Computation("pack", circuit, 1))
+            self.stream = replace(s, packed=True)
+
+    def unpack(self) -> None:
+        """All values take the same number of bits."""
+        s = self.stream
+        if s.packed:
+            self.compute("unpack", lambda values: values, s.kind())
+            self.stream = replace(self.stream, each=s.each)
+
     def renamed(self, shape: tuple[int, ...]) -> None:
         """The same beats, as a sample of another shape."""
         self.stream = replace(self.stream, shape=shape)
 
     def _inputs(self, circuit: Circuit, count: int) -> list[Number]:
         s = self.stream
-        return [Number(circuit, circuit.input(s.width, s.signed, s.low, s.high), s.fraction) for _ in range(count)]
+        if s.each is None or len(s.each) != count:
+            return [Number(circuit, circuit.input(s.width, s.signed, s.low, s.high), s.fraction) for _ in range(count)]
+        return [Number(circuit, self._input(circuit, lane), s.fraction) for lane in s.each]
+
+    def _input(self, circuit: Circuit, lane: Lane) -> int:
+        s = self.stream
+        if not s.packed:
+            whole = circuit.input(s.width, s.signed, lane.low, lane.high)
+            return circuit.shl(circuit.shr(whole, lane.zeros), lane.zeros)
+        if not lane.width:
+            return circuit.const(0)
+        bits = circuit.input(lane.width, lane.signed, lane.low >> lane.zeros, lane.high >> lane.zeros)
+        return circuit.shl(bits, lane.zeros)
 
     def _computed(
         self, role: str, circuit: Circuit, results: Sequence[Number], copies: int, kind: FixedType | None
@@ -255,9 +312,11 @@ class Chain:
             fraction=results[0].fraction,
             low=low,
             high=high,
+            each=None,
+            packed=False,
         )
         same = [r.place for r in results] == list(range(len(circuit.inputs)))
-        if not (same and width == s.width and after.signed == s.signed):
+        if not (same and width == s.width and after.signed == s.signed and not s.packed):
             for result in results:
                 circuit.output(result.place, width)
             self.links.append(Computation(role, circuit, copies))

@@ -104,6 +104,8 @@ class Circuit:
             return self.const((x.low << shift_a) - (y.low << shift_b))
         if _is_zero(y):
             return self.shl(a, shift_a)
+        if _is_zero(x) and (negative := self._negative(b)) is not None:
+            return self.shl(negative, shift_b)
         low, high = (x.low << shift_a) - (y.high << shift_b), (x.high << shift_a) - (y.low << shift_b)
         return self._add("sub", (a, b), (shift_a, shift_b), low, high)
 
@@ -276,6 +278,21 @@ class Circuit:
                 table = np.array(self.tables[node.params[0]], dtype=object)
                 result = table[args[0].astype(np.int64)]
         return np.asarray(result, dtype=object)
+
+    def _negative(self, place: int) -> int | None:
+        """The negative of a node at no more than its own cost; None where there is none: -(a - b) is b - a."""
+        node = self.nodes[place]
+        match node.op:
+            case "shl":
+                inner = self._negative(node.args[0])
+                return None if inner is None else self.shl(inner, node.params[0])
+            case "sub":
+                return self.sub(*node.args[::-1], *node.params[::-1])
+            case "add":
+                for (a, b), (p, q) in ((node.args, node.params), (node.args[::-1], node.params[::-1])):
+                    if self.nodes[a].op == "sub":
+                        return self.sub(self.sub(*self.nodes[a].args[::-1], *self.nodes[a].params[::-1]), b, p, q)
+        return None
 
     def _add(self, op: str, args: tuple[int, ...], params: tuple[int, ...], low: int, high: int) -> int:
         node = Node(op, args, params, low, high)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fpgaprune.design import LookUp, Map, Merge
+from fpgaprune.design import LookUp, Map, Merge, Quantise
 from fpgaprune.emulate import Exact, Step, constant
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
@@ -30,6 +30,16 @@ def map_each(context: Context, chain: Chain) -> None:
         _prelu(context, chain)
     else:
         chain.compute_lanes(name, lambda x: _COMPARED[name](step, x), step.result)
+
+
+def quantise(context: Context, chain: Chain) -> None:
+    """Each value is assigned to a type of its own; a sample is one beat where types differ from pixel to pixel."""
+    step = context.step
+    types = step.operation(Quantise).types(step.layer.output_shape)
+    lanes = chain.stream.lanes
+    if len(types) % lanes or types != types[:lanes] * (len(types) // lanes):
+        chain.relaid(len(types))
+    chain.cast(types[: chain.stream.lanes], step.result)
 
 
 def _prelu(context: Context, chain: Chain) -> None:
@@ -105,7 +115,7 @@ def merge(context: Context, chain: Chain) -> None:
 
 
 def concatenate(context: Context, chain: Chain) -> None:
-    """Both inputs side by side, as they are joined already."""
+    """Both inputs side by side; their streams are joined already."""
     chain.assign(context.step.result)
 
 

@@ -1,4 +1,4 @@
-"""A Dense layer in many cycles: in each cycle a few inputs are multiplied by weights from one memory, and added up."""
+"""A Dense layer in many cycles: each cycle multiplies a few inputs by weights from one memory and adds the products."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from fpgaprune.rtl.sums import Weights, balanced
 
 # Beats that wait before a folded layer, because a pooled image comes in bursts, a row at a time.
 _QUEUE = 32
-# Folding is smaller from this many products for each multiplier. A product with a constant takes two adders or less; a
-# multiplier outside a DSP block takes as much as a dozen of them, its share of memory and sum included.
+# From this many products for each multiplier on, folding takes fewer LUTs. A product with a constant takes at most two
+# adders; a multiplier outside a DSP block takes about twelve, with its share of the memory and of the sum.
 _WORTH = 8
 
 
 def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
     """Inputs that the layer takes each cycle; None where all its products are made at once.
 
-    A layer is folded as the options or its strategy say. Where they say nothing, it is folded if that is smaller and
-    costs no time, because a sample takes as many cycles to arrive.
+    A layer is folded as the options or its strategy say. Where they say nothing, it is folded
+    if that takes fewer LUTs and the cycles that a sample takes to arrive suffice.
 
     Raises:
         RtlError: the options want it in less than one cycle, or in more cycles than it has inputs.
@@ -84,7 +84,7 @@ def fold(context: Context, chain: Chain, weights: Weights, lanes: int) -> None:
     chain.compute("finish", finished, context.step.result)
     chain.kept, chain.dropped = weights.matrix.size, 0
     chain.notes.append(
-        f"folded: {len(memory.places)} multipliers in {beats} clocks, weights in memory, so that zeros save nothing"
+        f"folded: {len(memory.places)} multipliers in {beats} cycles, weights in memory, so that zeros save nothing"
     )
 
 

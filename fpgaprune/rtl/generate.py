@@ -18,7 +18,7 @@ from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.rtl import heading
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
-from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, RULES
+from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES
 from fpgaprune.rtl.layer_text import LayerText, layer_text
 from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.names import verilog_names
@@ -104,10 +104,12 @@ class _Network:
             self.readers[name] += 1
         self.branches: dict[str, list[_Edge]] = {}
         self.contexts: dict[str, Context] = {}
+        self.beats = max(options.interval, *(_beats(design, layer) for layer in design.layers))
+        # A sample is one beat everywhere, so what takes one in every cycle may wait as a whole.
+        self.waits = self.beats == 1
 
     def write(self, folder: Path) -> VerilogProject:
-        beats = max(self.options.interval, *(_beats(self.design, layer) for layer in self.design.layers))
-        self.contexts = {step.layer.name: Context(step, self.options, beats) for step in steps_of(self.design)}
+        self.contexts = {step.layer.name: Context(step, self.options, self.beats) for step in steps_of(self.design)}
         inputs: list[RtlPort] = []
         outputs: list[RtlPort] = []
         for layer in self.design.layers:
@@ -186,11 +188,18 @@ class _Network:
         while (follower := self._follower(names[-1], chain)) is not None:
             names.append(follower[0])
             chain = follower[1]
+        if self._is_packed(names[-1]):
+            chain.pack()
         chain.notes += dict.fromkeys(note for name in names for note in self.contexts[name].notes)
         edge = self._handed_on(
             layer, names[-1], sources, met, chain, {name: need[chain.need - 1] for name, need in needs.items()}
         )
         self.edges.update(dict.fromkeys(names, edge))
+
+    def _is_packed(self, name: str) -> bool:
+        """Whether all that reads layer `name` takes values of several widths."""
+        readers = [layer.operation for layer in self.design.layers if name in layer.inputs]
+        return name not in self.design.outputs and all(isinstance(reader, READS_PACKED) for reader in readers)
 
     def _follower(self, name: str, chain: Chain) -> tuple[str, Chain] | None:
         """The layer behind `name` that is computed with it, and the chain of both; None where there is none."""
@@ -209,25 +218,33 @@ class _Network:
         self, layer: LayerSpec, sources: list[_Edge], met: Pair, together: Mapping[str, Need]
     ) -> list[_Edge]:
         """Queues before a layer with two inputs, deep enough for what waits and for the difference of the delays."""
-        held = [edge.held + before.held for edge, before in zip(sources, met.befores, strict=True)]
+        held = [edge.held + self._held(before) for edge, before in zip(sources, met.befores, strict=True)]
         roomy = []
         for place, edge in enumerate(sources):
-            room = met.room(place, edge.needs, together)
-            roomy.append(self._with_fifo(layer, edge, place, room + max(0, held[1 - place] - held[place]) + 2))
+            depth = max(0, held[1 - place] - held[place])
+            if not self.waits:
+                depth += met.room(place, edge.needs, together) + 2
+            roomy.append(self._with_queue(layer, edge, place, depth) if depth else edge)
         return roomy
 
-    def _with_fifo(self, layer: LayerSpec, edge: _Edge, place: int, depth: int) -> _Edge:
-        self.library.add("fp_fifo")
+    def _held(self, chain: Chain) -> int:
+        """Beats that `chain` holds beside those in the registers of its computations."""
+        return 0 if self.waits else chain.held
+
+    def _with_queue(self, layer: LayerSpec, edge: _Edge, place: int, depth: int) -> _Edge:
+        # A queue delays by two cycles, a register by one.
+        module, parameter = ("fp_fifo", f", .DEPTH({depth})") if depth > 1 else ("fp_register", "")
+        self.library.add(module)
         wire = self._wire(f"{self.names[layer.name]}_wait{place}", edge.stream)
         name = f"{self.names[layer.name]}_fifo{place}"
-        self.placed.append(Placed.fifo(name, edge.stream.bits, depth, edge.wire, wire))
+        self.placed.append(Placed.queue(f"{module} #(.WIDTH({edge.stream.bits}){parameter})", name, edge.wire, wire))
         return replace(edge, wire=wire)
 
     def _handed_on(
         self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain, needs: dict[str, Need]
     ) -> _Edge:
         text = self._text(layer, last, sources, met, chain)
-        held = max(edge.held for edge in sources) + chain.held + (text.depth if text else 0)
+        held = max(edge.held for edge in sources) + (text.depth if text else 0) + self._held(chain)
         if text is None:
             # Nothing is done to the beats: the stream goes on under another name.
             return _Edge(sources[0].wire, chain.stream, needs, held)
@@ -256,6 +273,7 @@ class _Network:
             met.module if met else None,
             chain,
             self.options.levels,
+            self.waits,
             any(_pads(reader) for reader in self.design.layers if last in reader.inputs),
             head,
         )

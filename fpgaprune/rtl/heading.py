@@ -1,4 +1,4 @@
-"""The comments at the top of Verilog files: what they compute, in which shapes and types."""
+"""Comments at the top of Verilog files: what a file computes, in which shapes and types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`serial_sums`: sums are computed bit by bit where a sample has cycles enough and fewer LUTs are needed."""
+"""`serial_sums`: a layer computes its sums bit by bit if a sample has enough cycles and that takes fewer LUTs."""
 
 from __future__ import annotations
 

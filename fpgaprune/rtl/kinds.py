@@ -16,6 +16,7 @@ from fpgaprune.design import (
     Operation,
     Pad,
     Pooling,
+    Quantise,
     Reshape,
     Resize,
     Scale,
@@ -36,6 +37,7 @@ RULES: Mapping[type[Operation], Rule] = {
     Merge: elementwise.merge,
     Pad: moves.zero_padding,
     Pooling: pooling.pooling,
+    Quantise: elementwise.quantise,
     Reshape: moves.reshape,
     Resize: moves.resize,
     Scale: elementwise.batch_normalization,
@@ -43,9 +45,12 @@ RULES: Mapping[type[Operation], Rule] = {
     Transpose: moves.transpose,
 }
 
-# Each value by itself: the pipeline of the products before them does that, and one queue is enough.
-FOLLOWING = (LookUp, Map)
+# Operations on single values: the module of the products before them computes them, so that one queue serves both.
+FOLLOWING = (LookUp, Map, Quantise)
 FOLLOWED = (Dense, Convolution, *FOLLOWING)
+
+# What reads a stream whose values have widths of their own.
+READS_PACKED = (Dense, Convolution)
 
 # Operations that read two streams at once.
 PAIRED = (Concatenate, Merge)

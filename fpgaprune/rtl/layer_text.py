@@ -13,13 +13,13 @@ from fpgaprune.rtl.schedule import Schedule, schedule
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
 
-# A pipeline with more registers than this for each output bit never stops and ends in a queue, so that no enable has to
-# reach all of them. With fewer registers, the queue would take more than the enable.
+# A pipeline with more register bits than this for each output bit never stops and ends in a queue, so that no enable
+# reaches all registers. With fewer, the queue would take more than the enable.
 _FREE_RUNNING = 8
 _WINDOW = "fp_window"
 # Registers between a pixel that comes into a window and the window that leaves, at most.
 _WINDOW_CYCLES = 3
-# Beats that wait while padding puts its values between them, so that the pixels behind keep coming.
+# So many beats may wait while padding inserts its values, so that the pixels behind them keep coming.
 _PAUSE = 8
 # Modules of hw/rtl that others of them need.
 _NEEDED = {_WINDOW: ("fp_line_buffer", "fp_taps"), "fp_upsample": ("fp_line_buffer",)}
@@ -48,6 +48,7 @@ def layer_text(
     meeting: Module | None,
     chain: Chain,
     levels: int,
+    waits: bool,
     reader_pauses: bool,
     head: str,
 ) -> LayerText:
@@ -59,10 +60,11 @@ def layer_text(
         meeting: the module in which two streams meet.
         chain: the modules behind that.
         levels: adder levels between two registers.
+        waits: whether every pipeline waits as a whole while its output cannot leave, so that none needs a queue.
         reader_pauses: whether what reads the layer stops now and then, as padding does.
         head: the comment at the top of each file.
     """
-    writer = _Writer(module, levels, _PAUSE if reader_pauses else 0, head)
+    writer = _Writer(module, levels, waits, _PAUSE if reader_pauses else 0, head)
     ends = [writer.row(links, prefix, bits) for prefix, bits, links in ports]
     if meeting is not None:
         writer.meet(meeting, ends[0][0], ends[1][0])
@@ -91,9 +93,10 @@ def _ports(prefix: str, bits: int, forward: str, backward: str) -> list[str]:
 class _Writer:
     """The body of a layer's module as it grows."""
 
-    def __init__(self, module: str, levels: int, slack: int, head: str) -> None:
+    def __init__(self, module: str, levels: int, waits: bool, slack: int, head: str) -> None:
         self.module = module
         self.levels = levels
+        self.waits = waits
         self.slack = slack
         self.head = head
         self.body = ""
@@ -143,13 +146,13 @@ class _Writer:
         )
 
     def _runs_freely(self, link: Link) -> bool:
-        """Whether `link` never waits; then nothing behind it waits either, up to the next module."""
+        """Whether `link` never waits; nothing behind it waits then, up to the next module."""
         if isinstance(link, Module):
             return link.name == _WINDOW
         if isinstance(link, SerialSums):
             return True
         plan = self._plan(link)
-        return plan.depth > 0 and plan.register_bits(link.circuit) * link.copies > _FREE_RUNNING * link.after
+        return not self.waits and plan.register_bits(link.circuit) * link.copies > _FREE_RUNNING * link.after
 
     def _plan(self, link: Computation) -> Schedule:
         if id(link) not in self._plans:

@@ -1,4 +1,4 @@
-"""`Stream`, `Module`, `Computation`: the modules of a layer, and the streams between them."""
+"""`Stream`, `Module`, `Computation`: what a layer's chain is made of."""
 
 from __future__ import annotations
 
@@ -9,11 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.fixed import FixedType
-from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.circuit import Circuit, width_of
 from fpgaprune.rtl.serial import SerialSums
 
 # Entry j is the number of input beats that must have come before output beat j leaves.
 Need = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """What is known of one value of every beat: its raw bounds, and how many of its lowest bits are zero."""
+
+    low: int
+    high: int
+    zeros: int
+
+    @property
+    def signed(self) -> bool:
+        """Whether it can be negative."""
+        return self.low < 0
+
+    @property
+    def width(self) -> int:
+        """Bits that tell its values apart; none where it is constant zero."""
+        return width_of(self.low >> self.zeros, self.high >> self.zeros) - (0 if self.signed else 1)
 
 
 @dataclass(frozen=True)
@@ -26,6 +45,8 @@ class Stream:
         lanes: values in one beat, value 0 in the lowest bits.
         width, signed, fraction: of each value.
         low, high: bounds of each raw value.
+        each: what is known of each value of a beat, where that is more; None where it is not.
+        packed: whether a value takes only the bits that `each` says, and not `width`.
     """
 
     shape: tuple[int, ...]
@@ -36,6 +57,8 @@ class Stream:
     fraction: int
     low: int
     high: int
+    each: tuple[Lane, ...] | None = None
+    packed: bool = False
 
     @classmethod
     def of(cls, shape: tuple[int, ...], kind: FixedType) -> Stream:
@@ -46,10 +69,14 @@ class Stream:
     @property
     def bits(self) -> int:
         """Width of the data bus."""
-        return self.lanes * self.width
+        return sum(lane.width for lane in self.each) if self.each and self.packed else self.lanes * self.width
+
+    def beside(self, count: int) -> tuple[Lane, ...] | None:
+        """What is known of each value where `count` beats are one."""
+        return self.each and self.each * count
 
     def kind(self) -> FixedType:
-        """The type of each value. A stream has no mode of rounding or overflow: the type's modes mean nothing."""
+        """The type of each value. A stream neither rounds nor overflows: ignore the modes of the type."""
         return FixedType(self.width, self.width - self.fraction, self.signed)
 
 

@@ -11,7 +11,7 @@ from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
 
-# Values of a sample that are held at once to leave in another order.
+# A transpose holds a whole sample; it may have at most so many bits.
 _LARGEST_TRANSPOSE_BITS = 1 << 15
 
 

@@ -1,4 +1,4 @@
-"""`Options`: how a design is to be turned into Verilog."""
+"""`Options`: how a design is turned into Verilog."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Options:
             and a shorter latency. Where a slice has as many registers as LUTs, one takes the fewest LUTs as well.
         fold: for a Dense layer by name, in how many cycles its products are made, weights in memory; 1 is at once.
         parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded.
-        serial: sums of a layer that has cycles enough for each of them are computed bit by bit, which takes fewer LUTs
-            and more latency; never if False.
+        serial: a layer that has enough cycles for each of its sums computes them bit by bit, which takes fewer LUTs
+            and more cycles; never if False.
         interval: cycles that a sample may take, where that is more than its pixels take to arrive. The more there are,
             the more layers are folded or computed bit by bit.
         cache: folder in which solved adders are kept by content; none unless given.

@@ -1,4 +1,4 @@
-"""Two streams that become one: brought to beats of one kind, with enough room before they meet."""
+"""`pair`: two streams get beats of one kind and become one stream; how many beats wait before that."""
 
 from __future__ import annotations
 

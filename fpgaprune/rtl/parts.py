@@ -1,4 +1,4 @@
-"""Verilog-2001 text of a module that is made of many lines, in files that people and tools can read."""
+"""Verilog-2001 text of a long module, cut into files that people and tools can read."""
 
 from __future__ import annotations
 

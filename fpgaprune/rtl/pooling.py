@@ -1,6 +1,6 @@
 """Pooling layers as chains.
 
-The streaming templates bring each value into the accumulator's type first, the parallel ones last.
+The streaming templates convert each value to the accumulator's type first, the parallel ones convert the result.
 """
 
 from __future__ import annotations

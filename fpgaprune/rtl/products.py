@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -78,7 +80,13 @@ def _sums(
 ) -> None:
     """The sums of every window of `size`: bit by bit where there is time for that and it is smaller."""
     result = context.step.result
-    serial = serial_sums(context, chain, weights, size, stride)
+    # Bit by bit all inputs have one width.
+    whole = replace(chain, links=list(chain.links))
+    whole.unpack()
+    serial = serial_sums(context, whole, weights, size, stride)
+    if serial is not None:
+        chain.links, chain.stream = whole.links, whole.stream
+        chain.need, chain.held = whole.need, whole.held
     if serial is None:
         chain.window(size, stride, many_readers=True)
         chain.compute(
@@ -94,6 +102,6 @@ def _sums(
             result,
         )
         chain.notes.append(
-            f"bit by bit: {serial.count} adders of one bit, a sum of each every {serial.period} clocks at most"
+            f"bit by bit: {serial.count} adders of one bit, a sum of each every {serial.period} cycles at most"
         )
     chain.kept, chain.dropped = weights.kept, weights.matrix.size - weights.kept

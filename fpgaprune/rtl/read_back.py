@@ -1,4 +1,4 @@
-"""The weights that are in the Verilog, read back from its text: the last link of a certificate.
+"""`check_verilog`: the weights in the Verilog, read back from its text, are the last link of a certificate.
 
 Every value of a datapath is a weighted sum of inputs until a bit is cut off or compared. The sums are followed
 through the text of the files, adder by adder, so what is found here is what a synthesis tool will find.

@@ -24,10 +24,10 @@ _SLICE = re.compile(r"^in_data\[(\d+):(\d+)\]$")
 
 @dataclass(frozen=True)
 class _Stream:
-    """Bits of a weighted sum of inputs, whose lowest one shows `clock` cycles after the inputs are loaded."""
+    """Bits of a weighted sum of inputs; the lowest bit shows `cycle` cycles after the inputs are loaded."""
 
     form: dict[int, int]
-    clock: int
+    cycle: int
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,10 @@ class SerialDatapath:
         self, given: dict[str, str], ports: dict[str, str], streams: dict[str, _Stream], clears: dict[str, int]
     ) -> _Stream:
         (clear, since), (a, a_later), (b, b_later) = (self._bit(ports[port]) for port in ("clear", "a", "b"))
-        clock = streams[a].clock + a_later
-        shift = streams[b].clock + b_later - clock
+        cycle = streams[a].cycle + a_later
+        shift = streams[b].cycle + b_later - cycle
         # The adder must begin a number in the cycle in which its operands do.
-        if shift < 0 or clears[clear] != shift or since != clock - 1:
+        if shift < 0 or clears[clear] != shift or since != cycle - 1:
             raise CertificateError(
                 f"{self.where}: adder {ports['sum']} reads a number {shift} cycles after the other and begins as if it "
                 f"came {clears[clear]} after it; write the Verilog again"
@@ -131,4 +131,4 @@ class SerialDatapath:
         factor = -1 if int(given.get("SUBTRACT", 0)) else 1
         for place, coefficient in streams[b].form.items():
             form[place] = form.get(place, 0) + (factor * coefficient << shift)
-        return _Stream({place: value for place, value in form.items() if value}, clock + 1)
+        return _Stream({place: value for place, value in form.items() if value}, cycle + 1)

@@ -1,11 +1,10 @@
 """`fewest_registers`: the stages of a pipeline that need the fewest register bits at the same depth.
 
-A value lives from its own stage to that of its last reader, and takes its width in registers for each stage. The sum
-of that over all values is an L-natural-convex function of the stages, which has a strict way down as long as it is not
-at its minimum: a set of values that all move one stage later (K. Murota, Discrete Convex Analysis, 2003, chapter 10).
-The best such set is a minimum cut, and the smallest of the best is unique, so the same circuit has the same stages
-everywhere. A register that several readers share is counted once, as in C. Leiserson and J. Saxe, Retiming Synchronous
-Circuitry, 1991.
+A value lives from its own stage to that of its last reader and takes its width in registers for each stage. The sum of
+these bits is an L-natural-convex function of the stages: unless it is at its minimum, some set of values lowers it by
+moving one stage later together (K. Murota, Discrete Convex Analysis, 2003, chapter 10). A minimum cut finds the best
+such set. The smallest of the best is unique, so equal circuits get equal stages. A register with several readers counts
+once (C. Leiserson and J. Saxe, Retiming Synchronous Circuitry, 1991).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How deep a queue is behind a pipeline that never stops, so that a beat can enter in every cycle."""
+"""How deep the queue behind a pipeline that never stops must be, so that a beat can enter in every cycle."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fpgaprune.rtl.links import Module
 
 
 def queue_depth(through: int, window: Module | None, slack: int, apart: int = 1) -> int:
-    """Beats that wait behind what takes `through` cycles, so that none waits for room; the exit holds one more.
+    """Beats that the queue behind a pipeline of `through` cycles holds; its exit holds one more.
 
-    One may enter every cycle, and of those that complete a window, one every `apart` cycles. `slack` more wait for a
-    reader that pauses. A power of two fills memory.
+    So many that no beat waits for room. A beat may enter in every cycle, one that completes a window in every `apart`
+    cycles. `slack` beats more wait for a reader that pauses. The depth is a power of two, because memories are.
     """
     return 1 << max(places(through, window, apart) + slack - 2, 1).bit_length()
 

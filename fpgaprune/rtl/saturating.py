@@ -1,9 +1,8 @@
 """`Run`: saturating additions one after another, as a single one.
 
-Each addition adds a number and brings the total between two bounds. A run of additions equals a single one, which
-adds the sum of all addends and brings the total between two other bounds: those to which the run brings the lowest and
-the highest total.
-So runs can be joined in any grouping, and a tree of them takes as many steps as its height. Source: K. Papadantonakis,
+An addition adds a number and brings the total between two bounds. A run of additions equals one addition of the sum of
+all addends with two other bounds: the totals that the run makes of the lowest and of the highest total. So runs join in
+any grouping, and a tree of them takes as many steps as it has levels. Source: K. Papadantonakis,
 N. Kapre, S. Chan and A. DeHon, Pipelining Saturated Accumulation, IEEE Transactions on Computers, 2009.
 """
 
@@ -15,9 +14,9 @@ from dataclasses import dataclass
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.number import Number
 
-# The length of a row of additions, for each sum that reads the same inputs; the rest joins in a tree. An addition in a
-# row takes an adder and two comparisons, in the tree three and four: about 60 bits of LUTs and of registers more. But
-# the inputs of a row wait two cycles longer for each addition: 16 bits times their count, for all sums together.
+# So many additions follow one another, for each sum that reads the same inputs; a tree joins the rest. An addition
+# takes an adder and two comparisons in a row, three adders and four comparisons in the tree: about 60 bits of LUTs and
+# registers more. But each addition in a row delays the inputs by two cycles: 16 bits an input, for all sums together.
 _IN_A_ROW = 8
 # Longer rows let the text and simulators grow by more than they save.
 _LONGEST_ROW = 128

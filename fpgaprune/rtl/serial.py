@@ -1,8 +1,8 @@
 """`SerialSums`: weighted sums of numbers that come bit by bit, lowest first; an addition is one full adder.
 
-A layer that has many cycles for each of its sums needs no adder for every bit of them. A factor of two is a delay of
-one cycle. A sum takes a cycle for each of its bits, and one more in which the carries begin anew. Source: Denyer and
-Renshaw, VLSI Signal Processing: A Bit-Serial Approach, 1985.
+A layer that has many cycles for each of its sums needs one full adder for an addition, not one for each bit. A delay of
+one cycle is a factor of two. A sum takes a cycle for each of its bits, and one more in which the carries begin anew.
+Source: Denyer and Renshaw, VLSI Signal Processing: A Bit-Serial Approach, 1985.
 """
 
 from __future__ import annotations

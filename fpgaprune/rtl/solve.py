@@ -18,7 +18,7 @@ from fpgaprune.rtl.adders import AdderGraph, share
 from fpgaprune.rtl.options import Options
 
 # Part of every key of the cache; raised when the solvers change what they make, or the file its form.
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """Weighted and plain sums as circuits, in the arithmetic of an accumulator.
 
-Where the accumulator keeps every bit of an addend and either cannot overflow or wraps, any order gives the same
-bits, so shared adders and balanced trees may be used. Where it rounds each product but wraps, the products are
-rounded one by one and added in a tree. Where it saturates, each addition is done in the template's order, or gives the
-bits of that.
+Where the accumulator keeps every bit of an addend and wraps or cannot overflow, any order gives the same bits: adders
+are shared and trees are balanced. Where it rounds each product and wraps, products are rounded one by one and added in
+a tree. Where it saturates, additions keep the template's order, or a tree gives the bits of that order.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.saturating import saturated
 
-# The most numbers that are added one after another. They wait in registers, whose bits grow with the square of it.
+# At most so many numbers are added one after another. They wait in registers, whose bits grow with its square.
 _LONGEST_CHAIN = 512
 # Modes that round towards one side: adding a whole number before or after rounding gives the same.
 _TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")
@@ -191,6 +190,7 @@ def _products(values: Sequence[Number], pairs: Sequence[tuple[int, int]], solve:
 def _matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: Solver) -> list[tuple[Number, bool]]:
     """`values @ matrix`, exact; where the flag is set it is the negative that was computed."""
     circuit = values[0].circuit
+    values, matrix = _without_zeros(values, matrix)
     graph = solve(matrix, min(v.low for v in values), max(v.high for v in values))
     zero = Number.constant(circuit, 0, values[0].fraction)
     nodes = list(values)
@@ -204,3 +204,11 @@ def _matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: 
         node = zero if leaving.node < 0 else nodes[leaving.node]
         found.append((node.shifted(leaving.shift), leaving.negate))
     return found
+
+
+def _without_zeros(values: Sequence[Number], matrix: NDArray[np.int64]) -> tuple[list[Number], NDArray[np.int64]]:
+    """The same products, of values without the lowest bits that are always zero; what is always zero takes none."""
+    shifts = [v.node.params[0] if v.node.op == "shl" else 0 for v in values]
+    short = [v.on(v.node.args[0]) if shift else v for v, shift in zip(values, shifts, strict=True)]
+    live = np.array([not (v.low == v.high == 0) for v in values])
+    return short, np.where(live[:, None], matrix << np.array(shifts)[:, None], 0)

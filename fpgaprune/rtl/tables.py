@@ -1,7 +1,7 @@
 """Activations that are looked up, with the tables that the emulator makes.
 
-A narrow input is looked up directly: the emulator computes the function of every value once. A wide one goes
-through the template's own arithmetic to the template's own table.
+A narrow input addresses a table of its own, which the emulator computes value by value. A wide input goes through the
+template's arithmetic to the template's table.
 """
 
 from __future__ import annotations

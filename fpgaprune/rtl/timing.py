@@ -1,4 +1,4 @@
-"""`Timing`: the earliest stage of each value of a circuit, and what every other choice of stages must keep to."""
+"""`Timing`: the earliest stage of each value of a circuit, and the limits of every other choice of stages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fpgaprune.rtl.circuit import COSTS, Circuit
 
-# A block memory holds the first register itself; its output is late, so it gets a second one.
+# The first register is part of the block memory; its output comes late in the cycle, so a second register follows.
 _MEMORY_STAGES = 2
 
 

@@ -1,4 +1,4 @@
-"""Verilog text of the top module: layers, forks and waiting rooms, and the AXI4-Stream ports around them."""
+"""Verilog text of the top module: layers, forks and queues, and the AXI4-Stream ports around them."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Placed:
         )
 
     @classmethod
-    def fifo(cls, name: str, bits: int, depth: int, source: str, target: str) -> Placed:
-        """Up to `depth` beats of `source` wait before `target`."""
+    def queue(cls, module: str, name: str, source: str, target: str) -> Placed:
+        """Beats of `source` wait before `target`, in an instance of `module`."""
         return cls(
-            f"    fp_fifo #(.WIDTH({bits}), .DEPTH({depth})) {name} (\n        .clk(clk), .rst(reset_{name}),\n"
+            f"    {module} {name} (\n        .clk(clk), .rst(reset_{name}),\n"
             f"{_stream('s', source)},\n{_stream('m', target)}\n    );\n",
             f"reset_{name}",
         )
@@ -96,14 +96,14 @@ def top_text(
 
 
 def _reset(names: Sequence[str]) -> str:
-    """The reset walks through the parts in the order of the data, so that no net of it spans the device.
+    """Each part is reset a cycle after the one before it, so that no net of the reset spans the device.
 
-    A part that was reset gets no old data, because the part before it was reset earlier. Ports wait for the last part.
+    A part gets no old data after its reset, because the part before it was reset earlier. Ports open after the last.
     """
     bits = len(names).bit_length()
     chain = "".join(f"        {name} <= {before};\n" for before, name in zip(["rst", *names], names, strict=False))
     return (
-        f"    // Each part is reset a clock after the one before it, and the ports wait for the last.\n"
+        f"    // Each part is reset a cycle after the one before it, and the ports wait for the last.\n"
         f"    reg starting;\n    reg [{bits - 1}:0] resets_to_go;\n    reg {', '.join(names)};\n"
         "    always @(posedge clk) begin\n"
         f"        starting <= rst | (resets_to_go != {bits}'d0);\n"

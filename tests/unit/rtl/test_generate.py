@@ -131,7 +131,7 @@ def test_sums_are_made_bit_by_bit_from_the_first_interval_on_that_has_time_for_a
     def note(interval, **options):
         return to_verilog(design, tmp_path / str(interval), interval=interval, **options).layers[-1].note
 
-    period = int(re.search(r"a sum of each every (\d+) clocks at most", note(2000))[1])
+    period = int(re.search(r"a sum of each every (\d+) cycles at most", note(2000))[1])
     # Nine windows that far apart, and a clock for each of the sixteen pixels that complete none.
     enough = 9 * period + 16
     assert "bit by bit" in note(enough)
@@ -263,7 +263,7 @@ def behind_an_image(beats, outputs, zeros=0, saturates=False):
 )
 def test_a_layer_is_folded_where_that_costs_no_time_and_is_smaller(design, multipliers, tmp_path):
     layer = to_verilog(design, tmp_path).layers[-1]
-    assert layer.note.startswith(f"folded: {multipliers} multipliers in 16 clocks") == (multipliers is not None)
+    assert layer.note.startswith(f"folded: {multipliers} multipliers in 16 cycles") == (multipliers is not None)
 
 
 def test_weights_that_are_one_in_every_beat_need_no_memory(tmp_path):
@@ -291,7 +291,7 @@ def test_a_folded_layer_says_that_zeros_save_nothing(tmp_path):
     project = to_verilog(design, tmp_path, fold={dense.name: 9})
     layer = next(row for row in project.layers if row.layer == dense.name)
     folds = all(
-        "folded: 12 multipliers in 9 clocks, weights in memory, so that zeros save nothing" in text
+        "folded: 12 multipliers in 9 cycles, weights in memory, so that zeros save nothing" in text
         for text in (layer.note, (tmp_path / "rtl" / f"{dense.name}.v").read_text().replace("\n//  ", ""))
     )
     assert folds or "not folded" in layer.note

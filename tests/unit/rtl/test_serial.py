@@ -160,7 +160,7 @@ def test_a_bit_of_another_clock_is_seen(port, monkeypatch):
     for found in late:
         changed = text[: found.start(1)] + str(int(found[1]) - 1) + text[found.end(1) :]
         monkeypatch.setattr("tests.unit.rtl.test_serial.serial_datapath", lambda *_, text=changed: {"m.v": text})
-        assert faults(sums, matrix, sums.period), found[0]
+        assert faults(sums, matrix, sums.period, loads=100), found[0]
 
 
 def test_words_that_are_too_short_are_seen(monkeypatch):
