@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fpgaprune import __version__
-from fpgaprune.commands import config_command, price_commands, runs, select_commands
+from fpgaprune import __version__, commands
 from fpgaprune.errors import CertificateError, ExportError, FpgaPruneError, HlsError, ToolError
 from fpgaprune.files import storage_error
 from fpgaprune.terminal import print_problem
@@ -43,19 +42,19 @@ def _program(
 
 # In the order of use; `--help` keeps it.
 for command in (
-    runs.run,
-    config_command.config,
-    runs.verify,
-    runs.inspect,
-    select_commands.select,
-    select_commands.sensitivity,
-    select_commands.import_tfmot,
-    price_commands.estimate,
-    price_commands.measure,
-    price_commands.compare,
-    price_commands.calibrate,
-    price_commands.parts,
-    runs.doctor,
+    commands.run,
+    commands.config,
+    commands.verify,
+    commands.inspect,
+    commands.select,
+    commands.sensitivity,
+    commands.import_tfmot,
+    commands.estimate,
+    commands.measure,
+    commands.compare,
+    commands.calibrate,
+    commands.parts,
+    commands.doctor,
 ):
     app.command()(command)
 # Exit status 1: a promise was not kept. Any other error is in what the user gave, and has status 2.

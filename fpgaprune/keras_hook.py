@@ -1,7 +1,10 @@
 """Lets Keras load models with fpgaprune's classes once both are imported, in either order.
 
-`keras.saving.load_model` finds a class only if its module was imported. fpgaprune imports Keras lazily, so the modules
-with its classes are imported right after Keras, or at once if Keras is already imported.
+`keras.saving.load_model` finds a class only if its module was loaded. `import fpgaprune` loads no Keras, so the modules
+with our classes are loaded right after Keras, or at once if Keras is there already.
+
+Keras's own registration cannot replace this hook: it is a call into Keras, and `import fpgaprune` would then load
+TensorFlow. A file names the module of each class, but Keras imports such a module only from packages of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +16,12 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-_CLASSES = ("fpgaprune.train", "fpgaprune.quantise.layers", "fpgaprune.quantise.channels")
+# One class of each module that registers its classes when it is loaded.
+_CLASSES = (
+    ("fpgaprune.train", "LockedOptimizer"),
+    ("fpgaprune.quantise", "Rounded"),
+    ("fpgaprune.quantise", "RoundedChannels"),
+)
 
 
 class _KerasFinder(MetaPathFinder):
@@ -50,5 +58,5 @@ def register_with_keras() -> None:
 
 def _register(keras: ModuleType) -> None:
     if keras.backend.backend() == "tensorflow":
-        for name in _CLASSES:
-            import_module(name)
+        for package, name in _CLASSES:
+            getattr(import_module(package), name)

@@ -167,7 +167,7 @@ class Watcher:
 
 
 def _duration(seconds: float) -> str:
-    from fpgaprune.report.numbers import NO_BREAK, seconds_text
+    from fpgaprune.report import NO_BREAK, seconds_text
 
     return seconds_text(seconds).replace(NO_BREAK, " ")
 

@@ -1,9 +1,9 @@
 """Suggests changes to a design that does not fit its part; each is priced, and the best stands first.
 
-`advise(design, target)` reads a `Design`, changes a copy of it as each knob would (`layout`, `narrower`, `sparser`,
-`structure`, `part`), prices the copies with `fpgaprune.estimate`, and puts them in order (`order`).
+`advise(design, target)` reads a `Design` and changes a copy of it as each knob would (`other_layouts`, `narrower`,
+`sparser`, `structure`, `part`). It prices the copies with `fpgaprune.estimate` and puts them in order (`order`).
 """
 
-from fpgaprune.advice.advise import advise
+import lazy_loader
 
-__all__ = ["advise"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.templates import as_built
+from fpgaprune.design import Design, LayerSpec, as_built
 
 Settings = Mapping[str, Any]
 # The order of the sections.

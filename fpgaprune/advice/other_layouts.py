@@ -12,9 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from fpgaprune.advice.edit import Edit, with_layers
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.reuse_factors import legal_reuse_factors, product_size
-from fpgaprune.hls.hls_backends import BACKENDS
+from fpgaprune.design import Design, LayerSpec, legal_reuse_factors, product_size
+from fpgaprune.hls import BACKENDS
 
 _LARGEST = 16384
 # `resource_unrolled` saves the multipliers of zero weights; with fewer zeros than this it is not priced.

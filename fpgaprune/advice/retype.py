@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.advice.edit import with_layers
 from fpgaprune.advice.other_layouts import products
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design import operations as op
+from fpgaprune.design import MOVES, Design, Input, LayerSpec, LookUp, Map, Pooling
 from fpgaprune.fixed import MAX_WIDTH, FixedType, integer_bits
 
 Weight = tuple[NDArray[np.int64], FixedType]
@@ -54,8 +53,8 @@ def retyped(design: Design, weights: Mapping[str, Weight], activation_bits: int 
 def is_activation(layer: LayerSpec) -> bool:
     """Whether the flow's `activation_bits` is the width of this layer's result."""
     operation = layer.operation
-    average = isinstance(operation, op.Pooling) and not operation.largest
-    return isinstance(operation, op.Input | op.Map | op.LookUp) or average
+    average = isinstance(operation, Pooling) and not operation.largest
+    return isinstance(operation, Input | Map | LookUp) or average
 
 
 def trimmed(layer: LayerSpec) -> Weight:
@@ -103,7 +102,7 @@ def _narrow_sums(types: dict[str, FixedType], exact: FixedType | None) -> None:
 
 def _moves(layer: LayerSpec) -> bool:
     operation = layer.operation
-    return isinstance(operation, op.MOVES) or (isinstance(operation, op.Pooling) and operation.largest)
+    return isinstance(operation, MOVES) or (isinstance(operation, Pooling) and operation.largest)
 
 
 def _cut(kind: FixedType, bits: int) -> FixedType:

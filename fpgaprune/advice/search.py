@@ -25,9 +25,7 @@ from fpgaprune.advice.structure import global_average, other_io_type
 from fpgaprune.advice.verilog import bit_serial
 from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.coefficients import Calibration
-from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.price import price
+from fpgaprune.estimate import Calibration, design_features, price
 from fpgaprune.measure import COMMAND, FLOW, MODEL, Estimate, Prediction, Shortage, Suggestion
 from fpgaprune.target import Target
 

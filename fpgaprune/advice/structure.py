@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 from fpgaprune.advice.edit import Edit, with_layers
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.operations import Convolution, Copy, Operation, Pad, Pooling
+from fpgaprune.design import Convolution, Copy, Design, LayerSpec, Operation, Pad, Pooling
 from fpgaprune.fixed import FixedType
 
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.certificate import LayerCounts
 from fpgaprune.certify.adder_weights import read_adder_weights
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.operations import Dense
+from fpgaprune.design import Dense, Design, LayerSpec
 from fpgaprune.errors import CertificateError, DesignError, FirmwareError
 from fpgaprune.firmware import (
     WeightArray,

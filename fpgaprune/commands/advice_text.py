@@ -18,11 +18,11 @@ SHOWN = 3
 
 def print_advice(advice: Advice, shown: int = SHOWN) -> None:
     """Prints what is short and the changes that help most; nothing if nothing is short."""
-    from fpgaprune.report.advice import changes, shortage_lines
+    from fpgaprune.report import shortage_lines, suggested_changes
 
     if not advice.needed:
         return
-    suggested = changes(advice)
+    suggested = suggested_changes(advice)
     lines = [f"\nwhat would make {advice.design} fit", *shortage_lines(advice)]
     for change in suggested[:shown]:
         lines += [f"\n{change.number}. {change.knob}: {change.verdict}", *filter(None, (change.cost, change.figures))]

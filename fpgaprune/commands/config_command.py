@@ -17,6 +17,6 @@ def config(
     without a default are comments, and so are optional tables, such as other schedules of fine-tuning and settings of
     single layers.
     """
-    from fpgaprune.flow.reference import to_markdown, to_toml
+    from fpgaprune.flow import to_markdown, to_toml
 
     sys.stdout.write(to_markdown() if markdown else to_toml())

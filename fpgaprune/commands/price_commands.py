@@ -42,7 +42,7 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Price a design for a part: resources, latency, interval, and whether it fits."""
-    from fpgaprune.estimate.coefficients import read_own_calibration
+    from fpgaprune.estimate import read_own_calibration
 
     if designs is not None and (part is not None or clock_ns is not None):
         raise ConfigError("--designs prices each row for its own part and clock; leave out --part and --clock-ns")
@@ -53,8 +53,7 @@ def estimate(
     if source is None or designs is not None:
         raise ConfigError("estimate takes either one run directory, design or project, or --designs FILE.jsonl")
     from fpgaprune.advice import advise
-    from fpgaprune.flow.file_kinds import require_kind
-    from fpgaprune.flow.pricing import load_designs, price, target_of
+    from fpgaprune.flow import load_designs, price, require_kind, target_of
 
     require_kind(source, "design")
     priced = price(source, part, calibrated, clock_ns)
@@ -98,9 +97,7 @@ def measure(
     is 1 if a check of the report fails, for example if the Verilog gives other bits than the emulation. If the flow
     file of the run names package.module:function, this command runs that code: trust the flow file before you use it.
     """
-    from fpgaprune.flow.file_kinds import require_kind
-    from fpgaprune.flow.measured_run import measure_run, settings_of
-    from fpgaprune.flow.measuring import measured_tables
+    from fpgaprune.flow import measure_run, measured_tables, require_kind, settings_of
     from fpgaprune.measure import Measured
 
     require_kind(run_dir, "run")
@@ -125,7 +122,7 @@ def measure(
 
 def compare(source: Folders, as_json: AsJson = False) -> None:
     """Compare estimates with vendor reports, stage by stage, with the ratios predicted / actual."""
-    from fpgaprune.flow.comparing import compare_folders, comparison_tables
+    from fpgaprune.flow import compare_folders, comparison_tables
 
     found = compare_folders(source)
     if as_json:
@@ -143,7 +140,7 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Fit the estimates to your own vendor reports; estimate --calibration uses the result."""
-    from fpgaprune.flow.calibrating import calibrate_folders
+    from fpgaprune.flow import calibrate_folders
 
     found = calibrate_folders(source, out)
     if as_json:
@@ -198,7 +195,7 @@ def parts(
 
 
 def _print_predictions(designs: Path, calibrated: Any) -> None:
-    from fpgaprune.estimate.rows import estimate_designs_file
+    from fpgaprune.estimate import estimate_designs_file
 
     predictions, refusals = estimate_designs_file(designs, calibrated)
     for prediction in predictions:

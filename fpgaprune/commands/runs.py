@@ -15,7 +15,7 @@ from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show
 from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
-    from fpgaprune.flow.section import Flow
+    from fpgaprune.flow import Flow
 
 
 def run(
@@ -48,8 +48,7 @@ def run(
     If a flow file names package.module:function, this command runs that code: trust the file before you run it.
     `fpgaprune config` lists every key of a flow file.
     """
-    from fpgaprune.flow.asked import asked_config
-    from fpgaprune.flow.runner import run_flow
+    from fpgaprune.flow import asked_config, run_flow
 
     config = asked_config(
         flow,
@@ -77,8 +76,7 @@ def verify(
     run_dir: Annotated[Path, typer.Argument(help="A run directory.")], quiet: Quiet = False, as_json: AsJson = False
 ) -> None:
     """Check a run's certificate again from its files alone. The exit status is 1 after any violation."""
-    from fpgaprune.flow.file_kinds import require_kind
-    from fpgaprune.flow.verify import verify_run
+    from fpgaprune.flow import require_kind, verify_run
 
     require_kind(run_dir, "run")
     links, problems = verify_run(run_dir)
@@ -106,8 +104,7 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """List layers, shapes and parameters; draw each convolution's kernel norms as PNG."""
-    from fpgaprune.flow.file_kinds import require_kind
-    from fpgaprune.flow.inspection import inspect_model
+    from fpgaprune.flow import inspect_model, require_kind
 
     require_kind(model, "model")
     found = inspect_model(model, out or model.parent / f"{model.stem}_kernels")
@@ -124,7 +121,7 @@ def inspect(
 
 def doctor(as_json: AsJson = False) -> None:
     """List the tools of each stage: which were found, what each is for, and how to install the missing ones."""
-    from fpgaprune.flow.doctor import examine, missing_extras
+    from fpgaprune.flow import examine, missing_extras
 
     found = examine()
     if as_json:
@@ -141,11 +138,9 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _print_outcome(folder: Path, records: dict[str, Any], config: Flow, advice: dict[str, Any] | None) -> None:
-    from fpgaprune.flow.sections import DataConfig, VerdictConfig
-    from fpgaprune.flow.stages import STAGES
-    from fpgaprune.flow.stages.report import metric_of
+    from fpgaprune.flow import STAGES, DataConfig, VerdictConfig, metric_of
     from fpgaprune.measure import Advice
-    from fpgaprune.report.verdict import headline
+    from fpgaprune.report import headline
 
     results = {name: record["results"] for name, record in records.items()}
     text, tone = headline(metric_of(STAGES, results, config[VerdictConfig], config[DataConfig].source))

@@ -85,8 +85,7 @@ def select(
     as_json: AsJson = False,
 ) -> None:
     """Choose what to lock in a saved model, and write the mask file."""
-    from fpgaprune.flow.file_kinds import require_kind
-    from fpgaprune.flow.selecting import select_masks
+    from fpgaprune.flow import require_kind, select_masks
 
     require_kind(model, "model")
     settings = _section(
@@ -143,9 +142,8 @@ def sensitivity(
     as_json: AsJson = False,
 ) -> None:
     """Measure accuracy at several sparsities of each weight alone, without training; continue an earlier run."""
-    from fpgaprune.flow.file_kinds import require_kind
-    from fpgaprune.flow.selecting import measure_sensitivity
-    from fpgaprune.select.sensitivity import SPARSITIES
+    from fpgaprune.flow import measure_sensitivity, require_kind
+    from fpgaprune.select import SPARSITIES
 
     require_kind(model, "model")
     settings = _section(locals(), locks=lock, paths=path, sparsity=None)
@@ -184,8 +182,7 @@ def import_tfmot(
     as_json: AsJson = False,
 ) -> None:
     """Import a model that TF-MOT pruned: as a Keras 3 model with the same predictions, and its masks."""
-    from fpgaprune.flow.file_kinds import require_kind
-    from fpgaprune.flow.models import import_pruned
+    from fpgaprune.flow import import_pruned, require_kind
 
     require_kind(model, "model")
     with Watcher(quiet=quiet or as_json) as watcher:
@@ -213,8 +210,7 @@ def _section(options: Mapping[str, Any], **changed: Any) -> Any:
         options: the options of the command by name; those with the name of a key of the section are its values.
         changed: the values of keys that no option has under the same name.
     """
-    from fpgaprune.flow.config import parse_config
-    from fpgaprune.flow.sections import SelectConfig
+    from fpgaprune.flow import SelectConfig, parse_config
 
     values = {key: options.get(key) for key in SelectConfig.model_fields} | changed
     given = {key: value for key, value in values.items() if value is not None}

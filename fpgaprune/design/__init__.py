@@ -1,12 +1,5 @@
 """A fixed-point network as plain data, and the scalar functions that its layers compute."""
 
-from fpgaprune.design.network import (
-    FORMAT,
-    IO_TYPES,
-    STRATEGIES,
-    Design,
-    LayerSpec,
-)
-from fpgaprune.design.verilog_layout import VerilogLayout
+import lazy_loader
 
-__all__ = ["FORMAT", "IO_TYPES", "STRATEGIES", "Design", "LayerSpec", "VerilogLayout"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,8 +1,8 @@
 """Every scalar function that a layer can apply to each of its numbers, once: what it is and how hardware computes it.
 
-A function with a `Table` is looked up, any other is computed with comparisons. To add one that is looked up, add a
-row with its `values` and its table: hls4ml's projects get a template of ours, the emulator and our Verilog read the
-same table, and removal knows what becomes of a channel of zeros.
+A function with a `FunctionTable` is looked up, any other is computed with comparisons. To add one that is looked up,
+add a row with its `values` and its table: hls4ml's projects get a template of ours, the emulator and our Verilog read
+the same table, and removal knows what becomes of a channel of zeros.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CENTRED, NEGATIVE, RECTIFIED = "centred", "negative", "rectified"
 
 
 @dataclass(frozen=True)
-class Table:
+class FunctionTable:
     """How hardware looks a function up.
 
     Attributes:
@@ -69,7 +69,7 @@ class ScalarFunction:
     name: str
     at_zero: float | None
     values: Values | None = None
-    table: Table | None = None
+    table: FunctionTable | None = None
     hardware: bool = True
     converts: bool = True
     streamed: bool = True
@@ -161,15 +161,15 @@ _ROWS = (
     ScalarFunction("hard_sigmoid", 0.5, converts=False, onnx="HardSigmoid"),
     ScalarFunction("hard_tanh", 0.0, converts=False),
     ScalarFunction(
-        "sigmoid", 0.5, _sigmoid, Table(CENTRED, 8, _written_sigmoid), gate=True, recurrent=True, onnx="Sigmoid"
+        "sigmoid", 0.5, _sigmoid, FunctionTable(CENTRED, 8, _written_sigmoid), gate=True, recurrent=True, onnx="Sigmoid"
     ),
-    ScalarFunction("tanh", 0.0, np.tanh, Table(CENTRED, 4, np.tanh), gate=True, recurrent=True, onnx="Tanh"),
-    ScalarFunction("softplus", math.log(2.0), _softplus, Table(CENTRED, 8, _written_softplus), onnx="Softplus"),
-    ScalarFunction("softsign", 0.0, _softsign, Table(CENTRED, 8, _softsign), onnx="Softsign"),
-    ScalarFunction("elu", 0.0, _elu, Table(NEGATIVE, 8, _written_elu), onnx="Elu"),
-    ScalarFunction("selu", 0.0, _selu, Table(NEGATIVE, 8, _written_selu), onnx="Selu"),
-    ScalarFunction("gelu", 0.0, _gelu, Table(RECTIFIED, 4)),
-    ScalarFunction("silu", 0.0, lambda x: x * _sigmoid(x), Table(RECTIFIED, 8), spellings=("swish",)),
+    ScalarFunction("tanh", 0.0, np.tanh, FunctionTable(CENTRED, 4, np.tanh), gate=True, recurrent=True, onnx="Tanh"),
+    ScalarFunction("softplus", math.log(2.0), _softplus, FunctionTable(CENTRED, 8, _written_softplus), onnx="Softplus"),
+    ScalarFunction("softsign", 0.0, _softsign, FunctionTable(CENTRED, 8, _softsign), onnx="Softsign"),
+    ScalarFunction("elu", 0.0, _elu, FunctionTable(NEGATIVE, 8, _written_elu), onnx="Elu"),
+    ScalarFunction("selu", 0.0, _selu, FunctionTable(NEGATIVE, 8, _written_selu), onnx="Selu"),
+    ScalarFunction("gelu", 0.0, _gelu, FunctionTable(RECTIFIED, 4)),
+    ScalarFunction("silu", 0.0, lambda x: x * _sigmoid(x), FunctionTable(RECTIFIED, 8), spellings=("swish",)),
     # What hls4ml makes of quantisers of other libraries: projects that hold them can be priced.
     *(_known("binary_tanh", None), _known("ternary_tanh", 0.0), _known("clipped_relu", 0.0)),
     *(_known(name, 0.0) for name in ("celu", "hard_shrink", "hard_silu", "mish", "soft_shrink")),

@@ -86,10 +86,10 @@ def settle_reuse(sizes: Sequence[tuple[int, int]], strategy: str, wanted: int) -
     legal = tuple(sorted(shared))
     if not legal:
         return Reuse(wanted, None, (), size)
-    return Reuse(wanted, nearest(legal, wanted), neighbours(legal, wanted), size)
+    return Reuse(wanted, nearest_reuse_factor(legal, wanted), neighbours(legal, wanted), size)
 
 
-def nearest(legal: Sequence[int], wanted: int) -> int:
+def nearest_reuse_factor(legal: Sequence[int], wanted: int) -> int:
     """The legal factor nearest to `wanted`, of two equally near the smaller; there is at least one."""
     return min(legal, key=lambda factor: (abs(factor - wanted), factor))
 

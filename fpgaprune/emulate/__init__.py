@@ -1,6 +1,5 @@
 """What a `Design` computes, bit for bit, in NumPy."""
 
-from fpgaprune.emulate.difference import Difference, first_difference
-from fpgaprune.emulate.run import emulate, trace
+import lazy_loader
 
-__all__ = ["Difference", "emulate", "first_difference", "trace"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.design.operations import Map, Quantise, function_of
+from fpgaprune.design import FUNCTIONS, Map, Quantise, function_of
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.tables import constant

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fpgaprune.design.operations import Merge
+from fpgaprune.design import Merge
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError, UnsupportedLayerError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fpgaprune.design.operations import Concatenate, Crop, Pad, Reshape, Resize, Transpose
+from fpgaprune.design import Concatenate, Crop, Pad, Reshape, Resize, Transpose
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError, UnsupportedLayerError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.operations import Convolution
+from fpgaprune.design import Convolution
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.step import Step
 from fpgaprune.emulate.sums import Kernel, summed, weighted_sum

@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.design.operations import Recurrent
+from fpgaprune.design import FUNCTIONS, Recurrent
 from fpgaprune.emulate.activations import not_negative
 from fpgaprune.emulate.exact import Exact, carrier
 from fpgaprune.emulate.products import accumulated

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.operations import Input
+from fpgaprune.design import Design, Input, LayerSpec
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.emulate.kinds import RULES, steps_of
 from fpgaprune.emulate.step import Step

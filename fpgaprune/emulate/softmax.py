@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.functions import single_exp
-from fpgaprune.design.operations import Softmax
+from fpgaprune.design import Softmax, single_exp
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.softmax_quartus import quartus_stable
 from fpgaprune.emulate.step import Step

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import LayerSpec
-from fpgaprune.design.operations import Convolution, Dense, Order, Recurrent
+from fpgaprune.design import Convolution, Dense, LayerSpec, Order, Recurrent
 from fpgaprune.emulate.exact import Exact
 from fpgaprune.errors import DesignError
 from fpgaprune.fixed import FixedType

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.functions import CENTRED, FUNCTIONS, RECTIFIED, SELU_SCALE, ScalarFunction, Table
-from fpgaprune.design.operations import LookUp, Recurrent
+from fpgaprune.design import CENTRED, FUNCTIONS, RECTIFIED, SELU_SCALE, FunctionTable, LookUp, Recurrent, ScalarFunction
 from fpgaprune.emulate.exact import Exact, raw_of_real
 from fpgaprune.emulate.step import Step
 from fpgaprune.errors import DesignError
@@ -21,7 +20,7 @@ from fpgaprune.fixed import FixedType
 _INT = FixedType(32, 32, True, "TRN_ZERO")
 
 
-def table_of(function: ScalarFunction) -> Table:
+def table_of(function: ScalarFunction) -> FunctionTable:
     """How `function` is looked up.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.operations import Window
+from fpgaprune.design import Window
 
 
 class Windows(Window):

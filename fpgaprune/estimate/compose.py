@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fpgaprune.estimate import elementwise, recurrent, window
+from fpgaprune.estimate import layer_hardware, recurrent, window
+from fpgaprune.estimate.families import UNPRICED
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.kinds import UNPRICED
 from fpgaprune.estimate.memory import FIFO_REGISTER_BITS, VITIS_FIFO_REGISTER_BITS, fifo_blocks, fifo_blocks_placed
 
 _MODELS: dict[str, Callable[[LayerFeatures, DesignFeatures], Hardware]] = {
-    "input": elementwise.passing,
-    "reshape": elementwise.passing,
-    "clone": elementwise.passing,
-    "dense": elementwise.dense,
+    "input": layer_hardware.passing,
+    "reshape": layer_hardware.passing,
+    "clone": layer_hardware.passing,
+    "dense": layer_hardware.dense,
     "conv": window.convolution,
     "depthwise": window.convolution,
     "recurrent": recurrent.recurrent,
-    "scale": elementwise.scale,
-    "activation": elementwise.activation,
-    "softmax": elementwise.softmax,
-    "merge": elementwise.merge,
-    "concatenation": elementwise.concatenation,
+    "scale": layer_hardware.scale,
+    "activation": layer_hardware.activation,
+    "softmax": layer_hardware.softmax,
+    "merge": layer_hardware.merge,
+    "concatenation": layer_hardware.concatenation,
     "pooling": window.pooling,
     "global_pooling": window.global_pooling,
     "padding": window.reordering,
     "resize": window.reordering,
     "transpose": window.reordering,
-    UNPRICED: elementwise.passing,
+    UNPRICED: layer_hardware.passing,
 }
 # Layers without hardware: they have no process and no FIFO.
 _WIRES = ("input", "reshape", UNPRICED)

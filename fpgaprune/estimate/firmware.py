@@ -33,7 +33,7 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TemplateCall:
     """The call of one layer: `nnet::function<types>(arguments); // name`."""
 
     function: str
@@ -65,13 +65,13 @@ def parse_structs(text: str) -> dict[str, Struct]:
     return found
 
 
-def parse_calls(text: str) -> tuple[list[Call], dict[str, str]]:
+def parse_calls(text: str) -> tuple[list[TemplateCall], dict[str, str]]:
     """The layer calls in order, and alias -> variable."""
     calls = []
     for function, types, arguments, name in _CALL.findall(text):
         if function.startswith("load_"):
             continue
-        calls.append(Call(function, split_arguments(types), split_arguments(arguments), name or None))
+        calls.append(TemplateCall(function, split_arguments(types), split_arguments(arguments), name or None))
     return calls, dict(_ALIAS.findall(text))
 
 

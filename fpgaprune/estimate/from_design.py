@@ -9,13 +9,34 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design import operations as op
-from fpgaprune.design.reuse_factors import settle_reuse
+from fpgaprune.design import (
+    Concatenate,
+    Convolution,
+    Copy,
+    Crop,
+    Dense,
+    Design,
+    Input,
+    LayerSpec,
+    LookUp,
+    Map,
+    Merge,
+    Operation,
+    Pad,
+    Pooling,
+    Quantise,
+    Recurrent,
+    Reshape,
+    Resize,
+    Scale,
+    Softmax,
+    Transpose,
+    settle_reuse,
+)
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, count_products, multiplier_blocks
+from fpgaprune.estimate.families import UNPRICED, unpriced
 from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port
-from fpgaprune.estimate.kinds import UNPRICED, unpriced
 from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
 
@@ -27,23 +48,23 @@ _TOOLS = {
     "vitisunified": "vitis",
     "vitisaccelerator": "vitis",
 }
-_FAMILIES: Mapping[type[op.Operation], str] = {
-    op.Input: "input",
-    op.Reshape: "reshape",
-    op.Dense: "dense",
-    op.Recurrent: "recurrent",
-    op.Scale: "scale",
-    op.Map: "activation",
-    op.LookUp: "activation",
-    op.Quantise: "activation",
-    op.Softmax: "softmax",
-    op.Pad: "padding",
-    op.Crop: "padding",
-    op.Resize: "resize",
-    op.Merge: "merge",
-    op.Concatenate: "concatenation",
-    op.Copy: "clone",
-    op.Transpose: "transpose",
+_FAMILIES: Mapping[type[Operation], str] = {
+    Input: "input",
+    Reshape: "reshape",
+    Dense: "dense",
+    Recurrent: "recurrent",
+    Scale: "scale",
+    Map: "activation",
+    LookUp: "activation",
+    Quantise: "activation",
+    Softmax: "softmax",
+    Pad: "padding",
+    Crop: "padding",
+    Resize: "resize",
+    Merge: "merge",
+    Concatenate: "concatenation",
+    Copy: "clone",
+    Transpose: "transpose",
 }
 # Hardware that holds rows of a map.
 _WINDOWED = ("conv", "depthwise", "pooling")
@@ -108,7 +129,7 @@ def _layer(
         raise EstimateError(f"{where} ({spec.kind}) reads no layer; wanted one input at least")
     shape = spec.output_shape or (1,)
     positions, channels = math.prod(shape[:-1]), shape[-1]
-    if family == "reshape" and streams and source and operation == op.Reshape():
+    if family == "reshape" and streams and source and operation == Reshape():
         positions, channels = source.positions_out, source.channels_out
     out = _port(spec.types.get("result"), source.out if source else Port(16))
     inp = source.out if source else out
@@ -203,24 +224,24 @@ def _live_blocks(spec: LayerSpec, weight: NDArray[np.int64] | None, reuse: int) 
 
 def _kernel(spec: LayerSpec) -> tuple[int, int]:
     operation = spec.operation
-    window = operation.window if isinstance(operation, op.Convolution | op.Pooling) else None
+    window = operation.window if isinstance(operation, Convolution | Pooling) else None
     return (1, 1) if window is None else window.size
 
 
-def _family(operation: op.Operation) -> str:
+def _family(operation: Operation) -> str:
     """The hardware model of an operation."""
-    if isinstance(operation, op.Convolution):
+    if isinstance(operation, Convolution):
         return "depthwise" if operation.depthwise else "conv"
-    if isinstance(operation, op.Pooling):
+    if isinstance(operation, Pooling):
         return "global_pooling" if operation.window is None else "pooling"
     return _FAMILIES.get(type(operation), UNPRICED)
 
 
-def _function(operation: op.Operation) -> str:
+def _function(operation: Operation) -> str:
     """The function of an activation, a pooling or a merge."""
-    if isinstance(operation, op.Pooling):
+    if isinstance(operation, Pooling):
         return "max" if operation.largest else "average"
-    return operation.function if isinstance(operation, op.Map | op.LookUp | op.Merge | op.Recurrent) else ""
+    return operation.function if isinstance(operation, Map | LookUp | Merge | Recurrent) else ""
 
 
 def _port(kind: FixedType | None, fallback: Port) -> Port:

@@ -8,12 +8,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from fpgaprune.design import STRATEGIES
-from fpgaprune.design.reuse_factors import legal_reuse_factors, nearest
+from fpgaprune.design import STRATEGIES, legal_reuse_factors, nearest_reuse_factor
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, expect_products
+from fpgaprune.estimate.families import UNPRICED, family_of, unpriced
 from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port
-from fpgaprune.estimate.kinds import UNPRICED, family_of, unpriced
 from fpgaprune.estimate.row_fields import Fields
 
 Row = Mapping[str, Any]
@@ -221,7 +220,7 @@ def _reuse(fields: Fields, n_in: int, n_out: int, strategy: str | None, notes: l
     reuse = fields.maybe_count("mult_reuse_factor", "reuse_factor") or 1
     if strategy != "resource" or reuse == 1:
         return reuse
-    moved = nearest(legal_reuse_factors(n_in, n_out, strategy), reuse)
+    moved = nearest_reuse_factor(legal_reuse_factors(n_in, n_out, strategy), reuse)
     if fields.maybe_count("reuse_factor_requested"):
         return moved
     if n_in * n_out % reuse and reuse < n_in * n_out:

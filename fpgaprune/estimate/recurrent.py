@@ -14,7 +14,7 @@ from fpgaprune.estimate.device import dsps_per_product, speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import table_blocks
-from fpgaprune.estimate.products import product_hardware
+from fpgaprune.estimate.multiplications import product_hardware
 from fpgaprune.estimate.window import pace
 
 # A step takes so many cycles beyond the turns of its products, and so many delays of an addition.

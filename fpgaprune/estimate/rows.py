@@ -12,7 +12,7 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_row import row_features
-from fpgaprune.estimate.price import total_hardware
+from fpgaprune.estimate.pricing import total_hardware
 from fpgaprune.estimate.stages import stage_figures
 from fpgaprune.measure import LABELS
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fpgaprune.estimate.device import speed_of
 from fpgaprune.estimate.digits import multiplier_blocks
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
-from fpgaprune.estimate.products import product_hardware, uses_dsp
+from fpgaprune.estimate.multiplications import product_hardware, uses_dsp
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.stages import Rates, stage_figures
 from fpgaprune.measure import ESTIMATED, Figure, Resources, capacity_of

@@ -8,7 +8,7 @@ from fpgaprune.estimate.device import speed_of
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import fifo_blocks
-from fpgaprune.estimate.products import multiplier_turns, product_hardware, sum_cycles
+from fpgaprune.estimate.multiplications import multiplier_turns, product_hardware, sum_cycles
 
 # A shift register of this depth fits one look-up table.
 _SHIFT_DEPTH = 32

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import ExportError
 from fpgaprune.onnx_graph import replace_entries
 

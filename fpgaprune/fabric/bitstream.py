@@ -19,7 +19,7 @@ from fpgaprune.fabric.records import digest_of, read_record, write_record
 from fpgaprune.fabric.wrapped import wrapped_netlist
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import to_plain
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part, hardware_path
 
 _RESULT = "bitstream.json"

@@ -10,7 +10,7 @@ import msgspec
 
 from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import hardware_path
 
 TOP = "fpgaprune_board"

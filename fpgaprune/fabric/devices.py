@@ -18,7 +18,7 @@ SMALLER = "choose a larger device, prune more, or give a sample more cycles (int
 
 
 @dataclass(frozen=True)
-class Site:
+class SiteKind:
     """One kind of place on a device.
 
     Attributes:
@@ -73,7 +73,7 @@ class Devices:
 
     name: str
     options: tuple[str, ...]
-    sites: Mapping[str, Site]
+    sites: Mapping[str, SiteKind]
     room: Mapping[str, float]
     smallest_first: tuple[str, ...]
     devices: Mapping[str, Device]

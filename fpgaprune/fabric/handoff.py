@@ -13,7 +13,7 @@ from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.vectors import Vectors
 from fpgaprune.files import make_folder, write_bytes
 from fpgaprune.processes import ToolRun, run_tool
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part
 
 # Tool -> its product, advice if it is missing, and its arguments in the folder of the hand-off.

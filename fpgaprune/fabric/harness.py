@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.rtl import VerilogProject
 
 TOP = "fpgaprune_harness"
 

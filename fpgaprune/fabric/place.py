@@ -20,7 +20,7 @@ from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
 from fpgaprune.fabric.wrapped import WrappedNetlist, wrapped_netlist
 from fpgaprune.files import make_folder
 from fpgaprune.measure import PlaceAndRoute, Resources, Routed, Stage, capacity_of
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.rtl import VerilogProject
 
 
 class _Record(Struct):

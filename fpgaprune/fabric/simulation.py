@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.emulate.exact import raw_of_real
+from fpgaprune.emulate import raw_of_real
 from fpgaprune.errors import DataError, RtlError, ToolExitError
 from fpgaprune.fabric.verilator import build
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
 from fpgaprune.real_array import real_array
-from fpgaprune.rtl.project import RtlPort, VerilogProject
+from fpgaprune.rtl import RtlPort, VerilogProject
 
 # What the simulator's exit codes mean (`hw/sim/harness.cpp`).
 _COMPLAINTS = {

@@ -15,7 +15,7 @@ from fpgaprune.fabric.open_tools import YOSYS, Found, find_open_tool
 from fpgaprune.fabric.side_by_side import Stop, Told, run_side_by_side
 from fpgaprune.fabric.yosys import make_netlist
 from fpgaprune.measure import ModuleSynthesis, Synthesis
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.rtl import VerilogProject
 
 
 def synthesize(

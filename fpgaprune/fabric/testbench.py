@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fpgaprune.fabric.vectors import Vectors
-from fpgaprune.rtl.project import RtlPort, VerilogProject
+from fpgaprune.rtl import RtlPort, VerilogProject
 
 TOP = "testbench"
 PASS, FAIL = "TEST PASSED", "TEST FAILED"

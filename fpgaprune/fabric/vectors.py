@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import Design
-from fpgaprune.emulate import trace
-from fpgaprune.emulate.exact import Exact
+from fpgaprune.emulate import Exact, trace
 from fpgaprune.errors import DataError
 from fpgaprune.real_array import real_array
-from fpgaprune.rtl.project import RtlPort, VerilogProject
+from fpgaprune.rtl import RtlPort, VerilogProject
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from fpgaprune.errors import ToolError, ToolExitError
 from fpgaprune.fabric.records import digest_of
 from fpgaprune.files import digest_file, make_folder, write_bytes
 from fpgaprune.processes import find_tool, run_tool
-from fpgaprune.rtl.project import RtlPort, VerilogProject
+from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
 
 _PIP = "pip install 'fpgaprune[rtl]'"

@@ -18,7 +18,7 @@ from fpgaprune.fabric.synthesis import read_sources
 from fpgaprune.fabric.yosys import NETLIST, SCRIPT, make_netlist, read_statistics, run_yosys
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import Cells
-from fpgaprune.rtl.project import VerilogProject
+from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Part
 
 _JOINED = "joined.json"

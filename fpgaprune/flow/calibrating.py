@@ -9,15 +9,23 @@ from statistics import median
 from typing import Any
 
 from fpgaprune.errors import RunError
-from fpgaprune.estimate.coefficients import Calibration, calibration, write_calibration
-from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.kinds import UNPRICED
-from fpgaprune.estimate.recalibrate import Measured, changes, errors, errors_left_out, recalibrate
-from fpgaprune.estimate.stages import CALIBRATED
+from fpgaprune.estimate import (
+    CALIBRATED,
+    UNPRICED,
+    Calibration,
+    ReportedDesign,
+    calibration,
+    coefficient_changes,
+    design_features,
+    errors_of_left_out,
+    recalibrate,
+    recalibration_errors,
+    write_calibration,
+)
 from fpgaprune.flow.comparing import compare_folders, label_designs
 from fpgaprune.flow.pricing import target_of
 from fpgaprune.measure import CSYNTH, SYNTH, Stage
-from fpgaprune.vendor.compare import CompareRow, Comparison
+from fpgaprune.vendor import CompareRow, Comparison
 
 
 def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | None = None) -> dict[str, Any]:
@@ -49,9 +57,9 @@ def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | N
         )
     fitted = recalibrate(measured, begin)
     found = {
-        "before": errors(measured, begin),
-        "after": errors(measured, fitted),
-        "left_out": errors_left_out(measured, begin),
+        "before": recalibration_errors(measured, begin),
+        "after": recalibration_errors(measured, fitted),
+        "left_out": errors_of_left_out(measured, begin),
     }
     write_calibration(out, fitted, f"Calibrated with the reports of {', '.join(one.design.name for one in measured)}.")
     return {
@@ -63,13 +71,13 @@ def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | N
         },
         "moved": {
             c.name: [begin.coefficients[c.name].value, c.value]
-            for c in changes(begin.coefficients, fitted.coefficients)
+            for c in coefficient_changes(begin.coefficients, fitted.coefficients)
         },
         "notes": list(table.notes),
     }
 
 
-def _measured(paths: list[Path], table: Comparison) -> list[Measured]:
+def _measured(paths: list[Path], table: Comparison) -> list[ReportedDesign]:
     found = []
     for label, (_, design) in label_designs(paths).items():
         rows = [row for row in table.rows if row.design == label and row.figure in CALIBRATED]
@@ -86,7 +94,7 @@ def _measured(paths: list[Path], table: Comparison) -> list[Measured]:
             if any(layer.family == UNPRICED for layer in features.layers):
                 # The reports count layers of the whole design that the features leave out.
                 csynth, synth = {}, {}
-            found.append(Measured(replace(features, name=label), csynth, synth, layers))
+            found.append(ReportedDesign(replace(features, name=label), csynth, synth, layers))
     return found
 
 

@@ -14,8 +14,7 @@ from fpgaprune.estimate import estimate
 from fpgaprune.flow.measuring import open_reports
 from fpgaprune.flow.pricing import load_designs, target_of
 from fpgaprune.measure import Measured, Stage
-from fpgaprune.vendor import VendorReport, find_reports
-from fpgaprune.vendor.compare import RATIOS, CompareRow, Comparison, compare
+from fpgaprune.vendor import RATIOS, CompareRow, Comparison, VendorReport, compare, find_reports
 
 # Figures by the names that fit a terminal.
 _SHORT = {

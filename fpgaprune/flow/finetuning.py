@@ -91,7 +91,7 @@ class Finetuning:
 
     def _gradual(self, schedule: PolynomialConfig | ConstantConfig) -> Finetuned:
         """The locks grow from step to step."""
-        from fpgaprune.select.gradual import GradualLock
+        from fpgaprune.select import GradualLock
         from fpgaprune.train import relock
 
         self._compile()
@@ -122,7 +122,7 @@ class Finetuning:
 
     def _rounds(self, schedule: RoundsConfig, early: Weights | None) -> Finetuned:
         """The locks grow from round to round; the optimizer stays, and its learning rate starts anew in each round."""
-        from fpgaprune.select.rounds import prune_rounds
+        from fpgaprune.select import prune_rounds
         from fpgaprune.train import lock, unlock
 
         self._compile(restarts=True)
@@ -222,7 +222,7 @@ class Finetuning:
         Raises:
             LockError: it moved one.
         """
-        from fpgaprune.certify.link_checks import check_model
+        from fpgaprune.certify import check_model
 
         data = self.data
         given = {key: for_keras(getattr(data, key)) for key in ("x_train", "y_train", "x_test", "y_test")}

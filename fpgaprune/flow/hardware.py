@@ -1,4 +1,4 @@
-"""`Hardware`: how a flow makes hls4ml projects, and the facts about a project."""
+"""`ProjectSettings`: how a flow makes hls4ml projects, and the facts about a project."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.progress import Progress
 from fpgaprune.flow.samples import Samples, at, for_keras, in_shape, samples_of
-from fpgaprune.hls.hls_project import HlsProject, make_design, to_hls
-from fpgaprune.hls.make import AnyPrecision
-from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.quantize import quantize
-from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels
+from fpgaprune.hls import (
+    AnyPrecision,
+    AutoPrecision,
+    FoundWidths,
+    HlsProject,
+    Labels,
+    Precision,
+    make_design,
+    quantize,
+    to_hls,
+)
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
@@ -33,7 +39,7 @@ _GOLDEN = 32
 
 
 @dataclass(frozen=True)
-class Hardware:
+class ProjectSettings:
     """How projects of a flow are made.
 
     Attributes:
@@ -85,7 +91,7 @@ class Hardware:
         x, labels = self._labelled(judge)
         return quantize(model, self.target, x, self.precision, labels=labels, layers=self.layers)
 
-    def with_types(self, types: Types) -> Hardware:
+    def with_types(self, types: Types) -> ProjectSettings:
         """The same hardware for a network that was trained under `types`: layer to role to type, or empty."""
         if not types:
             return self

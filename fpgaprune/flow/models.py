@@ -15,7 +15,7 @@ from fpgaprune.memory import bounded_memory
 from fpgaprune.parser_errors import in_a_line
 from fpgaprune.saved_model import check_arrays, read_configuration
 from fpgaprune.saved_names import check_names
-from fpgaprune.select.tfmot_model import ImportedModel, import_tfmot, is_tf_keras
+from fpgaprune.select import ImportedModel, import_tfmot, is_tf_keras
 
 # Loading a network may take this many bytes, plus this many times the size of its file.
 _MAX_BYTES, _MAX_GROWTH = 1 << 32, 20
@@ -35,7 +35,7 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
         imported = import_tfmot(path)
         return imported.model, imported.to_json()
     if holds_hgq(path):
-        from fpgaprune.quantise.hgq import import_hgq
+        from fpgaprune.quantise import import_hgq
 
         taken = import_hgq(path)
         return taken.model, taken.to_json()

@@ -41,7 +41,7 @@ def onnx_error(model: Any, x: Samples, wanted: Samples, found: Any) -> tuple[flo
 
 def _own_rounding(model: Any, x: Samples, wanted: Samples) -> float:
     """The largest difference of `wanted` from the outputs of `model` in float64; 0 if it cannot be copied."""
-    from fpgaprune.remove.rebuild import rebuild
+    from fpgaprune.remove import rebuild
 
     some = slice(_SAMPLES)
     try:

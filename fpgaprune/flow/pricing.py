@@ -7,9 +7,7 @@ from pathlib import Path
 
 from fpgaprune.design import Design
 from fpgaprune.errors import RunError
-from fpgaprune.estimate import estimate
-from fpgaprune.estimate.coefficients import Calibration
-from fpgaprune.estimate.project import read_project
+from fpgaprune.estimate import Calibration, estimate, read_project
 from fpgaprune.measure import Estimate
 from fpgaprune.target import Target
 

@@ -40,7 +40,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Table:
+class TomlTable:
     """One table of a flow file.
 
     Attributes:
@@ -56,7 +56,7 @@ class Table:
     optional: bool = False
 
 
-def tables() -> list[Table]:
+def tables() -> list[TomlTable]:
     """Every table that a flow file may hold, in order."""
     return list(_tables("", FlowConfig))
 
@@ -93,10 +93,10 @@ def to_markdown() -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _tables(section: str, model: type[Section], optional: bool = False) -> Iterator[Table]:
+def _tables(section: str, model: type[Section], optional: bool = False) -> Iterator[TomlTable]:
     """The table of `model`, then those within it."""
     own: list[Key] = []
-    inner: list[Table] = []
+    inner: list[TomlTable] = []
     for name, field in model.model_fields.items():
         place = f"{section}.{name}" if section else name
         sections, many = sections_in(field.annotation)
@@ -107,7 +107,7 @@ def _tables(section: str, model: type[Section], optional: bool = False) -> Itera
             inner += _tables(f'{place}."NAME"' if many else place, kind, optional or kind is not there)
     if own:
         meaning = _one_line((model.__doc__ or "").partition("\n\n")[0])
-        yield Table(section, meaning, tuple(own), optional)
+        yield TomlTable(section, meaning, tuple(own), optional)
     yield from inner
 
 
@@ -143,7 +143,7 @@ def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
-def _block(table: Table) -> str:
+def _block(table: TomlTable) -> str:
     out = "#" if table.optional else ""
     heading = [*_comment(table.meaning), f"{out}[{table.section}]"] if table.section else []
     return "\n".join((*heading, *(line for key in table.keys for line in _lines(key, out))))

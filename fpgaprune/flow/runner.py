@@ -22,7 +22,7 @@ from fpgaprune.flow.run_directory import MANIFEST, RunDirectory
 from fpgaprune.flow.section import Flow, Section
 from fpgaprune.flow.sections import DataConfig
 from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stage import Context, Stage, artefacts_at, inputs_of
+from fpgaprune.flow.stage import FlowStage, StageContext, artefacts_at, inputs_of
 from fpgaprune.flow.stages import STAGES
 from fpgaprune.masks import MaskSet
 from fpgaprune.target import hardware_path
@@ -50,12 +50,12 @@ def run_flow(config: Flow, out: Path, progress: Progress | None = None) -> RunDi
         run.manifest["checked"] = checked
         # The manifest is written before any artefact, so that a killed run is recognised as a run.
         run.write_manifest()
-        _finish(STAGES, Context(run, config, data, progress or Silent(), versions))
+        _finish(STAGES, StageContext(run, config, data, progress or Silent(), versions))
     return run
 
 
 def run_again(
-    out: Path, stage: Stage, sections: Mapping[str, Section], progress: Progress | None = None
+    out: Path, stage: FlowStage, sections: Mapping[str, Section], progress: Progress | None = None
 ) -> RunDirectory:
     """The finished run `out` has run `stage` again with other `sections`; its report and certificate show it.
 
@@ -69,7 +69,7 @@ def run_again(
     with run.locked(_folders()):
         run.manifest["config"] = json.loads(config.model_dump_json())
         again = [one for one in STAGES if one is stage or one.reads_results]
-        _finish(again, Context(run, config, data, progress or Silent(), _versions()))
+        _finish(again, StageContext(run, config, data, progress or Silent(), _versions()))
     return run
 
 
@@ -91,14 +91,14 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def _finish(stages: Iterable[Stage], context: Context) -> None:
+def _finish(stages: Iterable[FlowStage], context: StageContext) -> None:
     """Brings `stages` up to date, and writes the certificate."""
     for stage in stages:
         _bring_up_to_date(stage, context)
     context.run.write_certificate(assemble_certificate(context.run))
 
 
-def _bring_up_to_date(stage: Stage, context: Context) -> None:
+def _bring_up_to_date(stage: FlowStage, context: StageContext) -> None:
     """Runs `stage`, unless it has run with the same inputs and settings."""
     run, told = context.run, context.progress
     earlier = STAGES[: STAGES.index(stage)]
@@ -125,7 +125,7 @@ def _foreseen_key(config: Flow, versions: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
-def _key(stage: Stage, context: Context, inputs: Iterable[str], earlier: Iterable[Stage]) -> str:
+def _key(stage: FlowStage, context: StageContext, inputs: Iterable[str], earlier: Iterable[FlowStage]) -> str:
     run, config, records = context.run, context.config, context.run.manifest["stages"]
     content = {
         "stage": stage.name,

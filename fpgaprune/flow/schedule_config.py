@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fpgaprune.errors import ConfigError, MaskError
 from fpgaprune.flow.section import Section
-from fpgaprune.select.schedules import ConstantSparsity, PolynomialDecay, Schedule
+from fpgaprune.select import ConstantSparsity, PolynomialDecay, Schedule
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # Defaults of a schedule: the number of its changes, and the share of the steps within which they fall.

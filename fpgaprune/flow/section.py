@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from fpgaprune.errors import FpgaPruneError
 from fpgaprune.flow.named_function import beside
-from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
+from fpgaprune.hls import PROJECT_NAMES, is_project_name
 
 # The type of a problem whose message is complete: it names the value.
 WHOLE = "whole"

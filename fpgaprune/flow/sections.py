@@ -12,10 +12,7 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.flow.named_function import FORMS, is_function_name
 from fpgaprune.flow.schedule_config import Fraction, OneShotConfig, RoundsConfig, ScheduleConfig
 from fpgaprune.flow.section import Section, one_of, read_by, require
-from fpgaprune.select.cost import parse_cost
-from fpgaprune.select.criteria import CRITERIA
-from fpgaprune.select.granularity import parse_granularity
-from fpgaprune.select.normalize import NORMALIZATIONS
+from fpgaprune.select import CRITERIA, NORMALIZATIONS, parse_cost, parse_granularity
 from fpgaprune.slices import parse_slice
 from fpgaprune.target import Target, find_part
 

@@ -13,8 +13,7 @@ from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import Samples, at, count_of, for_keras, predict
 from fpgaprune.flow.sections import MULTIPLIER, SelectConfig, TrainConfig
 from fpgaprune.masks import MaskSet
-from fpgaprune.select.criteria import CRITERIA
-from fpgaprune.select.granularity import NAMES
+from fpgaprune.select import CRITERIA, GRANULARITIES
 from fpgaprune.target import Target
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def choose_masks(
     Raises:
         MaskError: a slice or a mask does not fit, or a sparsity cannot be reached.
     """
-    from fpgaprune.select.choose import select
+    from fpgaprune.select import select
 
     masks = explicit_masks(model, settings)
     if settings.sparsity or ":" in settings.granularity:  # n:m has its own sparsity
@@ -58,9 +57,9 @@ def check_units(model: Any, settings: SelectConfig, target: Target | None) -> No
     Raises:
         MaskError: a weight has no such units.
     """
-    from fpgaprune.select.choose import select
+    from fpgaprune.select import select
 
-    if settings.granularity in NAMES or not (settings.sparsity or ":" in settings.granularity):
+    if settings.granularity in GRANULARITIES or not (settings.sparsity or ":" in settings.granularity):
         return
     options = score_options(settings, None, 0, target) | {"criterion": "l1", "data": None}
     none = dict.fromkeys(settings.sparsity, 0.0) if isinstance(settings.sparsity, dict) else 0.0
@@ -73,7 +72,7 @@ def guard_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> list[dict
     Raises:
         MaskError: a mask does not fit the model.
     """
-    from fpgaprune.select.guard import guard
+    from fpgaprune.select import guard
 
     asked = settings.sparsity if isinstance(settings.sparsity, float) and settings.sparsity else None
     return [
@@ -93,7 +92,7 @@ def explicit_masks(model: Any, settings: SelectConfig) -> MaskSet:
     Raises:
         MaskError: a slice or a mask does not fit the model.
     """
-    from fpgaprune.select.explicit import from_fixed, from_zeros
+    from fpgaprune.select import from_fixed, from_zeros
 
     masks = MaskSet.from_slices(model, settings.locks)
     if settings.masks is not None:
@@ -112,8 +111,7 @@ def score_options(settings: SelectConfig, data: Data | None, seed: int, target: 
         ConfigError: the criterion is a function that cannot be imported.
         MaskError: the granularity is `multiplier` and there is no target.
     """
-    from fpgaprune.select.protection import Protection
-    from fpgaprune.select.units import Multiplier
+    from fpgaprune.select import Multiplier, Protection
 
     granularity: Any = settings.granularity
     if granularity == MULTIPLIER:
@@ -160,7 +158,7 @@ def close_masks(model: Any, settings: SelectConfig, masks: MaskSet) -> tuple[Mas
     Raises:
         UnsupportedLayerError: the model's graph cannot be read.
     """
-    from fpgaprune.select.closure import close
+    from fpgaprune.select import close
 
     rules = settings.close
     if rules is False:
@@ -222,7 +220,7 @@ def measure_sensitivity(
         MaskError: an option is not allowed.
     """
     from fpgaprune.files import write_bytes
-    from fpgaprune.select.sensitivity import sensitivity
+    from fpgaprune.select import sensitivity
 
     data = load_data(source)
     model = load_saved_model(model_path)

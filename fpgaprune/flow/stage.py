@@ -1,4 +1,4 @@
-"""`Stage`: one step of the flow, with everything that the runner, `verify`, `doctor` and the report need."""
+"""`FlowStage`: one step of the flow, with everything that the runner, `verify`, `doctor` and the report need."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TYPES, HELD = "the types of the network", "the held values of the network"
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkFiles:
     """The files in a run that hold one network.
 
     Attributes:
@@ -56,7 +56,7 @@ class Artefacts:
     """The files of a run, and the network that a stage reads."""
 
     run: RunDirectory
-    network: Network | None = None
+    network: NetworkFiles | None = None
 
     def file(self, name: str) -> Path:
         """The path of the artefact `name`."""
@@ -96,7 +96,7 @@ class Artefacts:
 
 
 @dataclass(frozen=True)
-class Context:
+class StageContext:
     """What every stage gets.
 
     Attributes:
@@ -116,8 +116,8 @@ class Context:
     progress: Progress
     versions: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
-    network: Network | None = None
-    stages: Sequence[Stage] = ()
+    network: NetworkFiles | None = None
+    stages: Sequence[FlowStage] = ()
 
     @property
     def artefacts(self) -> Artefacts:
@@ -172,7 +172,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """What a stage adds to the report.
 
     Attributes:
@@ -193,7 +193,7 @@ def _nothing(*_: Any) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class Stage:
+class FlowStage:
     """One step of the flow.
 
     Attributes:
@@ -223,14 +223,14 @@ class Stage:
     """
 
     name: str
-    run: Callable[[Context], dict[str, Any]]
+    run: Callable[[StageContext], dict[str, Any]]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     settings: Callable[[Flow], Any] = lambda _: None
     sections: Mapping[str, Section] = field(default_factory=dict)
     needs_keras: bool = True
     reads_results: bool = False
-    network: Network | None = None
+    network: NetworkFiles | None = None
     may_be_left_out: bool = False
     not_asked: str | None = None
     checks: Callable[[Known], Iterator[Callable[[], Any]]] = _nothing
@@ -239,7 +239,7 @@ class Stage:
     links: Links = field(default_factory=dict)
     claims: Callable[[RunDirectory], Iterator[str]] = _nothing
     reported: tuple[str, ...] = ()
-    part: Callable[[Context, Results], Part] = lambda *_: Part()
+    part: Callable[[StageContext, Results], ReportPart] = lambda *_: ReportPart()
     readings: Callable[[Results], Mapping[str, Mapping[str, Any]]] = lambda _: {}
     outcome: Callable[[Results], Iterable[tuple[str, str]]] = _nothing
     packages: tuple[str, ...] = ()
@@ -247,7 +247,7 @@ class Stage:
     folders: tuple[str, ...] = ()
 
 
-def artefacts_at(stages: Iterable[Stage], run: RunDirectory) -> Artefacts:
+def artefacts_at(stages: Iterable[FlowStage], run: RunDirectory) -> Artefacts:
     """The files of `run` for a stage that comes after `stages`."""
     network = None
     for stage in stages:
@@ -257,7 +257,7 @@ def artefacts_at(stages: Iterable[Stage], run: RunDirectory) -> Artefacts:
     return Artefacts(run, network)
 
 
-def inputs_of(stage: Stage, earlier: Sequence[Stage], files: Artefacts) -> tuple[str, ...]:
+def inputs_of(stage: FlowStage, earlier: Sequence[FlowStage], files: Artefacts) -> tuple[str, ...]:
     """The names of the artefacts that `stage` reads; `earlier` are the stages before it."""
     reported = [name for one in earlier for name in one.reported] if stage.reads_results else []
     names = (files.named(name) for name in (*stage.inputs, *reported))

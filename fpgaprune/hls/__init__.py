@@ -1,1 +1,5 @@
 """hls4ml projects: the only package that imports hls4ml."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.from_hls4ml import layer_of
-from fpgaprune.design.templates import as_built
+from fpgaprune.design import Design, LayerSpec, as_built, layer_of
 from fpgaprune.errors import FpgaPruneError, HlsError
 from fpgaprune.files import is_storage_error, storage_error
 from fpgaprune.firmware import stored_forms
@@ -26,7 +24,7 @@ from fpgaprune.hls.layer_names import free_name, names_of, renamed
 from fpgaprune.hls.precision import TABLE, Types, hls_precision, is_softmax
 from fpgaprune.hls.reserved import PROJECT_NAMES, is_project_name
 from fpgaprune.hls.softmax_types import hls_type, softmax_entries
-from fpgaprune.quantise.channels import RoundedChannels
+from fpgaprune.quantise import RoundedChannels
 from fpgaprune.target import Target
 
 # Attributes of hls4ml's layers that the Design does not take, because it has fields of its own for them.

@@ -7,8 +7,7 @@ from typing import Any
 
 import keras
 
-from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.design.templates import AP_BACKENDS, KNOWN_BACKENDS
+from fpgaprune.design import AP_BACKENDS, FUNCTIONS, KNOWN_BACKENDS
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.hls.classes import class_problem
 from fpgaprune.hls.gru_lstm import RECURRENT, recurrent_reason

@@ -17,7 +17,7 @@ from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.hls.precision import AVERAGES, MOVES, Types, exact_accumulator, move_types
 from fpgaprune.hls.prepare import FOLDABLE
 from fpgaprune.network import producer, readers_of, scale_and_shift
-from fpgaprune.quantise.channels import RoundedChannels, exact_type
+from fpgaprune.quantise import RoundedChannels, exact_type
 
 _SUMS = (keras.layers.Add, keras.layers.Subtract)
 _CHOICES = (keras.layers.Maximum, keras.layers.Minimum, keras.layers.Concatenate)

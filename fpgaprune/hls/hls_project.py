@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design
-from fpgaprune.design.reuse_factors import warn_of_moved_reuse
+from fpgaprune.design import Design, warn_of_moved_reuse
 from fpgaprune.errors import DesignError, FpgaPruneError, HlsError
 from fpgaprune.files import DRAFT, is_storage_error, make_folder, storage, storage_error
 from fpgaprune.hls.build import Build, run_build

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fpgaprune.design.reuse_factors import product_size, settle_reuse
+from fpgaprune.design import product_size, settle_reuse
 from fpgaprune.errors import HlsError
 from fpgaprune.hls.convertible_layers import check_kinds
 from fpgaprune.hls.gru_lstm import RECURRENT

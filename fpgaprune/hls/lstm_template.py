@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fpgaprune.design import Design
-from fpgaprune.design.operations import Recurrent
+from fpgaprune.design import Design, Recurrent
 from fpgaprune.errors import HlsError
 
 _HEADER = Path("firmware", "nnet_utils", "nnet_recurrent.h")

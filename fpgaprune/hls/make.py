@@ -12,9 +12,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design
-from fpgaprune.design.operations import Input
-from fpgaprune.design.templates import AP_BACKENDS
+from fpgaprune.design import AP_BACKENDS, Design, Input
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, DesignError, HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
@@ -36,8 +34,7 @@ from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
-from fpgaprune.quantise.channels import rounds_channels
-from fpgaprune.quantise.plain import rounded_types
+from fpgaprune.quantise import rounded_types, rounds_channels
 from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights

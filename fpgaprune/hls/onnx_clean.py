@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import FUNCTIONS
 from fpgaprune.errors import HlsError, ToolError, UnsupportedLayerError
 from fpgaprune.hls.onnx_layout import keep_channels_last
 from fpgaprune.onnx_graph import IR_VERSION, Graph, attributes, read_onnx, set_attribute

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import FUNCTIONS
 from fpgaprune.onnx_graph import Graph, attributes, set_attribute
 
 DOMAIN = "qonnx.custom_op.channels_last"

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design
-from fpgaprune.design.operations import Input
+from fpgaprune.design import Design, Input
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.hls.differences import DesignDifference, design_differences

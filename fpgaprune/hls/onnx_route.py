@@ -16,9 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.operations import Copy, LookUp, Operation, Pad, Pooling, Recurrent, Reshape, Softmax
-from fpgaprune.design.templates import as_built
+from fpgaprune.design import (
+    Copy,
+    Design,
+    LayerSpec,
+    LookUp,
+    Operation,
+    Pad,
+    Pooling,
+    Recurrent,
+    Reshape,
+    Softmax,
+    as_built,
+)
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.convert import extract_layers, in_words, needed_options, quiet

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fpgaprune.design import Design
-from fpgaprune.design.functions import FUNCTIONS, ScalarFunction
-from fpgaprune.design.operations import LookUp, function_of
-from fpgaprune.design.templates import AP_BACKENDS
+from fpgaprune.design import AP_BACKENDS, FUNCTIONS, Design, LookUp, ScalarFunction, function_of
 from fpgaprune.errors import HlsError
 
 _FOLDER = Path("firmware", "nnet_utils")

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.operations import LookUp, Map, Merge, Reshape
+from fpgaprune.design import Design, LayerSpec, LookUp, Map, Merge, Reshape
 
 # The order of their inputs does not matter: a + b = b + a, in fixed point too.
 _COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "average"})

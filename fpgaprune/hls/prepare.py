@@ -22,7 +22,7 @@ from fpgaprune.hls.keras_operations import with_layers
 from fpgaprune.hls.layer_names import free_name
 from fpgaprune.hls.split import split_separable
 from fpgaprune.network import cloned, find_folds, folded_weights, producer, readers_of
-from fpgaprune.quantise.plain import is_rounded, unrounded
+from fpgaprune.quantise import is_rounded, unrounded
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
 FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense, *DEPTHWISE)

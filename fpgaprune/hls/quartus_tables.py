@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.operations import Softmax
-from fpgaprune.emulate.softmax_quartus import exponential_entries, inverse_entries
+from fpgaprune.design import Design, LayerSpec, Softmax
+from fpgaprune.emulate import exponential_entries, inverse_entries
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fpgaprune.design import Design
-from fpgaprune.design.operations import Input
+from fpgaprune.design import Design, Input
 from fpgaprune.hls.build import build_commands, shown, steps_of
 from fpgaprune.hls.golden import INPUTS, OUTPUTS
 from fpgaprune.hls.hls_backends import BACKENDS

@@ -16,7 +16,7 @@ from hls4ml.model.layers import Layer, register_layer
 from hls4ml.model.types import Source
 from numpy.typing import NDArray
 
-from fpgaprune.design.operations import NOTHING
+from fpgaprune.design import NOTHING
 from fpgaprune.fixed import FixedType
 from fpgaprune.hls.hls_backends import QUANTISING
 

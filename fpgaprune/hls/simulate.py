@@ -30,7 +30,7 @@ _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedOutputs:
     """The outputs of a C simulation for the first of the samples that were asked for.
 
     Attributes:
@@ -112,7 +112,7 @@ class CSimulation:
         at_least: int = 1,
         on_progress: Callable[[int], None] | None = None,
         sample_timeout_s: float = 900.0,
-    ) -> Simulated:
+    ) -> SimulatedOutputs:
         """Runs the first samples of `x`, as many as fit into `seconds`, on all cores at once.
 
         Another sample starts only if one as long as the longest so far would still end in time.
@@ -156,7 +156,7 @@ class CSimulation:
             raise shared.error
         done = tuple(array[: shared.done] for array in results)
         outputs = done[0] if len(done) == 1 else done
-        return Simulated(outputs, shared.done, asked, time.monotonic() - started)
+        return SimulatedOutputs(outputs, shared.done, asked, time.monotonic() - started)
 
     def _samples(self, x: NDArray[Any] | Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
         arrays = sample_arrays(x, ports(self.design)[0], f"design {self.design.name!r}")

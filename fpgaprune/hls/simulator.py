@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design
-from fpgaprune.design.operations import Input
+from fpgaprune.design import Design, Input
 from fpgaprune.errors import ToolError, ToolTimeoutError
 from fpgaprune.processes import last_line
 

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fpgaprune.design.templates import AP_BACKENDS
+from fpgaprune.design import AP_BACKENDS
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import FixedType, integer_bits
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.functions import CENTRED, FUNCTIONS
+from fpgaprune.design import CENTRED, FUNCTIONS
 from fpgaprune.errors import HlsError
 from fpgaprune.network import producer
 

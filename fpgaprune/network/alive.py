@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.network.flat import Flags, Network, Step, network_of
+from fpgaprune.network.flat import Flags, FlatStep, Network, network_of
 from fpgaprune.network.role import MAKERS, Role
 from fpgaprune.network.weight_axes import Weight, weights_of
 
@@ -60,7 +60,7 @@ class _Walk:
                 found[step.path] = found.get(step.path, False) | (own & read)
         return dict(reversed(found.items()))
 
-    def _forward(self, step: Step) -> Flags:
+    def _forward(self, step: FlatStep) -> Flags:
         """The step's channels that depend on the input, before an activation across channels."""
         output = step.outputs[0]
         if _has_rule(step):
@@ -71,7 +71,7 @@ class _Walk:
         self._depends[output] = made | made.any() if step.mixes_channels else made
         return made
 
-    def _backward(self, step: Step) -> Flags:
+    def _backward(self, step: FlatStep) -> Flags:
         """The step's channels that are read; also marks the channels of its inputs that are read."""
         read = self._read[step.outputs[0]]
         if step.mixes_channels:
@@ -91,7 +91,7 @@ class _Walk:
             self._read[tensor] = self._read[tensor] | flags
         return read
 
-    def _joined(self, step: Step) -> Flags:
+    def _joined(self, step: FlatStep) -> Flags:
         """For each input and output channel, whether a free element of the kernel connects them."""
         n_in, n_out = (self._network.width(tensor) for tensor in (step.inputs[0], step.outputs[0]))
         mask = self._masks.get(id(step.layer), {}).get("kernel")
@@ -106,7 +106,7 @@ class _Walk:
         free = np.moveaxis(mask, (axes.inputs[0], axes.outputs[0]), (-2, -1))
         return np.asarray(free.reshape(-1, n_in, n_out).any(axis=0))
 
-    def _reached(self, step: Step, flags: Flags, *, forward: bool) -> Flags:
+    def _reached(self, step: FlatStep, flags: Flags, *, forward: bool) -> Flags:
         """The units that `flags` reach over the time steps of a recurrent layer; `flags` for any other layer."""
         mask = self._masks.get(id(step.layer), {}).get("recurrent_kernel")
         if step.role is not Role.RECURRENT:
@@ -127,5 +127,5 @@ def _by_unit(mask: Flags, units: int) -> Flags:
     return np.asarray(mask.reshape(len(mask), -1, units).any(axis=1))
 
 
-def _has_rule(step: Step) -> bool:
+def _has_rule(step: FlatStep) -> bool:
     return step.role in MAKERS and (step.role in (Role.DEPTHWISE, Role.RECURRENT) or step.is_ungrouped)

@@ -16,7 +16,7 @@ Shape = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
-class Line:
+class AxisChannels:
     """The channels along one axis: arrays of that axis' length.
 
     Attributes:
@@ -37,13 +37,13 @@ class Line:
         flat = tuple(-1 if k == axis else 1 for k in range(len(shape)))
         return Channels(shape, self.ids.reshape(flat), self.known.reshape(flat), self.value.reshape(flat))
 
-    def meet(self, other: Line) -> Line:
+    def meet(self, other: AxisChannels) -> AxisChannels:
         """This line, with only the constants known that `other` has too."""
         return replace(self, known=self.known & other.known & (self.value == other.value))
 
-    def zeros_only(self) -> Line:
+    def zeros_only(self) -> AxisChannels:
         """This line, with only the constants 0 known."""
-        return Line(self.ids, self.known & (self.value == 0), np.zeros(self.value.shape))
+        return AxisChannels(self.ids, self.known & (self.value == 0), np.zeros(self.value.shape))
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ class Channels:
         """The axes along which the slots differ."""
         return tuple(axis for axis, size in enumerate(self.ids.shape) if size > 1)
 
-    def line(self, axis: int) -> Line:
+    def line(self, axis: int) -> AxisChannels:
         """The channels along `axis`; nothing may vary along another axis."""
         size = self.shape[axis]
         full = (1 if size is None else size,)  # nothing varies along an axis of unknown size
         arrays: tuple[Any, Any, Any] = (self.ids, self.known, self.value)
-        return Line(*(np.broadcast_to(array.reshape(-1), full) for array in arrays))
+        return AxisChannels(*(np.broadcast_to(array.reshape(-1), full) for array in arrays))
 
     def unknown(self) -> Channels:
         """The same slots, with no constant known."""
@@ -101,7 +101,7 @@ class Channels:
         return _squeezed(shape, *(np.broadcast_to(array, full).reshape(wanted) for array in arrays))
 
 
-def _settle(facts: Line | Channels) -> None:
+def _settle(facts: AxisChannels | Channels) -> None:
     """Makes only finite constants known, and the value 0 elsewhere."""
     known = np.logical_and(facts.known, np.isfinite(facts.value))
     object.__setattr__(facts, "known", known)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.network import activations
+from fpgaprune.network import activation_traits
 from fpgaprune.network.graph import calls_of, graph_of, nested_graph
 from fpgaprune.network.role import CHANNELWISE, Role
 from fpgaprune.network.slots import Ids
@@ -21,7 +21,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Step:
+class FlatStep:
     """One call of a layer.
 
     Attributes:
@@ -40,18 +40,18 @@ class Step:
 
     @cached_property
     def activation(self) -> str:
-        """The name of its activation, as `activations.activation_name` gives it."""
-        return activations.activation_name(self.layer, self.role)
+        """The name of its activation, as `activation_traits.activation_name` gives it."""
+        return activation_traits.activation_name(self.layer, self.role)
 
     @property
     def keeps_zero(self) -> bool:
         """Whether its activation is known to map 0 to 0."""
-        return activations.keeps_zero(self.activation)
+        return activation_traits.keeps_zero(self.activation)
 
     @property
     def mixes_channels(self) -> bool:
         """Whether its activation reads several channels at once, or is unknown."""
-        return activations.mixes_channels(self.activation)
+        return activation_traits.mixes_channels(self.activation)
 
     @property
     def is_ungrouped(self) -> bool:
@@ -70,7 +70,7 @@ class Network:
         outputs: numbers of the model's outputs.
     """
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[FlatStep] = field(default_factory=list)
     tensors: list[Any] = field(default_factory=list)
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
@@ -88,18 +88,18 @@ class Network:
         return np.full(self.width(tensor), value)
 
     @cached_property
-    def by_layer(self) -> dict[int, list[Step]]:
+    def by_layer(self) -> dict[int, list[FlatStep]]:
         """The steps of each layer, in order, by `id(layer)`."""
-        found: dict[int, list[Step]] = {}
+        found: dict[int, list[FlatStep]] = {}
         for step in self.steps:
             found.setdefault(id(step.layer), []).append(step)
         return found
 
-    def consumers(self, tensor: int) -> list[Step]:
+    def consumers(self, tensor: int) -> list[FlatStep]:
         """The steps that read `tensor`."""
         return [step for step in self.steps if tensor in step.inputs]
 
-    def routes(self, step: Step) -> list[Ids | None]:
+    def routes(self, step: FlatStep) -> list[Ids | None]:
         """For each tensor that `step` reads, the channel from which each output channel is made, or -1.
 
         None for a tensor whose channels may all go into any output channel.
@@ -117,7 +117,7 @@ class Network:
         return [None for _ in step.inputs]
 
     def carried(
-        self, step: Step, facts: Mapping[int, NDArray[Any]], join: Callable[[Any, Any], Any], none: bool | int
+        self, step: FlatStep, facts: Mapping[int, NDArray[Any]], join: Callable[[Any, Any], Any], none: bool | int
     ) -> NDArray[Any] | None:
         """The facts of the output channels of `step`, from those of its inputs; None if a route is None.
 
@@ -139,7 +139,7 @@ class Network:
         """The channels of `tensor` from which a flagged output channel is made."""
         return np.bincount(route[flags & (route >= 0)], minlength=self.width(tensor)) > 0
 
-    def _joins(self, step: Step) -> bool:
+    def _joins(self, step: FlatStep) -> bool:
         """Whether `step` joins tensors along the last axis."""
         rank = len(self.shape(step.inputs[0]))
         return step.layer.axis in (-1, rank - 1) and all(self.width(tensor) for tensor in step.inputs)
@@ -157,7 +157,7 @@ class Network:
                 outputs = self._enter(inner, inputs, f"{call.path}/")
             else:
                 outputs = self._add(call.outputs)
-                self.steps.append(Step(call.path, call.operation, _last_axis_role(call.operation), inputs, outputs))
+                self.steps.append(FlatStep(call.path, call.operation, _last_axis_role(call.operation), inputs, outputs))
             numbers.update({id(tensor): number for tensor, number in zip(call.outputs, outputs, strict=True)})
         return tuple(numbers[id(tensor)] for tensor in graph.outputs)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.network.channels import Line
+from fpgaprune.network.channels import AxisChannels
 from fpgaprune.network.slots import Ids
 
 _CHUNK = 256
@@ -53,7 +53,7 @@ class Taps:
             rows[:, (part // inside)[:, None] != reached[None, :]] = 0.0
             yield part, rows
 
-    def constant_part(self, line: Line, channels: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def constant_part(self, line: AxisChannels, channels: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The sum (C_out,) that the constants in `channels` of `line` add to an output if every tap reads them."""
         total = np.zeros(self.nonzero.shape[1])
         for part, rows in self.rows(np.flatnonzero(channels & line.known & (line.value != 0))):
@@ -96,7 +96,7 @@ class Linear:
 
     path: str
     taps: Taps
-    source: Line
+    source: AxisChannels
     out_ids: Ids
     kernel_path: str
     in_axis: int
@@ -116,8 +116,8 @@ class Linear:
         """The input channels whose removal changes the bias only."""
         return self.source.known if self.absorbs else np.asarray(self.source.known & (self.source.value == 0))
 
-    def output(self, line: Line, absorbs: bool, bias: NDArray[np.float64]) -> Line:
+    def output(self, line: AxisChannels, absorbs: bool, bias: NDArray[np.float64]) -> AxisChannels:
         """The channels that one call makes of `line`; an output that reads only constants is known."""
         free = line.known if absorbs else line.known & (line.value == 0)
         value = bias + self.taps.constant_part(line, free)
-        return Line(self.out_ids, np.asarray(~self.taps.nonzero[~free].any(axis=0)), value)
+        return AxisChannels(self.out_ids, np.asarray(~self.taps.nonzero[~free].any(axis=0)), value)

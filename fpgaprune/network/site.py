@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import RemovalError
-from fpgaprune.network.channels import Channels, Line, Shape
+from fpgaprune.network.channels import AxisChannels, Channels, Shape
 from fpgaprune.network.graph import Call, value_of
 from fpgaprune.network.linear import Linear, Taps
 from fpgaprune.network.role import Role
@@ -98,7 +98,7 @@ class Site:
                 self.owns(np.broadcast_to(channels.ids.reshape(-1), (channels.shape[-1],)))
         return results
 
-    def line(self, axis: int) -> Line:
+    def line(self, axis: int) -> AxisChannels:
         """The channels of the first input on `axis`; if they vary on another axis, all stay and none is known."""
         channels = self.inputs[0]
         axis %= len(channels.shape)
@@ -108,7 +108,7 @@ class Site:
         size = channels.shape[axis] or 1
         ids = np.broadcast_to(self.trace.slots.fresh(1), (size,))
         self.hold(ids, "layout")
-        return Line(ids, np.zeros(ids.shape, bool), np.zeros(ids.shape))
+        return AxisChannels(ids, np.zeros(ids.shape, bool), np.zeros(ids.shape))
 
     def own(self, count: int) -> Ids:
         """The slots of the channels that this layer makes."""
@@ -138,7 +138,7 @@ class Site:
 
     def linear(
         self,
-        line: Line,
+        line: AxisChannels,
         kernel: Any,
         out_ids: Ids,
         *,
@@ -153,7 +153,7 @@ class Site:
         absorbs: bool = True,
         mergeable: bool = True,
         flat_outputs: bool = False,
-    ) -> Line:
+    ) -> AxisChannels:
         """The channels that a kernel makes of `line`, before the activation; the trace gets the `Linear`.
 
         Args:

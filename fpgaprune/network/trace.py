@@ -32,7 +32,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Hold:
+class KeptSlots:
     """Slots that must stay, the reason (a word of `plan.KEPT`), and the path of the call that needs them."""
 
     ids: Ids
@@ -107,7 +107,7 @@ class Trace:
     axes: dict[str, Axes] = field(default_factory=dict)
     uses: dict[str, int] = field(default_factory=dict)
     configs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    holds: list[Hold] = field(default_factory=list)
+    holds: list[KeptSlots] = field(default_factory=list)
     writes: dict[str, Ids] = field(default_factory=dict)
     owners: dict[str, Owner] = field(default_factory=dict)
     even: list[tuple[Ids, Ids, str]] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Trace:
 
     def hold(self, ids: Ids, reason: str, by: str) -> None:
         """Keeps the slots `ids`."""
-        self.holds.append(Hold(np.unique(ids), reason, by))
+        self.holds.append(KeptSlots(np.unique(ids), reason, by))
 
     def opaque(self, shape: Shape) -> Channels:
         """Channels of a tensor of which only the shape is known; they share one slot."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fpgaprune.network.flat import Flags, Network, Step
+from fpgaprune.network.flat import Flags, FlatStep, Network
 from fpgaprune.network.role import CHANNELWISE, KERNEL, PLACEWISE, Role
 
 
@@ -54,11 +54,11 @@ class Zeros:
             for tensor, flags in zip(step.inputs, self._unread_inputs(step), strict=True):
                 self.unread[tensor] = self.unread[tensor] & flags
 
-    def is_last(self, norm: Step) -> bool:
+    def is_last(self, norm: FlatStep) -> bool:
         """Whether a batch normalization normalises the last axis."""
         return norm.layer.axis in (-1, len(self._network.shape(norm.inputs[0])) - 1)
 
-    def _zero(self, step: Step) -> Flags | None:
+    def _zero(self, step: FlatStep) -> Flags | None:
         """Whether each output channel is zero; None if nothing is known."""
         if step.role in KERNEL and step.is_ungrouped and step.keeps_zero:
             live = self._masks[f"{step.path}/kernel"] & ~self.zero[step.inputs[0]][:, None]
@@ -75,7 +75,7 @@ class Zeros:
             return None
         return self._network.carried(step, self.zero, np.logical_and, True)
 
-    def _unfed(self, step: Step) -> Flags | None:
+    def _unfed(self, step: FlatStep) -> Flags | None:
         """Whether each output channel has no free kernel; None if nothing is known."""
         if step.mixes_channels:
             return None
@@ -83,7 +83,7 @@ class Zeros:
             return none_of(self._masks[f"{step.path}/kernel"], -1)
         return self._network.carried(step, self.unfed, np.logical_and, True) if step.role in PLACEWISE else None
 
-    def _unread_inputs(self, step: Step) -> list[Flags]:
+    def _unread_inputs(self, step: FlatStep) -> list[Flags]:
         """For each input tensor of `step`, whether it leaves each channel unread."""
         output = self.unread[step.outputs[0]]
         if step.role in KERNEL and step.is_ungrouped:
@@ -98,10 +98,10 @@ class Zeros:
             for tensor, route in zip(step.inputs, self._network.routes(step), strict=True)
         ]
 
-    def _locked(self, step: Step, name: str) -> Flags:
+    def _locked(self, step: FlatStep, name: str) -> Flags:
         path = f"{step.path}/{name}"
         return ~self._masks[path] if path in self._masks else self._network.flags(step.outputs[0], True)
 
 
-def _is_plain(step: Step) -> bool:
+def _is_plain(step: FlatStep) -> bool:
     return int(step.layer.depth_multiplier) == 1

@@ -11,7 +11,7 @@ from keras import ops
 
 from fpgaprune.errors import HlsError
 from fpgaprune.fixed import OVERFLOW_MODES, ROUNDING_MODES, FixedType
-from fpgaprune.network import Channels, LayerRule, Line, Role, Site
+from fpgaprune.network import AxisChannels, Channels, LayerRule, Role, Site
 from fpgaprune.quantise.rounding import rounded_between
 
 _VARIABLES = ("width", "integer", "signed")
@@ -33,7 +33,7 @@ def _through(site: Site) -> Channels:
     silent = (np.moveaxis(width, axis if layer.each_value else 0, -1).reshape(-1, line.ids.size) == 0).all(axis=0)
     if layer.each_value:
         # Types differ from place to place, so that only zero is surely one constant.
-        return Line(line.ids, silent | (line.known & (line.value == 0)), np.zeros(line.ids.shape)).over(
+        return AxisChannels(line.ids, silent | (line.known & (line.value == 0)), np.zeros(line.ids.shape)).over(
             site.shape, axis
         )
     value = np.array(
@@ -42,7 +42,7 @@ def _through(site: Site) -> Channels:
             for kind, at in zip(layer.types(), line.value, strict=True)
         ]
     )
-    return Line(line.ids, silent | line.known, value).over(site.shape, axis)
+    return AxisChannels(line.ids, silent | line.known, value).over(site.shape, axis)
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")

@@ -7,7 +7,7 @@ from typing import Any
 from fpgaprune.errors import RemovalError
 from fpgaprune.remove.plan import RemovalPlan
 from fpgaprune.remove.planning import weights_digest
-from fpgaprune.remove.rebuild import rebuild
+from fpgaprune.remove.rebuilding import rebuild
 from fpgaprune.weights import named_weights
 
 

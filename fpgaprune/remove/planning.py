@@ -15,7 +15,7 @@ from fpgaprune.network import Count, Linear, Listed, Liveness, Trace, pick_carri
 from fpgaprune.remove.collapsing import collapses, collapsible, made_multiplications, made_weights
 from fpgaprune.remove.plan import Delta, Indices, LayerChannels, RemovalPlan
 from fpgaprune.remove.proof import equivalence
-from fpgaprune.remove.rebuild import rebuild
+from fpgaprune.remove.rebuilding import rebuild
 from fpgaprune.weights import named_weights, weight_shapes
 
 

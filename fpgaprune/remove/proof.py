@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fpgaprune.comparison import Equivalence
 from fpgaprune.errors import EquivalenceError
 from fpgaprune.network import graph_of, structures, value_of
-from fpgaprune.remove.rebuild import rebuild
+from fpgaprune.remove.rebuilding import rebuild
 
 _BATCH = 32
 # Tracing a model takes as long as running a few batches without tracing.

@@ -33,7 +33,7 @@ from fpgaprune.network import (
     spatial,
     value_of,
 )
-from fpgaprune.remove.rebuild import rebuild
+from fpgaprune.remove.rebuilding import rebuild
 
 
 @dataclass(frozen=True)

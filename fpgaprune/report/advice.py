@@ -49,7 +49,7 @@ def shortage_lines(advice: Advice) -> tuple[str, ...]:
     return tuple(_shortage(shortage) for shortage in advice.shortages)
 
 
-def changes(advice: Advice) -> tuple[Change, ...]:
+def suggested_changes(advice: Advice) -> tuple[Change, ...]:
     """The suggestions, the best first."""
     return tuple(_change(number, row) for number, row in enumerate(advice.suggestions, start=1))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fpgaprune.report.advice import changes, changes_table, shortage_lines
+from fpgaprune.report.advice import changes_table, shortage_lines, suggested_changes
 from fpgaprune.report.answers import give_answers, left_out
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import (
@@ -111,7 +111,7 @@ def _advice(report: RunReport) -> list[str]:
     if advice is None or not advice.needed:
         return []
     blocks = ["## What would make it fit", _list(shortage_lines(advice))]
-    for change in changes(advice):
+    for change in suggested_changes(advice):
         said = [text for text in (f"{change.verdict}: {change.cost}", change.figures) if text]
         blocks += [f"### {change.number}. {escape_text(change.knob)}", _list(said), change.place]
         blocks.append("\n".join(f"    {line}".rstrip() for line in change.change.splitlines()))

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fpgaprune.measure import Estimate, Figure, Stage, capacity_of
-from fpgaprune.report.advice import changes, changes_table, shortage_lines
+from fpgaprune.report.advice import changes_table, shortage_lines, suggested_changes
 from fpgaprune.report.answers import give_answers, left_out
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import (
@@ -116,7 +116,7 @@ def _advice(report: RunReport) -> dict[str, Any] | None:
         return None
     return {
         "shortages": shortage_lines(report.advice),
-        "changes": changes(report.advice),
+        "changes": suggested_changes(report.advice),
         "table": changes_table(report.advice),
         "notes": report.advice.notes,
     }

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.design import VerilogLayout
-from fpgaprune.emulate.step import Step
+from fpgaprune.emulate import Step
 from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.solve import Solver, solve

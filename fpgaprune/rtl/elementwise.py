@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fpgaprune.design.operations import LookUp, Map, Merge, Quantise
-from fpgaprune.emulate.exact import Exact
-from fpgaprune.emulate.step import Step
-from fpgaprune.emulate.tables import constant
+from fpgaprune.design import LookUp, Map, Merge, Quantise
+from fpgaprune.emulate import Exact, Step, constant
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context

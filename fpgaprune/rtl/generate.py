@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import Design, LayerSpec, VerilogLayout
-from fpgaprune.design import operations as op
-from fpgaprune.emulate.kinds import steps_of
-from fpgaprune.emulate.run import emulate
+from fpgaprune.design import Convolution, Design, Input, LayerSpec, Pad, Pooling, VerilogLayout
+from fpgaprune.emulate import emulate, steps_of
 from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.rtl import heading
@@ -63,13 +61,13 @@ def to_verilog(
 
 def _check(design: Design) -> None:
     for layer in design.layers:
-        if not isinstance(layer.operation, (op.Input, *RULES)):
+        if not isinstance(layer.operation, (Input, *RULES)):
             raise UnsupportedLayerError(
                 f"layer {layer.name!r} is a {layer.kind}, which has no Verilog; those that have: "
                 f"{', '.join(kind.__name__ for kind in RULES)}"
             )
     # The Verilog must compute what the emulator computes: what it refuses is refused here.
-    shapes = [layer.output_shape for layer in design.layers if isinstance(layer.operation, op.Input)]
+    shapes = [layer.output_shape for layer in design.layers if isinstance(layer.operation, Input)]
     empty = [np.zeros((0, *shape), np.float32) for shape in shapes]
     emulate(design, empty if len(empty) != 1 else empty[0])
 
@@ -121,7 +119,7 @@ class _Network:
         inputs: list[RtlPort] = []
         outputs: list[RtlPort] = []
         for layer in self.design.layers:
-            if isinstance(layer.operation, op.Input):
+            if isinstance(layer.operation, Input):
                 inputs.append(self._entry(layer, len(inputs)))
             elif layer.name not in self.edges:
                 self._layer(layer)
@@ -330,9 +328,9 @@ def _pads(layer: LayerSpec) -> bool:
 def _sides(layer: LayerSpec) -> tuple[int, int, int, int]:
     """Rows and columns that a layer puts around its image: top, bottom, left, right."""
     operation = layer.operation
-    if isinstance(operation, op.Pad):
+    if isinstance(operation, Pad):
         return operation.sides
-    window = operation.window if isinstance(operation, op.Convolution | op.Pooling) else None
+    window = operation.window if isinstance(operation, Convolution | Pooling) else None
     return window.pad if window is not None else (0, 0, 0, 0)
 
 

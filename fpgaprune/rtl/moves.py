@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fpgaprune.design.operations import Crop, Pad, Reshape, Resize, Transpose
+from fpgaprune.design import Crop, Pad, Reshape, Resize, Transpose
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.operations import Concatenate
-from fpgaprune.emulate.step import Step
+from fpgaprune.design import Concatenate
+from fpgaprune.emulate import Step
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.links import Module, Need

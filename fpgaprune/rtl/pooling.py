@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fpgaprune.design.operations import Pooling
-from fpgaprune.emulate.exact import Exact
-from fpgaprune.emulate.pooling import window_counts
-from fpgaprune.emulate.windows import Windows
+from fpgaprune.design import Pooling
+from fpgaprune.emulate import Exact, Windows, window_counts
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context

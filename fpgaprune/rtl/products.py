@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.operations import Convolution
-from fpgaprune.emulate.products import channel_orders, input_order
+from fpgaprune.design import Convolution
+from fpgaprune.emulate import channel_orders, input_order
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.folded import fold, lanes_of

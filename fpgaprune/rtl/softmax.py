@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-from fpgaprune.design.operations import Softmax
-from fpgaprune.emulate.exact import Exact
-from fpgaprune.emulate.softmax import difference_type, exponentials_of, inverses_of, sum_type_of
-from fpgaprune.emulate.step import Step
+from fpgaprune.design import Softmax
+from fpgaprune.emulate import Exact, Step, difference_type, exponentials_of, inverses_of, sum_type_of
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.chain import Chain

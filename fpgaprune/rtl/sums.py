@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.emulate.exact import Exact
+from fpgaprune.emulate import Exact
 from fpgaprune.errors import RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.adders import AdderGraph

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fpgaprune.design.functions import CENTRED, FUNCTIONS, NEGATIVE, RECTIFIED, ScalarFunction
-from fpgaprune.design.operations import LookUp
-from fpgaprune.emulate.exact import Exact
-from fpgaprune.emulate.step import Step
-from fpgaprune.emulate.tables import looked_up, scales, size_of, step_entries, table_of
+from fpgaprune.design import CENTRED, FUNCTIONS, NEGATIVE, RECTIFIED, LookUp, ScalarFunction
+from fpgaprune.emulate import Exact, Step, looked_up, scales, size_of, step_entries, table_of
 from fpgaprune.errors import RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.number import Number

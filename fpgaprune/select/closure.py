@@ -10,7 +10,7 @@ import numpy as np
 
 from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.masks import Mask, MaskSet
-from fpgaprune.network import KERNEL, Flags, Network, Role, Step, Zeros, network_of, none_of
+from fpgaprune.network import KERNEL, Flags, FlatStep, Network, Role, Zeros, network_of, none_of
 from fpgaprune.weights import weight_shapes
 
 
@@ -116,15 +116,22 @@ class _GrowingMasks(Mapping[str, Mask]):
             self.additions.append(Addition(f"{path}[{text}]", count, reason))
 
 
-def _by_path(network: Network) -> dict[str, list[Step]]:
-    steps: dict[str, list[Step]] = {}
+def _by_path(network: Network) -> dict[str, list[FlatStep]]:
+    steps: dict[str, list[FlatStep]] = {}
     for step in network.steps:
         steps.setdefault(step.path, []).append(step)
     return steps
 
 
 def _close_layer(
-    path: str, steps: list[Step], zeros: Zeros, work: _GrowingMasks, *, bias: bool, batch_norm: bool, dead_inputs: bool
+    path: str,
+    steps: list[FlatStep],
+    zeros: Zeros,
+    work: _GrowingMasks,
+    *,
+    bias: bool,
+    batch_norm: bool,
+    dead_inputs: bool,
 ) -> None:
     role = steps[0].role
     if role not in KERNEL | {Role.DEPTHWISE, Role.NORM} or not all(step.is_ungrouped for step in steps):

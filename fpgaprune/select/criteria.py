@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fpgaprune.errors import MaskError
-from fpgaprune.network import CHANNELWISE, Network, Role, Step, network_of, per_output
+from fpgaprune.network import CHANNELWISE, FlatStep, Network, Role, network_of, per_output
 from fpgaprune.select.data_criteria import activation, fisher, taylor
 from fpgaprune.select.question import Question, Scores
 
@@ -104,7 +104,7 @@ def geometric_median(question: Question) -> Scores:
     return found
 
 
-def _norm_behind(step: Step, network: Network) -> Any:
+def _norm_behind(step: FlatStep, network: Network) -> Any:
     """The first batch normalization with a scale that reads the step's channels unmixed; None if there is none."""
     tensors = [step.outputs[0]]
     while tensors:

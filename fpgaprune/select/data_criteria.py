@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import DataError, MaskError
-from fpgaprune.network import CHANNELWISE, Network, Role, Step, network_of, per_output
+from fpgaprune.network import CHANNELWISE, FlatStep, Network, Role, network_of, per_output
 from fpgaprune.select.batches import Progress, batches
 from fpgaprune.select.question import Array, Question, Scores
 from fpgaprune.weights import named_weights
@@ -146,7 +146,7 @@ def _activated(path: str, network: Network) -> int:
         )
     if "/" in steps[0].path:
         raise MaskError(f"criterion 'activation' cannot watch {path!r} inside a nested model; leave it out of 'paths'")
-    step: Step | None = steps[0]
+    step: FlatStep | None = steps[0]
     tensor = steps[0].outputs[0]
     while step is not None and step.activation == "linear":
         readers = network.consumers(tensor)

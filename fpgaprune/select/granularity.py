@@ -7,8 +7,8 @@ import re
 from fpgaprune.errors import MaskError
 from fpgaprune.select.units import Block, Granularity, Multiplier, Named, NofM
 
-NAMES = ("weight", "kernel", "filter", "input_channel")
-FORMS = f"{', '.join(NAMES)}, n:m such as 2:4, block(4, 4), or multiplier(resource_unrolled, 9)"
+GRANULARITIES = ("weight", "kernel", "filter", "input_channel")
+FORMS = f"{', '.join(GRANULARITIES)}, n:m such as 2:4, block(4, 4), or multiplier(resource_unrolled, 9)"
 _N_OF_M = re.compile(r"^(?P<n>\d+):(?P<m>\d+)$")
 _CALL = re.compile(r"^(?P<name>block|multiplier)\((?P<arguments>[^()]*)\)$")
 _INTEGER = re.compile(r"^-?\d+$")
@@ -29,7 +29,7 @@ def parse_granularity(value: str | Granularity) -> Granularity:
         if not hasattr(value, "partition"):
             raise MaskError(f"granularity {value!r} is unknown; wanted one of {FORMS}, or a Block or Multiplier")
         return value
-    if value in NAMES:
+    if value in GRANULARITIES:
         return Named(value)
     pattern = _N_OF_M.match(value)
     if pattern:

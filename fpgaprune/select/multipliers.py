@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design.reuse_factors import product_size, settle_reuse, warn_of_moved_reuse
+from fpgaprune.design import product_size, settle_reuse, warn_of_moved_reuse
 from fpgaprune.errors import MaskError
 
 

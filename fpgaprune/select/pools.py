@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fpgaprune.errors import MaskError
-from fpgaprune.network import Network, Role, Step, Weight, network_of, weights_of
+from fpgaprune.network import FlatStep, Network, Role, Weight, network_of, weights_of
 from fpgaprune.weights import match_paths, named_weights
 
 # A default selection leaves Dense and recurrent weights alone if they do less than this share of multiplications.
@@ -78,7 +78,7 @@ def _carry(model: Any, dense: list[str], convolutions: list[str], weights: Mappi
     return done >= DENSE_SHARE * sum(counts.values())
 
 
-def _positions(step: Step, network: Network) -> int | None:
+def _positions(step: FlatStep, network: Network) -> int | None:
     """The number of positions, or steps in time, at which a call uses its weights; None if a size is unknown."""
     # A transposed convolution uses each weight at each position of its input, a recurrent layer at each step.
     of_input = step.role in (Role.TRANSPOSED, Role.RECURRENT)

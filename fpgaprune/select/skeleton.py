@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.network import ChannelAxes, Flags, Groups, Ids, Network, Step, groups_of, network_of, weights_of
+from fpgaprune.network import ChannelAxes, Flags, FlatStep, Groups, Ids, Network, groups_of, network_of, weights_of
 from fpgaprune.select.units import Partition
 
 Scores = NDArray[np.float64]
@@ -113,7 +113,7 @@ def _pairs(partition: Partition, axes: ChannelAxes, scores: Scores, locked: Flag
     return _Pairs(reads, makes, units, free[units])
 
 
-def _named(pairs: _Pairs, steps: list[Step], channels: Groups) -> _Pairs | None:
+def _named(pairs: _Pairs, steps: list[FlatStep], channels: Groups) -> _Pairs | None:
     """The pairs with the numbers of the model's groups; None for a layer without a rule."""
     if not steps or steps[0].path not in channels.made:
         return None

@@ -1,9 +1,5 @@
 """Exact locks in any optimizer, frozen variables and layers, and fine-tuning under a lock."""
 
-from fpgaprune.train.finetune import finetune
-from fpgaprune.train.freeze import freeze
-from fpgaprune.train.frozen import Frozen
-from fpgaprune.train.lock import lock, relock, unlock
-from fpgaprune.train.locked_optimizer import LockedOptimizer
+import lazy_loader
 
-__all__ = ["Frozen", "LockedOptimizer", "finetune", "freeze", "lock", "relock", "unlock"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

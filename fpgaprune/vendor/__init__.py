@@ -1,15 +1,5 @@
 """Vendor tools: this package finds and runs them, and reads their reports into one vocabulary."""
 
-from fpgaprune.vendor.read import Reports, Unread, find_reports, parse_reports, read_report, read_reports
-from fpgaprune.vendor.report import ModuleRow, VendorReport
+import lazy_loader
 
-__all__ = [
-    "ModuleRow",
-    "Reports",
-    "Unread",
-    "VendorReport",
-    "find_reports",
-    "parse_reports",
-    "read_report",
-    "read_reports",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

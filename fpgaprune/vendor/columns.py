@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from fpgaprune.measure import Cycles, Resources
-from fpgaprune.vendor.grid import Table
+from fpgaprune.vendor.grid import PrintedTable
 
 # Resource -> the names of its column.
 COLUMNS = {
@@ -19,13 +19,13 @@ COLUMNS = {
 
 
 def usage_of(
-    table: Table, row: Sequence[str], columns: Mapping[str, tuple[str, ...]] = MappingProxyType(COLUMNS)
+    table: PrintedTable, row: Sequence[str], columns: Mapping[str, tuple[str, ...]] = MappingProxyType(COLUMNS)
 ) -> Resources[int]:
     """The resources of one row; `columns` names the columns of each resource."""
     return Resources(**{name: table.count(row, *names) for name, names in columns.items()})
 
 
-def cycles_of(table: Table, row: Sequence[str]) -> Cycles:
+def cycles_of(table: PrintedTable, row: Sequence[str]) -> Cycles:
     """The latency and interval of one row of a csynth or co-simulation table."""
     latency = ("Latency (cycles)", "Latency", "Latency(Clock Cycles)", "Latency (Clock Cycles)")
     interval = ("Interval", "Interval(Clock Cycles)", "Interval (Clock Cycles)", "Interval (cycles)")

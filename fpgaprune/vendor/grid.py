@@ -14,7 +14,7 @@ _MOST_COLUMNS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PrintedTable:
     """A table of a report.
 
     Attributes:
@@ -57,7 +57,7 @@ class Table:
         return None if at is None else row[at].strip() or None
 
 
-def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = False) -> tuple[Table, int]:
+def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = False) -> tuple[PrintedTable, int]:
     """The table whose first border is `lines[start]`, and the number of the line after it.
 
     Args:
@@ -86,7 +86,7 @@ def read_table(lines: Sequence[str], start: int, source: str, *, wraps: bool = F
             rows[-1] = tuple(a.rstrip() + b.strip() for a, b in zip(rows[-1], cells, strict=True))
         else:
             rows.append(cells)
-    return Table(where, columns, tuple(rows)), end
+    return PrintedTable(where, columns, tuple(rows)), end
 
 
 def skip_table(lines: Sequence[str], start: int, source: str) -> int:
@@ -105,7 +105,7 @@ def skip_table(lines: Sequence[str], start: int, source: str) -> int:
     return end
 
 
-def iterate_tables(lines: Sequence[str], source: str, *, wraps: bool = False) -> Iterator[tuple[int, Table]]:
+def iterate_tables(lines: Sequence[str], source: str, *, wraps: bool = False) -> Iterator[tuple[int, PrintedTable]]:
     """The number of the first line of every table of a report, and the table."""
     at = 0
     while at < len(lines):

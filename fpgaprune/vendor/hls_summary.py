@@ -10,7 +10,7 @@ from fpgaprune.errors import ReportError
 from fpgaprune.measure import CSYNTH, Cycles
 from fpgaprune.vendor.cells import shorten
 from fpgaprune.vendor.columns import usage_of
-from fpgaprune.vendor.grid import Table, iterate_tables
+from fpgaprune.vendor.grid import PrintedTable, iterate_tables
 from fpgaprune.vendor.hls_text import clock_of, header_fields
 from fpgaprune.vendor.report import SUMMARY, ModuleRow, VendorReport
 
@@ -76,9 +76,9 @@ def parse_hls_summary(text: str, source: Path) -> tuple[VendorReport, ...]:
     )
 
 
-def _row(name: str, table: Table, row: Sequence[str]) -> ModuleRow:
+def _row(name: str, table: PrintedTable, row: Sequence[str]) -> ModuleRow:
     return ModuleRow(name, name, usage_of(table, row), _cycles(table, row), table.text(row, "Pipelined"))
 
 
-def _cycles(table: Table, row: Sequence[str]) -> Cycles:
+def _cycles(table: PrintedTable, row: Sequence[str]) -> Cycles:
     return Cycles(latency_max=table.count(row, "Latency (cycles)"), interval_max=table.count(row, "Interval"))

@@ -11,7 +11,7 @@ from fpgaprune.errors import ReportError
 from fpgaprune.measure import CSYNTH
 from fpgaprune.vendor.cells import parse_time_ns, shorten
 from fpgaprune.vendor.columns import COLUMNS, cycles_of, usage_of
-from fpgaprune.vendor.grid import Table, is_border, read_table, skip_table
+from fpgaprune.vendor.grid import PrintedTable, is_border, read_table, skip_table
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 
 _TITLE = re.compile(r"^== (?P<tool>\S{1,20} HLS|HLS) Report for '(?P<design>[^'\n]+)'", re.MULTILINE)
@@ -63,7 +63,7 @@ def header_fields(lines: Sequence[str]) -> dict[str, str]:
     return fields
 
 
-def clock_of(table: Table) -> tuple[float | None, float | None]:
+def clock_of(table: PrintedTable) -> tuple[float | None, float | None]:
     """The target period and the estimated period in ns, of the first clock in the table."""
     if not table.rows:
         return None, None
@@ -113,9 +113,9 @@ def _parse_one(text: str, title: re.Match[str], source: Path, *, collected: bool
     )
 
 
-def _tables(lines: Sequence[str], source: str) -> dict[Place, Table]:
+def _tables(lines: Sequence[str], source: str) -> dict[Place, PrintedTable]:
     """The tables by section, `+` heading and `*` heading; a table that is not needed must only have an end."""
-    found: dict[Place, Table] = {}
+    found: dict[Place, PrintedTable] = {}
     section = plus = star = ""
     at = 0
     while at < len(lines):
@@ -137,7 +137,7 @@ def _tables(lines: Sequence[str], source: str) -> dict[Place, Table]:
     return found
 
 
-def _require(tables: Mapping[Place, Table], section: str, plus: str, where: str) -> Table:
+def _require(tables: Mapping[Place, PrintedTable], section: str, plus: str, where: str) -> PrintedTable:
     table = tables.get((section, plus, "Summary"))
     if table is None:
         path = " / ".join(name for name in (section, plus, "Summary") if name)
@@ -145,7 +145,7 @@ def _require(tables: Mapping[Place, Table], section: str, plus: str, where: str)
     return table
 
 
-def _rows(tables: Mapping[Place, Table]) -> tuple[ModuleRow, ...]:
+def _rows(tables: Mapping[Place, PrintedTable]) -> tuple[ModuleRow, ...]:
     """The instances of both detail tables, joined by name; a figure that no table states is None."""
     rows: dict[str, ModuleRow] = {}
     if timed := tables.get(("Performance Estimates", "Detail", "Instance")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import FUNCTIONS
 from fpgaprune.vendor.report import ModuleRow
 
 # What they compute -> layer classes of hls4ml, and below, functions of their templates.

@@ -10,7 +10,7 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import ROUTE, SYNTH, Resources
 from fpgaprune.vendor.cells import parse_count, parse_time_ns, shorten
-from fpgaprune.vendor.grid import Table, iterate_tables
+from fpgaprune.vendor.grid import PrintedTable, iterate_tables
 from fpgaprune.vendor.report import VendorReport
 from fpgaprune.vendor.smarthls_simulation import parse_simulation
 
@@ -84,11 +84,11 @@ def _sections(text: str) -> dict[str, _Section]:
     return found
 
 
-def _first_table(section: _Section, source: Path) -> Table | None:
+def _first_table(section: _Section, source: Path) -> PrintedTable | None:
     return next((table for _, table in iterate_tables(section.text.splitlines(), str(source))), None)
 
 
-def _table(section: _Section, name: str, source: Path) -> Table | None:
+def _table(section: _Section, name: str, source: Path) -> PrintedTable | None:
     """The section's table; None if the section says that its step was not run."""
     table = _first_table(section, source)
     if table is None and "N/A" not in section.text:
@@ -96,7 +96,9 @@ def _table(section: _Section, name: str, source: Path) -> Table | None:
     return table
 
 
-def _resources(usage: Table, timing: Table | None, top: str | None, part: str | None, source: Path) -> VendorReport:
+def _resources(
+    usage: PrintedTable, timing: PrintedTable | None, top: str | None, part: str | None, source: Path
+) -> VendorReport:
     kind, amount = usage.require("Resource Type"), usage.require("Used")
     used = {row[kind].strip().rstrip("*").strip(): row[amount] for row in usage.rows}
 
@@ -124,7 +126,7 @@ def _resources(usage: Table, timing: Table | None, top: str | None, part: str | 
     )
 
 
-def _time(table: Table | None, row: Sequence[str] | None, name: str, place: str) -> float | None:
+def _time(table: PrintedTable | None, row: Sequence[str] | None, name: str, place: str) -> float | None:
     if table is None or row is None:
         return None
     return parse_time_ns(row[table.require(name)], f"{place}{name!r}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import ROUTE, Resources
 from fpgaprune.vendor.cells import parse_count, shorten
-from fpgaprune.vendor.grid import Table, is_border
+from fpgaprune.vendor.grid import PrintedTable, is_border
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 
 _STATUS = re.compile(r"^;? {0,4}Fitter Status {0,60}[;:]", re.MULTILINE)
@@ -104,7 +104,7 @@ def _has(lines: Sequence[str], title: str) -> bool:
     return any(line.startswith(";") and line.strip(" ;") == title for line in lines)
 
 
-def _table(lines: Sequence[str], title: str, source: Path, *, headed: bool = True) -> Table:
+def _table(lines: Sequence[str], title: str, source: Path, *, headed: bool = True) -> PrintedTable:
     """The table under a line `; title ;`; semicolons separate its cells."""
     at = next(at for at, line in enumerate(lines) if line.startswith(";") and line.strip(" ;") == title)
     where = f"{source}, line {at + 1} ({title})"
@@ -119,11 +119,11 @@ def _table(lines: Sequence[str], title: str, source: Path, *, headed: bool = Tru
         if len(row) != len(cells[0]):
             raise ReportError(f"{where}: a row has {len(row)} cells; wanted {len(cells[0])}, as the first has")
     if headed:
-        return Table(where, tuple(" ".join(cell.split()) for cell in cells[0]), tuple(cells[1:]))
-    return Table(where, ("Name", "Value"), tuple(cells))
+        return PrintedTable(where, tuple(" ".join(cell.split()) for cell in cells[0]), tuple(cells[1:]))
+    return PrintedTable(where, ("Name", "Value"), tuple(cells))
 
 
-def _entities(table: Table) -> tuple[ModuleRow, ...]:
+def _entities(table: PrintedTable) -> tuple[ModuleRow, ...]:
     """One row for each entity, the top first; `1,234 (56)` counts an entity with and without those below it."""
 
     def count(row: Sequence[str], *names: str) -> int | None:

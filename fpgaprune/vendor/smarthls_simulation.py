@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fpgaprune.measure import COSIM, Cycles
 from fpgaprune.vendor.cells import parse_count
-from fpgaprune.vendor.grid import Table
+from fpgaprune.vendor.grid import PrintedTable
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 
 _STATUS = re.compile(r"^[ \t]{0,8}SW/HW co-simulation:[ \t]{0,8}(?P<status>\w+)", re.MULTILINE)
@@ -16,7 +16,7 @@ _FIELD = re.compile(r"^[ \t]{0,8}(?P<name>Number of calls|Cycle latency):(?P<val
 _TOOL = "SmartHLS co-simulation"
 
 
-def parse_simulation(body: str, table: Table | None, top: str | None, source: Path) -> VendorReport | None:
+def parse_simulation(body: str, table: PrintedTable | None, top: str | None, source: Path) -> VendorReport | None:
     """The report on the simulation; None if none was run.
 
     Newer releases print a table with the latency and interval of a call. Older releases print `Number of calls` and
@@ -55,7 +55,7 @@ def parse_simulation(body: str, table: Table | None, top: str | None, source: Pa
     )
 
 
-def _of_table(table: Table, passed: bool | None, source: Path) -> VendorReport | None:
+def _of_table(table: PrintedTable, passed: bool | None, source: Path) -> VendorReport | None:
     """The report from a table: the cycles are those of the first top-level function; the others are rows."""
     rows = tuple(
         ModuleRow(row[table.require("Top-Level Name")].strip(), cycles=_cycles(table, row)) for row in table.rows
@@ -74,7 +74,7 @@ def _of_table(table: Table, passed: bool | None, source: Path) -> VendorReport |
     )
 
 
-def _cycles(table: Table, row: Sequence[str]) -> Cycles:
+def _cycles(table: PrintedTable, row: Sequence[str]) -> Cycles:
     found: list[int | None] = []
     for name in ("Call Latency (min/max/avg)", "Call II (min/max/avg)"):
         text = row[table.require(name)].strip()

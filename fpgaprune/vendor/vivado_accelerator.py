@@ -11,7 +11,7 @@ from fpgaprune.errors import ReportError
 from fpgaprune.measure import Resources
 from fpgaprune.vendor.cells import parse_number, shorten
 from fpgaprune.vendor.columns import usage_of
-from fpgaprune.vendor.grid import Table, iterate_tables
+from fpgaprune.vendor.grid import PrintedTable, iterate_tables
 from fpgaprune.vendor.report import PLATFORM, ModuleRow, VendorReport
 from fpgaprune.vendor.vivado_head import read_vivado_head
 
@@ -78,11 +78,11 @@ def parse_vivado_accelerator(text: str, source: Path) -> tuple[VendorReport, ...
     )
 
 
-def _usage(table: Table, row: Sequence[str]) -> Resources[int]:
+def _usage(table: PrintedTable, row: Sequence[str]) -> Resources[int]:
     return structs.replace(usage_of(table, row, _COUNTED), bram18=_bram18(table, row))
 
 
-def _bram18(table: Table, row: Sequence[str]) -> int | None:
+def _bram18(table: PrintedTable, row: Sequence[str]) -> int | None:
     where = f"{table.where}: {shorten(row[table.require('Name')])}, 'BRAM'"
     tiles = parse_number(row[table.require("BRAM")], where)
     if tiles is not None and (tiles < 0 or not (2 * tiles).is_integer()):

@@ -9,7 +9,7 @@ from pathlib import Path
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import ROUTE, Resources, Stage
 from fpgaprune.vendor.cells import parse_number, shorten
-from fpgaprune.vendor.grid import Table, iterate_tables
+from fpgaprune.vendor.grid import PrintedTable, iterate_tables
 from fpgaprune.vendor.report import ModuleRow, VendorReport
 from fpgaprune.vendor.vivado_head import VivadoHead, read_vivado_head
 
@@ -100,7 +100,7 @@ def _report(
     )
 
 
-def _flat(tables: Sequence[Table], source: Path) -> tuple[Resources[int], dict[str, int]]:
+def _flat(tables: Sequence[PrintedTable], source: Path) -> tuple[Resources[int], dict[str, int]]:
     used: dict[str, float | None] = {}
     for table in tables:
         # The tables of each super logic region repeat the names without a column 'Used'.
@@ -143,7 +143,7 @@ def _whole(value: float | None, name: str, source: Path) -> int | None:
     return None if value is None else int(value)
 
 
-def _hierarchy(table: Table) -> tuple[Resources[int], tuple[ModuleRow, ...], dict[str, int]]:
+def _hierarchy(table: PrintedTable) -> tuple[Resources[int], tuple[ModuleRow, ...], dict[str, int]]:
     rows = []
     for cells in table.rows:
         name = cells[table.require("Instance")].strip()

@@ -15,7 +15,7 @@ from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.fit import Equation, fit, left_of
 from fpgaprune.estimate.from_row import can_be_priced, row_features
 from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.price import total_hardware
+from fpgaprune.estimate.pricing import total_hardware
 from fpgaprune.estimate.stages import CALIBRATED
 from fpgaprune.measure import LABELS
 

@@ -10,7 +10,7 @@ import pytest
 from keras import layers
 
 import fpgaprune as fp
-from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.weights import named_weights
 
 IMAGE, SEQUENCE, VECTOR, VOLUME = (6, 6, 2), (6, 2), (5,), (4, 4, 4, 2)
@@ -19,7 +19,7 @@ IMAGE, SEQUENCE, VECTOR, VOLUME = (6, 6, 2), (6, 2), (5,), (4, 4, 4, 2)
 @pytest.fixture(autouse=True)
 def no_value_where_none_is_known(monkeypatch):
     """Of every channel that any rule makes, the value is 0 where it is not known."""
-    for kind in (Line, Channels):
+    for kind in (AxisChannels, Channels):
 
         def checked(facts, *arguments, _make=kind.__init__, **named):
             _make(facts, *arguments, **named)

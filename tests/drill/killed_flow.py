@@ -139,7 +139,7 @@ def _project(context):
 
 def _stage(name, inputs, outputs, run):
     settings = {"settings": lambda config: config.name, "needs_keras": False}
-    return runner.Stage(name, run, inputs, outputs, **settings, folders=("rtl", "synth"))
+    return runner.FlowStage(name, run, inputs, outputs, **settings, folders=("rtl", "synth"))
 
 
 def _trained(context):

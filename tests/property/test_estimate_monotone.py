@@ -11,7 +11,7 @@ from fpgaprune.estimate import estimate
 from fpgaprune.estimate.coefficients import calibration
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.price import total_hardware
+from fpgaprune.estimate.pricing import total_hardware
 from fpgaprune.estimate.stages import stage_figures
 from fpgaprune.target import Target
 from tests.unit.estimate.designs import cnn, mlp

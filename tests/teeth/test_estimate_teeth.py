@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import estimate, products
+from fpgaprune.estimate import estimate, multiplications
 from fpgaprune.estimate.coefficients import calibration, read_calibration, write_calibration
 from fpgaprune.estimate.fit import Equation, fit
 from fpgaprune.estimate.rows import predict_row
@@ -31,14 +31,14 @@ def is_monotone(seeds=range(5)):
 
 def test_a_model_that_charges_for_zeros_is_caught(monkeypatch):
     assert is_monotone()
-    honest = products._unrolled
+    honest = multiplications._unrolled
 
     def charges(layer, design):
         made = honest(layer, design)
         made.lut["add_bit"] = made.lut.get("add_bit", 0) + 100 * layer.products.zero
         return made
 
-    monkeypatch.setattr(products, "_unrolled", charges)
+    monkeypatch.setattr(multiplications, "_unrolled", charges)
     assert not is_monotone()
 
 
@@ -49,13 +49,13 @@ def test_a_model_blind_to_zeros_is_caught(monkeypatch):
         return estimate(pruned, TARGET).total["synth"].dsp.value < estimate(full, TARGET).total["synth"].dsp.value
 
     assert saves()
-    honest = products._unrolled
+    honest = multiplications._unrolled
 
     def blind(layer, design):
         seen = replace(layer.products, zero=0, distinct_many=float(layer.products.total))
         return honest(replace(layer, products=seen), design)
 
-    monkeypatch.setattr(products, "_unrolled", blind)
+    monkeypatch.setattr(multiplications, "_unrolled", blind)
     assert not saves()
 
 

@@ -26,7 +26,7 @@ from fpgaprune.select import (
     protection,
     regrowth,
     rounds,
-    sensitivity,
+    sensitivity_curve,
     skeleton,
     units,
 )
@@ -319,7 +319,7 @@ def test_a_closure_that_looks_once(monkeypatch):
 
 
 def test_every_activation_taken_to_keep_zero(monkeypatch):
-    monkeypatch.setattr(flat.Step, "keeps_zero", True)
+    monkeypatch.setattr(flat.FlatStep, "keeps_zero", True)
     is_refused(test_select_closure.test_an_activation_that_is_not_zero_at_zero_feeds_its_readers)
 
 
@@ -335,7 +335,7 @@ def test_a_sum_taken_to_be_zero_where_one_term_is(monkeypatch):
 
 
 def test_a_softmax_taken_channel_by_channel(monkeypatch):
-    monkeypatch.setattr(flat.Step, "mixes_channels", False)
+    monkeypatch.setattr(flat.FlatStep, "mixes_channels", False)
     is_refused(test_select_closure.test_a_softmax_between_layers_reads_every_channel)
 
 
@@ -426,12 +426,12 @@ def test_a_flow_that_reports_other_masks(monkeypatch):
 
 
 def test_a_measurement_that_leaves_its_zeros(monkeypatch):
-    right = sensitivity._measure
+    right = sensitivity_curve._measure
 
     def dirty(model, variable, *rest):
         row = right(model, variable, *rest)
         variable.assign(variable.numpy() * (variable.numpy() > 0))
         return row
 
-    monkeypatch.setattr(sensitivity, "_measure", dirty)
+    monkeypatch.setattr(sensitivity_curve, "_measure", dirty)
     is_refused(test_sensitivity.test_each_point_is_the_model_with_one_weight_pruned, fake_model(random_arrays(3)))

@@ -122,7 +122,7 @@ def test_a_run_whose_check_fails_ends_with_1(command, holds, status, tmp_path, m
     for name, content in (("manifest", {}), ("measure", {}), ("report", {"checks": [check]})):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     finished = SimpleNamespace(file=tmp_path.joinpath, manifest={})
-    work = {"run": "runner.run_flow", "measure": "measured_run.measure_run"}[command]
+    work = {"run": "run_flow", "measure": "measure_run"}[command]
     monkeypatch.setattr(f"fpgaprune.flow.{work}", lambda *_: finished)
     arguments = ["--out", str(tmp_path)] if command == "run" else [str(tmp_path), "--family", "xc7"]
     done = CliRunner().invoke(app, [command, "--quiet", *arguments])
@@ -137,7 +137,7 @@ def test_a_simulation_that_was_left_out_is_said(tmp_path, monkeypatch):
         ("report", {"checks": []}),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    monkeypatch.setattr("fpgaprune.flow.measured_run.measure_run", lambda *_: SimpleNamespace(file=tmp_path.joinpath))
+    monkeypatch.setattr("fpgaprune.flow.measure_run", lambda *_: SimpleNamespace(file=tmp_path.joinpath))
     done = CliRunner().invoke(app, ["measure", str(tmp_path), "--family", "xc7"])
     assert done.exit_code == 0
     assert "simulation  left out: g++ was not found" in done.stdout

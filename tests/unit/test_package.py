@@ -1,7 +1,6 @@
 """The package as it is installed: public names, lazy imports, data files."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,8 +38,5 @@ def test_the_wheel_is_what_is_tested():
     assert CHECKOUT not in Path(fp.__file__).parents or ".venv" in Path(fp.__file__).parts
 
 
-def test_type_checkers_see_every_public_name_where_it_is_loaded_from():
-    stub = (Path(fp.__file__).parent / "__init__.pyi").read_text()
-    imports = re.findall(r"^from ([\w.]+) import (\w+) as \2$", stub, re.MULTILINE)
-    assert {name: home for home, name in imports} == fp._HOMES
+def test_type_checkers_are_told_that_the_package_has_types():
     assert (Path(fp.__file__).parent / "py.typed").is_file()

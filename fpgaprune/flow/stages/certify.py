@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from fpgaprune.certify.link_checks import check_keras_file, check_model
-from fpgaprune.flow.stage import Context, Stage
+from fpgaprune.certify import check_keras_file, check_model
+from fpgaprune.flow.stage import FlowStage, StageContext
 
 _LINKS = {"finetuned.keras": lambda files: check_keras_file(files.file("finetuned.keras"), files.masks("masks.npz"))}
 
 
-def _certify(context: Context) -> dict[str, Any]:
+def _certify(context: StageContext) -> dict[str, Any]:
     """Every locked element is exactly zero in memory and in `finetuned.keras`."""
     memory = check_model(context.model("finetuned.keras"), context.masks("masks.npz"))
     return context.artefacts.proven(_LINKS, memory)
 
 
-STAGE = Stage("certify", _certify, ("finetuned.keras", "masks.npz"), (), links=_LINKS)
+STAGE = FlowStage("certify", _certify, ("finetuned.keras", "masks.npz"), (), links=_LINKS)

@@ -9,11 +9,11 @@ from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
 from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.sections import TargetConfig
-from fpgaprune.flow.stage import Context, Part, Results, Stage
+from fpgaprune.flow.stage import FlowStage, ReportPart, Results, StageContext
 from fpgaprune.measure import Advice, Estimate
 
 
-def _estimate(context: Context) -> dict[str, Any]:
+def _estimate(context: StageContext) -> dict[str, Any]:
     """`estimate.json` holds the estimates of the network before and after; null if no calibrated model fits it.
 
     Its `advice` says what the network after lacks on the part, and what each change would bring.
@@ -36,11 +36,11 @@ def _estimate(context: Context) -> dict[str, Any]:
     return {**sides, "advice": advice}
 
 
-def _part(context: Context, results: Results) -> Part:
+def _part(context: StageContext, results: Results) -> ReportPart:
     figures, target = context.run.read_json("estimate.json") or {}, context.config[TargetConfig].target()
     sides = {side: figures.get(side) and Estimate.from_json(figures[side], target) for side in ("before", "after")}
     advice = figures.get("advice") and Advice.from_json(figures["advice"])
-    return Part({**sides, "advice": advice}, left_out=results.get("left_out"))
+    return ReportPart({**sides, "advice": advice}, left_out=results.get("left_out"))
 
 
 def _outcome(results: Results) -> Iterator[tuple[str, str]]:
@@ -55,7 +55,7 @@ def _outcome(results: Results) -> Iterator[tuple[str, str]]:
         yield f"{side:<11} {fits}, {cycles} (analytic estimate of logic synthesis)", ""
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "estimate",
     _estimate,
     ("design.json", "design.npz", "design_trained.json", "design_trained.npz"),

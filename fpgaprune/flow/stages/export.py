@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import Field
 
-from fpgaprune.certify.link_checks import check_onnx_file
+from fpgaprune.certify import check_onnx_file
 from fpgaprune.flow.requirements import package
 from fpgaprune.flow.samples import count_of, for_keras, predict
 from fpgaprune.flow.section import Flow, Section
-from fpgaprune.flow.stage import MASKS, NETWORK, Context, Part, Results, Stage
+from fpgaprune.flow.stage import MASKS, NETWORK, FlowStage, ReportPart, Results, StageContext
 from fpgaprune.report import Check
 
 
@@ -29,9 +29,9 @@ class ExportConfig(Section):
 _LINKS = {"model.onnx": lambda files: check_onnx_file(files.file("model.onnx"), files.masks())}
 
 
-def _export(context: Context) -> dict[str, Any]:
+def _export(context: StageContext) -> dict[str, Any]:
     """`model.onnx` gives in onnxruntime the outputs that Keras gives."""
-    from fpgaprune.export.onnx_file import export_onnx, run_onnx
+    from fpgaprune.export import export_onnx, run_onnx
     from fpgaprune.flow.onnx_error import onnx_error
 
     model, x = context.model(), context.data.x_test
@@ -47,12 +47,12 @@ def _settings(config: Flow) -> Any:
     return [settings.batch, settings.opset]
 
 
-def _part(_: Context, results: Results) -> Part:
+def _part(_: StageContext, results: Results) -> ReportPart:
     error, allowed, samples = (results[key] for key in ("max_abs_error", "allowed", "samples"))
-    return Part(checks=[Check("ONNX against Keras", "largest difference", error, allowed, samples=samples)])
+    return ReportPart(checks=[Check("ONNX against Keras", "largest difference", error, allowed, samples=samples)])
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "export",
     _export,
     (NETWORK, MASKS),

@@ -16,7 +16,7 @@ from fpgaprune.flow.samples import predict
 from fpgaprune.flow.schedule_config import check_schedule
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig, TrainConfig
-from fpgaprune.flow.stage import Context, Known, Part, Stage
+from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
 from fpgaprune.keras_file import holds_hgq, save_keras
 from fpgaprune.npz_file import read_npz
@@ -26,13 +26,13 @@ from fpgaprune.weights import weight_arrays
 _TYPES = "finetuned_types.json"
 
 
-def _finetune(context: Context) -> dict[str, Any]:
+def _finetune(context: StageContext) -> dict[str, Any]:
     """`finetuned.keras` is the fine-tuned network; every element that `masks.npz` locks is exactly zero."""
     from fpgaprune.flow.finetuning import Finetuning
     from fpgaprune.flow.models import read_model
     from fpgaprune.flow.selecting import counts, guard_masks
-    from fpgaprune.hls.quantize import carry_masks
-    from fpgaprune.quantise.plain import types_as_text, unrounded, without_last_rounding
+    from fpgaprune.hls import carry_masks
+    from fpgaprune.quantise import types_as_text, unrounded, without_last_rounding
 
     config, data = context.config, context.data
     settings = config[FinetuneConfig]
@@ -133,7 +133,7 @@ def _settings(config: Flow) -> Any:
     ]
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "finetune",
     _finetune,
     ("trained.keras", "early.npz", "selection.npz"),
@@ -143,6 +143,6 @@ STAGE = Stage(
     checks=_checks,
     foresee=_foresee,
     masks=("masks",),
-    part=lambda _, results: Part({"warnings": results["warnings"]}),
+    part=lambda _, results: ReportPart({"warnings": results["warnings"]}),
     outcome=lambda results: [(f"warning: {warning}", "yellow") for warning in results["warnings"]],
 )

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.certify.link_checks import check_firmware
+from fpgaprune.certify import check_firmware
 from fpgaprune.design import STRATEGIES, Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import ToolError, UnsupportedLayerError
@@ -24,15 +24,15 @@ from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras, 
 from fpgaprune.flow.section import Flow, Section, read_by
 from fpgaprune.flow.sections import TargetConfig, VerdictConfig
 from fpgaprune.flow.simulating import OTHER_BITS
-from fpgaprune.flow.stage import HELD, MASKS, NETWORK, TYPES, Artefacts, Context, Part, Results, Stage
+from fpgaprune.flow.stage import HELD, MASKS, NETWORK, TYPES, Artefacts, FlowStage, ReportPart, Results, StageContext
 from fpgaprune.report import Check
-from fpgaprune.vendor.tools import TOOLS, find_tools
+from fpgaprune.vendor import TOOLS, find_tools
 from fpgaprune.weights import uncomputed_names
 
 if TYPE_CHECKING:
-    from fpgaprune.flow.hardware import Hardware
+    from fpgaprune.flow.hardware import ProjectSettings
     from fpgaprune.flow.metric import Judge
-    from fpgaprune.hls.make import AnyPrecision
+    from fpgaprune.hls import AnyPrecision
 
 # Most seconds for g++, and the samples that its program runs however slow it is.
 COMPILE_S = 600.0
@@ -97,18 +97,17 @@ class HlsConfig(Section):
     @field_validator("backend")
     @classmethod
     def _backend(cls, backend: str) -> str:
-        from fpgaprune.hls.hls_backends import BACKENDS
+        from fpgaprune.hls import BACKENDS
 
         if backend not in BACKENDS:
             raise ValueError(f"wanted one of {', '.join(BACKENDS)}")
         return backend
 
 
-def hardware_of(config: Flow, data: Dataset) -> Hardware:
+def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
     """The hardware that `[hls]` and `[target]` of `config` describe."""
-    from fpgaprune.flow.hardware import Hardware
-    from fpgaprune.hls.precision import Precision
-    from fpgaprune.hls.width_search import AutoPrecision
+    from fpgaprune.flow.hardware import ProjectSettings
+    from fpgaprune.hls import AutoPrecision, Precision
 
     settings = config[HlsConfig]
     precision: AnyPrecision = settings.precision
@@ -116,7 +115,7 @@ def hardware_of(config: Flow, data: Dataset) -> Hardware:
         precision = AutoPrecision(max_loss=settings.max_loss, sum_bits=settings.sum_bits)
     elif settings.precision == "widths":
         precision = Precision(settings.weight_bits, settings.activation_bits, settings.sum_bits)
-    return Hardware(
+    return ProjectSettings(
         target=replace(config[TargetConfig].target(), backend=settings.backend),
         name=config.name,
         data=data,
@@ -141,7 +140,7 @@ def _held_link(files: Artefacts) -> LinkCheck | None:
 _LINKS = {"hls/firmware": _link, "hls/firmware, held values": _held_link}
 
 
-def _hls(context: Context) -> dict[str, Any]:
+def _hls(context: StageContext) -> dict[str, Any]:
     """`hls/` is an hls4ml project whose weights hold the locks; `design.json` says what it computes."""
     run, settings = context.run, context.config[HlsConfig]
     hardware, model = hardware_of(context.config, context.data), context.model()
@@ -162,7 +161,7 @@ def _hls(context: Context) -> dict[str, Any]:
     }
 
 
-def _emulated(context: Context, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
+def _emulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
     """What the hardware computes for every held-out sample, by emulation: this needs no compiler."""
     x = context.data.x_test
     try:
@@ -174,7 +173,7 @@ def _emulated(context: Context, project: Any, model: Any, wanted: Samples) -> di
     return {**found, "of_trained": judge.lost(trained, in_shape(outputs, trained))}
 
 
-def _simulated(context: Context, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
+def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
     """What the C simulation computes for as many held-out samples as the time allows, compared with the emulation."""
     settings = context.config[HlsConfig]
     x = at(context.data.x_test, slice(settings.simulate))
@@ -199,7 +198,7 @@ def _simulated(context: Context, project: Any, model: Any, wanted: Samples) -> d
     return {**found, "outputs_unlike_emulation": different}
 
 
-def _agreement(context: Context, judge: Judge, outputs: Samples, wanted: Samples) -> dict[str, Any]:
+def _agreement(context: StageContext, judge: Judge, outputs: Samples, wanted: Samples) -> dict[str, Any]:
     """The metric of the hardware and its loss; for a classifier also how often it gives the class that Keras gives."""
     outputs = in_shape(outputs, wanted)
     found = {"samples": count_of(outputs), **judge.reading(outputs), **judge.lost(wanted, outputs)}
@@ -211,7 +210,7 @@ def _agreement(context: Context, judge: Judge, outputs: Samples, wanted: Samples
 
 def _foresee(config: Flow, data: Dataset, model: Any) -> Iterator[str]:
     """hls4ml takes every layer of the network, with the settings of `[hls]` and `[target]`."""
-    from fpgaprune.hls.check import check_model
+    from fpgaprune.hls import check_model
 
     settings, hardware = config[HlsConfig], hardware_of(config, data)
     precision = None if settings.precision == "widths" else settings.precision
@@ -235,10 +234,12 @@ def _settings(config: Flow) -> Any:
     ]
 
 
-def _part(context: Context, results: Results) -> Part:
+def _part(context: StageContext, results: Results) -> ReportPart:
     sides = (("emulation", results["emulation"]), ("C simulation", results["simulation"]))
     searched = results["precision"]
-    return Part(checks=[check for name, found in sides for check in _compared(name, found, context.config, searched)])
+    return ReportPart(
+        checks=[check for name, found in sides for check in _compared(name, found, context.config, searched)]
+    )
 
 
 def _compared(name: str, found: Results, config: Flow, searched: Results | None) -> list[Check]:
@@ -298,7 +299,7 @@ def _needs() -> Iterator[Row]:
         yield row("hls, [hls] build", name, None if path is None else str(path), product, advice)
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "hls",
     _hls,
     ("trained.keras", "trained_outputs.npz", NETWORK, MASKS, TYPES, HELD),

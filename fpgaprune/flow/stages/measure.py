@@ -21,7 +21,7 @@ from fpgaprune.flow.samples import at, for_keras
 from fpgaprune.flow.section import Flow, Section, read_by, require
 from fpgaprune.flow.sections import TargetConfig
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
-from fpgaprune.flow.stage import MASKS, Artefacts, Context, Part, Results, Stage
+from fpgaprune.flow.stage import MASKS, Artefacts, FlowStage, ReportPart, Results, StageContext
 from fpgaprune.measure import ROUTE_ECP5, Measured
 from fpgaprune.report import LinkSummary
 from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
@@ -73,7 +73,7 @@ def _link(files: Artefacts) -> LinkCheck:
 _LINKS = {VERILOG_LINK: _link}
 
 
-def _measure(context: Context) -> dict[str, Any]:
+def _measure(context: StageContext) -> dict[str, Any]:
     """`measure.json` holds what open tools measured of the network as Verilog, if the flow asks for it.
 
     The Verilog is the last link of the certificate: it holds no product of a locked weight.
@@ -142,12 +142,12 @@ def _settings(config: Flow) -> Any:
     return [section_json(settings), config[TargetConfig].part, *tools]
 
 
-def _part(context: Context, results: Results) -> Part:
+def _part(context: StageContext, results: Results) -> ReportPart:
     content = context.run.read_json("measure.json")
     measured = None if content is None else Measured.from_json(content)
     unread = [LinkSummary(VERILOG_LINK, left_out=results["not_read"])] if "not_read" in results else []
     left_out = results.get("left_out") if context.config[MeasureConfig].asks else None
-    return Part({"measured": measured}, verilog_checks(measured), unread, left_out)
+    return ReportPart({"measured": measured}, verilog_checks(measured), unread, left_out)
 
 
 def _needs() -> Iterator[Row]:
@@ -157,7 +157,7 @@ def _needs() -> Iterator[Row]:
     yield from (open_tool("measure", tool) for tool in OPEN_TOOLS)
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "measure",
     _measure,
     ("design.json", "design.npz", MASKS),

@@ -10,19 +10,19 @@ from fpgaprune.errors import ToolError, UnsupportedLayerError
 from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.requirements import package
 from fpgaprune.flow.section import Flow
-from fpgaprune.flow.stage import Context, Part, Results, Stage
+from fpgaprune.flow.stage import FlowStage, ReportPart, Results, StageContext
 from fpgaprune.flow.stages.export import ExportConfig
 from fpgaprune.report import Check
 
 
-def opinion(context: Context) -> dict[str, Any]:
+def opinion(context: StageContext) -> dict[str, Any]:
     """hls4ml makes the design in `design.json` from `model.onnx` too, if the flow asks for this."""
     settings = context.config[ExportConfig]
     if not settings.second_opinion:
         return {}
     if settings.batch not in (None, 1):
         return {"left_out": f"model.onnx takes {settings.batch} samples at a time; hardware takes one"}
-    from fpgaprune.hls.onnx_opinion import second_opinion
+    from fpgaprune.hls import second_opinion
 
     design = Design.load(context.run.file("design.json"))
     try:
@@ -50,7 +50,7 @@ def _settings(config: Flow) -> Any:
     return [section_json(config[ExportConfig]), find_spec("qonnx") is not None]
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "opinion",
     opinion,
     ("model.onnx", "design.json", "design.npz"),
@@ -58,6 +58,6 @@ STAGE = Stage(
     _settings,
     needs_keras=False,
     not_asked="the flow does not ask for it; second_opinion = true in [export] does",
-    part=lambda _, results: Part(checks=opinion_checks(results)),
+    part=lambda _, results: ReportPart(checks=opinion_checks(results)),
     needs=lambda: [package("opinion", "qonnx", "hls4ml from the ONNX file", "second-opinion")],
 )

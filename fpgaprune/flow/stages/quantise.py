@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from fpgaprune.certificate import LinkCheck
-from fpgaprune.certify.link_checks import check_keras_file
+from fpgaprune.certify import check_keras_file
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.dependence import judging, section_json
@@ -19,13 +19,23 @@ from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import predict
 from fpgaprune.flow.section import Flow, Section, require
 from fpgaprune.flow.sections import FinetuneConfig, TargetConfig
-from fpgaprune.flow.stage import MASKS, NETWORK, Artefacts, Context, Known, Network, Part, Results, Stage
+from fpgaprune.flow.stage import (
+    MASKS,
+    NETWORK,
+    Artefacts,
+    FlowStage,
+    Known,
+    NetworkFiles,
+    ReportPart,
+    Results,
+    StageContext,
+)
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
 from fpgaprune.held import HeldValues
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.report import Check
-from fpgaprune.select.cheap_values import parse_hold
+from fpgaprune.select import parse_hold
 
 _MODEL, _MASKS, _TYPES = "quantised.keras", "quantised_masks.npz", "quantised_types.json"
 _HELD, _TYPES_BEFORE = "quantised_held.npz", "finetuned_types.json"
@@ -69,7 +79,7 @@ class QuantiseConfig(Section):
         return text
 
 
-def _quantise(context: Context) -> dict[str, Any]:
+def _quantise(context: StageContext) -> dict[str, Any]:
     """`quantised.keras` holds the weights of the hardware, trained with its rounding under the same locks.
 
     It is a network of Keras's own layers. `quantised_types.json` says under which types it was trained, and
@@ -81,8 +91,8 @@ def _quantise(context: Context) -> dict[str, Any]:
     types = run.read_json(_TYPES_BEFORE) if run.file(_TYPES_BEFORE).is_file() else {}
     if not settings.epochs and not types:
         return {}
-    from fpgaprune.hls.quantize import carry_masks, settle
-    from fpgaprune.quantise.plain import types_as_text
+    from fpgaprune.hls import carry_masks, settle
+    from fpgaprune.quantise import types_as_text
 
     model = context.model()
     hardware = hardware_of(context.config, data).with_types(types)
@@ -107,14 +117,14 @@ def _quantise(context: Context) -> dict[str, Any]:
     }
 
 
-def _train(context: Context, rounded: Any, masks: MaskSet) -> HeldValues:
+def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     """`rounded` is trained on under `masks`; what it holds at cheap values in the end."""
     from fpgaprune.flow.checkpoint import Resume
     from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
     from fpgaprune.flow.progress import epochs_shown
     from fpgaprune.flow.task import FINETUNE_RATE
-    from fpgaprune.quantise.plain import kernel_types, without_last_rounding
-    from fpgaprune.select.gradual_hold import GradualHold, hold_schedule
+    from fpgaprune.quantise import kernel_types, without_last_rounding
+    from fpgaprune.select import GradualHold, hold_schedule
     from fpgaprune.train import finetune, relock
 
     settings, data = context.config[QuantiseConfig], context.data
@@ -188,12 +198,12 @@ def _claims(run: RunDirectory) -> Iterator[str]:
             yield f"{_MASKS}: the mask for {path!r} is not that of removed_masks.npz"
 
 
-def _part(_: Context, results: Results) -> Part:
+def _part(_: StageContext, results: Results) -> ReportPart:
     if not results:
-        return Part()
+        return ReportPart()
     metric, rounded = results["metric"], results["rounded"]
     quantity, samples = f"{metric['name']} lost", metric["samples"]
-    return Part(
+    return ReportPart(
         checks=[
             Check(f"types of the hardware, {when}", quantity, rounded[key]["lost"], samples=samples, about="metric")
             for key, when in (("before", "before training under them"), ("after", "after training under them"))
@@ -210,14 +220,14 @@ def _outcome(results: Results) -> Iterator[tuple[str, str]]:
             yield f"held        {results['held']:,} weights at values of few signed digits", ""
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "quantise",
     _quantise,
     ("trained_outputs.npz", NETWORK, MASKS, _TYPES_BEFORE),
     (_MODEL, _MASKS, _TYPES, _HELD),
     _settings,
     sections={"quantise": QuantiseConfig()},
-    network=Network(_MODEL, _MASKS, _TYPES, _HELD),
+    network=NetworkFiles(_MODEL, _MASKS, _TYPES, _HELD),
     may_be_left_out=True,
     not_asked="the flow does not ask for it; epochs above 0 in [quantise] do, or quantised = true in [finetune]",
     checks=_checks,

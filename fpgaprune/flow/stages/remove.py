@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.certify.link_checks import check_keras_file
+from fpgaprune.certify import check_keras_file
 from fpgaprune.errors import MaskError, RemovalError
 from fpgaprune.flow.dependence import judging
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import for_keras, predict
-from fpgaprune.flow.stage import Context, Network, Part, Results, Stage
+from fpgaprune.flow.stage import FlowStage, NetworkFiles, ReportPart, Results, StageContext
 from fpgaprune.keras_file import read_keras_weights, save_keras
 from fpgaprune.masks import MaskSet
-from fpgaprune.remove.plan import read_plan
+from fpgaprune.remove import read_plan
 from fpgaprune.report import Check, layer_reports
 
 EQUIVALENCE_TOLERANCE = 1e-9
@@ -30,11 +30,9 @@ _LINKS = {
 }
 
 
-def _remove(context: Context) -> dict[str, Any]:
+def _remove(context: StageContext) -> dict[str, Any]:
     """`removed.keras` is the network without dead and unread channels, proven equal in float64."""
-    from fpgaprune.remove.apply import apply_removal
-    from fpgaprune.remove.planning import plan_removal
-    from fpgaprune.remove.proof import Reference
+    from fpgaprune.remove import Reference, apply_removal, plan_removal
 
     model = context.model("finetuned.keras")
     plan = plan_removal(model, strict=True)
@@ -75,14 +73,14 @@ def _claims(run: RunDirectory) -> Iterator[str]:
             yield f"removed_masks.npz: the mask for {path!r} is not the one before removal, carried over by the plan"
 
 
-def _part(context: Context, results: Results) -> Part:
+def _part(context: StageContext, results: Results) -> ReportPart:
     layers = layer_reports(
         read_keras_weights(context.run.file("trained.keras")),
         read_keras_weights(context.run.file("removed.keras")),
         context.masks("masks.npz"),
         read_plan(context.run.file("removal.json")).kept,
     )
-    return Part({"layers": layers}, [_equivalence(results[key], what) for key, what in _EQUIVALENCES.items()])
+    return ReportPart({"layers": layers}, [_equivalence(results[key], what) for key, what in _EQUIVALENCES.items()])
 
 
 def _equivalence(found: Results, what: str) -> Check:
@@ -90,13 +88,13 @@ def _equivalence(found: Results, what: str) -> Check:
     return Check(what, quantity, found["max_relative_error"], found["tolerance"], samples=found["samples"])
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "remove",
     _remove,
     ("trained_outputs.npz", "finetuned.keras", "masks.npz"),
     ("removed.keras", "removed_masks.npz", "removal.json"),
     judging,
-    network=Network("removed.keras", "removed_masks.npz"),
+    network=NetworkFiles("removed.keras", "removed_masks.npz"),
     masks=("removed_masks",),
     links=_LINKS,
     claims=_claims,

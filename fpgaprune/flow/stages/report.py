@@ -9,12 +9,11 @@ from fpgaprune.certificate import LinkCheck
 from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import DataConfig, TargetConfig, VerdictConfig
-from fpgaprune.flow.stage import Context, Stage
-from fpgaprune.report import Check, LinkSummary, Metric, RunReport, stage_times, write_report
-from fpgaprune.report.verdict import ADVICE
+from fpgaprune.flow.stage import FlowStage, StageContext
+from fpgaprune.report import ADVICE, Check, LinkSummary, Metric, RunReport, stage_times, write_report
 
 
-def _report(context: Context) -> dict[str, Any]:
+def _report(context: StageContext) -> dict[str, Any]:
     """`report.html`, `report.md` and `report.json` show the whole run and the times of its stages."""
     run, config, records = context.run, context.config, context.run.manifest["stages"]
     results = {stage.name: run.results(stage.name) for stage in context.stages}
@@ -38,7 +37,7 @@ def _report(context: Context) -> dict[str, Any]:
 
 
 def metric_of(
-    stages: Iterable[Stage], results: Mapping[str, Mapping[str, Any]], settings: VerdictConfig, data: str
+    stages: Iterable[FlowStage], results: Mapping[str, Mapping[str, Any]], settings: VerdictConfig, data: str
 ) -> Metric:
     """The metric of a run before, after and in hardware, and its loss; `results` maps stage to its results."""
     readings: dict[str, Mapping[str, Any]] = {}
@@ -75,7 +74,7 @@ def _settings(config: Flow) -> Any:
     return [config.name, target, verdict, config[DataConfig].source]
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "report",
     _report,
     (),

@@ -13,12 +13,12 @@ from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.requirements import package
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import MULTIPLIER, FinetuneConfig, SelectConfig, TargetConfig
-from fpgaprune.flow.stage import Context, Known, Stage
+from fpgaprune.flow.stage import FlowStage, Known, StageContext
 from fpgaprune.masks import MaskSet
 from fpgaprune.weights import match_paths
 
 
-def _select(context: Context) -> dict[str, Any]:
+def _select(context: StageContext) -> dict[str, Any]:
     """`selection.npz` holds the masks that are in force from the first step of fine-tuning on."""
     from fpgaprune.flow.selecting import choose_masks, counts, explicit_masks, guard_masks
     from fpgaprune.flow.task import FINETUNE_RATE
@@ -68,7 +68,7 @@ def _settings(config: Flow) -> Any:
     return [section_json(select), file_digest(select.masks), config[FinetuneConfig].schedule.kind, target]
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "select",
     _select,
     ("trained.keras",),

@@ -16,15 +16,15 @@ from fpgaprune.flow.requirements import package
 from fpgaprune.flow.samples import arrays_of, predict
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, TrainConfig
-from fpgaprune.flow.stage import Context, Known, Stage
-from fpgaprune.hls.classes import class_problem
+from fpgaprune.flow.stage import FlowStage, Known, StageContext
+from fpgaprune.hls import class_problem
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.npz_file import write_npz
-from fpgaprune.select.tfmot_model import is_tf_keras
+from fpgaprune.select import is_tf_keras
 from fpgaprune.weights import weight_arrays
 
 
-def _train(context: Context) -> dict[str, Any]:
+def _train(context: StageContext) -> dict[str, Any]:
     """`trained.keras` is the trained network; the result holds its metric on held-out samples.
 
     `early.npz` holds its weights after the epoch that a schedule goes back to, if there is one.
@@ -81,7 +81,7 @@ def _after_epoch(number: int | None, act: Callable[[], None]) -> Any:
     return keras.callbacks.LambdaCallback(on_epoch_end=lambda epoch, _: act() if epoch + 1 == number else None)
 
 
-def _save_early(context: Context, model: Any) -> None:
+def _save_early(context: StageContext, model: Any) -> None:
     write_npz(context.run.file("early.npz"), weight_arrays(model))
 
 
@@ -172,7 +172,7 @@ def _settings(config: Flow) -> Any:
     return [section_json(config[TrainConfig]), judging(config), config[FinetuneConfig].rewind_epoch]
 
 
-STAGE = Stage(
+STAGE = FlowStage(
     "train",
     _train,
     (),

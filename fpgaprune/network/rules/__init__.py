@@ -14,15 +14,15 @@ from fpgaprune.network.rules import (
     normalization,
     operations,
     parametric,
-    pooling,
     sequence,
     shape,
+    spatial,
 )
 from fpgaprune.network.site import LayerRule
 
 _FAMILIES = (
     *(activations, convolution, dense, depthwise, merging, normalization),
-    *(operations, parametric, pooling, sequence, shape),
+    *(operations, parametric, sequence, shape, spatial),
 )
 RULES: dict[type, LayerRule] = {kind: rule for family in _FAMILIES for kind, rule in family.RULES.items()}
 

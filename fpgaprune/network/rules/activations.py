@@ -10,8 +10,8 @@ import keras
 import numpy as np
 from keras import layers
 
-from fpgaprune.network.activations import is_elementwise
-from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.activation_traits import is_elementwise
+from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.graph import value_of
 from fpgaprune.network.role import Role
 from fpgaprune.network.site import LayerRule, Site, of_each_size
@@ -27,7 +27,7 @@ def apply_elementwise(function: Callable[[Any], Any], channels: Channels) -> Cha
     return replace(channels, value=value)
 
 
-def activate(site: Site, line: Line, axis: int, function: Any) -> Channels:
+def activate(site: Site, line: AxisChannels, axis: int, function: Any) -> Channels:
     """The output of a layer whose linear part makes `line` along `axis`, after the layer's activation `function`."""
     channels = line.over(site.shape, axis % len(site.shape))
     return channels if function is None else _applied(site, channels, function)

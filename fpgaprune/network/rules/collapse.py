@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.site import Site
 from fpgaprune.network.trace import Affine
 
@@ -53,4 +53,4 @@ def collapsed(site: Site, sources: Sequence[Channels], kind: str) -> Channels | 
     site.trace.affine[site.call.key] = affine
     known = (line.known | (scale == 0)) & settled
     value = np.where(line.known, scale * line.value, 0.0) + offset
-    return Line(line.ids, known, value).over(site.shape, axis)
+    return AxisChannels(line.ids, known, value).over(site.shape, axis)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.graph import value_of
 from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import activate
@@ -35,7 +35,7 @@ def _positions(site: Site) -> int:
     return positions(spatial(site.layer, site.shape))
 
 
-def _filtered(site: Site, line: Line, variable: Any, bias: Any = None) -> Line:
+def _filtered(site: Site, line: AxisChannels, variable: Any, bias: Any = None) -> AxisChannels:
     """`line` after a kernel (..., C_in, m) and a bias: constant if the kernel is zero or its input is constant."""
     kernel = value_of(variable)
     site.weight(variable, *(None,) * (kernel.ndim - 2), line.ids, None, uses=_positions(site))
@@ -50,7 +50,7 @@ def _filtered(site: Site, line: Line, variable: Any, bias: Any = None) -> Line:
     if bias is not None:
         site.weight(bias, ids)
         result = result + value_of(bias, np.float64)
-    return Line(ids, known | silent, result)
+    return AxisChannels(ids, known | silent, result)
 
 
 RULES: dict[type, LayerRule] = {

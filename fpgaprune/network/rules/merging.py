@@ -9,7 +9,7 @@ import numpy as np
 from keras import layers
 from numpy.typing import NDArray
 
-from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.role import Role
 from fpgaprune.network.rules.collapse import collapsed
 from fpgaprune.network.site import LayerRule, Site, Values
@@ -90,7 +90,7 @@ def concatenate(site: Site) -> Channels:
         ids, known, value = (
             np.concatenate(parts) for parts in zip(*((x.ids, x.known, x.value) for x in lines), strict=True)
         )
-        return Line(ids, known, value).over(shape, axis)
+        return AxisChannels(ids, known, value).over(shape, axis)
     if axis in varying:
         return _opaque(site)
     (across,) = varying

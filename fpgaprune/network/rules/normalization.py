@@ -17,7 +17,7 @@ import keras
 import numpy as np
 from keras import layers
 
-from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.graph import value_of
 from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import apply_elementwise
@@ -39,7 +39,7 @@ def batch_normalization(site: Site) -> Channels:
     variance = value_of(layer.moving_variance, np.float64)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         value = gamma * (line.value - mean) / np.sqrt(variance + layer.epsilon) + beta
-    return Line(line.ids, line.known | (gamma == 0), value).over(channels.shape, axis)
+    return AxisChannels(line.ids, line.known | (gamma == 0), value).over(channels.shape, axis)
 
 
 def own_statistics(site: Site) -> Channels:
@@ -93,7 +93,7 @@ def input_normalization(site: Site) -> Channels:
     return replace(line, value=value).over(channels.shape, axis)
 
 
-def _keep_listed(site: Site, line: Line, **entries: Any) -> None:
+def _keep_listed(site: Site, line: AxisChannels, **entries: Any) -> None:
     """Config entries with a number for each channel of `line` keep the numbers of the channels that stay."""
     site.shrinks(
         **{key: Listed(line.ids, tuple(x.tolist())) for key, x in entries.items() if x.shape == line.ids.shape}

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras.src.ops import nn, numpy
 
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import FUNCTIONS
 from fpgaprune.network.channels import Channels
 from fpgaprune.network.role import Role
 from fpgaprune.network.rules.activations import apply_elementwise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from keras import layers
 
-from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.graph import value_of
 from fpgaprune.network.site import LayerRule, Site
 from fpgaprune.network.slots import Ids
@@ -26,7 +26,7 @@ def prelu(site: Site) -> Channels:
     flat = np.moveaxis(alpha, axis, -1).reshape(-1, alpha.shape[axis])
     known = line.known & ((line.value >= 0) | (flat.max(axis=0) == flat.min(axis=0)))
     value = np.where(line.value >= 0, line.value, flat[0] * line.value)
-    return Line(line.ids, known, value).over(channels.shape, axis)
+    return AxisChannels(line.ids, known, value).over(channels.shape, axis)
 
 
 RULES: dict[type, LayerRule] = {layers.PReLU: LayerRule(prelu)}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from keras import layers
 
-from fpgaprune.network.channels import Channels, Line
+from fpgaprune.network.channels import AxisChannels, Channels
 from fpgaprune.network.graph import value_of
 from fpgaprune.network.role import Role
 from fpgaprune.network.site import LayerRule, Site
@@ -25,7 +25,7 @@ def embedding(site: Site) -> Channels:
     site.shrinks(output_dim=Count(ids))
     table = value_of(layer.embeddings, np.float64)
     known = (table == table[:1]).all(axis=0)
-    return Line(ids, known, table[0]).over(site.shape, len(site.shape) - 1)
+    return AxisChannels(ids, known, table[0]).over(site.shape, len(site.shape) - 1)
 
 
 def recurrent(site: Site) -> list[Channels]:
@@ -48,7 +48,7 @@ def bidirectional(site: Site) -> list[Channels]:
     return _units(site)
 
 
-def _reads(site: Site, layer: Any, line: Line, steps: int) -> None:
+def _reads(site: Site, layer: Any, line: AxisChannels, steps: int) -> None:
     cell = layer.cell
     kernel_path = site.trace.paths.get(id(cell.kernel), site.path)
     gates = site.trace.own(layer, "gates", cell.kernel.shape[-1])

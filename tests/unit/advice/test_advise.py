@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 import fpgaprune as fp
-from fpgaprune.advice.advise import BETWEEN
 from fpgaprune.advice.edit import flow_text
 from fpgaprune.advice.order import rank
 from fpgaprune.advice.other_layouts import balanced_layouts, one_layer_layouts, products, uniform_layouts
+from fpgaprune.advice.shortages import BETWEEN
 from fpgaprune.advice.sparser import sparser
 from fpgaprune.advice.structure import global_average, streamed
 from fpgaprune.design.operations import Convolution, Pooling, Window

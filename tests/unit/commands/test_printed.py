@@ -1,6 +1,7 @@
 """What commands print and hand on, with the work itself replaced: whole lines, no markup, JSON where asked."""
 
 import json
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,6 @@ from fpgaprune.cli import app
 from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.common_options import by_pattern, parse_sparsity
 from fpgaprune.errors import ConfigError
-from fpgaprune.estimate import rows as of_rows
 from fpgaprune.masks import MaskSet
 from fpgaprune.measure import Advice, Figure, Prediction, Resources, Shortage
 
@@ -32,7 +32,7 @@ def replaced(monkeypatch, name, value):
 @pytest.fixture
 def model(tmp_path, monkeypatch):
     """A file that passes for a model."""
-    replaced(monkeypatch, "file_kinds.require_kind", None)
+    replaced(monkeypatch, "require_kind", None)
     path = tmp_path / "m.keras"
     path.write_bytes(b"")
     return path
@@ -58,7 +58,7 @@ def test_a_selection_has_the_defaults_of_the_library_and_counts_its_locks(model,
         heard.append(settings)
         return MaskSet({"c/kernel": mask}), [], []
 
-    monkeypatch.setattr("fpgaprune.flow.selecting.select_masks", chosen)
+    monkeypatch.setattr("fpgaprune.flow.select_masks", chosen)
     said = printed("select", model, "--sparsity", "0.5", "--out", tmp_path / "m.npz", *["--json"] * as_json)
     (settings,) = heard
     assert (settings.sparsity, settings.min_free_channels, settings.min_free, settings.samples) == (0.5, 0.125, 1, None)
@@ -70,9 +70,9 @@ def test_a_selection_has_the_defaults_of_the_library_and_counts_its_locks(model,
 
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_verified_run_is_json_or_a_table(tmp_path, monkeypatch, as_json):
-    replaced(monkeypatch, "file_kinds.require_kind", None)
+    replaced(monkeypatch, "require_kind", None)
     link = SimpleNamespace(link="keras", weights=(), locked=0, violations=0, to_json=lambda: {"link": "keras"})
-    replaced(monkeypatch, "verify.verify_run", ([link], []))
+    replaced(monkeypatch, "verify_run", ([link], []))
     said = printed("verify", tmp_path, *["--json"] * as_json)
     if as_json:
         assert json.loads(said)["ok"] is True
@@ -83,10 +83,10 @@ def test_a_verified_run_is_json_or_a_table(tmp_path, monkeypatch, as_json):
 def test_paths_and_notes_are_whole_lines_without_colours(model, tmp_path, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     path = tmp_path / ("x" * 90) / "[red]" / "c.png"
-    replaced(monkeypatch, "inspection.inspect_model", {"layers": [], "heat_maps": [str(path)]})
+    replaced(monkeypatch, "inspect_model", {"layers": [], "heat_maps": [str(path)]})
     assert str(path) in printed("inspect", model)
     found = {"errors": {}, "designs": [], "moved": [], "notes": [LONG]}
-    replaced(monkeypatch, "calibrating.calibrate_folders", found)
+    replaced(monkeypatch, "calibrate_folders", found)
     out = tmp_path / "[red].toml"
     *_, moved, note = printed("calibrate", tmp_path, "--out", out).splitlines()
     assert (moved, note) == (f"0 coefficients moved; {out}", LONG)
@@ -94,7 +94,7 @@ def test_paths_and_notes_are_whole_lines_without_colours(model, tmp_path, monkey
 
 def test_rows_are_priced_a_line_each(tmp_path, monkeypatch):
     rows, refusal = [{"id": "a"}, {"id": "b"}], SimpleNamespace(line=3, reason="it has no layers")
-    monkeypatch.setattr(of_rows, "estimate_designs_file", lambda *_: (rows, [refusal]))
+    monkeypatch.setattr(import_module("fpgaprune.estimate"), "estimate_designs_file", lambda *_: (rows, [refusal]))
     done = CliRunner().invoke(app, ["estimate", "--designs", str(tmp_path / "rows.jsonl")])
     assert [json.loads(line) for line in done.stdout.splitlines()] == rows
     assert "refused: line 3: it has no layers" in done.stderr
@@ -129,9 +129,9 @@ def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
     out.mkdir()
     (out / "report.json").write_text('{"checks": []}')
     finished = SimpleNamespace(file=out.joinpath, manifest=manifest)
-    monkeypatch.setattr("fpgaprune.flow.runner.run_flow", lambda *_: finished)
-    replaced(monkeypatch, "stages.report.metric_of", None)
-    monkeypatch.setattr("fpgaprune.report.verdict.headline", lambda _: ("pruning costs nothing", "good"))
+    monkeypatch.setattr("fpgaprune.flow.run_flow", lambda *_: finished)
+    replaced(monkeypatch, "metric_of", None)
+    monkeypatch.setattr("fpgaprune.report.headline", lambda _: ("pruning costs nothing", "good"))
     estimated = "1,234 cycles (analytic estimate of logic synthesis)"
     assert printed("run", "--out", out).splitlines()[:-1] == [
         "pruning costs nothing",

@@ -4,7 +4,13 @@ import math
 
 import pytest
 
-from fpgaprune.design.reuse_factors import legal_reuse_factors, nearest, neighbours, product_size, settle_reuse
+from fpgaprune.design.reuse_factors import (
+    legal_reuse_factors,
+    nearest_reuse_factor,
+    neighbours,
+    product_size,
+    settle_reuse,
+)
 
 
 def test_they_are_those_of_hls4ml():
@@ -27,12 +33,12 @@ def test_they_meet_the_conditions_of_the_templates(n_in, n_out):
     legal = legal_reuse_factors(n_in, n_out, "resource")
     assert list(legal) == [factor for factor in range(1, n_in * n_out + 1) if allowed(factor)]
     for wanted in (1, 5, 18, 1024, 10**6):
-        assert abs(nearest(legal, wanted) - wanted) == min(abs(factor - wanted) for factor in legal)
+        assert abs(nearest_reuse_factor(legal, wanted) - wanted) == min(abs(factor - wanted) for factor in legal)
 
 
 def test_latency_of_a_published_design_follows_from_them():
     # jdweitz/wa-hls4ml 80-24-120 at a requested reuse of 2047: 3,365 cycles are 1,920 + 1,440 and 5 more.
-    factors = [nearest(legal_reuse_factors(*size, "resource"), 2047) for size in ((80, 24), (24, 120))]
+    factors = [nearest_reuse_factor(legal_reuse_factors(*size, "resource"), 2047) for size in ((80, 24), (24, 120))]
     assert factors == [1920, 1440]
 
 

@@ -8,7 +8,7 @@ from msgspec import structs
 from fpgaprune.errors import RtlError, TargetError
 from fpgaprune.fabric import families, open_tools
 from fpgaprune.fabric.cells import find_family, list_families
-from fpgaprune.fabric.devices import Site, devices_of
+from fpgaprune.fabric.devices import SiteKind, devices_of
 from fpgaprune.fabric.ecp5.router import VERSION
 from fpgaprune.fabric.families import OPEN_TOOLS, ROUTERS, find_router, versions_found
 from fpgaprune.measure import RESOURCES, Cells
@@ -49,11 +49,11 @@ def test_every_tool_of_every_family_is_listed_once():
 
 def test_what_stands_around_a_project_is_taken_off_its_sites():
     around, own = (structs.replace(NOTHING, lut=lut, ff=ff) for lut, ff in ((30, 20), (45, 60)))
-    assert Site("LUT", ("lut",)).without(70, around, own) == 40
-    assert Site("BLOCK", ("bram18",)).without(5, around, own) == 5
+    assert SiteKind("LUT", ("lut",)).without(70, around, own) == 40
+    assert SiteKind("BLOCK", ("bram18",)).without(5, around, own) == 5
     # A logic cell holds one of each: of 70, at least 60 hold something of the project, of 100 all but 30.
-    assert Site("CELL", ("lut", "ff")).without(70, around, own) == 60
-    assert Site("CELL", ("lut", "ff")).without(100, around, own) == 70
+    assert SiteKind("CELL", ("lut", "ff")).without(70, around, own) == 60
+    assert SiteKind("CELL", ("lut", "ff")).without(100, around, own) == 70
 
 
 def test_a_report_without_a_site_of_the_table_is_refused():

@@ -20,5 +20,5 @@ def test_each_method_is_the_function_of_the_package(tiny, monkeypatch):
     calls["make_bitstream"] = ("ulx3s", "out.bit")
     project = fp.RtlProject.load(tiny.path)
     for name, arguments in calls.items():
-        monkeypatch.setattr(f"fpgaprune.fabric.project.{name}", lambda *given, **named: (given, named))
+        monkeypatch.setattr(f"fpgaprune.fabric.rtl_project.{name}", lambda *given, **named: (given, named))
         assert getattr(project, name)(*arguments, timeout_s=3) == ((project, *arguments), {"timeout_s": 3})

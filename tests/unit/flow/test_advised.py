@@ -10,7 +10,7 @@ import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.stage import Context
+from fpgaprune.flow.stage import StageContext
 from fpgaprune.flow.stages import estimate
 from tests.unit.estimate.designs import cnn
 
@@ -30,7 +30,7 @@ def run(tmp_path):
 
 def test_the_stage_advises_on_the_network_after(run, tmp_path):
     config = parse_config({"name": "net", "target": {"part": "mine.toml"}}, "flow.toml", tmp_path)
-    found = estimate.STAGE.run(Context(run, config, None, None))
+    found = estimate.STAGE.run(StageContext(run, config, None, None))
     written = json.loads(run.file("estimate.json").read_text())
     trained, design = (fp.Design.load(run.file(name)) for name in ("design_trained.json", "design.json"))
     wanted = fp.advise(design, config.target.target(), trained=trained).to_json()

@@ -13,7 +13,7 @@ from fpgaprune.target import hardware_path
 def key(folder, **section):
     run = RunDirectory(folder)
     run.manifest.update(data="digest", versions={"fpgaprune": "as long ago"})
-    stage = runner.Stage("measure", None, (), (), lambda config: config.measure.model_dump_json())
+    stage = runner.FlowStage("measure", None, (), (), lambda config: config.measure.model_dump_json())
     config = parse_config({"measure": section}, "flow")
     return runner._key(stage, SimpleNamespace(run=run, config=config, versions=runner._versions()), (), ())
 

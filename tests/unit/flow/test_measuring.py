@@ -24,7 +24,7 @@ from fpgaprune.flow.measuring import (
 )
 from fpgaprune.measure import Kernels, Measured, Simulated
 from fpgaprune.target import find_part
-from fpgaprune.vendor.compare import compare
+from fpgaprune.vendor.comparing import compare
 
 from ..fabric.fake_tools import fake_ecppack, fake_nextpnr, fake_yosys
 from ..fabric.tiny import tiny_project

@@ -19,11 +19,11 @@ from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import predict
 from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stage import Context, Known, Network, artefacts_at, inputs_of
+from fpgaprune.flow.stage import Known, NetworkFiles, StageContext, artefacts_at, inputs_of
 from fpgaprune.flow.stages import STAGES, finetune, hls, quantise
 from fpgaprune.held import HeldValues
 from fpgaprune.hls.precision import Precision
-from fpgaprune.hls.quantize import quantize
+from fpgaprune.hls.quantizing import quantize
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.npz_file import write_npz
@@ -78,7 +78,9 @@ def context(folder, **keys):
         write_npz(run.file("trained_outputs.npz"), {"000": predict(model, x)})
         run.write_manifest()
     data = check_data("d", {"x_train": x, "y_train": y, "x_test": x, "y_test": y})
-    return Context(run, config, data, Silent(), key="k", network=Network("removed.keras", "removed_masks.npz"))
+    return StageContext(
+        run, config, data, Silent(), key="k", network=NetworkFiles("removed.keras", "removed_masks.npz")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +244,7 @@ def test_without_epochs_nothing_is_written_and_what_was_is_gone(tmp_path):
     for name in (*FILES, "quantised_held.npz"):
         run.file(name).write_text("of before")
     config = parse_config({}, "flow.toml")
-    assert quantise.STAGE.run(Context(run, config, None, Silent())) == {}
+    assert quantise.STAGE.run(StageContext(run, config, None, Silent())) == {}
     assert not any(run.file(name).exists() for name in FILES)
     assert quantise.STAGE.readings({}) == {}
     assert quantise.STAGE.part(None, {}).checks == ()
@@ -313,7 +315,7 @@ def test_fine_tuning_that_rounds_keeps_its_locks_and_hands_its_types_on(tmp_path
     assert (kind.to_float(kind.to_raw(weights["conv/kernel"])) != weights["conv/kernel"]).any()
     for old, new in (("finetuned.keras", "removed.keras"), ("masks.npz", "removed_masks.npz")):
         given.run.file(new).write_bytes(given.run.file(old).read_bytes())
-    on = replace(given, network=Network("removed.keras", "removed_masks.npz"))
+    on = replace(given, network=NetworkFiles("removed.keras", "removed_masks.npz"))
     rounded = quantise.STAGE.run(on)
     assert json.loads(given.run.file("quantised_types.json").read_text()) == types
     # No epoch of [quantise]: the network is the one that was fine-tuned, bit for bit.

@@ -13,7 +13,7 @@ from fpgaprune.flow.finetuning import Finetuning
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.session import start_session
-from fpgaprune.flow.stage import Context
+from fpgaprune.flow.stage import StageContext
 from fpgaprune.flow.stages import train
 from fpgaprune.flow.task import read_task
 from fpgaprune.masks import MaskSet
@@ -95,7 +95,7 @@ def test_a_killed_training_goes_on_as_if_undisturbed(tmp_path):
         data = check_data("d", {"x_train": x, "y_train": y, "x_test": x, "y_test": y})
         run = RunDirectory(folder)
         run.write_manifest()
-        train.STAGE.run(Context(run, config, data, progress, key="one"))
+        train.STAGE.run(StageContext(run, config, data, progress, key="one"))
         return (folder / "trained.keras").read_bytes()
 
     killer = Silent()

@@ -11,7 +11,7 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.flow.comparing import compare_folders
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.flow.stage import Context
+from fpgaprune.flow.stage import StageContext
 from fpgaprune.flow.stages import estimate
 from tests.unit.estimate.designs import cnn
 from tests.unit.vendor.texts import csynth
@@ -28,13 +28,13 @@ def run_with(folder, design):
 def test_the_stage_says_why_it_left_the_price_out(tmp_path):
     run = run_with(tmp_path / "run", replace(cnn(), name="quartus", backend="Quartus"))
     config = parse_config({"name": "net", "target": {"part": "xc7z020clg400-1"}}, "flow.toml")
-    left_out = estimate.STAGE.run(Context(run, config, None, None))
+    left_out = estimate.STAGE.run(StageContext(run, config, None, None))
     assert left_out == {
         "left_out": "design 'quartus' was made for backend 'Quartus', for which no reports were calibrated; "
         "wanted Vivado or Vitis"
     }
     assert json.loads((run.path / "estimate.json").read_text()) is None
-    priced = estimate.STAGE.run(Context(run_with(tmp_path / "other", cnn()), config, None, None))
+    priced = estimate.STAGE.run(StageContext(run_with(tmp_path / "other", cnn()), config, None, None))
     assert priced["after"]["latency_cycles"] > 0
 
 

@@ -8,7 +8,7 @@ from msgspec import structs
 
 import fpgaprune as fp
 from fpgaprune.measure import Figure, LayerShare, Shortage
-from fpgaprune.report.advice import changes, changes_table, shortage_lines
+from fpgaprune.report.advice import changes_table, shortage_lines, suggested_changes
 from fpgaprune.report.markdown import render_markdown
 from fpgaprune.report.page import render_page
 
@@ -40,7 +40,7 @@ def test_a_sentence_says_what_is_short_by_how_much_and_where(advice):
 
 
 def test_each_change_says_whether_it_fits(advice):
-    found = changes(advice)
+    found = suggested_changes(advice)
     assert [change.number for change in found] == list(range(1, len(found) + 1))
     for change, row in zip(found, advice.suggestions, strict=True):
         wanted = {True: "good", False: "open" if row.fits else "bad", None: "open"}[row.fits_upper]

@@ -8,7 +8,7 @@ import pytest
 
 from fpgaprune.errors import MaskError
 from fpgaprune.select.choose import select
-from fpgaprune.select.sensitivity import Point, Sensitivity, sensitivity
+from fpgaprune.select.sensitivity_curve import Point, Sensitivity, sensitivity
 from fpgaprune.select.units import Block
 from fpgaprune.weights import named_weights
 

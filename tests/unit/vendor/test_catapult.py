@@ -5,7 +5,7 @@ import pytest
 from fpgaprune.errors import ReportError
 from fpgaprune.measure import Cycles, Resources
 from fpgaprune.vendor import parse_reports
-from fpgaprune.vendor.compare import compare
+from fpgaprune.vendor.comparing import compare
 from fpgaprune.vendor.layer_rows import match_layers
 
 from .texts_catapult import END, cycle_rpt, rtl_rpt

@@ -21,7 +21,7 @@ from fpgaprune.measure import (
 )
 from fpgaprune.target import Target
 from fpgaprune.vendor import ModuleRow, VendorReport, parse_reports
-from fpgaprune.vendor.compare import compare
+from fpgaprune.vendor.comparing import compare
 from fpgaprune.vendor.layer_rows import match_layers
 
 from .texts import TOTAL, accelerator, cosim, csynth, csynth_xml, hierarchy, summary, timing, utilization

@@ -11,7 +11,7 @@ import pytest
 
 from fpgaprune.errors import ReportError
 from fpgaprune.vendor import parse_reports, read_reports
-from fpgaprune.vendor.compare import compare
+from fpgaprune.vendor.comparing import compare
 from fpgaprune.vendor.layer_rows import match_layers
 from fpgaprune.vendor.report import ModuleRow
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import keras
 
-from fpgaprune.design import Design
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import FUNCTIONS, Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
 from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.hls.hls_project import make_design
@@ -23,8 +22,7 @@ from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.width_search import Labels
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
-from fpgaprune.quantise.layers import ROUNDED, Rounded, RoundedAverage
-from fpgaprune.quantise.plain import is_rounded, rounded_types, unrounded
+from fpgaprune.quantise import ROUNDED, Rounded, RoundedAverage, is_rounded, rounded_types, unrounded
 from fpgaprune.target import Target
 from fpgaprune.weights import weight_arrays
 

@@ -8,8 +8,14 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.coefficients import Calibration, calibration, read_own_calibration, write_calibration
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.price import total_hardware
-from fpgaprune.estimate.recalibrate import Measured, changes, errors, errors_left_out, recalibrate
+from fpgaprune.estimate.pricing import total_hardware
+from fpgaprune.estimate.recalibration import (
+    ReportedDesign,
+    coefficient_changes,
+    errors_of_left_out,
+    recalibrate,
+    recalibration_errors,
+)
 from fpgaprune.estimate.stages import stage_figures
 
 from .designs import cnn, mlp
@@ -46,7 +52,7 @@ def measured(truth, layers=True, synth=True):
             for layer, hardware in zip(features.layers, parts.layers, strict=True)
         }
         found.append(
-            Measured(
+            ReportedDesign(
                 features, figures(whole, "csynth"), figures(whole, "synth") if synth else {}, by_layer if layers else {}
             )
         )
@@ -59,14 +65,14 @@ def worst(found):
 
 def test_reports_that_agree_change_no_estimate():
     fitted = recalibrate(measured(SHIPPED), SHIPPED)
-    assert all(error < 1e-4 for error in worst(errors(measured(SHIPPED), fitted)).values())
+    assert all(error < 1e-4 for error in worst(recalibration_errors(measured(SHIPPED), fitted)).values())
 
 
 @pytest.mark.parametrize("layers", [True, False])
 def test_another_tool_is_learnt_also_for_designs_left_out(layers):
     truth = scaled(lut_add_bit=1.8, lut_shift_add_bit=1.8, ff_adder_bit=1.5, synth_lut_arithmetic=0.6)
     reports = measured(truth, layers)
-    before, left = worst(errors(reports, SHIPPED)), worst(errors_left_out(reports, SHIPPED))
+    before, left = worst(recalibration_errors(reports, SHIPPED)), worst(errors_of_left_out(reports, SHIPPED))
     assert before["csynth.lut"] > 0.15
     assert left["csynth.lut"] < before["csynth.lut"] / 2
     assert left["synth.lut"] < before["synth.lut"]
@@ -75,7 +81,7 @@ def test_another_tool_is_learnt_also_for_designs_left_out(layers):
 def test_what_no_report_shows_stays():
     only_mlps = [one for one in measured(scaled(lut_add_bit=2.0)) if one.design.name.startswith("mlp")]
     fitted = recalibrate(only_mlps, SHIPPED)
-    moved = {c.name for c in changes(SHIPPED.coefficients, fitted.coefficients)}
+    moved = {c.name for c in coefficient_changes(SHIPPED.coefficients, fitted.coefficients)}
     assert moved
     assert not any("fifo" in name or "line" in name for name in moved)
     assert fitted.intervals == SHIPPED.intervals
@@ -90,7 +96,7 @@ def test_logic_synthesis_is_learnt_from_its_own_reports_only():
 
 
 def test_one_design_cannot_be_left_out():
-    assert errors_left_out(measured(SHIPPED)[:1], SHIPPED) == {}
+    assert errors_of_left_out(measured(SHIPPED)[:1], SHIPPED) == {}
 
 
 def test_designs_without_figures_are_refused():

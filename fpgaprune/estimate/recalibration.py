@@ -10,7 +10,7 @@ from fpgaprune.estimate.coefficients import Calibration, Coefficient
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.features import DesignFeatures
 from fpgaprune.estimate.fit import Equation, fit, left_of
-from fpgaprune.estimate.price import total_hardware
+from fpgaprune.estimate.pricing import total_hardware
 from fpgaprune.estimate.stages import CALIBRATED, stage_figures
 
 Figures = Mapping[str, float]
@@ -19,7 +19,7 @@ _AWAKE = 0.05
 
 
 @dataclass(frozen=True)
-class Measured:
+class ReportedDesign:
     """A design and what a vendor tool reported of it.
 
     Attributes:
@@ -35,7 +35,7 @@ class Measured:
     layers: Mapping[str, Figures]
 
 
-def recalibrate(measured: Sequence[Measured], start: Calibration) -> Calibration:
+def recalibrate(measured: Sequence[ReportedDesign], start: Calibration) -> Calibration:
     """`start` with its LUT and flip-flop coefficients fitted to `measured`; its intervals stay.
 
     Each layer with a row of its own is one equation; a design without such rows is one equation. A coefficient that no
@@ -60,7 +60,7 @@ def recalibrate(measured: Sequence[Measured], start: Calibration) -> Calibration
     )
 
 
-def errors(measured: Sequence[Measured], calibrated: Calibration) -> dict[str, dict[str, float]]:
+def recalibration_errors(measured: Sequence[ReportedDesign], calibrated: Calibration) -> dict[str, dict[str, float]]:
     """Relative errors of LUTs and flip-flops, by figure, as `csynth.lut`, and then by design."""
     found: dict[str, dict[str, float]] = {}
     for one in measured:
@@ -73,19 +73,19 @@ def errors(measured: Sequence[Measured], calibrated: Calibration) -> dict[str, d
     return found
 
 
-def errors_left_out(measured: Sequence[Measured], start: Calibration) -> dict[str, dict[str, float]]:
-    """As `errors`, each design priced by a calibration with the other designs alone; empty for fewer than two."""
+def errors_of_left_out(measured: Sequence[ReportedDesign], start: Calibration) -> dict[str, dict[str, float]]:
+    """As `recalibration_errors`, but the other designs alone calibrate the price of each; empty for fewer than two."""
     found: dict[str, dict[str, float]] = {}
     for at, one in enumerate(measured):
         others = [*measured[:at], *measured[at + 1 :]]
         if not others:
             break
-        for figure, by_design in errors([one], recalibrate(others, start)).items():
+        for figure, by_design in recalibration_errors([one], recalibrate(others, start)).items():
             found.setdefault(figure, {}).update(by_design)
     return found
 
 
-def _equations(one: Measured, resource: str) -> list[Equation]:
+def _equations(one: ReportedDesign, resource: str) -> list[Equation]:
     parts = build(one.design)
     found = []
     for layer, hardware in zip(one.design.layers, parts.layers, strict=True):
@@ -98,7 +98,7 @@ def _equations(one: Measured, resource: str) -> list[Equation]:
     return found
 
 
-def _shares(one: Measured, values: Mapping[str, float]) -> list[Equation]:
+def _shares(one: ReportedDesign, values: Mapping[str, float]) -> list[Equation]:
     whole = total_hardware(build(one.design))
     return [
         left_of(one.design.name, one.design.name, whole, resource, values, one.csynth[resource], one.synth[resource])
@@ -107,7 +107,7 @@ def _shares(one: Measured, values: Mapping[str, float]) -> list[Equation]:
     ]
 
 
-def changes(start: Mapping[str, Coefficient], fitted: Mapping[str, Coefficient]) -> list[Coefficient]:
+def coefficient_changes(start: Mapping[str, Coefficient], fitted: Mapping[str, Coefficient]) -> list[Coefficient]:
     """The fitted coefficients that moved by more than a thousandth."""
     return [
         c for name, c in fitted.items() if abs(c.value - start[name].value) > 1e-3 * max(c.value, start[name].value)

@@ -8,8 +8,8 @@ import pytest
 from fpgaprune.design import Design
 from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.estimate import estimate
+from fpgaprune.estimate.families import FAMILIES, UNPRICED, family_of, unpriced
 from fpgaprune.estimate.from_design import design_features
-from fpgaprune.estimate.kinds import FAMILIES, UNPRICED, family_of, unpriced
 from fpgaprune.target import Target
 
 from .designs import T16

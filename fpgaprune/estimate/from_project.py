@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.design import Design, LayerSpec
-from fpgaprune.design.from_hls4ml import layer_of
-from fpgaprune.design.functions import FUNCTIONS
-from fpgaprune.design.templates import as_built
+from fpgaprune.design import FUNCTIONS, Design, LayerSpec, as_built, layer_of
 from fpgaprune.errors import DesignError, EstimateError
 from fpgaprune.estimate import firmware
-from fpgaprune.estimate.firmware import Call, Struct
-from fpgaprune.estimate.kinds import FAMILIES, is_quantizer
+from fpgaprune.estimate.families import FAMILIES, is_quantizer
+from fpgaprune.estimate.firmware import Struct, TemplateCall
 from fpgaprune.estimate.project_files import find_top_file, read_numbers, read_settings, read_text
 from fpgaprune.firmware import parse_typedefs
 from fpgaprune.fixed import MAX_WIDTH, FixedType
@@ -109,7 +106,7 @@ class _Reader:
         except DesignError as error:
             raise EstimateError(f"{self.home} holds no whole design: {error}") from error
 
-    def _add(self, call: Call, number: int) -> None:
+    def _add(self, call: TemplateCall, number: int) -> None:
         name = call.name or f"layer_{number}"
         # A class that no model prices keeps the name of its function, and the estimate leaves the layer out.
         kind = _KINDS.get(call.function) or ("Activation" if is_quantizer(call.function) else call.function)
@@ -141,7 +138,7 @@ class _Reader:
     def _variable(self, text: str) -> str:
         return self.aliases.get(text, text)
 
-    def _source(self, variable: str, call: Call, values: Mapping[str, int]) -> str:
+    def _source(self, variable: str, call: TemplateCall, values: Mapping[str, int]) -> str:
         if variable in self.makers:
             return self.makers[variable]
         # A variable that no call has written is an input of the network.
@@ -170,7 +167,7 @@ class _Reader:
         except DesignError as error:
             raise EstimateError(f"type {name!r} of the project is {text!r}: {error}") from error
 
-    def _types(self, call: Call, kind: str, config: Struct | None) -> dict[str, FixedType]:
+    def _types(self, call: TemplateCall, kind: str, config: Struct | None) -> dict[str, FixedType]:
         position = {"Merge": 2, "Concatenate": 2}.get(kind, 1)
         names = [t for t in call.types if t not in self.structs and not t[0].isdigit()]
         types = {"result": self._type(names[-1] if kind == "Activation" else names[min(position, len(names) - 1)])}
@@ -216,7 +213,9 @@ class _Reader:
             return (*first[:-1], first[-1] + sum(shape[-1] for shape in others))
         return first
 
-    def _attributes(self, call: Call, kind: str, config: Struct | None, values: Mapping[str, int]) -> dict[str, Any]:
+    def _attributes(
+        self, call: TemplateCall, kind: str, config: Struct | None, values: Mapping[str, int]
+    ) -> dict[str, Any]:
         found: dict[str, Any] = dict(values)
         if kind == "Activation":
             found["activation"] = "linear" if is_quantizer(call.function) else call.function
@@ -234,7 +233,12 @@ class _Reader:
         return found
 
     def _weights(
-        self, call: Call, kind: str, config: Struct | None, values: Mapping[str, int], types: Mapping[str, FixedType]
+        self,
+        call: TemplateCall,
+        kind: str,
+        config: Struct | None,
+        values: Mapping[str, int],
+        types: Mapping[str, FixedType],
     ) -> dict[str, NDArray[np.int64]]:
         found: dict[str, NDArray[np.int64]] = {}
         for argument in call.arguments if kind in FAMILIES else ():
@@ -283,7 +287,7 @@ def _strategy(config: Struct | None) -> str | None:
     return config.fields.get("strategy", "nnet::latency").rsplit("::", 1)[-1].strip().lower()
 
 
-def _first_shape(call: Call, values: Mapping[str, int], packed: int) -> tuple[int, ...]:
+def _first_shape(call: TemplateCall, values: Mapping[str, int], packed: int) -> tuple[int, ...]:
     if "in_width" in values or "in_height" in values:
         channels = values.get("n_chan") or values.get("n_filt", 1)
         return (*(values[k] for k in ("in_height", "in_width") if k in values), channels)

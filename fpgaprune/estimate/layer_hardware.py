@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from fpgaprune.design.functions import function_named
+from fpgaprune.design import function_named
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import table_blocks
-from fpgaprune.estimate.products import multiplier_turns, product_hardware, sum_cycles, uses_dsp
+from fpgaprune.estimate.multiplications import multiplier_turns, product_hardware, sum_cycles, uses_dsp
 from fpgaprune.estimate.window import pace
 
 

@@ -7,8 +7,7 @@ from functools import partial
 from fpgaprune.advice.order import rank
 from fpgaprune.advice.search import Search
 from fpgaprune.design import Design
-from fpgaprune.estimate import estimate
-from fpgaprune.estimate.coefficients import Calibration, calibration
+from fpgaprune.estimate import Calibration, calibration, estimate
 from fpgaprune.measure import ANALYTIC_SYNTH, Advice, Estimate, LayerShare, Prediction, Shortage, capacity_of
 from fpgaprune.target import Target
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from fpgaprune import rtl
 from fpgaprune.design import Design, VerilogLayout
 from fpgaprune.fabric.bitstream import Bitstream, make_bitstream
 from fpgaprune.fabric.place import place_and_route
 from fpgaprune.fabric.simulation import Simulation, simulate
 from fpgaprune.fabric.synthesis import synthesize
 from fpgaprune.measure import PlaceAndRoute, Synthesis
-from fpgaprune.rtl import VerilogProject, generate
 
 
-class RtlProject(VerilogProject):
+class RtlProject(rtl.VerilogProject):
     """A Verilog project whose methods run the tools; each method is also a function of this package."""
 
     def simulate(self, x: Any, **options: Any) -> Simulation:
@@ -63,5 +63,5 @@ def to_verilog(
         RtlError: the layout does not fit the design.
         ToolError: the chosen solver is missing or failed.
     """
-    made = generate.to_verilog(design, output_dir, layout=layout, cache=cache, solver_seconds=solver_seconds, **changes)
+    made = rtl.to_verilog(design, output_dir, layout=layout, cache=cache, solver_seconds=solver_seconds, **changes)
     return RtlProject(**vars(made))

@@ -10,10 +10,10 @@ from fpgaprune.errors import EstimateError, FpgaPruneError
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import Parts, build
 from fpgaprune.estimate.digits import Products
+from fpgaprune.estimate.families import UNPRICED
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.from_design import design_features
 from fpgaprune.estimate.hardware import Hardware
-from fpgaprune.estimate.kinds import UNPRICED
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.savings import design_notes, zeros_note
 from fpgaprune.estimate.stages import stage_figures

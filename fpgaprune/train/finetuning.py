@@ -10,8 +10,8 @@ import numpy as np
 
 from fpgaprune.errors import LockError
 from fpgaprune.masks import MaskSet
-from fpgaprune.train.lock import lock, locked_optimizer, relock, unlock
 from fpgaprune.train.locked_optimizer import LockedGradients
+from fpgaprune.train.locking import lock, locked_optimizer, relock, unlock
 from fpgaprune.train.values import Values, read
 from fpgaprune.weights import named_weights
 

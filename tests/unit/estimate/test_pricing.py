@@ -70,7 +70,7 @@ def test_json_has_the_agreed_names():
 def test_the_function_and_the_package_of_one_name():
     code = (
         "import fpgaprune as fp; before = fp.estimate; import fpgaprune.estimate; "
-        "from fpgaprune.estimate.price import estimate; from fpgaprune import estimate as third; "
+        "from fpgaprune.estimate.pricing import estimate; from fpgaprune import estimate as third; "
         "import sys; assert before is fp.estimate is estimate is third, fp.estimate; "
         "assert sys.modules['fpgaprune.estimate'].estimate is fp.estimate; "
         "assert not {'tensorflow', 'keras', 'hls4ml', 'scipy'} & set(sys.modules)"

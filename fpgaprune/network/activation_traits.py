@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fpgaprune.design.functions import FUNCTIONS
+from fpgaprune.design import FUNCTIONS
 from fpgaprune.network.graph import is_of_keras
 from fpgaprune.network.role import Role
 

@@ -1,0 +1,1 @@
+from .shortages import advise as advise

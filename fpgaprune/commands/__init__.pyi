@@ -1,0 +1,13 @@
+from .config_command import config as config
+from .price_commands import calibrate as calibrate
+from .price_commands import compare as compare
+from .price_commands import estimate as estimate
+from .price_commands import measure as measure
+from .price_commands import parts as parts
+from .runs import doctor as doctor
+from .runs import inspect as inspect
+from .runs import run as run
+from .runs import verify as verify
+from .select_commands import import_tfmot as import_tfmot
+from .select_commands import select as select
+from .select_commands import sensitivity as sensitivity

@@ -1,0 +1,16 @@
+from .coefficients import Calibration as Calibration
+from .coefficients import calibration as calibration
+from .coefficients import read_own_calibration as read_own_calibration
+from .coefficients import write_calibration as write_calibration
+from .families import UNPRICED as UNPRICED
+from .from_design import design_features as design_features
+from .from_project import read_project as read_project
+from .pricing import estimate as estimate
+from .pricing import price as price
+from .recalibration import ReportedDesign as ReportedDesign
+from .recalibration import coefficient_changes as coefficient_changes
+from .recalibration import errors_of_left_out as errors_of_left_out
+from .recalibration import recalibrate as recalibrate
+from .recalibration import recalibration_errors as recalibration_errors
+from .rows import estimate_designs_file as estimate_designs_file
+from .stages import CALIBRATED as CALIBRATED

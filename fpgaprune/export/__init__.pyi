@@ -1,0 +1,2 @@
+from .onnx_file import export_onnx as export_onnx
+from .onnx_file import run_onnx as run_onnx

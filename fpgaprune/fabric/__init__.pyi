@@ -1,0 +1,17 @@
+from .bitstream import make_bitstream as make_bitstream
+from .boards import find_board as find_board
+from .cells import family_of as family_of
+from .cells import find_family as find_family
+from .families import OPEN_TOOLS as OPEN_TOOLS
+from .families import find_router as find_router
+from .families import versions_found as versions_found
+from .handoff import write_handoff as write_handoff
+from .open_tools import OpenTool as OpenTool
+from .open_tools import find_open_tool as find_open_tool
+from .place import place_and_route as place_and_route
+from .rtl_project import RtlProject as RtlProject
+from .rtl_project import to_verilog as to_verilog
+from .simulation import simulate as simulate
+from .synthesis import synthesize as synthesize
+from .vectors import golden_vectors as golden_vectors
+from .verilator import simulator_version as simulator_version

@@ -1,0 +1,13 @@
+from .channels import RoundedChannels as RoundedChannels
+from .channels import exact_type as exact_type
+from .channels import rounds_channels as rounds_channels
+from .hgq import import_hgq as import_hgq
+from .layers import ROUNDED as ROUNDED
+from .layers import Rounded as Rounded
+from .layers import RoundedAverage as RoundedAverage
+from .plain import is_rounded as is_rounded
+from .plain import kernel_types as kernel_types
+from .plain import rounded_types as rounded_types
+from .plain import types_as_text as types_as_text
+from .plain import unrounded as unrounded
+from .plain import without_last_rounding as without_last_rounding

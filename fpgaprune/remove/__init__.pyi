@@ -1,0 +1,9 @@
+from .apply import apply_removal as apply_removal
+from .plan import RemovalPlan as RemovalPlan
+from .plan import read_plan as read_plan
+from .planning import plan_removal as plan_removal
+from .proof import Reference as Reference
+from .proof import equivalence as equivalence
+from .rebuilding import rebuild as rebuild
+from .splitting import find_groups as find_groups
+from .splitting import split_groups as split_groups

@@ -1,0 +1,16 @@
+from .advice import shortage_lines as shortage_lines
+from .advice import suggested_changes as suggested_changes
+from .contents import Check as Check
+from .contents import LayerReport as LayerReport
+from .contents import LinkSummary as LinkSummary
+from .contents import Metric as Metric
+from .contents import RunReport as RunReport
+from .contents import StageTime as StageTime
+from .layers import layer_reports as layer_reports
+from .norms import kernel_norm_png as kernel_norm_png
+from .numbers import NO_BREAK as NO_BREAK
+from .numbers import seconds_text as seconds_text
+from .timing import stage_times as stage_times
+from .verdict import ADVICE as ADVICE
+from .verdict import headline as headline
+from .write import write_report as write_report

@@ -1,0 +1,12 @@
+from .comparing import RATIOS as RATIOS
+from .comparing import CompareRow as CompareRow
+from .comparing import Comparison as Comparison
+from .comparing import compare as compare
+from .read import find_reports as find_reports
+from .read import parse_reports as parse_reports
+from .read import read_report as read_report
+from .read import read_reports as read_reports
+from .report import ModuleRow as ModuleRow
+from .report import VendorReport as VendorReport
+from .tools import TOOLS as TOOLS
+from .tools import find_tools as find_tools
