@@ -83,10 +83,10 @@ class _RoundedProduct:
         dtype = self.sum_dtype
         # A variable is read first: no function with a gradient of its own may read one where layers are called eagerly.
         kernel = ops.cast(self.kernel, dtype)  # type: ignore[attr-defined]
-        total = product(ops.cast(inputs, dtype), rounded(kernel, self.types["weight"]))
+        total = product(ops.cast(inputs, dtype), rounded(kernel, self.types["weight"], trains=True))
         if self.use_bias:  # type: ignore[attr-defined]
             bias = ops.cast(self.bias, dtype)  # type: ignore[attr-defined]
-            total = total + rounded(bias, self.types["bias"])
+            total = total + rounded(bias, self.types["bias"], trains=True)
         return ops.cast(rounded(total, self.types["result"]), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:

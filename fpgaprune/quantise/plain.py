@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -31,6 +33,17 @@ def rounded_types(model: Any) -> dict[str, dict[str, FixedType]]:
 def kernel_types(model: Any) -> dict[str, FixedType]:
     """Weight path to type, of every kernel of `model` that is rounded."""
     return {f"{layer}/kernel": kinds["weight"] for layer, kinds in rounded_types(model).items() if "weight" in kinds}
+
+
+def with_next_power(kinds: Mapping[str, str]) -> dict[str, str]:
+    """`kinds` of a layer, by role, as text, where its weights have one more bit on the left.
+
+    The power of two nearest to the largest weight is then a value of the type, as 2.0 for a weight of 1.75.
+    """
+    if "weight" not in kinds:
+        return dict(kinds)
+    kind = FixedType.parse(kinds["weight"])
+    return {**kinds, "weight": str(replace(kind, width=kind.width + 1, integer=kind.integer + 1))}
 
 
 def types_as_text(model: Any) -> dict[str, dict[str, str]]:

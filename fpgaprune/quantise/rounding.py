@@ -15,7 +15,7 @@ from keras import ops
 from fpgaprune.fixed import FixedType
 
 
-def rounded(values: Any, kind: FixedType) -> Any:
+def rounded(values: Any, kind: FixedType, *, trains: bool = False) -> Any:
     """What a variable of type `kind` holds once `values` were assigned to it, bit for bit.
 
     The gradient passes as if nothing had been rounded; it is zero where a type that saturates has cut a value off.
@@ -23,13 +23,17 @@ def rounded(values: Any, kind: FixedType) -> Any:
     Args:
         values: a tensor; each value and each of `kind` must be exact in its dtype.
         kind: the type, with any mode of rounding and overflow.
+        trains: whether `values` are weights. Of a weight that was cut off the gradient still passes if a step against
+            it brings the weight back; otherwise it would stay where it is for ever.
     """
     unit = ops.cast(2.0**-kind.fraction, values.dtype)
     low, high = (ops.cast(float(end), values.dtype) for end in (kind.raw_min, kind.raw_max))
-    return rounded_between(values, unit, low, high, kind.rounding, kind.overflow)
+    return rounded_between(values, unit, low, high, kind.rounding, kind.overflow, trains=trains)
 
 
-def rounded_between(values: Any, unit: Any, low: Any, high: Any, rounding: str, overflow: str) -> Any:
+def rounded_between(
+    values: Any, unit: Any, low: Any, high: Any, rounding: str, overflow: str, *, trains: bool = False
+) -> Any:
     """As `rounded`, for whole multiples of `unit` from `low` to `high`: numbers, or tensors of one for each value."""
     saturates = overflow != "WRAP"
 
@@ -41,8 +45,12 @@ def rounded_between(values: Any, unit: Any, low: Any, high: Any, rounding: str, 
         def gradient(*upstream: Any) -> Any:
             if not saturates:
                 return upstream[0]
-            inside = ops.logical_and(given >= bottom - unit / 2, given <= top + unit / 2)
-            return ops.where(inside, upstream[0], ops.zeros_like(upstream[0]))
+            above_bottom, below_top = given >= bottom - unit / 2, given <= top + unit / 2
+            if trains:
+                above_bottom = ops.logical_or(above_bottom, upstream[0] < 0)
+                below_top = ops.logical_or(below_top, upstream[0] > 0)
+            passes = ops.logical_and(above_bottom, below_top)
+            return ops.where(passes, upstream[0], ops.zeros_like(upstream[0]))
 
         return raw * unit, gradient
 

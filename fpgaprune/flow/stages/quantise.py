@@ -92,11 +92,15 @@ def _quantise(context: StageContext) -> dict[str, Any]:
     if not settings.epochs and not types:
         return {}
     from fpgaprune.hls import carry_masks, settle
-    from fpgaprune.quantise import types_as_text
+    from fpgaprune.quantise import types_as_text, with_next_power
 
     model = context.model()
+    judge_of = partial(context.judge_of, model)
     hardware = hardware_of(context.config, data).with_types(types)
-    rounded = hardware.rounding(model, partial(context.judge_of, model))
+    rounded = hardware.rounding(model, judge_of)
+    if settings.hold is not None:
+        wider = {layer: with_next_power(kinds) for layer, kinds in types_as_text(rounded).items()}
+        rounded = hardware.with_types(wider).rounding(model, judge_of)
     masks = carry_masks(model, rounded, context.masks())
     judge, wanted = context.judge(model), context.trained_outputs()
     at_first = judge.lost(wanted, predict(rounded, data.x_test))

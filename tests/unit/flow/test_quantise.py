@@ -180,6 +180,7 @@ def test_every_kept_weight_is_held_at_a_power_of_two_and_certified(held):
     for path in kernels:
         np.testing.assert_array_equal(values.masks[path], ~masks[path])
         kind = FixedType.parse(types[path.partition("/")[0]]["weight"])
+        assert kind.width == 4  # one bit more than asked for, so that the next power of two is a value too
         assert (count_digits(kind.to_raw(model[path])) <= 1).all()
     assert results["held"] == sum(int(masks[path].sum()) for path in kernels) == values.count
     links = {link["link"]: link for link in results["links"]}

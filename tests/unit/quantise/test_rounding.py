@@ -42,3 +42,14 @@ def test_the_gradient_passes_where_nothing_is_cut_off(kind, gradient):
     with tf.GradientTape() as tape:
         y = rounded(tf.identity(x), kind)
     np.testing.assert_array_equal(tape.gradient(y, x), gradient)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_weight_that_was_cut_off_can_come_back_and_go_no_further(signed):
+    kind = FixedType(4, 2, signed, "RND", "SAT")
+    weights = tf.constant([-5.0, 0.5, 5.0])
+    for upstream, wanted in ((1.0, [0, 1, 1]), (-1.0, [-1, -1, 0])):
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            total = upstream * tf.reduce_sum(rounded(weights, kind, trains=True))
+        np.testing.assert_array_equal(tape.gradient(total, weights), wanted)
