@@ -111,7 +111,8 @@ def run(folder: Path, data: Path, model: Path, seed: int, sparsity: float, epoch
     accuracy = 100 * manifest["hls"]["results"]["emulation"]["value"]
     measured = json.loads((out / "report.json").read_text())["measured"]["synth(open)"]["xc7"]["whole"]["cells"]
     kept = manifest["quantise"]["results"]["held"]
-    peer = float(np.interp(accuracy, *zip(*PEER, strict=True)))
+    points, luts = zip(*PEER, strict=True)
+    peer = float(np.interp(accuracy, points, luts, left=np.nan, right=np.nan))
     return [
         f"{kept:,}",
         f"{accuracy:.2f} %",
