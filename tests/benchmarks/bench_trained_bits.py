@@ -113,14 +113,8 @@ def run(folder: Path, data: Path, model: Path, seed: int, sparsity: float, epoch
     kept = manifest["quantise"]["results"]["held"]
     points, luts = zip(*PEER, strict=True)
     peer = float(np.interp(accuracy, points, luts, left=np.nan, right=np.nan))
-    return [
-        f"{kept:,}",
-        f"{accuracy:.2f} %",
-        f"{measured['lut']:,}",
-        f"{measured['ff']:,}",
-        f"{peer:,.0f}",
-        f"{measured['lut'] / peer:.2f}",
-    ]
+    cells = [f"{kept:,}", f"{accuracy:.2f} %", f"{measured['lut']:,}", f"{measured['ff']:,}"]
+    return cells + (["–", "–"] if np.isnan(peer) else [f"{peer:,.0f}", f"{measured['lut'] / peer:.2f}"])
 
 
 def _toml(value: Any) -> str:
