@@ -69,8 +69,10 @@ def _global_pooling(context: Context, chain: Chain) -> None:
     """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`: over a running value, or over all pixels at once."""
     step = context.step
     first = step.operation(Pooling).assigns_first
-    accum, result, places = step.type("accum"), step.result, chain.stream.beats
+    accum, result = step.type("accum"), step.result
     chain.image()
+    # Pixels, however the values came in: a stream whose pixels have types of their own is one beat.
+    places = chain.stream.beats
     if step.operation(Pooling).largest:
         chain.compute_lanes("begin", lambda x: x.into(accum) if first else x)
         chain.largest()

@@ -62,6 +62,16 @@ def test_a_dozen_random_networks_with_time_give_the_bits_of_the_emulator(seed, t
     check(design, samples(design, 4, seed), tmp_path, interval=(60, 300, 3000)[seed % 3], **options)
 
 
+def test_pixels_with_types_of_their_own_are_pooled_one_by_one(tmp_path):
+    net = Net(np.random.default_rng(4))
+    x = net.input(4, 3, 2)
+    design = net.design(*(net.global_pool(net.quantise(x, each_value=True), how) for how in ("Average", "Max")))
+    project = to_verilog(design, tmp_path)
+    assert [port.beats for port in project.outputs] == [1, 1]
+    given = samples(design, 8, 4)
+    assert differing(design, project.simulate(given, stalls=0.3, seed=1).outputs, emulate(design, given)) == []
+
+
 def test_a_sample_a_cycle_gives_the_bits_of_the_emulator(tmp_path):
     design = parallel_design(3, 9)
     x = samples(design, 12, 3)
