@@ -133,7 +133,7 @@ def write_folder(path, config):
         ("plain.keras", lambda path: write_keras(path, '{"a": {"class_name": "__lambda__"}}'), "has a Lambda layer"),
         ("module.keras", lambda path: write_keras(path, '{"module": "os", "class_name": "x"}'), "the module 'os'"),
         ("deep.h5", lambda path: write_h5(path, "[" * 20_000 + "]" * 20_000), "nested too deep"),
-        ("broken.keras", lambda path: write_keras(path, '{"class_name'), "its configuration cannot be read: no JSON"),
+        ("broken.keras", lambda path: write_keras(path, '{"class_name'), "its configuration cannot be read: not JSON"),
     ],
 )
 def test_files_that_must_not_be_read_are_refused(tmp_path, name, write, message):

@@ -207,7 +207,7 @@ def flip_certificate(run):
         (flip_keras, "finetuned.keras: 1 of"),
         (lambda run: flip_keras(run, "removed.keras"), "removed.keras: 1 of"),
         (flip_onnx, "model.onnx: 1 of"),
-        (flip_firmware, ".h holds"),
+        (flip_firmware, ".h and the design have different integers"),
         (flip_masks, "removed_masks.npz"),
         (lambda run: flip_masks(run, "masks.npz"), "masks.npz"),
         (flip_certificate, "SHA-256 differs"),

@@ -136,7 +136,7 @@ def test_writing_twice_gives_the_same_bytes_and_nothing_of_this_machine(tmp_path
 def test_bad_input_is_named_and_nothing_is_written(tmp_path):
     model = randomise(sequential())
     for name in ("2d net", "auto", "main"):
-        with pytest.raises(HlsError, match=f"project name '{name}' is no C identifier"):
+        with pytest.raises(HlsError, match=f"project name '{name}' is not a free C identifier"):
             to_hls(model, TARGET, samples(), tmp_path / "hls", name=name)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep")

@@ -82,7 +82,6 @@ FOUND = {
 }
 REFUSED = {
     skip_from_elsewhere: "has a Merge that reads second_relu, third and gives (6, 6, 4); the design has no such layer",
-    other_activation: "has a ParametrizedActivation that reads second and gives (6, 6, 4); the design has no such",
     no_activation: "has a GlobalPooling2D that reads sum and gives (4,); the design has no such layer",
 }
 
@@ -111,6 +110,14 @@ def test_another_number_in_the_file_is_found(residual, change, tmp_path):
     assert {layer for layer, _ in told} == {layer for layer, _ in FOUND[change]}
     assert opinion.unlike > 0
     with pytest.raises(HlsError, match=r"are not the same hardware: layer '(zp2d_)?second': "):
+        opinion.require()
+
+
+def test_another_function_in_the_file_is_told_by_name(residual, tmp_path):
+    design, path = residual
+    opinion = fp.second_opinion(changed(path, other_activation, tmp_path), design)
+    assert "layer 'second_relu': function differs: relu and leaky_relu" in [str(d) for d in opinion.differences]
+    with pytest.raises(HlsError, match="are not the same hardware: layer 'second_relu': "):
         opinion.require()
 
 

@@ -185,5 +185,6 @@ STAGE = FlowStage(
     needs=lambda: [
         package("train to remove", "tensorflow", "every stage with a Keras model"),
         package("train to remove", "keras", "the same"),
+        package("train", "hgq2", "networks that HGQ2 trained", "hgq"),
     ],
 )

@@ -51,6 +51,7 @@ def test_pip_is_never_told_a_single_package(bare):
         "pip install 'fpgaprune[second-opinion]'",
         "pip install 'fpgaprune[rtl]'",
         "pip install 'fpgaprune[ice40]'",
+        "pip install 'fpgaprune[hgq]'",
     }
 
 
@@ -70,7 +71,7 @@ def test_what_is_found_has_no_command(bare, monkeypatch):
 def test_tools_of_one_stage_stand_together_and_name_it_once(bare):
     stages = [row["stage"] for row in examine()]
     assert list(dict.fromkeys(stages)) == [
-        *("train to remove", "select", "export", "hls", "hls, [hls] build", "opinion", "measure")
+        *("train to remove", "train", "select", "export", "hls", "hls, [hls] build", "opinion", "measure")
     ]
     assert stages == sorted(stages, key=list(dict.fromkeys(stages)).index)
     shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "100"}).output
