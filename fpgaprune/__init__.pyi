@@ -18,6 +18,9 @@ from .fabric import RtlProject as RtlProject
 from .fabric import golden_vectors as golden_vectors
 from .fabric import to_verilog as to_verilog
 from .fabric import write_handoff as write_handoff
+from .fit import Fit as Fit
+from .fit import Limits as Limits
+from .fit import fit as fit
 from .fixed import FixedType as FixedType
 from .held import HeldValues as HeldValues
 from .hls import AutoPrecision as AutoPrecision

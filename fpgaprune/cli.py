@@ -43,6 +43,7 @@ def _program(
 # In the order of use; `--help` keeps it.
 for command in (
     commands.run,
+    commands.fit,
     commands.config,
     commands.verify,
     commands.inspect,

@@ -38,6 +38,11 @@ def narrower_everything(design: Design) -> Iterator[Edit]:
             yield _edit(("weight_bits", "activation_bits"), design, retyped(design, _weights(design, bits), width))
 
 
+def with_widths(design: Design, weight_bits: int, activation_bits: int) -> Design:
+    """`design` with at most so many bits for each weight and each activation; the types of sums follow."""
+    return retyped(design, _weights(design, weight_bits), activation_bits)
+
+
 def _has_wider(design: Design, bits: int) -> bool:
     return any(trimmed(layer)[1].width > bits for layer in products(design))
 

@@ -37,6 +37,13 @@ def priced_strategies(design: Design) -> tuple[str, ...]:
     return tuple(name for name in ("latency", "resource", *unrolled) if weights and name in strategies(design))
 
 
+def ladders(design: Design) -> Iterator[Iterator[Edit]]:
+    """Layouts of `design` that are priced, in groups; each group goes from fast and large to slow and small."""
+    for strategy in priced_strategies(design):
+        yield uniform_layouts(design, strategy)
+        yield balanced_layouts(design, strategy)
+
+
 def products(design: Design) -> list[LayerSpec]:
     """The layers that multiply by weights: only they have a layout."""
     return [layer for layer in design.layers if layer.strategy is not None and "weight" in layer.weights]

@@ -12,12 +12,11 @@ from fpgaprune.advice.edit import Edit, flow_text
 from fpgaprune.advice.narrower import narrower_activations, narrower_everything, narrower_weights
 from fpgaprune.advice.order import cost_text
 from fpgaprune.advice.other_layouts import (
-    balanced_layouts,
+    ladders,
     one_layer_layouts,
     priced_strategies,
     products,
     strategies,
-    uniform_layouts,
 )
 from fpgaprune.advice.part import fitting_parts
 from fpgaprune.advice.sparser import sparser
@@ -131,9 +130,8 @@ class Search:
     def _layouts(self, base: Edit | None) -> Iterator[Iterable[Edit]]:
         """Ladders of layouts, each from fast to small, of the design; of the one that `base` makes if it is given."""
         design = self.design if base is None else base.design
-        for strategy in priced_strategies(design):
-            for ladder in (uniform_layouts(design, strategy), balanced_layouts(design, strategy)):
-                yield ladder if base is None else (base.then(edit) for edit in ladder)
+        for ladder in ladders(design):
+            yield ladder if base is None else (base.then(edit) for edit in ladder)
 
     def _dominant(self, worst: Shortage) -> Iterator[Iterable[Edit]]:
         """Reuse factors of the layer that takes most of the resource that is short."""

@@ -6,10 +6,14 @@ from .contents import LinkSummary as LinkSummary
 from .contents import Metric as Metric
 from .contents import RunReport as RunReport
 from .contents import StageTime as StageTime
+from .front import FrontPoint as FrontPoint
+from .front import FrontReport as FrontReport
+from .front import write_front as write_front
 from .layers import layer_reports as layer_reports
 from .norms import kernel_norm_png as kernel_norm_png
 from .numbers import NO_BREAK as NO_BREAK
 from .numbers import seconds_text as seconds_text
+from .table import LABELS as LABELS
 from .timing import stage_times as stage_times
 from .verdict import ADVICE as ADVICE
 from .verdict import headline as headline

@@ -106,6 +106,11 @@ def shares_figure(parts: Sequence[tuple[str, float]], whole: float, label: str) 
     ).format(label, Markup("").join(pieces))
 
 
+def text_at(x: float, y: float, text: str, anchor: str) -> Markup:
+    """`text` at a place of a drawing; `anchor` is `start`, `middle` or `end`."""
+    return Markup('<text x="{:.5g}" y="{:.5g}" text-anchor="{}">{}</text>').format(x, y, anchor, text)
+
+
 def _path(states: NDArray[np.uint8], state: int, word: str, across: float, down: float, gap: float) -> Markup:
     """All cells of one state; without a gap, neighbours in a row form one rectangle."""
     steps = []

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from fpgaprune.measure import RESOURCES, Measured, PlaceAndRoute, Simulated, Synthesis
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import share
+from fpgaprune.report.figures import text_at
 from fpgaprune.report.numbers import count_text, percent_text
 from fpgaprune.report.table import LABELS, Column, Table
 
@@ -63,12 +64,12 @@ def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: s
     total_x, total_y = sum(xs), sum(ys)
     parts = [
         Markup('<path class="axis" d="M{0:.5g},{1:.5g}V{2:.5g}H{3:.5g}"/>').format(_LEFT, top, floor, right),
-        _text(right, floor + 32, across, "end"),
-        _text(_LEFT - 6, top + 4, count_text(y_end / 1.08), "end"),
-        _text(_LEFT - 6, floor, "0", "end"),
-        _text(_LEFT - 6, (top + floor) / 2, up, "end"),
-        _text(_LEFT, floor + 16, "0", "middle"),
-        _text(right, floor + 16, count_text(x_end / 1.08), "end"),
+        text_at(right, floor + 32, across, "end"),
+        text_at(_LEFT - 6, top + 4, count_text(y_end / 1.08), "end"),
+        text_at(_LEFT - 6, floor, "0", "end"),
+        text_at(_LEFT - 6, (top + floor) / 2, up, "end"),
+        text_at(_LEFT, floor + 16, "0", "middle"),
+        text_at(right, floor + 16, count_text(x_end / 1.08), "end"),
     ]
     if total_x > 0:
         # The line ends at the frame.
@@ -81,7 +82,7 @@ def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: s
         parts.append(
             Markup('<circle class="dot" cx="{:.5g}" cy="{:.5g}" r="4"><title>{}</title></circle>').format(x, y, title)
         )
-        parts.append(_text(x + 8 if x < right - 90 else x - 8, y + 4, name, "start" if x < right - 90 else "end"))
+        parts.append(text_at(x + 8 if x < right - 90 else x - 8, y + 4, name, "start" if x < right - 90 else "end"))
     return Markup(
         '<svg class="points" role="img" aria-label="{0}" viewBox="0 0 {1:g} {2:g}" width="{1:g}" height="{2:g}">'
         "<title>{0}</title>{3}</svg>"
@@ -142,7 +143,3 @@ def _route_table(route: PlaceAndRoute, interval: int | None) -> Table:
         ),
         speed,
     )
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> Markup:
-    return Markup('<text x="{:.5g}" y="{:.5g}" text-anchor="{}">{}</text>').format(x, y, anchor, text)

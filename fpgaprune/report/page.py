@@ -56,7 +56,7 @@ def render_page(report: RunReport) -> str:
         ReportError: the report contradicts itself.
     """
     return (
-        _environment()
+        environment()
         .get_template("report.html")
         .render(
             report=report,
@@ -85,8 +85,9 @@ def render_page(report: RunReport) -> str:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates of this package, with what their tables need."""
+    found = Environment(
         loader=PackageLoader("fpgaprune.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -94,8 +95,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: DASH if value is None else value,
     )
-    environment.globals.update(column_class=_column_class, cell_class=_cell_class)
-    return environment
+    found.globals.update(column_class=_column_class, cell_class=_cell_class)
+    return found
 
 
 def _column_class(table: Table, index: int) -> str:

@@ -1,0 +1,100 @@
+"""`fpgaprune fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, Quiet
+from fpgaprune.terminal import print_json, print_line, show_table
+from fpgaprune.watcher import Watcher
+
+if TYPE_CHECKING:
+    from fpgaprune.fit import Fit
+
+
+def fit(
+    flow: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL.keras|FLOW.toml",
+            help="A trained Keras model, with --data and --part; or a flow file that names one.",
+        ),
+    ],
+    data: Annotated[str | None, typer.Option(help=f"{DATA_HELP} Key data.source.")] = None,
+    part: Annotated[
+        str | None, typer.Option(help="Part, order number, board or FILE.toml:PART. Key target.part.")
+    ] = None,
+    clock_ns: ClockNs = None,
+    max_loss: Annotated[
+        float | None,
+        typer.Option(help="Largest loss in per cent: 0.5 is half a point of accuracy. 0.5 if left out."),
+    ] = None,
+    share: Annotated[float, typer.Option(help="Largest share of each resource of the part, 0..1.")] = 0.8,
+    latency_us: Annotated[float | None, typer.Option(help="Longest latency in microseconds.")] = None,
+    interval_cycles: Annotated[int | None, typer.Option(help="Most cycles between two samples.")] = None,
+    samples_per_s: Annotated[float | None, typer.Option(help="Least samples a second.")] = None,
+    minutes: Annotated[
+        float, typer.Option(help="Time for the search; the run of the best network comes on top.")
+    ] = 10.0,
+    epochs: Annotated[
+        int | None, typer.Option(help="Epochs of fine-tuning of the best network. Key finetune.epochs.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the answer; runs/NAME-fit if left out.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the best network that a part takes: what is locked, how many bits, which layout.
+
+    What has no limit is made as small as possible: the latency, then the share of the part, then the loss. The exit
+    status is 1 if no network that was tried keeps to every limit. A search that was ended goes on when the command is
+    run again. If a flow file names package.module:function, this command runs that code.
+    """
+    from fpgaprune.fit import Limits, fit_flow
+    from fpgaprune.flow import VerdictConfig, asked_config, kind_of
+
+    is_model = kind_of(flow) == "model"
+    config = asked_config(
+        flow,
+        name,
+        data=data,
+        part=part,
+        clock_ns=clock_ns,
+        epochs=epochs,
+        max_loss=None if max_loss is None else max_loss / 100,
+        sparsity=0.0 if is_model else None,
+    )
+    asked = config[VerdictConfig]
+    limits = Limits(
+        asked.max_loss if "max_loss" in asked.model_fields_set else Limits.max_loss,
+        share,
+        latency_us,
+        interval_cycles,
+        samples_per_s,
+        minutes,
+    )
+    folder = out or Path("runs") / f"{config.name}-fit"
+    with Watcher(quiet=quiet or as_json) as watcher:
+        found = fit_flow(config, folder, limits, watcher)
+    if as_json:
+        print_json({"folder": str(folder), **found.to_json()})
+    elif not quiet:
+        _print_answer(found, folder)
+    if not found.meets_limits:
+        raise typer.Exit(1)
+
+
+def _print_answer(found: Fit, folder: Path) -> None:
+    from fpgaprune.fit import facts, front_rows, headline
+
+    headers, rows = front_rows(found)
+    show_table(headers, rows, title="networks that no other beats in loss, share and latency together")
+    print_line(headline(found), "green" if found.meets_limits else "bold red")
+    for label, text in facts(found.best, found):
+        print_line(f"{label:<12} {text}")
+    for note in found.notes:
+        print_line(f"note         {note}", "yellow")
+    print_line(f"report       {folder / 'report.html'}")

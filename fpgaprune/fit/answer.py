@@ -1,0 +1,116 @@
+"""`Point` and `Fit`: what a search has found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from fpgaprune.measure import LABELS, to_plain
+
+
+class Point(Struct, frozen=True):
+    """One network that was trained and judged.
+
+    Attributes:
+        knobs: what is locked and with how many bits it computes, in words.
+        settings: sections of a flow file to the keys that make this network in this layout.
+        metric: name of the metric.
+        value: the metric of the hardware, emulated bit for bit.
+        lost: how much worse that is than the trained network, as `Limits.max_loss` counts it.
+        lost_error: standard error of `lost`.
+        judged_on: the samples that judged it: `held-back` training samples, or `held-out` samples.
+        samples: their number.
+        used: resource to the middle of the analytic estimate after logic synthesis.
+        resource: the resource that is nearest to its capacity.
+        share: upper end of the estimate of this resource / capacity.
+        latency_cycles: from the first input to the last output.
+        interval_cycles: between two samples.
+        loses_little: whether the loss keeps to its limit, less one standard error.
+        fits: whether the upper end keeps to its share of every resource of the part.
+        in_time: whether latency and interval keep to their limits.
+        epochs: passes over the samples that the locked network was trained for.
+        folder: its run.
+    """
+
+    knobs: str
+    settings: dict[str, Any]
+    metric: str
+    value: float
+    lost: float
+    lost_error: float
+    judged_on: str
+    samples: int
+    used: dict[str, int | None]
+    resource: str
+    share: float
+    latency_cycles: int
+    interval_cycles: int
+    loses_little: bool
+    fits: bool
+    in_time: bool
+    epochs: int
+    folder: str
+
+    @property
+    def meets_limits(self) -> bool:
+        """Whether it keeps to every limit."""
+        return self.loses_little and self.fits and self.in_time
+
+    def in_words(self) -> str:
+        """The knobs, and what they bring, in a line."""
+        percent = f"{100 * self.lost:.2f} ± {100 * self.lost_error:.2f}"
+        price = f"{self.share:.0%} of the {LABELS[self.resource]}s, {self.latency_cycles:,} cycles"
+        reasons = [
+            *([] if self.loses_little else ["loses too much"]),
+            *([] if self.fits else ["does not fit"]),
+            *([] if self.in_time else ["too slow"]),
+        ]
+        said = f"; {' and '.join(reasons)}" if reasons else ""
+        return f"{self.knobs}: {self.metric} lost {percent} %, {price}{said}"
+
+    def beats(self, other: Point) -> bool:
+        """Whether it is nowhere worse than `other`, and better in loss, share or latency."""
+        mine = (self.lost, self.share, self.latency_cycles)
+        theirs = (other.lost, other.share, other.latency_cycles)
+        return mine != theirs and all(a <= b for a, b in zip(mine, theirs, strict=True))
+
+
+class Fit(Struct, frozen=True):
+    """The answer of a search.
+
+    Attributes:
+        name: name of the flow.
+        part: name of the part.
+        clock_ns: clock period in ns.
+        limits: limit to value.
+        best: the best network, trained to the end and judged on held-out samples. If no network keeps to every limit,
+            it is the one that came nearest.
+        points: every network that the search trained, in its order.
+        notes: sentences on what stopped the search.
+    """
+
+    name: str
+    part: str
+    clock_ns: float
+    limits: dict[str, float | None]
+    best: Point
+    points: tuple[Point, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def front(self) -> tuple[Point, ...]:
+        """The points that no other beats in loss, share of the part and latency together."""
+        return tuple(point for point in self.points if not any(other.beats(point) for other in self.points))
+
+    @property
+    def meets_limits(self) -> bool:
+        """Whether the best network keeps to every limit."""
+        return self.best.meets_limits
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole answer as JSON data."""
+        front = set(map(id, self.front))
+        points = [{**to_plain(point), "on_front": id(point) in front} for point in self.points]
+        best = {**to_plain(self.best), "meets_limits": self.meets_limits}
+        return {**to_plain(self), "best": best, "points": points, "meets_limits": self.meets_limits}

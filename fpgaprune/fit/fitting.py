@@ -1,0 +1,120 @@
+"""`fit` and `fit_flow`: part, clock and largest loss in, the best network out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fpgaprune.errors import ConfigError
+from fpgaprune.files import make_folder
+from fpgaprune.fit.answer import Fit
+from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.search import Search
+from fpgaprune.flow import Flow, Progress, Silent, parse_config
+from fpgaprune.keras_file import save_keras
+from fpgaprune.npz_file import write_npz
+from fpgaprune.target import Target
+
+
+def fit_flow(config: Flow, out: Path, limits: Limits | None = None, told: Progress | None = None) -> Fit:
+    """The best network that the flow `config` can make for its part within `limits`; `out` holds it and the search.
+
+    `out/best` is a whole run, `out/front.json` the answer, `out/trials` a run for each trial. A search that was ended
+    goes on when it is called again: no trial that has ended is done twice.
+
+    Args:
+        config: the flow: model, data, part, clock, and what else shall hold. The search sets sparsity, granularity,
+            bits, layout and io type.
+        out: the folder; it is new, or an earlier search's.
+        limits: what must hold.
+        told: learns how far the search is.
+
+    Raises:
+        ConfigError: the flow does not fit its data or model.
+        EstimateError: the network or the part has no price.
+        RunError: `out` holds something else.
+    """
+    return Search(config, out, limits or Limits(), told or Silent()).run()
+
+
+def fit(
+    model: Any,
+    data: Any,
+    target: Target,
+    max_loss: float = 0.005,
+    *,
+    out: str | Path,
+    share: float = 0.8,
+    latency_us: float | None = None,
+    interval_cycles: int | None = None,
+    samples_per_s: float | None = None,
+    minutes: float = 10.0,
+    epochs: int | None = None,
+    seed: int = 0,
+    told: Progress | None = None,
+) -> Fit:
+    """The best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
+
+    What has no limit is made as small as possible, in this order: latency, share of the part, loss.
+
+    Args:
+        model: a trained Keras model, or the path of one. It is unchanged.
+        data: the path of an `.npz`, the name of a function, or a mapping with x_train, y_train, x_test, y_test and
+            perhaps x_valid, y_valid, each (samples, ...).
+        target: part and clock. Its io type, strategy and reuse factor are where the search begins.
+        max_loss: largest loss of the metric on the held-out samples, as a fraction; one standard error may be added.
+        out: folder for the answer, new or of an earlier search that goes on.
+        share: largest share of each resource of the part, 0..1, for the upper end of the estimate.
+        latency_us: longest latency in microseconds.
+        interval_cycles: most cycles between two samples.
+        samples_per_s: least samples a second.
+        minutes: time for the search; the run of the best network comes on top.
+        epochs: of fine-tuning of the best network; trials take a fourth. 16 if left out.
+        seed: of all random numbers.
+        told: learns how far the search is.
+
+    Raises:
+        ConfigError: a limit, the model or the data are not what they should be.
+        EstimateError: the network or the part has no price.
+    """
+    folder = make_folder(Path(out))
+    document: dict[str, Any] = {
+        "name": "fit",
+        "seed": seed,
+        "data": {"source": _source(data, folder)},
+        "train": {"model": str(_model_file(model, folder))},
+        "target": {
+            "part": target.order_number,
+            "clock_ns": target.clock_ns,
+            "io_type": target.io_type,
+            "strategy": target.strategy,
+            "reuse_factor": target.reuse_factor,
+        },
+        "hls": {"backend": target.backend},
+    }
+    if epochs is not None:
+        document["finetune"] = {"epochs": epochs}
+    limits = Limits(max_loss, share, latency_us, interval_cycles, samples_per_s, minutes)
+    return fit_flow(parse_config(document, "fit"), folder, limits, told)
+
+
+def _source(data: Any, folder: Path) -> str:
+    if isinstance(data, str | Path):
+        return str(data)
+    if not isinstance(data, Mapping):
+        raise ConfigError(
+            f"data is a {type(data).__name__}; wanted a path, or a mapping with x_train, y_train, x_test and y_test"
+        )
+    write_npz(folder / "data.npz", {str(key): np.asarray(value) for key, value in data.items()})
+    return str(folder / "data.npz")
+
+
+def _model_file(model: Any, folder: Path) -> Path:
+    if isinstance(model, str | Path):
+        return Path(model)
+    path = folder / "model.keras"
+    save_keras(model, path)
+    return path

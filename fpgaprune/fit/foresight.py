@@ -1,0 +1,86 @@
+"""`Foresight`: what a network would take, known before it is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from fpgaprune.advice import with_widths
+from fpgaprune.design import Design
+from fpgaprune.errors import MaskError
+from fpgaprune.fit.knobs import GRANULARITIES, SPARSITIES, Knobs
+from fpgaprune.fit.layout import Laid, layouts_of
+from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.settings import joined
+from fpgaprune.flow import Dataset, Flow, TargetConfig, parse_config, untrained_design
+
+
+class Foresight:
+    """Prices of one network for all knobs: a design for each choice of locks, made once, and copies with fewer bits.
+
+    The locks are those that `[select]` would choose in the trained network. Fine-tuning moves prices by a few per cent.
+    """
+
+    def __init__(self, document: dict[str, Any], data: Dataset, model: Any, limits: Limits) -> None:
+        """Prices `model`.
+
+        Args:
+            document: the flow file, as plain data.
+            data: samples for criteria and for the ranges of values.
+            model: the trained network.
+            limits: what the layouts must keep to.
+        """
+        self._document, self._data, self._model, self._limits = document, data, model, limits
+        self._target = self._config(Knobs("weight"))[TargetConfig].target()
+        self._designs: Callable[[str, float], Design | None] = cache(self._design)
+        self.layouts: Callable[[Knobs], dict[str, Laid]] = cache(self._layouts)
+        """Rung to layout for some knobs; empty if the network cannot have them."""
+
+    def fastest(self, knobs: Knobs) -> Laid:
+        """The best layout of these knobs: one that fits, and of those the fastest; else the nearest to fitting."""
+        return min(self.layouts(knobs).values(), key=self._rank)
+
+    def is_possible(self, knobs: Knobs) -> bool:
+        """Whether the network can have these knobs: a sparsity may leave too few channels."""
+        return bool(self.layouts(knobs))
+
+    def granularity(self) -> str:
+        """The unit whose locks save most: single weights, unless the layouts that fit store and multiply zeros.
+
+        Raises:
+            EstimateError: the network has no price.
+        """
+        tried = [Knobs(unit, SPARSITIES[6]) for unit in GRANULARITIES]
+        possible = [knobs for knobs in tried if self.is_possible(knobs)]
+        return min(possible or tried, key=lambda knobs: self._rank(self.fastest(knobs)) if possible else ()).granularity
+
+    def rung(self, start: Knobs) -> str:
+        """The fastest layout that the strongest knobs let fit: the search lowers the share that it takes."""
+        stronger = (replace(start.strongest, sparsity=sparsity) for sparsity in reversed(SPARSITIES))
+        return self.fastest(next(filter(self.is_possible, stronger), start)).rung
+
+    def at(self, rung: str, knobs: Knobs) -> Laid:
+        """The layout `rung`; the best one if the network does not have that with these knobs."""
+        return self.layouts(knobs).get(rung) or self.fastest(knobs)
+
+    def _rank(self, laid: Laid) -> tuple[float, ...]:
+        return laid.rank(self._limits, self._target.clock_ns)
+
+    def _layouts(self, knobs: Knobs) -> dict[str, Laid]:
+        wide = self._designs(knobs.granularity, knobs.sparsity)
+        if wide is None:
+            return {}
+        design = with_widths(wide, knobs.weight_bits, knobs.activation_bits)
+        return {laid.rung: laid for laid in layouts_of(design, self._target)}
+
+    def _design(self, granularity: str, sparsity: float) -> Design | None:
+        try:
+            return untrained_design(self._config(Knobs(granularity, sparsity)), self._data, self._model)
+        except MaskError:
+            # What must stay free leaves no such sparsity.
+            return None
+
+    def _config(self, knobs: Knobs) -> Flow:
+        return parse_config(joined(self._document, knobs.settings()), "fit")

@@ -1,0 +1,52 @@
+"""Samples that the search judges by: training samples that it holds back, so that held-out samples choose nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import DataError
+from fpgaprune.flow import Dataset, Samples, arrays_of, at, count_of
+from fpgaprune.npz_file import write_npz
+
+# A tenth of the training samples judges, and these bounds hold.
+_SHARE, _FEWEST, _MOST = 10, 64, 2000
+# A trial trains on this many samples at most.
+_TRAINED = 20_000
+
+
+def write_held_back(path: Path, data: Dataset, seed: int) -> None:
+    """The `.npz` at `path` holds the samples of a search: `x_train` to train on, `x_test` to judge by.
+
+    Validation samples judge if there are some, else a tenth of the training samples, drawn at random.
+
+    Raises:
+        DataError: there are too few training samples.
+    """
+    order = np.random.default_rng(seed).permutation(count_of(data.x_train))
+    if data.x_valid is not None and data.y_valid is not None:
+        judged: tuple[Samples, Samples] = data.x_valid, data.y_valid
+        judged = at(judged[0], slice(_MOST)), at(judged[1], slice(_MOST))
+    else:
+        count = min(max(len(order) // _SHARE, _FEWEST), _MOST)
+        if len(order) < 2 * count:
+            raise DataError(
+                f"data {data.name!r} have {len(order)} training samples; wanted {2 * count} or more, because the "
+                "search judges by samples that it does not train on; or add x_valid and y_valid"
+            )
+        held, order = order[:count], order[count:]
+        judged = at(data.x_train, held), at(data.y_train, held)
+    trained = np.sort(order[:_TRAINED])
+    arrays: dict[str, NDArray[Any]] = {}
+    for key, samples, names in (
+        ("x_train", at(data.x_train, trained), data.inputs),
+        ("y_train", at(data.y_train, trained), data.outputs),
+        ("x_test", judged[0], data.inputs),
+        ("y_test", judged[1], data.outputs),
+    ):
+        for number, array in enumerate(arrays_of(samples)):
+            arrays[f"{key}.{names[number]}" if names else key] = array
+    write_npz(path, arrays)

@@ -1,0 +1,59 @@
+"""`Knobs`: what the search turns, as keys of a flow file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+SPARSITIES = (0.0, 0.2, 0.35, 0.5, 0.6, 0.68, 0.75, 0.8, 0.84, 0.87, 0.9, 0.92, 0.94, 0.95)
+WIDTHS = (8, 7, 6, 5, 4, 3, 2)
+# Units that are locked: those of which the hardware saves most are chosen once, before the search.
+GRANULARITIES = ("weight", "filter")
+NAMES = ("sparsity", "weight_bits", "activation_bits")
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """One network: what is locked, and with how many bits it computes.
+
+    Attributes:
+        granularity: the unit that is locked, as in `[select]`.
+        sparsity: fraction of these units that is locked, 0..1.
+        weight_bits: bits of a weight.
+        activation_bits: bits of what a layer hands on.
+    """
+
+    granularity: str
+    sparsity: float = SPARSITIES[0]
+    weight_bits: int = WIDTHS[0]
+    activation_bits: int = WIDTHS[0]
+
+    @property
+    def strongest(self) -> Knobs:
+        """The smallest network that is hoped for: 95 % of all units locked, 4 bits."""
+        return replace(self, sparsity=SPARSITIES[-1], weight_bits=4, activation_bits=4)
+
+    def turned(self, name: str) -> Iterator[Knobs]:
+        """These knobs with the knob `name` turned further, from mild to strong."""
+        if name == "sparsity":
+            return (replace(self, sparsity=value) for value in SPARSITIES if value > self.sparsity)
+        if name == "weight_bits":
+            return (replace(self, weight_bits=width) for width in WIDTHS if width < self.weight_bits)
+        return (replace(self, activation_bits=width) for width in WIDTHS if width < self.activation_bits)
+
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """Sections of a flow file to their keys."""
+        return {
+            "select": {"sparsity": self.sparsity, "granularity": self.granularity},
+            "hls": {
+                "precision": "widths",
+                "weight_bits": self.weight_bits,
+                "activation_bits": self.activation_bits,
+            },
+        }
+
+    def __str__(self) -> str:
+        units = {"weight": "weights"}.get(self.granularity, f"{self.granularity}s")
+        locked = f"{self.sparsity:.0%} of {units} locked" if self.sparsity else "nothing locked"
+        return f"{locked}, {self.weight_bits}-bit weights, {self.activation_bits}-bit activations"

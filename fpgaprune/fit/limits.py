@@ -1,0 +1,48 @@
+"""`Limits`: what the network and its hardware must keep to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fpgaprune.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What must hold. What has no limit is made as small as possible, in this order: latency, share of the part, loss.
+
+    Attributes:
+        max_loss: largest loss of the metric on held-out samples: 0.005 is half a point of accuracy, or an error that
+            grew by 0.5 %. One standard error may be added.
+        share: largest share of each resource of the part that the upper end of the estimate may take, 0..1.
+        latency_us: longest latency in microseconds.
+        interval_cycles: most cycles between two samples.
+        samples_per_s: least samples a second.
+        minutes: time for the search; the run of the best network comes on top.
+    """
+
+    max_loss: float = 0.005
+    share: float = 0.8
+    latency_us: float | None = None
+    interval_cycles: int | None = None
+    samples_per_s: float | None = None
+    minutes: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_loss < math.inf:
+            raise ConfigError(f"max_loss is {self.max_loss}; wanted 0 or more, as 0.005 for half a point of accuracy")
+        if not 0 < self.share <= 1:
+            raise ConfigError(f"share is {self.share}; wanted a share of the part above 0 and at most 1, as 0.8")
+        for name in ("latency_us", "interval_cycles", "samples_per_s", "minutes"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ConfigError(f"{name} is {value}; wanted a number above 0")
+
+    def most_cycles(self, clock_ns: float) -> tuple[float, float]:
+        """The longest latency and the longest interval in cycles of `clock_ns`; infinite where there is no limit."""
+        latency = math.inf if self.latency_us is None else self.latency_us * 1000 / clock_ns
+        interval = math.inf if self.interval_cycles is None else float(self.interval_cycles)
+        if self.samples_per_s is not None:
+            interval = min(interval, 1e9 / clock_ns / self.samples_per_s)
+        return latency, interval

@@ -1,0 +1,114 @@
+"""The answer of a search as a page, and in the words of the page and the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fpgaprune.fit.answer import Fit, Point
+from fpgaprune.report import LABELS, FrontPoint, FrontReport, write_front
+
+
+def write_page(answer: Fit, folder: Path) -> Path:
+    """`folder` holds report.html, the page of `answer`."""
+    front = set(map(id, answer.front))
+    points = [
+        FrontPoint(
+            number,
+            point.knobs,
+            point.lost,
+            point.lost_error,
+            point.share,
+            LABELS[point.resource],
+            point.latency_cycles,
+            id(point) in front,
+            point.meets_limits,
+            _link(Path(point.folder), folder),
+        )
+        for number, point in enumerate(answer.points, 1)
+    ]
+    return write_front(
+        folder,
+        FrontReport(
+            answer.name,
+            answer.part,
+            limit_words(answer),
+            headline(answer),
+            "good" if answer.meets_limits else "bad",
+            facts(answer.best, answer),
+            answer.best.folder,
+            points,
+            float(answer.limits["max_loss"] or 0.0),
+            float(answer.limits["share"] or 1.0),
+            answer.notes,
+        ),
+    )
+
+
+def headline(answer: Fit) -> str:
+    """The answer in a sentence."""
+    best = answer.best
+    loss = (
+        f"{best.metric} lost {100 * best.lost:.2f} ± {100 * best.lost_error:.2f} % on {best.samples:,} held-out samples"
+    )
+    price = f"{best.share:.0%} of the {LABELS[best.resource]}s, {best.latency_cycles:,} cycles"
+    if answer.meets_limits:
+        return f"Fits: {price}; {loss}."
+    broken = [
+        *([] if best.fits else [f"it takes {best.share:.0%} of the {LABELS[best.resource]}s"]),
+        *([] if best.loses_little else [loss]),
+        *([] if best.in_time else [f"it takes {best.latency_cycles:,} cycles, a sample each {best.interval_cycles:,}"]),
+    ]
+    return f"No network that was tried keeps to every limit. The nearest: {' and '.join(broken)}."
+
+
+def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The headings and the rows of a table of the points that no other beats."""
+    rows: list[tuple[str, ...]] = [
+        (
+            point.knobs.replace(", ", "\n"),
+            f"{100 * point.lost:.2f} ± {100 * point.lost_error:.2f} %",
+            f"{point.share:.0%} {LABELS[point.resource]}",
+            f"{point.latency_cycles:,}",
+            "yes" if point.meets_limits else "no",
+        )
+        for point in sorted(answer.front, key=lambda point: point.lost)
+    ]
+    return ("network", "loss", "share", "cycles", "limits\nheld"), rows
+
+
+def limit_words(answer: Fit) -> list[str]:
+    """What must hold, each in words."""
+    limits = answer.limits
+    words = [f"{answer.clock_ns:g} ns", f"at most {100 * (limits['max_loss'] or 0):g} % lost"]
+    words.append(f"at most {100 * (limits['share'] or 1):g} % of each resource")
+    for key, text in (
+        ("latency_us", "at most {:g} µs"),
+        ("interval_cycles", "a sample each {:g} cycles"),
+        ("samples_per_s", "at least {:,g} samples a second"),
+    ):
+        value = limits[key]
+        if value is not None:
+            words.append(text.format(value))
+    return words
+
+
+def facts(best: Point, answer: Fit) -> list[tuple[str, str]]:
+    """Name and text of each fact of the best network."""
+    used = ", ".join(f"{count:,} {LABELS[name]}" for name, count in best.used.items() if count is not None)
+    seconds = best.latency_cycles * answer.clock_ns / 1000
+    return [
+        ("network", best.knobs),
+        (best.metric, f"{best.value:.4g} in hardware, {100 * best.lost:.2f} ± {100 * best.lost_error:.2f} % lost"),
+        ("takes", f"{used} (estimate of logic synthesis)"),
+        ("nearest to its limit", f"{LABELS[best.resource]}: {best.share:.0%} with the upper end of the estimate"),
+        (
+            "latency",
+            f"{best.latency_cycles:,} cycles, {seconds:,.3g} µs; a sample each {best.interval_cycles:,} cycles",
+        ),
+        ("run", best.folder),
+    ]
+
+
+def _link(run: Path, folder: Path) -> str | None:
+    page = run / "report.html"
+    return str(page.relative_to(folder)) if page.is_file() and page.is_relative_to(folder) else None

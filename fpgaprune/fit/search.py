@@ -1,0 +1,230 @@
+"""`Search`: the descent, then the best network whole."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fpgaprune.design import Design
+from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
+from fpgaprune.files import make_folder, storage, write_bytes
+from fpgaprune.fit.answer import Fit, Point
+from fpgaprune.fit.descent import Descent, Judge
+from fpgaprune.fit.foresight import Foresight
+from fpgaprune.fit.held_back import write_held_back
+from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.layout import Laid, layouts_of
+from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.page import write_page
+from fpgaprune.fit.settings import joined
+from fpgaprune.fit.steps import Steps
+from fpgaprune.fit.trial import Trials
+from fpgaprune.flow import (
+    DataConfig,
+    Dataset,
+    FinetuneConfig,
+    Flow,
+    Progress,
+    TargetConfig,
+    TrainConfig,
+    load_data,
+    start_session,
+    starting_model,
+)
+
+FRONT, SAMPLES, TRIALS, BEST = "front.json", "held_back.npz", "trials", "best"
+# A first trial trains for this part of the epochs of the best network.
+_SHORT = 4
+# Share of the time after which trials train for all epochs.
+_ROUGH = 0.6
+# Networks that are trained to the end: the best by the search, then the next ones if it loses too much.
+_FINALISTS = 3
+# The layout of the best network leaves this share of the limit free, because further training moves its price.
+_ROOM = 0.03
+
+
+@dataclass
+class Search:
+    """One search.
+
+    Attributes:
+        config: the flow that the search starts from.
+        out: folder of the answer.
+        limits: what must hold.
+        told: learns how far the search is.
+        notes: sentences on what stopped it.
+    """
+
+    config: Flow
+    out: Path
+    limits: Limits
+    told: Progress
+    notes: list[str] = field(default_factory=list)
+    _count: int = 0
+
+    def run(self) -> Fit:
+        """The answer, which `out` holds too.
+
+        Raises:
+            RunError: `out` holds something else, or no network was found.
+        """
+        self._require_own_folder()
+        config, data = self.config, load_data(self.config[DataConfig].source)
+        started = time.monotonic()
+        start_session(config.seed)
+        model = starting_model(config[TrainConfig].model, data)
+        document = self._document(model)
+        source = make_folder(self.out) / SAMPLES
+        if not source.is_file():
+            write_held_back(source, data, config.seed)
+        trials = Trials(document, self.out / TRIALS, source, self.limits, Steps(self.told))
+        found = self._descend(document, load_data(str(source)), model, trials, started)
+        if not found:
+            reason = next(iter(trials.impossible.values()), "no trial came to its end")
+            raise RunError(f"the search found no network: {reason}")
+        best = self._whole(trials, list(found))
+        self.notes += [f"left out: {knobs}: {reason}" for knobs, reason in trials.impossible.items()]
+        target = config[TargetConfig].target()
+        answer = Fit(
+            config.name,
+            target.part.name,
+            target.clock_ns,
+            asdict(self.limits),
+            best,
+            tuple(found),
+            tuple(self.notes),
+        )
+        write_page(answer, self.out)
+        write_bytes(self.out / FRONT, (json.dumps(answer.to_json(), indent=1) + "\n").encode())
+        return answer
+
+    def _require_own_folder(self) -> None:
+        names = {entry.name for entry in self.out.iterdir()} if self.out.is_dir() else set()
+        own = {FRONT, SAMPLES, TRIALS, BEST, "model.keras", "data.npz", "report.html"}
+        if self.out.exists() and not self.out.is_dir():
+            raise RunError(f"{self.out} is a file; name a folder for the search")
+        if others := sorted(name for name in names - own if not name.startswith(".")):
+            raise RunError(f"{self.out} holds {others[0]!r}, which is of no search; name an empty or new folder")
+
+    def _document(self, model: Any) -> dict[str, Any]:
+        """The flow as plain data; the network rounds while it is fine-tuned, if it can."""
+        document: dict[str, Any] = self.config.model_dump(mode="json", exclude_unset=True)
+        if self.config[TrainConfig].model is None:
+            raise ConfigError("fit starts from a trained network: name it with train.model, or as MODEL.keras")
+        document.setdefault("finetune", {})
+        if "quantised" not in document["finetune"] and "fit" not in document["finetune"]:
+            from fpgaprune.hls import require_roundable
+
+            try:
+                require_roundable(model)
+                document["finetune"]["quantised"] = True
+            except (HlsError, UnsupportedLayerError) as error:
+                self.notes.append(f"the network is fine-tuned without rounding: {error}")
+        return document
+
+    def _descend(
+        self, document: dict[str, Any], data: Dataset, model: Any, trials: Trials, started: float
+    ) -> list[Point]:
+        """Points of short trials, then of whole ones from the best of these on."""
+        epochs, seconds = self.config[FinetuneConfig].epochs, 60.0 * self.limits.minutes
+        foresight = Foresight(document, data, model, self.limits)
+        granularity = document.get("select", {}).get("granularity") or foresight.granularity()
+        found: list[tuple[Knobs, Point]] = []
+        start = Knobs(granularity)
+        for passes, until in ((max(epochs // _SHORT, min(epochs, 2)), _ROUGH), (epochs, 1.0)):
+            clock = _Clock(started + until * seconds)
+            descent = Descent(foresight, self._judge(trials, passes, clock), clock.has_time, notes=self.notes)
+            found += descent.run(start)
+            if passes == epochs:
+                break
+            kept = [pair for pair in found if pair[1].loses_little]
+            if kept:
+                start = min(kept, key=lambda pair: self._rank(pair[1]))[0]
+        return [point for _, point in found]
+
+    def _judge(self, trials: Trials, epochs: int, clock: _Clock) -> Judge:
+        def judge(knobs: Knobs, laid: Laid) -> Point | None:
+            self._count += 1
+            name = f"trial {self._count}"
+            self.told.stage(name, "running")
+            began = time.monotonic()
+            point = trials.judge(knobs, laid, epochs)
+            clock.took(time.monotonic() - began)
+            if point is None:
+                self.told.stage(name, "skipped", f"{knobs}: {trials.impossible.get(str(knobs), 'not possible')}")
+            else:
+                self.told.stage(name, "done", point.in_words())
+            return point
+
+        return judge
+
+    def _whole(self, trials: Trials, points: list[Point]) -> Point:
+        """The first of the best points that meets the limits when it is trained to the end on all samples.
+
+        `best/` holds its run. If none does, it is the one that came nearest.
+        """
+        epochs, found = self.config[FinetuneConfig].epochs, []
+        for number, point in enumerate(sorted(points, key=self._rank)[:_FINALISTS], 1):
+            self.told.stage("best" if number == 1 else f"best {number}", "running")
+            asked = joined(point.settings, self._relaid(point).settings)
+            made = trials.whole(point.knobs, asked, epochs)
+            found.append(made)
+            self.told.stage("best" if number == 1 else f"best {number}", "done", made.in_words())
+            if made.meets_limits or not point.meets_limits:
+                break
+            self.notes.append(f"{point.knobs}: met the limits in the search and not on held-out samples")
+        best = min(found, key=self._rank)
+        self._keep(Path(best.folder))
+        return replace_folder(best, self.out / BEST)
+
+    def _relaid(self, point: Point) -> Laid:
+        """The best layout of what the trial made, with some room for what further training changes."""
+        target = self.config[TargetConfig].target()
+        design = Design.load(Path(point.folder) / "design.json")
+        limits = replace(self.limits, share=self.limits.share * (1 - _ROOM))
+        return min(layouts_of(design, target), key=lambda laid: laid.rank(limits, target.clock_ns))
+
+    def _rank(self, point: Point) -> tuple[float, ...]:
+        """A smaller rank is better: the limits first; without them, how far the point is from them."""
+        limit = self.limits.max_loss + point.lost_error
+        loss = point.lost / limit if limit else float(point.lost > 0)
+        if not point.meets_limits:
+            return (1.0, not point.in_time, max(loss, 1.0) + max(point.share / self.limits.share, 1.0), point.share)
+        clock_ns = self.config[TargetConfig].clock_ns
+        laid = Laid("", {}, point.share, point.resource, {}, point.latency_cycles, point.interval_cycles)
+        return (0.0, *laid.rank(self.limits, clock_ns), loss)
+
+    def _keep(self, folder: Path) -> None:
+        """`best/` is a copy of the run in `folder`, whole or not at all."""
+        best, draft = self.out / BEST, self.out / f".{BEST}"
+        with storage(best):
+            shutil.rmtree(draft, ignore_errors=True)
+            shutil.copytree(folder, draft, ignore=shutil.ignore_patterns(".lock"))
+            shutil.rmtree(best, ignore_errors=True)
+            draft.rename(best)
+
+
+class _Clock:
+    """Says whether another trial will end in time."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline, self._longest = deadline, 0.0
+
+    def took(self, seconds: float) -> None:
+        """A trial has taken so long."""
+        self._longest = max(self._longest, seconds)
+
+    def has_time(self) -> bool:
+        """Whether a trial that takes as long as the longest one ends before the deadline."""
+        return time.monotonic() + self._longest <= self._deadline
+
+
+def replace_folder(point: Point, folder: Path) -> Point:
+    """`point` with its run in `folder`."""
+    from msgspec import structs
+
+    return structs.replace(point, folder=str(folder))

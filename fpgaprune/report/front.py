@@ -1,0 +1,150 @@
+"""The page of a search: its best network, and every network that it tried, as points of loss against share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from fpgaprune.files import write_bytes
+from fpgaprune.report.figures import text_at
+from fpgaprune.report.numbers import count_text, percent_text
+from fpgaprune.report.page import environment
+from fpgaprune.report.table import Column, Table
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 640.0, 320.0, 70.0, 44.0, 16.0
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """One network of a search.
+
+    Attributes:
+        number: its place in the order of the search.
+        knobs: what is locked and with how many bits it computes, in words.
+        lost: loss of the metric, a fraction.
+        lost_error: its standard error.
+        share: upper end of the resource nearest to its capacity / capacity.
+        resource: this resource, as the page writes it.
+        latency_cycles: from the first input to the last output.
+        best_of_its_kind: whether no other point is better in loss, share and latency together.
+        meets_limits: whether it keeps to every limit.
+        link: the report of its run, from the page's folder; None if there is none.
+    """
+
+    number: int
+    knobs: str
+    lost: float
+    lost_error: float
+    share: float
+    resource: str
+    latency_cycles: int
+    best_of_its_kind: bool
+    meets_limits: bool
+    link: str | None
+
+
+@dataclass(frozen=True)
+class FrontReport:
+    """A search on one page.
+
+    Attributes:
+        name: name of the flow.
+        part: name of the part.
+        limits: each limit in words.
+        headline: the answer in a sentence.
+        tone: `good` if every limit is kept, else `bad`.
+        best: facts of the best network: name and text.
+        folder: the run of the best network.
+        points: every network that was tried.
+        max_loss: the limit of the loss, a fraction.
+        share: the limit of the share.
+        notes: sentences on what stopped the search.
+    """
+
+    name: str
+    part: str
+    limits: Sequence[str]
+    headline: str
+    tone: str
+    best: Sequence[tuple[str, str]]
+    folder: str
+    points: Sequence[FrontPoint]
+    max_loss: float
+    share: float
+    notes: Sequence[str] = ()
+
+
+def write_front(out_dir: str | os.PathLike[str], report: FrontReport) -> Path:
+    """`out_dir` holds the page of a search, report.html; equal searches give equal bytes."""
+    page = (
+        environment()
+        .get_template("front.html")
+        .render(search=report, figure=front_figure(report), table=points_table(report.points))
+    )
+    return write_bytes(Path(out_dir) / "report.html", page.encode())
+
+
+def points_table(points: Sequence[FrontPoint]) -> Table:
+    """A row for each network of a search."""
+    return Table(
+        "Networks in the order of the search",
+        (
+            Column("network", tuple(f"{point.number}. {point.knobs}" for point in points), numeric=False),
+            Column("loss", tuple(percent_text(point.lost, 2) for point in points)),
+            Column("±", tuple(percent_text(point.lost_error, 2) for point in points)),
+            Column("share", tuple(percent_text(point.share, 0) for point in points)),
+            Column("of", tuple(point.resource for point in points), numeric=False),
+            Column("latency", tuple(f"{count_text(point.latency_cycles)} cycles" for point in points)),
+            Column("limits", tuple("holds" if point.meets_limits else "broken" for point in points), numeric=False),
+        ),
+    )
+
+
+def front_figure(report: FrontReport) -> Markup:
+    """Loss against share of the part, a dot for each network, with a line at each limit."""
+    points, label = report.points, "Loss of the metric against the share of the part"
+    # A loss that is beyond all interest would press the others together.
+    most = max(5 * report.max_loss, 0.02)
+    losses = [min(max(point.lost, 0.0), most) for point in points]
+    x_end = 1.08 * max([report.share, *(min(point.share, 3.0) for point in points)])
+    y_end = 1.1 * max([report.max_loss * 1.5, 0.002, *losses])
+    right, floor = _WIDTH - _EDGE, _HEIGHT - _BOTTOM
+
+    def place(share: float, lost: float) -> tuple[float, float]:
+        across = _LEFT + (right - _LEFT) * min(share, x_end) / x_end
+        return across, floor - (floor - _EDGE) * min(max(lost, 0.0), y_end) / y_end
+
+    x_limit, y_limit = place(report.share, report.max_loss)
+    parts = [
+        Markup('<path class="axis" d="M{0:.5g},{1:.5g}V{2:.5g}H{3:.5g}"/>').format(_LEFT, _EDGE, floor, right),
+        Markup('<line class="limit" x1="{0:.5g}" x2="{0:.5g}" y1="{1:.5g}" y2="{2:.5g}"/>').format(
+            x_limit, _EDGE, floor
+        ),
+        Markup('<line class="limit" x1="{0:.5g}" x2="{1:.5g}" y1="{2:.5g}" y2="{2:.5g}"/>').format(
+            _LEFT, right, y_limit
+        ),
+        text_at(_LEFT - 8, y_limit + 4, percent_text(report.max_loss, 2), "end"),
+        text_at(_LEFT - 8, floor + 4, "0", "end"),
+        text_at(_LEFT - 8, _EDGE + 6, "loss", "end"),
+        text_at(x_limit, floor + 17, percent_text(report.share, 0), "middle"),
+        text_at(_LEFT, floor + 17, "0", "middle"),
+        text_at(right, floor + 34, f"share of {report.part}", "end"),
+    ]
+    for point in points:
+        x, y = place(point.share, point.lost)
+        title = f"{point.number}. {point.knobs}: lost {percent_text(point.lost, 2)}, {percent_text(point.share, 0)}"
+        kind = "dot" if point.best_of_its_kind else "dot beaten"
+        parts.append(
+            Markup('<circle class="{}" cx="{:.5g}" cy="{:.5g}" r="5"><title>{}</title></circle>').format(
+                kind, x, y, title
+            )
+        )
+        parts.append(text_at(x, y - 9, str(point.number), "middle"))
+    return Markup(
+        '<svg class="points" role="img" aria-label="{0}" viewBox="0 0 {1:g} {2:g}" width="{1:g}" height="{2:g}">'
+        "<title>{0}</title>{3}</svg>"
+    ).format(label, _WIDTH, _HEIGHT, Markup("").join(parts))
