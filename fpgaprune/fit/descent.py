@@ -15,6 +15,8 @@ from fpgaprune.fit.layout import Laid
 STEP = 0.6
 # A step that saves less ends the descent.
 _FINEST = 0.93
+# A turn that takes at most this share of the loss that is left is made at once; else the other knobs are tried too.
+_CHEAP = 0.3
 # Widths to begin with, if the usual one loses too much by itself.
 _WIDER = (10, 12, 16)
 
@@ -32,13 +34,13 @@ class Descent:
         foresight: prices.
         judge: trains and judges a network.
         goes_on: whether there is time for another trial.
-        told: learns of each accepted or refused point.
+        room: the loss that a point still leaves to the limit.
     """
 
     foresight: Foresight
     judge: Judge
     goes_on: Callable[[], bool]
-    told: Callable[[Knobs, Point | None], None] = lambda *_: None
+    room: Callable[[Point], float]
     rates: dict[str, float] = field(default_factory=dict)
     """Knob to the loss for each halving of the price, the last time that it was turned."""
     notes: list[str] = field(default_factory=list)
@@ -46,45 +48,48 @@ class Descent:
     def run(self, start: Knobs, finest: float = _FINEST) -> Iterator[tuple[Knobs, Point]]:
         """Every network on the way, and its point."""
         rung = self.foresight.rung(start)
-        knobs, point = self._start(start)
-        if point is None:
+        begun = list(self._start(start))
+        yield from begun
+        if not begun:
             return
-        yield knobs, point
-        step, tried = STEP, {knobs}
+        knobs, point = min(begun, key=lambda pair: pair[1].lost)
+        step, tried = STEP, {knobs for knobs, _ in begun}
         while step < finest and self.goes_on():
             price = self.foresight.at(rung, knobs).share
             moves = [(name, turned) for name in NAMES if (turned := self._turn(knobs, name, rung, step * price))]
-            found = None
+            accepted: list[tuple[float, Knobs, Point]] = []
             for name, turned in sorted(moves, key=lambda move: self._expected(move[0], move[1], rung, price)):
                 if turned in tried or not self.goes_on():
                     continue
-                tried.add(turned)
                 made = self._judged(turned)
+                tried.add(turned)
                 if made is None:
                     continue
                 yield turned, made
                 saved = math.log2(price / max(self.foresight.at(rung, turned).share, 1e-9))
                 self.rates[name] = max(made.lost - point.lost, 0.0) / max(saved, 1e-3)
                 if made.loses_little:
-                    found = turned, made
-                    break
-            if found is None:
-                step = math.sqrt(step)
+                    accepted.append((self.rates[name], turned, made))
+                    if made.lost - point.lost <= _CHEAP * self.room(point):
+                        break
+            if accepted:
+                _, knobs, point = min(accepted, key=lambda found: found[0])
             else:
-                knobs, point = found
+                step = math.sqrt(step)
 
-    def _start(self, start: Knobs) -> tuple[Knobs, Point | None]:
-        """The network before anything is locked, with as many bits as it needs."""
-        first: tuple[Knobs, Point | None] = start, None
+    def _start(self, start: Knobs) -> Iterator[tuple[Knobs, Point]]:
+        """The network before anything is locked; with more bits, if the usual ones lose too much by themselves."""
         wider = [] if start.sparsity else [replace(start, weight_bits=bits, activation_bits=bits) for bits in _WIDER]
-        for knobs in (start, *wider):
+        for number, knobs in enumerate((start, *wider)):
+            if number and not self.goes_on():
+                return
             point = self._judged(knobs)
-            if point is not None and (first[1] is None or point.lost < first[1].lost):
-                first = knobs, point
-            if (point is not None and point.loses_little) or start.sparsity or not self.goes_on():
-                return first
-        self.notes.append("rounding alone loses more than the limit, with up to 16 bits")
-        return first
+            if point is not None:
+                yield knobs, point
+                if point.loses_little:
+                    return
+        if wider:
+            self.notes.append("rounding alone loses more than the limit, with up to 16 bits")
 
     def _turn(self, knobs: Knobs, name: str, rung: str, wanted: float) -> Knobs | None:
         """The mildest turn of knob `name` whose price is at most `wanted`; the strongest if none is; None if dearer."""
@@ -102,6 +107,4 @@ class Descent:
         return self.rates.get(name, 0.0), self.foresight.at(rung, turned).share / price
 
     def _judged(self, knobs: Knobs) -> Point | None:
-        point = self.judge(knobs, self.foresight.fastest(knobs))
-        self.told(knobs, point)
-        return point
+        return self.judge(knobs, self.foresight.fastest(knobs))

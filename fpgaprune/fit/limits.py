@@ -39,6 +39,10 @@ class Limits:
             if value is not None and not 0 < value < math.inf:
                 raise ConfigError(f"{name} is {value}; wanted a number above 0")
 
+    def room(self, lost: float, lost_error: float) -> float:
+        """The loss that is left to the limit; negative if more is lost."""
+        return self.max_loss + lost_error - lost
+
     def most_cycles(self, clock_ns: float) -> tuple[float, float]:
         """The longest latency and the longest interval in cycles of `clock_ns`; infinite where there is no limit."""
         latency = math.inf if self.latency_us is None else self.latency_us * 1000 / clock_ns

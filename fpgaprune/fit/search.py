@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
 from fpgaprune.files import make_folder, storage, write_bytes
@@ -135,16 +137,20 @@ class Search:
         granularity = document.get("select", {}).get("granularity") or foresight.granularity()
         found: list[tuple[Knobs, Point]] = []
         start = Knobs(granularity)
-        for passes, until in ((max(epochs // _SHORT, min(epochs, 2)), _ROUGH), (epochs, 1.0)):
+        short = max(epochs // _SHORT, min(epochs, 2))
+        for passes, until in ((short, _ROUGH), (epochs, 1.0)):
             clock = _Clock(started + until * seconds)
-            descent = Descent(foresight, self._judge(trials, passes, clock), clock.has_time, notes=self.notes)
+            descent = Descent(foresight, self._judge(trials, passes, clock), clock.has_time, self._room)
             found += descent.run(start)
-            if passes == epochs:
-                break
+            self.notes += descent.notes
             kept = [pair for pair in found if pair[1].loses_little]
-            if kept:
-                start = min(kept, key=lambda pair: self._rank(pair[1]))[0]
+            if passes == epochs or not kept or time.monotonic() > started + seconds:
+                break
+            start = min(kept, key=lambda pair: self._rank(pair[1]))[0]
         return [point for _, point in found]
+
+    def _room(self, point: Point) -> float:
+        return self.limits.room(point.lost, point.lost_error)
 
     def _judge(self, trials: Trials, epochs: int, clock: _Clock) -> Judge:
         def judge(knobs: Knobs, laid: Laid) -> Point | None:
@@ -179,7 +185,7 @@ class Search:
             self.notes.append(f"{point.knobs}: met the limits in the search and not on held-out samples")
         best = min(found, key=self._rank)
         self._keep(Path(best.folder))
-        return replace_folder(best, self.out / BEST)
+        return structs.replace(best, folder=str(self.out / BEST))
 
     def _relaid(self, point: Point) -> Laid:
         """The best layout of what the trial made, with some room for what further training changes."""
@@ -221,10 +227,3 @@ class _Clock:
     def has_time(self) -> bool:
         """Whether a trial that takes as long as the longest one ends before the deadline."""
         return time.monotonic() + self._longest <= self._deadline
-
-
-def replace_folder(point: Point, folder: Path) -> Point:
-    """`point` with its run in `folder`."""
-    from msgspec import structs
-
-    return structs.replace(point, folder=str(folder))

@@ -113,7 +113,7 @@ class Trials:
             share=laid.share,
             latency_cycles=laid.latency_cycles,
             interval_cycles=laid.interval_cycles,
-            loses_little=metric["lost"] <= self.limits.max_loss + (metric["lost_error"] or 0.0),
+            loses_little=self.limits.room(metric["lost"], metric["lost_error"] or 0.0) >= 0,
             fits=laid.share <= self.limits.share,
             in_time=laid.keeps(self.limits, target.clock_ns),
             epochs=document["finetune"]["epochs"],

@@ -1,0 +1,103 @@
+"""A whole search on a small network: its answer, its second start, its exit status."""
+
+import json
+import shutil
+
+import keras
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import fpgaprune as fp
+from fpgaprune.cli import app
+from fpgaprune.errors import ConfigError, RunError
+from fpgaprune.fit import trial
+from fpgaprune.flow import verify_run
+
+pytestmark = pytest.mark.flow
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """The model, its data and the answer of a search that has time for one trial."""
+    folder = tmp_path_factory.mktemp("fit")
+    rng = np.random.default_rng(0)
+    x = rng.random((400, 8), dtype=np.float32)
+    y = (x @ np.array([1, -1, 2, 0.5, 0, 0, 1, -2], np.float32) > 0.8).astype(np.int64)
+    data = {"x_train": x[:300], "y_train": y[:300], "x_test": x[300:], "y_test": y[300:]}
+    np.savez(folder / "mine.npz", **data)
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential(
+        [keras.Input((8,)), keras.layers.Dense(12, activation="relu"), keras.layers.Dense(2)], name="mine"
+    )
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    model.fit(x[:300], y[:300], epochs=40, batch_size=20, verbose=0)
+    model.save(folder / "mine.keras")
+    found = fp.fit(model, data, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out", minutes=0.01, epochs=1)
+    return folder, data, found
+
+
+def test_the_answer_is_a_whole_run_that_verifies(searched):
+    folder, data, found = searched
+    assert found.meets_limits
+    assert found.best.judged_on == "held-out"
+    assert found.best.samples == len(data["x_test"])
+    assert found.points[0].judged_on == "held-back"
+    assert verify_run(folder / "out" / "best")[1] == []
+    report = json.loads((folder / "out" / "best" / "report.json").read_text())
+    assert report["metric"]["lost"] == found.best.lost
+    written = json.loads((folder / "out" / "front.json").read_text())
+    assert written["best"]["folder"] == str(folder / "out" / "best")
+    assert written["best"]["lost"] == found.best.lost
+    page = (folder / "out" / "report.html").read_text()
+    assert "Fits: " in page
+    assert 'href="best/report.html"' in page
+
+
+def test_a_second_start_trains_nothing(searched, monkeypatch):
+    folder, data, found = searched
+    monkeypatch.setattr(trial, "run_flow", lambda *_: pytest.fail("a trial that has ended was done again"))
+    again = fp.fit(
+        folder / "out" / "model.keras", data, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out",
+        minutes=0.01, epochs=1,
+    )  # fmt: skip
+    assert again == found
+
+
+def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_path, monkeypatch):
+    folder, _, _ = searched
+    out = tmp_path / "out"
+    shutil.copytree(folder / "out", out)
+    command = ["fit", str(folder / "mine.keras"), "--data", str(folder / "mine.npz"), "--part", "pynq-z2"]
+    options = [
+        "--share",
+        "0.0001",
+        "--minutes",
+        "0.01",
+        "--epochs",
+        "1",
+        "--max-loss",
+        "5",
+        "--out",
+        str(out),
+        "--json",
+    ]
+    done = CliRunner().invoke(app, command + options)
+    assert done.exit_code == 1
+    found = json.loads(done.stdout)
+    assert found["meets_limits"] is False
+    assert found["best"]["fits"] is False
+    assert "No network that was tried keeps to every limit" in (out / "report.html").read_text()
+
+
+def test_wrong_limits_and_folders_are_refused_before_anything_is_trained(searched, tmp_path):
+    folder, data, _ = searched
+    target = fp.Target.of("pynq-z2")
+    with pytest.raises(ConfigError, match="share is 2"):
+        fp.fit(folder / "mine.keras", data, target, out=tmp_path / "a", share=2)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "thesis.tex").write_text("mine")
+    with pytest.raises(RunError, match=r"holds 'thesis.tex', which is of no search"):
+        fp.fit(folder / "mine.keras", str(folder / "mine.npz"), target, out=tmp_path / "b")
+    with pytest.raises(ConfigError, match="data is a int; wanted"):
+        fp.fit(folder / "mine.keras", 3, target, out=tmp_path / "c")

@@ -1,0 +1,125 @@
+"""The descent on a made-up network, whose loss and price are formulas: it is compared with every network there is."""
+
+import itertools
+import math
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fpgaprune.fit.answer import Point
+from fpgaprune.fit.descent import Descent
+from fpgaprune.fit.knobs import NAMES, SPARSITIES, WIDTHS, Knobs
+from fpgaprune.fit.layout import Laid
+
+LIMIT = 0.01
+
+
+class Prices:
+    """One layout, whose share falls with every knob; some sparsities are beyond reach."""
+
+    def __init__(self, most=0.95):
+        self.most = most
+
+    def is_possible(self, knobs):
+        return knobs.sparsity <= self.most
+
+    def fastest(self, knobs):
+        share = 3.0 * (1 - knobs.sparsity) * knobs.weight_bits / 8 * (0.5 + knobs.activation_bits / 16)
+        return Laid("only", {}, share, "lut", {}, 100, 100)
+
+    def at(self, rung, knobs):
+        return self.fastest(knobs)
+
+    def rung(self, start):
+        return "only"
+
+
+def made(knobs, laid, tolerance):
+    """The loss of a network that bears zeros, narrow weights and narrow activations as `tolerance` says."""
+    zeros, weights, activations = tolerance
+    lost = (
+        math.exp(12 * (knobs.sparsity - zeros)) * LIMIT
+        + 2.0 ** (weights - knobs.weight_bits) * LIMIT / 2
+        + 2.0 ** (activations - knobs.activation_bits) * LIMIT / 2
+    )
+    return Point(
+        str(knobs), knobs.settings(), "accuracy", 0.9, lost, 0.0, "held-back", 100, {}, "lut", laid.share, 100, 100,
+        lost <= LIMIT, laid.share <= 0.8, True, 1, "",
+    )  # fmt: skip
+
+
+def room(point):
+    return LIMIT - point.lost
+
+
+tolerances = st.tuples(st.floats(0.2, 0.95), st.integers(1, 6), st.integers(1, 6))
+
+
+@given(tolerances)
+@settings(max_examples=60, deadline=None)
+def test_it_comes_near_the_smallest_network_there_is(tolerance):
+    prices, trials = Prices(), []
+
+    def judge(knobs, laid):
+        trials.append(knobs)
+        return made(knobs, laid, tolerance)
+
+    found = list(Descent(prices, judge, lambda: True, room).run(Knobs("weight")))
+    assert len(trials) == len(set(trials)) == len(found)
+    good = [point.share for _, point in found if point.loses_little]
+    every = [
+        prices.fastest(knobs).share
+        for knobs in itertools.starmap(Knobs, itertools.product(["weight"], SPARSITIES, WIDTHS, WIDTHS))
+        if made(knobs, prices.fastest(knobs), tolerance).loses_little
+    ]
+    if every and good:
+        assert min(good) <= 1.6 * min(every)
+    assert len(trials) <= 40
+
+
+def descended(tolerance, goes_on=lambda: True, prices=None):
+    """Every network of a descent, with its point."""
+    descent = Descent(prices or Prices(), lambda knobs, laid: made(knobs, laid, tolerance), goes_on, room)
+    return list(descent.run(Knobs("weight")))
+
+
+def test_each_step_turns_one_knob_of_a_network_that_lost_little():
+    found = descended((0.7, 3, 3))
+    little = [found[0][0]]
+    for knobs, point in found[1:]:
+        assert any(sum(getattr(knobs, name) != getattr(one, name) for name in NAMES) == 1 for one in little)
+        if point.loses_little:
+            little.append(knobs)
+
+
+def test_a_network_that_rounding_alone_hurts_gets_more_bits_first():
+    found = descended((0.5, 9, 9))
+    assert [knobs.weight_bits for knobs, _ in found[:2]] == [8, 10]
+    assert any(point.loses_little for _, point in found)
+
+
+def test_if_nothing_helps_it_says_so_and_keeps_the_best():
+    descent = Descent(Prices(), lambda k, laid: made(k, laid, (-9.0, 40, 40)), lambda: True, room)
+    found = list(descent.run(Knobs("weight")))
+    assert found
+    assert not any(point.loses_little for _, point in found)
+    assert descent.notes == ["rounding alone loses more than the limit, with up to 16 bits"]
+
+
+def test_it_ends_when_the_time_is_over_and_never_before_the_first_network():
+    assert len(descended((0.9, 1, 1), lambda: False)) == 1
+    left = iter([True] * 5 + [False] * 99)
+    assert len(descended((0.9, 1, 1), lambda: next(left))) < 6
+
+
+def test_networks_that_cannot_be_are_passed_over():
+    def judge(knobs, laid):
+        return None if knobs.weight_bits < 8 else made(knobs, laid, (0.9, 1, 1))
+
+    found = list(Descent(Prices(most=0.5), judge, lambda: True, room).run(Knobs("weight")))
+    assert found
+    assert all(knobs.sparsity <= 0.5 and knobs.weight_bits == 8 for knobs, _ in found)
+
+
+def test_no_network_at_all_gives_nothing():
+    assert list(Descent(Prices(), lambda *_: None, lambda: True, room).run(Knobs("weight"))) == []

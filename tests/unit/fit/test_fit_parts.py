@@ -1,0 +1,183 @@
+"""The pieces of a search: knobs, limits, settings, layouts, samples that are held back, the answer."""
+
+import math
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fpgaprune.errors import ConfigError, DataError
+from fpgaprune.fit.answer import Fit, Point
+from fpgaprune.fit.held_back import write_held_back
+from fpgaprune.fit.knobs import NAMES, SPARSITIES, WIDTHS, Knobs
+from fpgaprune.fit.layout import Laid
+from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.settings import joined
+from fpgaprune.flow import Dataset, load_data, parse_config
+
+knobs = st.builds(
+    Knobs, st.just("weight"), st.sampled_from(SPARSITIES), st.sampled_from(WIDTHS), st.sampled_from(WIDTHS)
+)
+laid = st.builds(
+    Laid,
+    st.just(""),
+    st.just({}),
+    st.floats(0.001, 4),
+    st.just("lut"),
+    st.just({}),
+    st.integers(1, 10**6),
+    st.integers(1, 10**6),
+)
+
+
+@given(knobs, st.sampled_from(NAMES))
+def test_each_turn_asks_for_less_and_is_a_flow(start, name):
+    turned = list(start.turned(name))
+    for first, second in zip([start, *turned], turned, strict=False):
+        cheaper = (
+            getattr(second, name) > getattr(first, name)
+            if name == "sparsity"
+            else getattr(second, name) < getattr(first, name)
+        )
+        assert cheaper
+        assert {n: getattr(second, n) for n in NAMES if n != name} == {n: getattr(start, n) for n in NAMES if n != name}
+    for one in turned[-1:]:
+        parse_config(one.settings(), "test")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_loss", -0.1),
+        ("max_loss", math.inf),
+        ("share", 0.0),
+        ("share", 1.5),
+        ("minutes", 0.0),
+        ("latency_us", -1.0),
+    ],
+)
+def test_a_limit_that_cannot_be_is_refused_by_name(name, value):
+    with pytest.raises(ConfigError, match=name):
+        Limits(**{name: value})
+
+
+def test_limits_of_time_become_cycles_of_the_clock():
+    assert Limits().most_cycles(5.0) == (math.inf, math.inf)
+    assert Limits(latency_us=2.0).most_cycles(5.0)[0] == 400
+    assert Limits(samples_per_s=1e6).most_cycles(5.0)[1] == 200
+    assert Limits(samples_per_s=1e6, interval_cycles=50).most_cycles(5.0)[1] == 50
+
+
+@given(laid, laid)
+def test_a_layout_within_the_limits_ranks_before_one_beyond(one, other):
+    limits = Limits(share=0.8, latency_us=100.0)
+
+    def kept(layout):
+        return layout.share <= limits.share and layout.latency_cycles <= 20_000
+
+    if kept(one) and not kept(other):
+        assert one.rank(limits, 5.0) < other.rank(limits, 5.0)
+
+
+def test_without_a_limit_the_fastest_comes_first_and_with_one_the_smallest():
+    fast, small = Laid("", {}, 0.7, "lut", {}, 100, 10), Laid("", {}, 0.1, "lut", {}, 900, 10)
+    assert fast.rank(Limits(), 5.0) < small.rank(Limits(), 5.0)
+    assert small.rank(Limits(latency_us=5.0), 5.0) < fast.rank(Limits(latency_us=5.0), 5.0)
+    slow = Limits(latency_us=1.0)
+    assert fast.keeps(slow, 5.0)
+    assert not small.keeps(slow, 5.0)
+
+
+def test_settings_join_key_by_key_and_a_schedule_is_one_value():
+    first = {
+        "hls": {"weight_bits": 8, "layers": {"a": {"reuse_factor": 2}}},
+        "finetune": {"schedule": {"kind": "rounds", "rounds": 2}},
+    }
+    second = {
+        "hls": {"layers": {"a": {"strategy": "resource"}, "b": {}}},
+        "finetune": {"schedule": {"kind": "one_shot"}},
+    }
+    assert joined(first, second) == {
+        "hls": {"weight_bits": 8, "layers": {"a": {"reuse_factor": 2, "strategy": "resource"}, "b": {}}},
+        "finetune": {"schedule": {"kind": "one_shot"}},
+    }
+    assert first["hls"]["layers"]["a"] == {"reuse_factor": 2}
+
+
+def arrays(count, first=0):
+    x = np.arange(first, first + count, dtype=np.float32)[:, None]
+    return x, x[:, 0].astype(np.int64) % 3
+
+
+def test_the_search_judges_by_training_samples_that_it_does_not_train_on(tmp_path):
+    x, y = arrays(1000)
+    x_test, y_test = arrays(50, 5000)
+    write_held_back(tmp_path / "a.npz", Dataset("mine", x, y, x_test, y_test), 3)
+    found = load_data(str(tmp_path / "a.npz"))
+    trained, judged = set(found.x_train[:, 0]), set(found.x_test[:, 0])
+    assert len(judged) == 100
+    assert len(trained) == 900
+    assert trained | judged == set(x[:, 0])
+    assert (found.y_test == found.x_test[:, 0].astype(np.int64) % 3).all()
+    write_held_back(tmp_path / "b.npz", Dataset("mine", x, y, x_test, y_test), 3)
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+def test_validation_samples_judge_if_there_are_some(tmp_path):
+    x, y = arrays(100)
+    x_valid, y_valid = arrays(20, 700)
+    write_held_back(tmp_path / "a.npz", Dataset("mine", x, y, x, y, x_valid, y_valid), 0)
+    found = load_data(str(tmp_path / "a.npz"))
+    assert (found.x_test == x_valid).all()
+    assert (found.x_train == x).all()
+
+
+def test_several_inputs_keep_their_names(tmp_path):
+    x, y = arrays(200)
+    pair = (x, -x)
+    write_held_back(tmp_path / "a.npz", Dataset("mine", pair, y, pair, y, inputs=("left", "right")), 0)
+    found = load_data(str(tmp_path / "a.npz"))
+    assert found.inputs == ("left", "right")
+    assert (found.x_train[0] == -found.x_train[1]).all()
+
+
+def test_too_few_samples_are_refused_with_what_to_do(tmp_path):
+    x, y = arrays(100)
+    with pytest.raises(DataError, match=r"100 training samples; wanted 128 or more.*x_valid"):
+        write_held_back(tmp_path / "a.npz", Dataset("mine", x, y, x, y), 0)
+    assert not (tmp_path / "a.npz").exists()
+
+
+def point(lost=0.0, share=0.5, latency=10, **more):
+    given = {
+        "knobs": "nothing locked", "settings": {}, "metric": "accuracy", "value": 0.9, "lost": lost, "lost_error": 0.0,
+        "judged_on": "held-back", "samples": 100, "used": {"lut": 5}, "resource": "lut", "share": share,
+        "latency_cycles": latency, "interval_cycles": latency, "loses_little": True, "fits": True, "in_time": True,
+        "epochs": 1, "folder": "f",
+    }  # fmt: skip
+    return Point(**{**given, **more})
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=12))
+@settings(max_examples=60)
+def test_the_front_is_what_no_point_beats(figures):
+    points = tuple(point(*figure) for figure in figures)
+    front = Fit("n", "p", 5.0, asdict(Limits()), points[0], points).front
+    for one in points:
+        beaten = any(
+            all(a <= b for a, b in zip(other, mine, strict=True)) and other != mine
+            for mine in [(one.lost, one.share, one.latency_cycles)]
+            for other in [(each.lost, each.share, each.latency_cycles) for each in points]
+        )
+        assert (not beaten) == any(one is each for each in front)
+
+
+def test_the_answer_says_which_limit_is_broken():
+    broken = point(loses_little=False, in_time=False)
+    assert not broken.meets_limits
+    assert broken.in_words().endswith("loses too much and too slow")
+    found = Fit("n", "p", 5.0, asdict(Limits()), broken, (broken, point())).to_json()
+    assert found["meets_limits"] is False
+    assert [each["on_front"] for each in found["points"]] == [True, True]
