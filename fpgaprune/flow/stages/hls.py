@@ -89,8 +89,8 @@ class HlsConfig(Section):
     """Steps of the vendor's tool, as `synth` and `cosim`; they run if the tool is found."""
     build_timeout_s: float = Field(default=14_400.0, gt=0)
     """Most seconds for each of these steps."""
-    simulate: int = Field(default=360, ge=1)
-    """Held-out samples for the C simulation, if there is a compiler; fewer if `simulate_s` is too short."""
+    simulate: int = Field(default=360, ge=0)
+    """Held-out samples for the C simulation, if there is a compiler; fewer if `simulate_s` is too short, 0 for none."""
     simulate_s: float = Field(default=5.0, gt=0)
     """Most seconds for the C simulation on all cores, without compiling; it runs 8 samples or more."""
 
@@ -176,6 +176,8 @@ def _emulated(context: StageContext, project: Any, model: Any, wanted: Samples) 
 def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples) -> dict[str, Any]:
     """What the C simulation computes for as many held-out samples as the time allows, compared with the emulation."""
     settings = context.config[HlsConfig]
+    if not settings.simulate:
+        return {"left_out": "no sample was to be simulated"}
     x = at(context.data.x_test, slice(settings.simulate))
     try:
         ran = project.compile(COMPILE_S).run(
