@@ -126,6 +126,13 @@ def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
     )
 
 
+def rounding_settings(config: Flow) -> Any:
+    """What decides how a network rounds; how its project is simulated and built does not."""
+    only_project = {"simulate", "simulate_s", "build", "build_timeout_s"}
+    hls = config[HlsConfig].model_dump(mode="json", exclude=only_project)
+    return [hls, section_json(config[TargetConfig])]
+
+
 def _link(files: Artefacts) -> LinkCheck:
     return check_firmware(files.file("hls"), Design.load(files.file("design.json")), files.masks())
 
