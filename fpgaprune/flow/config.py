@@ -12,8 +12,11 @@ from pydantic import ValidationError, create_model
 
 from fpgaprune.documents import read_toml
 from fpgaprune.errors import SHOWN, ConfigError, shown
+from fpgaprune.flow.file_kinds import kind_of
+from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.section import WHOLE, Flow, Section, all_problems, sections_in
-from fpgaprune.flow.sections import DataConfig, TargetConfig
+from fpgaprune.flow.sections import DataConfig, TargetConfig, TrainConfig
+from fpgaprune.flow.stage import NETWORK, artefacts_at
 from fpgaprune.flow.stages import STAGES
 
 # The tables that belong to no stage, with the values of the built-in flow.
@@ -40,6 +43,7 @@ def read_config(path: Path | None) -> Flow:
 
     Raises:
         ConfigError: the file cannot be read, or a value is not allowed; the message says where.
+        RunError: `train.model` is the folder of a damaged run.
     """
     if path is None:
         return FlowConfig(name="digits", seed=7, **_DEMO)
@@ -48,7 +52,18 @@ def read_config(path: Path | None) -> Flow:
     except FileNotFoundError as error:
         raise ConfigError(f"flow file {path} does not exist") from error
     config = parse_config(document, str(path), path.parent)
-    return config.beside(path.parent)
+    return _after_a_run(config.beside(path.parent))
+
+
+def _after_a_run(config: Flow) -> Flow:
+    """`config` with the last network of a run where `train.model` names the folder of that run."""
+    train = config[TrainConfig]
+    if train.model is None or kind_of(train.model) != "run":
+        return config
+    files = artefacts_at(STAGES, RunDirectory.existing(train.model))
+    if files.network is None:
+        raise ConfigError(f"train.model: the run {train.model} has no finished network; let it run to its end first")
+    return config.model_copy(update={"train": train.model_copy(update={"model": files.file(NETWORK)})})
 
 
 def parse_config(document: Mapping[str, Any], where: str, folder: Path | None = None) -> Flow:

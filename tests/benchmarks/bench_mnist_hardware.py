@@ -1,254 +1,176 @@
-"""LUTs at equal accuracy on MNIST: fpgaprune's network against the unpruned one, TF-MOT's and HGQ2's.
+"""LUTs against accuracy on 28 × 28 MNIST: the two flow files for convolutions, TF-MOT, HGQ2, and no pruning.
 
     python tests/benchmarks/bench_mnist_hardware.py                    # 2,000 images, few passes: shows that it runs
-    python tests/benchmarks/bench_mnist_hardware.py FOLDER [--hgq-python PYTHON] [--timeout 900] [--only NAME ...]
-    python tests/benchmarks/bench_mnist_hardware.py FOLDER --again     # Verilog and synthesis of the designs in it
-    python tests/benchmarks/bench_mnist_hardware.py FOLDER --table     # what is in the folder
-    python tests/benchmarks/bench_mnist_hardware.py COPY --again --interval 2600      # of FOLDER, with more clocks
+    python tests/benchmarks/bench_mnist_hardware.py FOLDER [--seeds 0] [--sparsities 0.5,0.6,0.7]
+    python tests/benchmarks/bench_mnist_hardware.py FOLDER --ways bits unpruned tfmot hgq
+    python tests/benchmarks/bench_mnist_hardware.py FOLDER --table     # the runs that are in it, nothing else
 
-One network, 28 × 28, with kernels [3, 3, 1, 32] and [3, 3, 32, 32], is trained once; from there every way goes on with
-the same images: fpgaprune (filters, kernels, weights, powers of two), nothing at all, TF-MOT (single weights), HGQ2
-(bits of every weight, trained against their price). All but HGQ2, which trains its own, get their types from precision
-`auto`, which sees 5,000 images that no training sees. All become a `Design`, emulated on all 10,000 test images, and go
-through the same `to_verilog` and the same synthesis, layer by layer. FOLDER keeps everything, so that a second call
-goes on where the first was stopped; layers whose Verilog has not changed are not synthesised again.
+One network is trained for each seed. From there every way is a flow file, with the same images, the same Verilog and
+the same synthesis: `bits` the two files `examples/convolution_*.toml` with other paths, a row for each sparsity; the
+others take over a network that TF-MOT or HGQ2 trained in a process of its own. FOLDER keeps every run. 5,000 training
+images, which no training sees, are all that a flow is judged by; the 10,000 test images are emulated at the end.
 
-HGQ2 is taken from the interpreter named, which needs Keras with TensorFlow and hgq2; without it that way is left out.
 The images stand in `../shared/data/mnist` beside the checkout.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import flow_files
 import numpy as np
-from mnist_cost import FIGURES, kept_weights, luts_of_cost, measure, total
-from mnist_network import accuracy, read_data
-from mnist_ways import FULL, SMALL, Plan
+from flow_files import example, merged
+from mnist_network import BATCH, RATE, accuracy, compiled, get_weights, initial_weights, network, read_data, set_weights
 from select_network import MNIST
 
 import fpgaprune as fp
 
-UNPRUNED = "unpruned"  # trained on as long as TF-MOT's
-AS_TRAINED = "unpruned as-trained"  # what every way begins with
-# How many times the LUTs of fpgaprune's network a way should take, and by how many points of accuracy in hardware that
-# network may be behind.
-GOALS = {UNPRUNED: (3.0, 0.5), "tfmot": (1.5, 0.05), "hgq": (1.0, 0.05)}
+HERE = Path(__file__).parent
+WAYS = ("bits", "unpruned", "tfmot", "hgq")
+CONVOLUTIONS = ("conv1", "conv2")
 
 
 def main() -> None:
-    """Measures, or prints what was measured."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folder", type=Path, nargs="?", help="of everything that is kept")
+    """Runs what is asked for and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", help="of everything that is kept; left out: a short run")
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--sparsities", default="0.5,0.6,0.7")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["bits"])
     parser.add_argument("--small", action="store_true", help="as without a folder")
-    parser.add_argument("--again", action="store_true")
     parser.add_argument("--table", action="store_true")
-    parser.add_argument("--only", nargs="+", help="ways by name, as the table has them")
-    parser.add_argument("--until", choices=("design", "measure"), default="measure")
-    parser.add_argument("--family", default="xc7")
-    parser.add_argument("--timeout", type=float, help="seconds for the synthesis of one layer: 900, or 60 where small")
-    parser.add_argument("--adders", default="shared")
-    parser.add_argument("--levels", type=int, default=1)
-    parser.add_argument("--interval", type=int, default=0, help="clocks that an image may take; 0: as its pixels do")
-    parser.add_argument("--hgq-python", default=sys.executable)
     chosen = parser.parse_args()
     if not MNIST.is_dir():
-        print(f"{MNIST} is missing: nothing is measured")
+        print(f"skipped: {MNIST} with the files of MNIST is not there")
     elif chosen.folder is None:
         with tempfile.TemporaryDirectory() as folder:
-            chosen.folder = Path(folder)
-            run(chosen, SMALL)
+            chosen.folder, chosen.small, chosen.sparsities = Path(folder), True, "0.8"
+            _run(chosen)
     else:
-        run(chosen, SMALL if chosen.small else FULL)
+        _run(chosen)
 
 
-def run(chosen: argparse.Namespace, plan: Plan) -> None:
-    """What is asked for is in the folder, and as a table on standard output."""
-    chosen.timeout = chosen.timeout or (60.0 if plan is SMALL else 900.0)
+def _run(chosen: argparse.Namespace) -> None:
+    folder = chosen.folder.resolve()
     if not chosen.table:
-        for name in _designed(chosen.folder) if chosen.again else names(plan, chosen.hgq_python):
-            if chosen.only is None or name in chosen.only:
-                row = _row(chosen, plan, name)
-                print(json.dumps({key: row[key] for key in row if key != "layers"}), flush=True)
-    rows = [json.loads(path.read_text()) for path in sorted(chosen.folder.glob("rows/*.json"))]
-    rows.sort(key=lambda row: (row["way"].split()[0], row["accuracy_hardware"]))
-    (chosen.folder / "results.json").write_text(json.dumps(rows, indent=1))
-    print(table(rows))
+        folder.mkdir(parents=True, exist_ok=True)
+        data = _images(folder, chosen.small)
+        for seed in (int(text) for text in chosen.seeds.split(",")):
+            base = trained(folder, data, seed, 1 if chosen.small else 6)
+            sparsities = [float(text) for text in chosen.sparsities.split(",")]
+            for way in chosen.ways:
+                for flow in flows(way, folder, base, seed, sparsities, small=chosen.small):
+                    flow_files.run(flow, folder)
+    print(table(folder))
 
 
-def names(plan: Plan, hgq_python: str) -> list[str]:
-    """The ways, without HGQ2's where its interpreter does not have it."""
-    found = [
-        *(f"fpgaprune {name}" for name in plan.recipes),
-        AS_TRAINED,
-        UNPRUNED,
-        *(f"tfmot {name}" for name in plan.tfmot),
-    ]
-    if subprocess.run([hgq_python, "-c", "import hgq"], capture_output=True, check=False).returncode == 0:
-        return [*found, *(f"hgq {run} {number}" for run, passes in plan.passes.items() for number in passes)]
-    print(f"{hgq_python} has no hgq2: that way is left out", flush=True)
-    return found
+def _images(folder: Path, small: bool) -> Path:
+    """The `.npz` that every flow reads, held-out training images in the place of test images; `test.npz` beside it."""
+    path = folder / "mnist.npz"
+    if not path.is_file():
+        found = read_data(2_400, 400) if small else read_data(60_000, 5_000)
+        held_out = {f"{key}_{part}": found[f"{key}_valid"] for key in "xy" for part in ("valid", "test")}
+        np.savez(path, x_train=found["x"], y_train=found["y"], **held_out)
+        np.savez(folder / "test.npz", x=found["x_test"], y=found["y_test"])
+    return path
 
 
-def _designed(folder: Path) -> list[str]:
-    """The ways that have a design in `folder`."""
-    return [str(json.loads(path.read_text())["way"]) for path in sorted(folder.glob("rows/*.json"))]
+def trained(folder: Path, data: Path, seed: int, epochs: int) -> Path:
+    """The network that every way begins with, and its weights by path in the `.npz` beside it."""
+    path = folder / f"base_{seed}.keras"
+    if not path.is_file():
+        import keras
 
-
-def _row(chosen: argparse.Namespace, plan: Plan, name: str) -> dict[str, Any]:
-    place = chosen.folder / "rows" / f"{name.replace(' ', '-')}.json"
-    row = json.loads(place.read_text()) if place.is_file() else {}
-    data = read_data(plan.samples, plan.held_out)
-    path = chosen.folder / "designs" / f"{name.replace(' ', '-')}.json"
-    if not path.is_file() or "accuracy" not in row:
-        row = {"way": name, **make_design_at(path, chosen, plan, name, data)}
-    design = fp.Design.load(path)
-    if "accuracy_hardware" not in row:
-        row["accuracy_valid"] = accuracy(fp.emulate(design, data["x_valid"]), data["y_valid"])
-        row["accuracy_hardware"] = accuracy(fp.emulate(design, data["x_test"]), data["y_test"])
-        row["kept"], row["types"] = kept_weights(design), types(design)
-        row["shapes"] = {layer.name: list(layer.output_shape) for layer in design.layers if layer.weights}
-        _keep(place, row)
-    if chosen.until == "measure":
-        started = time.monotonic()
-        folder = chosen.folder / "verilog" / place.stem
-        options = {"adders": chosen.adders, "levels": chosen.levels, "interval": chosen.interval}
-        row["layers"] = measure(design, folder, chosen.family, chosen.timeout, chosen.folder, options)
-        row.update(options, family=chosen.family, timeout_s=chosen.timeout)
-        row["measured_s"] = round(time.monotonic() - started, 1)
-        _keep(place, row)
-    return row
-
-
-def _keep(place: Path, row: dict[str, Any]) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps(row, indent=1))
-
-
-def make_design_at(
-    path: Path, chosen: argparse.Namespace, plan: Plan, name: str, data: dict[str, Any]
-) -> dict[str, Any]:
-    """`path` holds the design of that way; its accuracy as trained (HGQ2's: as quantised), in per cent."""
-    import keras
-    from mnist_designs import auto_design, hgq_design, rounded_design
-    from mnist_network import keras_accuracy, network, set_weights
-    from mnist_rounded import rounded
-    from mnist_ways import base, given_types, hgq_checkpoints, prune, rounded_types, tfmot, trained_on
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    weights = base(chosen.folder, data, plan)
-    kind, _, which = name.partition(" ")
-    if kind == "hgq":
-        run, _, number = which.partition(" ")
-        checkpoints = hgq_checkpoints(chosen.folder, data, weights, plan, chosen.hgq_python, run)
-        found = dict(np.load(checkpoints[int(number)]))
-        design = hgq_design(found, "hgq")
-        given = fp.emulate(design, data["x_test"]).reshape(found["logits"].shape)
-        design.save(path)
-        different = int((given != found["logits"]).any(axis=-1).sum())
-        return {"accuracy": float(found["accuracy"]), "different_outputs": different, "ebops": found["ebops"].tolist()}
-    settings = None
-    if kind == "fpgaprune":
-        recipe = plan.recipes[which]
-        place = prune(chosen.folder, data, weights, recipe, which)
-        model = keras.saving.load_model(place)
-        settings = given_types(model, place) if recipe.powers else None
-        if recipe.bits:
-            trained = rounded(model, rounded_types(place))
-            rounded_design(model, trained, data, plan.loss, kind, settings or {}).save(path)
-            return {"accuracy": keras_accuracy(trained, data)}
-    else:
+        keras.utils.set_random_seed(seed)
         model = network(keras)
-        if name != AS_TRAINED:
-            arguments = chosen.folder, data, weights, plan
-            weights = trained_on(*arguments) if name == UNPRUNED else tfmot(*arguments, which)
-        set_weights(model, weights)
-    auto_design(model, data, plan.loss, kind, settings).save(path)
-    return {"accuracy": keras_accuracy(model, data)}
+        set_weights(model, initial_weights(seed))
+        with np.load(data) as arrays:
+            x, y = arrays["x_train"], arrays["y_train"]
+        compiled(keras, model, len(x), epochs)
+        model.fit(x, y, batch_size=BATCH, epochs=epochs, verbose=0)
+        np.savez(path.with_suffix(".npz"), **get_weights(model))
+        model.save(path)
+    return path
 
 
-def types(design: fp.Design) -> dict[str, str]:
-    """Types of the weights, and of what a layer hands on."""
-    weights = {f"{layer.name} weight": layer.types["weight"] for layer in design.layers if layer.weights}
-    reads = {layer.name: layer.types["result"] for layer in design.layers if layer.kind in ("Input", "Activation")}
-    return {name: str(kind) for name, kind in {**weights, **reads}.items()}
+def flows(
+    way: str, folder: Path, base: Path, seed: int, sparsities: list[float], *, small: bool
+) -> list[dict[str, Any]]:
+    """The flows of `way`, in the order in which they must run."""
+    common: dict[str, Any] = {"seed": seed, "data": {"source": str(folder / "mnist.npz")}}
+    lengths: dict[str, Any] = {"finetune": {"epochs": 1}} if small else {}
+    measured = {"measure": {"families": ["xc7"], "simulate": 0}, "hls": {"simulate": 0}}
+    if way == "bits":
+        narrow = example("convolution_narrow", name=f"narrow_{seed}", train={"model": str(base)}, **common)
+        train = {"model": str(folder / narrow["name"])}
+        found = [narrow]
+        for sparsity in sparsities:
+            name = f"bits_{seed}_{round(1000 * sparsity)}"
+            one = example("convolution_bits", name=name, train=train, select={"sparsity": sparsity}, **common)
+            found.append(merged(one, measured | ({"quantise": {"epochs": 6}} if small else {})))
+        return [merged(flow, lengths) for flow in found]
+    # Types from the search: at most 0.2 points lost on held-out images, a standard error to spare.
+    flow = {"name": f"{way}_{seed}", **common, **measured, "train": {"model": str(base)}, "select": {"zeros": True}}
+    flow = merged(flow, {"hls": {"precision": "auto", "max_loss": 0.02 if small else 0.002}})
+    if way == "unpruned":
+        more = {"epochs": 4, "batch_size": BATCH, "learning_rate": RATE}
+        return [merged(merged(flow, {"select": {"zeros": False}, "finetune": more}), lengths)]
+    if importlib.util.find_spec({"tfmot": "tensorflow_model_optimization"}.get(way, way)) is None:
+        raise SystemExit(f"{way} is not installed; leave it out of --ways")
+    model = folder / f"{way}_{seed}{'.h5' if way == 'tfmot' else '.keras'}"
+    if not model.is_file():
+        command = [sys.executable, str(HERE / f"mnist_{way}.py"), str(folder), str(seed), *(["small"] if small else [])]
+        subprocess.run(command, check=True, env={**os.environ, "TF_USE_LEGACY_KERAS": "1"} if way == "tfmot" else None)
+    flow = merged(flow, {"train": {"model": str(model)}, "finetune": {"epochs": 0}})
+    return [merged(flow, {"hls": {"precision": "widths"}}) if way == "hgq" else flow]
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as Markdown, what was synthesised and what stands in told apart, and the goals below."""
-    measured = [layer for row in rows for layer in row.get("layers", [])]
-    ratio = luts_of_cost(measured)
-    factor = ratio[0] if ratio else None
+def table(folder: Path) -> str:
+    """A row for each measured run in `folder`, the least accurate first."""
+    with np.load(folder / "test.npz") as arrays:
+        x, y = arrays["x"], arrays["y"]
+    rows = []
+    for path in folder.glob("*/measure.json"):
+        measured = json.loads(path.read_text())
+        if measured is not None:
+            rows.append(_row(path.parent, measured, x, y))
     lines = [
-        "| way | accuracy, trained | in hardware | of held-out images | channels | weights kept, conv1 + conv2 | LUT "
-        "| conv1 | conv2 | rest | FF | DSP | BRAM 18 Kb |",
-        f"| --- |{' ---: |' * 12}",
+        "| run | accuracy in hardware | of held-out images | channels | weights kept, conv1 + conv2 "
+        "| LUT | conv1 | conv2 | rest | FF | DSP | BRAM 18 Kb |",
+        f"| --- |{' ---: |' * 11}",
     ]
-    luts: dict[str, float] = {}
-    for row in rows:
-        layers = {layer["layer"]: layer for layer in row.get("layers", [])}
-        rest = [layer for name, layer in layers.items() if not name.startswith("conv")]
-        cells = [_cell([layer], "lut", factor) for name, layer in layers.items() if name.startswith("conv")]
-        cells = [_cell(layers.values(), "lut", factor), *(cells or ["–", "–"]), _cell(rest, "lut", factor)]
-        cells += [_cell(layers.values(), figure, None) for figure in FIGURES[1:]]
-        found = total(layers.values(), "lut", factor)[0] if layers else None
-        if found:
-            luts[row["way"]] = found
-        kept = row["kept"]
-        held_out = f"{row['accuracy_valid']:.2f} %" if "accuracy_valid" in row else "–"
-        channels = " + ".join(str(row["shapes"][conv][-1]) for conv in ("conv1", "conv2"))
-        lines.append(
-            f"| {row['way']} | {row['accuracy']:.2f} % | {row['accuracy_hardware']:.2f} % | "
-            f"{held_out} | {channels} | {kept['conv1']:,} + {kept['conv2']:,} | "
-            f"{' | '.join(cells)} |"
-        )
-    if ratio:
-        ended = sum(1 for layer in measured if layer["cost"] and layer["cells"])
-        lines.append(
-            f"\n≈: synthesis did not end in time; cost of the adders x {ratio[0]:.2f} LUT, the median of {ended} "
-            f"convolutions that did end ({ratio[1]:.2f} to {ratio[2]:.2f})."
-        )
-    return "\n".join(lines + goals({row["way"]: row["accuracy_hardware"] for row in rows}, luts))
+    return "\n".join(lines + [f"| {' | '.join(cells)} |" for _, cells in sorted(rows)])
 
 
-def _cell(layers: Any, figure: str, factor: float | None) -> str:
-    found, stands_in = total(layers, figure, factor)
-    return "–" if found is None else f"{'≈ ' * stands_in}{found:,.0f}"
-
-
-def goals(accuracies: dict[str, float], luts: dict[str, float]) -> list[str]:
-    """For each way but fpgaprune's, how often the fewest LUTs of a network of fpgaprune's as accurate go into its own.
-
-    Args:
-        accuracies: in hardware, by way, in per cent. luts: by way.
-    """
-    lines = [""]
-    for way in luts:
-        goal, behind = next((value for kind, value in GOALS.items() if way.startswith(kind)), (None, None))
-        if goal is None or behind is None:
-            continue
-        least = accuracies[way] - behind
-        equal = [ours for ours in luts if ours.startswith("fpgaprune") and accuracies[ours] >= least - 1e-9]
-        if not equal:
-            lines.append(f"{way}: no network of fpgaprune's within {behind} points of its {accuracies[way]:.2f} %.")
-            continue
-        best = min(equal, key=luts.__getitem__)
-        lines.append(
-            f"{way}: {luts[way] / luts[best]:.2f} times the LUTs (goal {goal}) of {best}, whose accuracy is "
-            f"{accuracies[best] - accuracies[way]:+.2f} points away."
-        )
-    return lines
+def _row(run: Path, measured: dict[str, Any], x: np.ndarray, y: np.ndarray) -> tuple[float, list[str]]:
+    """Accuracy on the test images in %, and the cells of the table."""
+    design = fp.Design.load(run / "design.json")
+    found = accuracy(fp.emulate(design, x), y)
+    held_out = 100 * flow_files.results(run, "hls")["emulation"]["value"]
+    synthesis = measured["synthesis"]["xc7"]
+    luts = {layer["layer"]: (layer["cells"] or {}).get("lut") for layer in synthesis["layers"]}
+    whole = synthesis["whole"]["cells"]
+    parts = [luts.get(name) for name in CONVOLUTIONS]
+    rest = None if None in luts.values() else sum(luts.values()) - sum(part or 0 for part in parts)
+    kept = [int(np.count_nonzero(design[name].weights["weight"])) for name in CONVOLUTIONS]
+    cells = [run.name, f"{found:.2f} %", f"{held_out:.2f} %"]
+    cells.append(" + ".join(str(design[name].output_shape[-1]) for name in CONVOLUTIONS))
+    cells.append(" + ".join(f"{count:,}" for count in kept))
+    figures = [(whole or {}).get(name) for name in ("lut", "ff", "dsp", "bram18")]
+    return found, cells + [
+        "–" if figure is None else f"{figure:,}" for figure in (figures[0], *parts, rest, *figures[1:])
+    ]
 
 
 if __name__ == "__main__":

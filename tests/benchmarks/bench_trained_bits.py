@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
-import tomllib
 from pathlib import Path
-from typing import Any
 
+import flow_files
 import keras
 import numpy as np
+from flow_files import example, results
 from select_network import MNIST, read_mnist
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "trained_bits.toml"
 # Test accuracy in % and LUTs of HGQ2 0.2.0 and alkaid 0.8.2 on this network and data: beta 4e-5, 1.5e-5 and 4e-6, 120
 # epochs, one seed, counted by the same synthesis (pyosys 0.70, xc7).
 PEER = ((93.95, 4_946), (95.43, 9_363), (96.48, 15_556))
@@ -95,34 +92,25 @@ def trained(folder: Path, data: Path, seed: int) -> Path:
 
 def run(folder: Path, data: Path, model: Path, seed: int, sparsity: float, epochs: list[int]) -> list[str]:
     """The cells of one run: kept weights, accuracy in %, LUT, FF, the peer's LUT, the ratio."""
-    flow = tomllib.loads(EXAMPLE.read_text())
-    flow["name"], flow["seed"] = f"s{seed}_{round(1000 * sparsity)}", seed
-    flow["data"]["source"], flow["train"]["model"] = str(data.resolve()), str(model.resolve())
-    flow["select"]["sparsity"] = sparsity
-    flow["finetune"]["epochs"], flow["quantise"]["epochs"] = epochs
-    flow["measure"]["simulate"] = 0
-    toml, out = folder / f"{flow['name']}.toml", folder / flow["name"]
-    toml.write_text("".join(f"{key} = {_toml(value)}\n" for key, value in flow.items()))
-    # A verdict that the loss is too large ends with exit status 1; the point on the front is measured all the same.
-    command = [sys.executable, "-m", "fpgaprune", "run", str(toml), "--out", str(out)]
-    if subprocess.run(command, capture_output=True, check=False).returncode not in (0, 1):
-        raise SystemExit(f"the run failed: {' '.join(command)}")
-    manifest = json.loads((out / "manifest.json").read_text())["stages"]
-    accuracy = 100 * manifest["hls"]["results"]["emulation"]["value"]
+    flow = example(
+        "trained_bits",
+        name=f"s{seed}_{round(1000 * sparsity)}",
+        seed=seed,
+        data={"source": str(data.resolve())},
+        train={"model": str(model.resolve())},
+        select={"sparsity": sparsity},
+        finetune={"epochs": epochs[0]},
+        quantise={"epochs": epochs[1]},
+        measure={"simulate": 0},
+    )
+    out = flow_files.run(flow, folder)
+    accuracy = 100 * results(out, "hls")["emulation"]["value"]
     measured = json.loads((out / "report.json").read_text())["measured"]["synth(open)"]["xc7"]["whole"]["cells"]
-    kept = manifest["quantise"]["results"]["held"]
+    kept = results(out, "quantise")["held"]
     points, luts = zip(*PEER, strict=True)
     peer = float(np.interp(accuracy, points, luts, left=np.nan, right=np.nan))
     cells = [f"{kept:,}", f"{accuracy:.2f} %", f"{measured['lut']:,}", f"{measured['ff']:,}"]
     return cells + (["–", "–"] if np.isnan(peer) else [f"{peer:,.0f}", f"{measured['lut'] / peer:.2f}"])
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(inner) for inner in value) + "]"
-    return json.dumps(value)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,11 @@ of tf_keras is an argument.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from select_network import read_mnist
 
-CONVS = ("conv1/kernel", "conv2/kernel")
 SHAPES = {
     "conv1/kernel": (3, 3, 1, 32),
     "conv1/bias": (32,),
@@ -24,7 +22,6 @@ SHAPES = {
 }
 BATCH = 128
 RATE = 1e-3
-SEED = 1
 
 Arrays = dict[str, np.ndarray]
 
@@ -101,17 +98,3 @@ def get_weights(model: Any) -> Arrays:
 def accuracy(logits: np.ndarray, labels: np.ndarray) -> float:
     """In per cent."""
     return 100 * float((logits.reshape(len(labels), -1).argmax(axis=-1) == labels).mean())
-
-
-def keras_accuracy(model: Any, data: Arrays) -> float:
-    """In per cent of the test images."""
-    return accuracy(model.predict(data["x_test"], batch_size=500, verbose=0), data["y_test"])
-
-
-def saved(path: Path, arrays: Arrays) -> Arrays:
-    """`arrays`, kept at `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.stem + ".part.npz")
-    np.savez(temporary, **arrays)
-    temporary.replace(path)
-    return arrays

@@ -17,7 +17,7 @@ from fpgaprune.flow.schedule_config import check_schedule
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig, TrainConfig
 from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
-from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
+from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
 from fpgaprune.keras_file import holds_hgq, save_keras
 from fpgaprune.npz_file import read_npz
 from fpgaprune.weights import weight_arrays
@@ -129,7 +129,7 @@ def _settings(config: Flow) -> Any:
         section_json(settings),
         *(file_digest(settings.rewind_file), judging(config), code_digest(settings.fit)),
         [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
-        [section_json(config[HlsConfig]), section_json(config[TargetConfig])] if settings.quantised else None,
+        rounding_settings(config) if settings.quantised else None,
     ]
 
 

@@ -126,6 +126,13 @@ def hardware_of(config: Flow, data: Dataset) -> ProjectSettings:
     )
 
 
+def rounding_settings(config: Flow) -> Any:
+    """What decides how a network rounds; how its project is simulated and built does not."""
+    only_project = {"simulate", "simulate_s", "build", "build_timeout_s"}
+    hls = config[HlsConfig].model_dump(mode="json", exclude=only_project)
+    return [hls, section_json(config[TargetConfig])]
+
+
 def _link(files: Artefacts) -> LinkCheck:
     return check_firmware(files.file("hls"), Design.load(files.file("design.json")), files.masks())
 
@@ -177,7 +184,7 @@ def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples)
     """What the C simulation computes for as many held-out samples as the time allows, compared with the emulation."""
     settings = context.config[HlsConfig]
     if not settings.simulate:
-        return {"left_out": "the flow asks for no samples; hls.simulate above 0 does"}
+        return {"left_out": "no sample was to be simulated"}
     x = at(context.data.x_test, slice(settings.simulate))
     try:
         ran = project.compile(COMPILE_S).run(

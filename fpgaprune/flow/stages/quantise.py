@@ -18,7 +18,7 @@ from fpgaprune.flow.rounded_training import require_exact_types, unroundable
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import predict
 from fpgaprune.flow.section import Flow, Section, require
-from fpgaprune.flow.sections import FinetuneConfig, TargetConfig
+from fpgaprune.flow.sections import FinetuneConfig
 from fpgaprune.flow.stage import (
     MASKS,
     NETWORK,
@@ -30,7 +30,7 @@ from fpgaprune.flow.stage import (
     Results,
     StageContext,
 )
-from fpgaprune.flow.stages.hls import HlsConfig, hardware_of
+from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
 from fpgaprune.held import HeldValues
 from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
@@ -186,10 +186,9 @@ def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
 
 
 def _settings(config: Flow) -> Any:
-    hls, target = section_json(config[HlsConfig]), section_json(config[TargetConfig])
     own = section_json(config[QuantiseConfig])
     asked = config[QuantiseConfig].epochs > 0 or config[FinetuneConfig].quantised
-    return [own, hls, target, config[FinetuneConfig].batch_size, judging(config)] if asked else own
+    return [own, rounding_settings(config), config[FinetuneConfig].batch_size, judging(config)] if asked else own
 
 
 def _claims(run: RunDirectory) -> Iterator[str]:

@@ -68,6 +68,22 @@ def test_files_are_found_from_any_working_directory(tmp_path, monkeypatch):
     assert config.finetune.fit == f"{folder / 'own.py'}:fit"
 
 
+def test_a_run_stands_for_its_last_network(tmp_path):
+    (tmp_path / "next.toml").write_text("[train]\nmodel = 'runs/first'")
+    first = tmp_path / "runs" / "first"
+    first.mkdir(parents=True)
+    wrote = {"remove": {"removed.keras": "0"}, "quantise": {"quantised.keras": None}}
+    wanted = {"removed.keras": wrote, "quantised.keras": {**wrote, "quantise": {"quantised.keras": "1"}}}
+    for name, outputs in wanted.items():
+        rest = {"key": "0", "inputs": {}, "results": {}, "seconds": 1}
+        stages = {stage: {"outputs": files, **rest} for stage, files in outputs.items()}
+        (first / "manifest.json").write_text(json.dumps({"format": 1, "stages": stages}))
+        assert read_config(tmp_path / "next.toml").train.model == first / name
+    (first / "manifest.json").write_text(json.dumps({"format": 1, "stages": {}}))
+    with pytest.raises(ConfigError, match="runs/first has no finished network; let it run to its end first"):
+        read_config(tmp_path / "next.toml")
+
+
 def test_tensorflow_is_loaded_after_its_settings():
     """It reads its log level and its choice of kernels when it is loaded."""
     code = (

@@ -252,6 +252,17 @@ def test_without_epochs_nothing_is_written_and_what_was_is_gone(tmp_path):
     assert list(quantise.STAGE.outcome({})) == list(quantise.STAGE.claims(run)) == []
 
 
+@pytest.mark.parametrize(
+    ("hls", "again"), [({"simulate": 0}, False), ({"simulate_s": 9.0}, False), ({"weight_bits": 5}, True)]
+)
+def test_only_what_decides_the_types_trains_anew(hls, again):
+    flow = {"finetune": {"quantised": True}, "quantise": {"epochs": 2}}
+    configs = parse_config(flow, "flow"), parse_config({**flow, "hls": hls}, "flow")
+    for stage in (finetune.STAGE, quantise.STAGE):
+        first, second = (stage.settings(config) for config in configs)
+        assert (first != second) == again
+
+
 def test_one_type_for_every_sum_is_refused_before_anything_is_trained(tmp_path):
     np.savez(
         tmp_path / "d.npz",
