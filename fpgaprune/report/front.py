@@ -83,7 +83,12 @@ def write_front(out_dir: str | os.PathLike[str], report: FrontReport) -> Path:
     page = (
         environment()
         .get_template("front.html")
-        .render(search=report, figure=front_figure(report), table=points_table(report.points))
+        .render(
+            search=report,
+            figure=front_figure(report),
+            table=points_table(report.points),
+            links=[(point.number, point.link) for point in report.points if point.link],
+        )
     )
     return write_bytes(Path(out_dir) / "report.html", page.encode())
 
@@ -137,13 +142,13 @@ def front_figure(report: FrontReport) -> Markup:
     for point in points:
         x, y = place(point.share, point.lost)
         title = f"{point.number}. {point.knobs}: lost {percent_text(point.lost, 2)}, {percent_text(point.share, 0)}"
-        kind = "dot" if point.best_of_its_kind else "dot beaten"
+        kind = "refused" if not point.meets_limits else "" if point.best_of_its_kind else "beaten"
         parts.append(
-            Markup('<circle class="{}" cx="{:.5g}" cy="{:.5g}" r="5"><title>{}</title></circle>').format(
+            Markup('<circle class="dot {}" cx="{:.5g}" cy="{:.5g}" r="5"><title>{}</title></circle>').format(
                 kind, x, y, title
             )
         )
-        parts.append(text_at(x, y - 9, str(point.number), "middle"))
+        parts.append(text_at(x + 8, y + 4, str(point.number), "start"))
     return Markup(
         '<svg class="points" role="img" aria-label="{0}" viewBox="0 0 {1:g} {2:g}" width="{1:g}" height="{2:g}">'
         "<title>{0}</title>{3}</svg>"
