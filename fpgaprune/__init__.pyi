@@ -13,6 +13,7 @@ from .emulate import first_difference as first_difference
 from .emulate import trace as trace
 from .errors import FpgaPruneError as FpgaPruneError
 from .estimate import estimate as estimate
+from .estimate import verilog_price as verilog_price
 from .export import export_onnx as export_onnx
 from .fabric import RtlProject as RtlProject
 from .fabric import golden_vectors as golden_vectors
@@ -38,6 +39,7 @@ from .hls import to_hls as to_hls
 from .masks import MaskSet as MaskSet
 from .measure import Advice as Advice
 from .measure import Estimate as Estimate
+from .measure import VerilogPrice as VerilogPrice
 from .quantise import import_hgq as import_hgq
 from .remove import RemovalPlan as RemovalPlan
 from .remove import apply_removal as apply_removal

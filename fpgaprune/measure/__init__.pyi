@@ -31,6 +31,7 @@ from .resources import RESOURCES as RESOURCES
 from .resources import Figure as Figure
 from .resources import Resources as Resources
 from .resources import capacity_of as capacity_of
+from .stage import ANALYTIC_OPEN_SYNTH as ANALYTIC_OPEN_SYNTH
 from .stage import ANALYTIC_SYNTH as ANALYTIC_SYNTH
 from .stage import COSIM as COSIM
 from .stage import CSYNTH as CSYNTH
@@ -40,3 +41,5 @@ from .stage import ROUTE_ECP5 as ROUTE_ECP5
 from .stage import STAGES as STAGES
 from .stage import SYNTH as SYNTH
 from .stage import Stage as Stage
+from .verilog_price import VerilogLayerPrice as VerilogLayerPrice
+from .verilog_price import VerilogPrice as VerilogPrice

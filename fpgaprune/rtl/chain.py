@@ -9,7 +9,7 @@ import numpy as np
 
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit, width_of
-from fpgaprune.rtl.links import Computation, Lane, Link, Module, Need, Stream
+from fpgaprune.rtl.links import Computation, Lane, Link, Module, Need, SerialTrees, Stream, Trees
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.serial import SerialSums
 
@@ -206,6 +206,24 @@ class Chain:
         ]
         self._computed("finish", circuit, finish(totals), 1, kind)
 
+    def compute_counted(
+        self, sums: Trees | SerialTrees, finish: Callable[[list[Number]], list[Number]], kind: FixedType
+    ) -> None:
+        """As `compute` or `compute_serial`, of sums whose adders were counted."""
+        circuit, fraction = Circuit(), self.stream.fraction
+        trees = sums if isinstance(sums, Trees) else None
+        if isinstance(sums, SerialTrees):
+            self.links.append(sums)
+            self.held += 1
+        totals = []
+        for leaving in sums.exits:
+            place = circuit.const(0)
+            if leaving is not None:
+                word = circuit.input(width_of(leaving.low, leaving.high), True, leaving.low, leaving.high)
+                place = circuit.shl(word, leaving.exponent)
+            totals.append(Number(circuit, place, fraction))
+        self._computed("sums" if trees else "finish", circuit, finish(totals), 1, kind, trees)
+
     def compute_numbered(
         self, role: str, function: Callable[[list[Number], Number], list[Number]], kind: FixedType | None = None
     ) -> None:
@@ -299,7 +317,13 @@ class Chain:
         return circuit.shl(bits, lane.zeros)
 
     def _computed(
-        self, role: str, circuit: Circuit, results: Sequence[Number], copies: int, kind: FixedType | None
+        self,
+        role: str,
+        circuit: Circuit,
+        results: Sequence[Number],
+        copies: int,
+        kind: FixedType | None,
+        trees: Trees | None = None,
     ) -> None:
         s = self.stream
         low, high = min(r.low for r in results), max(r.high for r in results)
@@ -316,10 +340,10 @@ class Chain:
             packed=False,
         )
         same = [r.place for r in results] == list(range(len(circuit.inputs)))
-        if not (same and width == s.width and after.signed == s.signed and not s.packed):
+        if trees or not (same and width == s.width and after.signed == s.signed and not s.packed):
             for result in results:
                 circuit.output(result.place, width)
-            self.links.append(Computation(role, circuit, copies))
+            self.links.append(Computation(role, circuit, copies, trees))
             self.held += 1
         self.stream = after
 

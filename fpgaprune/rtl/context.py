@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,18 @@ from fpgaprune.design import VerilogLayout
 from fpgaprune.emulate import Step
 from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.links import SerialTrees, Stream, Trees
 from fpgaprune.rtl.solve import Solver, solve
+
+
+class Counter(Protocol):
+    """Who counts the adders of weighted sums, so that none are searched for."""
+
+    def trees(self, matrix: NDArray[np.int64], stream: Stream) -> Trees:
+        """Those that multiply each beat of `stream` by `matrix` (inputs, outputs), all at once."""
+
+    def serial(self, matrix: NDArray[np.int64], lane: tuple[int, bool, int, int], wanted: int | None) -> SerialTrees:
+        """Those that multiply them bit by bit; arguments as for `SerialSums.of`."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +36,7 @@ class Context:
         layout: of the design.
         solver: who makes its adders.
         beats: cycles for a sample; a layer that takes no more slows nothing down.
+        counter: who counts adders in place of `solver`; None where they are made.
         notes: of the adders that were made for the layer, each once.
     """
 
@@ -31,6 +44,7 @@ class Context:
     layout: VerilogLayout
     solver: Solver
     beats: int
+    counter: Counter | None = None
     notes: list[str] = field(default_factory=list)
 
     def solve(self, matrix: NDArray[np.int64], low: int, high: int) -> AdderGraph:

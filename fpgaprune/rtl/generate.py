@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,15 @@ from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedL
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.rtl import heading
 from fpgaprune.rtl.chain import Chain
-from fpgaprune.rtl.context import Context
+from fpgaprune.rtl.context import Context, Counter
+from fpgaprune.rtl.hardware import Hardware, Instance, LayerHardware
 from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES
-from fpgaprune.rtl.layer_text import LayerText, layer_text
+from fpgaprune.rtl.layer_text import LayerText, Scheduler, layer_text
 from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.pairing import Pair, pair
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
+from fpgaprune.rtl.schedule import earliest_schedule, schedule
 from fpgaprune.rtl.solve import Solver
 from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
@@ -50,12 +53,33 @@ def to_verilog(
     chosen.require_fits(design)
     solver = Solver(chosen.adders, folder / "cache" if cache is None else Path(cache), solver_seconds)
     _check(design)
-    try:
+    with _consistent(design):
         return _Network(design, chosen, solver).write(folder)
+
+
+def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None = None) -> Hardware:
+    """What `to_verilog` makes of `design`, as data, without text; with a `counter`, which counts adders, in no time.
+
+    Raises:
+        UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
+    """
+    layout.require_fits(design)
+    with _consistent(design):
+        chosen = schedule if counter is None else earliest_schedule
+        network = _Network(design, layout, Solver(layout.adders), counter, chosen, writes=False)
+        inputs, _ = network.plan()
+        entries = tuple((network.edges[port.layer].wire, port.beats) for port in inputs)
+        return Hardware(tuple(network.hardware), entries, network.beats)
+
+
+@contextmanager
+def _consistent(design: Design) -> Iterator[None]:
+    """A file may hold a design whose sizes contradict each other; no converter makes one."""
+    try:
+        yield
     except (FpgaPruneError, OSError):
         raise
     except PARSER_ERRORS as error:
-        # A file may hold a design whose sizes contradict each other; no converter makes one.
         raise RtlError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
 
 
@@ -92,7 +116,19 @@ class _Edge:
 class _Network:
     """The Verilog of a design as it grows, layer by layer."""
 
-    def __init__(self, design: Design, layout: VerilogLayout, solver: Solver) -> None:
+    def __init__(
+        self,
+        design: Design,
+        layout: VerilogLayout,
+        solver: Solver,
+        counter: Counter | None = None,
+        schedule: Scheduler = schedule,
+        writes: bool = True,
+    ) -> None:
+        self.counter = counter
+        self.writes = writes
+        self.schedule = schedule
+        self.hardware: list[LayerHardware] = []
         self.design = design
         self.layout = layout
         self.solver = solver
@@ -114,8 +150,14 @@ class _Network:
         self.waits = self.beats == 1
 
     def write(self, folder: Path) -> VerilogProject:
-        steps = steps_of(self.design)
-        self.contexts = {step.layer.name: Context(step, self.layout, self.solver, self.beats) for step in steps}
+        return self._written(folder, *self.plan())
+
+    def plan(self) -> tuple[list[RtlPort], list[RtlPort]]:
+        """Every layer is laid out; the ports of the inputs and of the outputs."""
+        self.contexts = {
+            step.layer.name: Context(step, self.layout, self.solver, self.beats, self.counter)
+            for step in steps_of(self.design)
+        }
         inputs: list[RtlPort] = []
         outputs: list[RtlPort] = []
         for layer in self.design.layers:
@@ -126,7 +168,7 @@ class _Network:
             self._fork(layer.name)
         for name in self.design.outputs:
             outputs.append(self._exit(name, len(outputs)))
-        return self._written(folder, inputs, outputs)
+        return inputs, outputs
 
     def _entry(self, layer: LayerSpec, number: int) -> RtlPort:
         kind = layer.types["result"]
@@ -143,6 +185,7 @@ class _Network:
         s = edge.stream
         port = RtlPort(name, f"m{number or ''}_axis", self.design.given_shape(name), s.beats, s.lanes, s.kind())
         self.placed.append(Placed.exit(port, edge.wire))
+        self._stands([edge.wire], [], Instance("fp_last", {"BEATS": port.beats}))
         return port
 
     def _take(self, name: str) -> _Edge:
@@ -165,9 +208,14 @@ class _Network:
             one = self._wire(f"{self.names[name]}_to{number}", edge.stream)
             two = self._wire(f"{self.names[name]}_rest{number}", edge.stream)
             self.placed.append(Placed.fork(f"{self.names[name]}_fork{number}", edge.stream.bits, rest, one, two))
+            self._stands([rest], [one, two], Instance("fp_fork", {"WIDTH": edge.stream.bits}))
             found.append(replace(edge, wire=one))
             rest = two
         self.branches[name] = [*found, replace(edge, wire=rest)]
+
+    def _stands(self, reads: list[str], leaves: list[str], part: Instance) -> None:
+        """`part` stands between two layers, or at an output."""
+        self.hardware.append(LayerHardware("", tuple(reads), tuple(leaves), ((),) * len(reads), None, (part,)))
 
     def _wire(self, name: str, stream: Stream) -> str:
         self.wires.append(Wire(f"n_{name}", stream.bits))
@@ -244,36 +292,36 @@ class _Network:
         wire = self._wire(f"{self.names[layer.name]}_wait{place}", edge.stream)
         name = f"{self.names[layer.name]}_fifo{place}"
         self.placed.append(Placed.queue(f"{module} #(.WIDTH({edge.stream.bits}){parameter})", name, edge.wire, wire))
+        self._stands([edge.wire], [wire], Instance(module, {"WIDTH": edge.stream.bits, "DEPTH": depth}))
         return replace(edge, wire=wire)
 
     def _handed_on(
         self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain, needs: dict[str, Need]
     ) -> _Edge:
-        text = self._text(layer, last, sources, met, chain)
-        held = max(edge.held for edge in sources) + (text.depth if text else 0) + self._held(chain)
-        if text is None:
+        held = max(edge.held for edge in sources) + self._held(chain)
+        if met is None and not chain.links:
             # Nothing is done to the beats: the stream goes on under another name.
             return _Edge(sources[0].wire, chain.stream, needs, held)
-        wire = self._wire(self.names[layer.name], chain.stream)
-        name = self.names[layer.name]
-        self.placed.append(Placed.layer(name, text.clocked, [edge.wire for edge in sources], wire))
-        return _Edge(wire, chain.stream, needs, held)
+        shapes = heading.shapes_of([edge.stream.shape for edge in sources], layer.output_shape)
+        text = self._text(layer, last, sources, met, chain, shapes)
+        if self.writes:
+            self._listed(layer, text, chain, shapes)
+        name, reads = self.names[layer.name], [edge.wire for edge in sources]
+        wire = self._wire(name, chain.stream)
+        self.placed.append(Placed.layer(name, text.clocked, reads, wire))
+        self.hardware.append(LayerHardware(layer.name, tuple(reads), (wire,), text.rows, text.meeting, text.parts))
+        return _Edge(wire, chain.stream, needs, held + text.depth)
 
     def _text(
-        self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain
-    ) -> LayerText | None:
-        """The module of `layer` and of those up to `last` that are computed with it; None where it does nothing."""
-        if met is None and not chain.links:
-            return None
+        self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain, shapes: str
+    ) -> LayerText:
+        """The module of `layer` and of those up to `last` that are computed with it."""
         rows = [before.links for before in met.befores] if met else [[]]
         ports = [
             (prefix, edge.stream.bits, row)
             for prefix, edge, row in zip("ab" if met else "s", sources, rows, strict=True)
         ]
-        shapes = heading.shapes_of([edge.stream.shape for edge in sources], layer.output_shape)
-        types = {role: str(kind) for role, kind in layer.types.items()}
-        head = heading.of_layer(self.design, layer, shapes, types, chain)
-        text = layer_text(
+        return layer_text(
             self.names[layer.name],
             ports,
             met.module if met else None,
@@ -281,24 +329,20 @@ class _Network:
             self.layout.levels,
             self.waits,
             any(_pads(reader) for reader in self.design.layers if last in reader.inputs),
-            head,
+            heading.of_layer(self.design, layer, shapes, chain) if self.writes else "",
+            self.schedule,
         )
-        files = sorted(f"{FOLDER}/{name}" for name in (*text.files, *(f"{module}.v" for module in text.library)))
-        self.layers.append(
-            RtlLayer(
-                layer.name,
-                self.names[layer.name],
-                tuple(files),
-                shapes,
-                types,
-                chain.kept,
-                chain.dropped,
-                "; ".join(chain.notes),
-            )
-        )
-        self.texts.update(text.files)
+
+    def _listed(self, layer: LayerSpec, text: LayerText, chain: Chain, shapes: str) -> None:
+        """The files of a layer, and its place in the list of layers."""
+        module = self.names[layer.name]
+        texts = {**text.datapath_files(), f"{module}.v": text.module}
+        files = sorted(f"{FOLDER}/{name}" for name in (*texts, *(f"{part}.v" for part in text.library)))
+        types = {role: str(kind) for role, kind in layer.types.items()}
+        note = "; ".join(chain.notes)
+        self.layers.append(RtlLayer(layer.name, module, tuple(files), shapes, types, chain.kept, chain.dropped, note))
+        self.texts.update(texts)
         self.library |= text.library
-        return text
 
     def _written(self, folder: Path, inputs: list[RtlPort], outputs: list[RtlPort]) -> VerilogProject:
         texts = dict(self.texts)

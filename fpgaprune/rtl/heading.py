@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fpgaprune.design import Design, LayerSpec
 from fpgaprune.rtl.chain import Chain
@@ -21,12 +21,12 @@ def of_design(design: Design) -> str:
     )
 
 
-def of_layer(design: Design, layer: LayerSpec, shapes: str, types: Mapping[str, str], chain: Chain) -> str:
+def of_layer(design: Design, layer: LayerSpec, shapes: str, chain: Chain) -> str:
     """The comment at the top of every file of a layer."""
     lines = [
         f"Layer {layer.name} ({layer.kind}) of design {design.name}.",
         f"Shapes: {shapes}.",
-        f"Types: {', '.join(f'{role} {kind}' for role, kind in sorted(types.items()))}.",
+        f"Types: {', '.join(f'{role} {kind}' for role, kind in sorted(layer.types.items()))}.",
     ]
     if chain.kept is not None:
         lines.append(f"Multiplications by constants: {chain.kept} kept, {chain.dropped} dropped.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
+from fpgaprune.rtl.links import SerialTrees
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.sums import Weights
 
@@ -16,7 +17,7 @@ _RAM, _CONTROL = 6, 40
 
 def serial_sums(
     context: Context, chain: Chain, weights: Weights, size: tuple[int, int], stride: tuple[int, int]
-) -> SerialSums | None:
+) -> SerialSums | SerialTrees | None:
     """The sums of every window of `size`, to be computed bit by bit; None where they are computed at once.
 
     They are computed at once where a sample has too few cycles, where the accumulator rounds or saturates (the order of
@@ -34,10 +35,14 @@ def serial_sums(
     # A cheap test before adders are searched for: a sum has at least as many bits as one of its inputs.
     if not in_time(s.width) or not weights.any_order(s.low, s.high, s.fraction).all():
         return None
-    graph = context.solve(weights.matrix, s.low, s.high)
     most = None
     if weights.accum.overflow == "WRAP":
         most = weights.accum.width - (weights.accum.fraction - s.fraction - weights.kind.fraction)
-    sums = SerialSums.of(graph, (s.width, s.signed, s.low, s.high), most)
+    lane = (s.width, s.signed, s.low, s.high)
+    sums: SerialSums | SerialTrees
+    if context.counter is None:
+        sums = SerialSums.of(context.solve(weights.matrix, s.low, s.high), lane, most)
+    else:
+        sums = context.counter.serial(weights.matrix, lane, most)
     around = -(-s.bits // 4) * _RAM + _CONTROL
-    return sums if in_time(sums.period) and sums.luts() + around < sums.parallel_bits() else None
+    return sums if in_time(sums.period) and sums.luts() + around < sums.parallel_bits else None

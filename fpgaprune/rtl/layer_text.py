@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.emit import datapath
-from fpgaprune.rtl.links import Computation, Link, Module
+from fpgaprune.rtl.hardware import Datapath, Instance, Part
+from fpgaprune.rtl.links import Computation, Link, Module, SerialTrees
 from fpgaprune.rtl.room import queue_depth
 from fpgaprune.rtl.schedule import Schedule, schedule
 from fpgaprune.rtl.serial import SerialSums
@@ -25,21 +28,37 @@ _PAUSE = 8
 _NEEDED = {_WINDOW: ("fp_line_buffer", "fp_taps"), "fp_upsample": ("fp_line_buffer",)}
 
 
+# Stages of a circuit with a register after every so many adder levels.
+Scheduler = Callable[[Circuit, int], Schedule]
+
+
 @dataclass(frozen=True)
 class LayerText:
     """A layer as Verilog.
 
     Attributes:
-        files: text by file name.
+        module: text of the layer's module.
+        datapaths: write the text of what it computes, by file name.
         library: modules of `hw/rtl` that it needs.
         clocked: whether its module has a clock.
         depth: registers on the way through its computations.
+        rows: for each stream that it reads, its parts before the streams meet.
+        meeting: where they meet.
+        parts: those behind that.
     """
 
-    files: Mapping[str, str]
+    module: str
+    datapaths: Sequence[Callable[[], Mapping[str, str]]]
     library: frozenset[str]
     clocked: bool
     depth: int
+    rows: tuple[tuple[Part, ...], ...]
+    meeting: Instance | None
+    parts: tuple[Part, ...]
+
+    def datapath_files(self) -> dict[str, str]:
+        """Text of what it computes, by file name."""
+        return {name: text for write in self.datapaths for name, text in write().items()}
 
 
 def layer_text(
@@ -51,6 +70,7 @@ def layer_text(
     waits: bool,
     reader_pauses: bool,
     head: str,
+    schedule: Scheduler = schedule,
 ) -> LayerText:
     """The module of a layer.
 
@@ -63,9 +83,11 @@ def layer_text(
         waits: whether every pipeline waits as a whole while its output cannot leave, so that none needs a queue.
         reader_pauses: whether what reads the layer stops now and then, as padding does.
         head: the comment at the top of each file.
+        schedule: chooses the stages of a circuit.
     """
-    writer = _Writer(module, levels, waits, _PAUSE if reader_pauses else 0, head)
+    writer = _Writer(module, levels, waits, _PAUSE if reader_pauses else 0, head, schedule)
     ends = [writer.row(links, prefix, bits) for prefix, bits, links in ports]
+    rows = tuple(map(tuple, writer.rows))
     if meeting is not None:
         writer.meet(meeting, ends[0][0], ends[1][0])
         start, bits = "pair", meeting.after
@@ -79,7 +101,16 @@ def layer_text(
         f"    assign m_data = {end}_data;\n    assign m_valid = {end}_valid;\n    assign {end}_ready = m_ready;\n"
     )
     text = f"{head}module {module} (\n{joined}\n);\n{body}endmodule\n"
-    return LayerText({**writer.files, f"{module}.v": text}, frozenset(writer.library), writer.clocked, writer.depth)
+    return LayerText(
+        text,
+        writer.datapaths,
+        frozenset(writer.library),
+        writer.clocked,
+        writer.depth,
+        rows,
+        None if meeting is None else _instance(meeting),
+        tuple(writer.rows[-1]),
+    )
 
 
 def _ports(prefix: str, bits: int, forward: str, backward: str) -> list[str]:
@@ -93,14 +124,18 @@ def _ports(prefix: str, bits: int, forward: str, backward: str) -> list[str]:
 class _Writer:
     """The body of a layer's module as it grows."""
 
-    def __init__(self, module: str, levels: int, waits: bool, slack: int, head: str) -> None:
+    def __init__(
+        self, module: str, levels: int, waits: bool, slack: int, head: str, schedule: Scheduler = schedule
+    ) -> None:
+        self.schedule = schedule
         self.module = module
         self.levels = levels
         self.waits = waits
         self.slack = slack
         self.head = head
         self.body = ""
-        self.files: dict[str, str] = {}
+        self.datapaths: list[Callable[[], Mapping[str, str]]] = []
+        self.rows: list[list[Part]] = []
         self.library: set[str] = set()
         self.clocked = False
         self.depth = 0
@@ -110,6 +145,7 @@ class _Writer:
 
     def row(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
         """`links` one after another behind the stream `start`; the name and bits of the last stream."""
+        self.rows.append([])
         name = start
         rest = list(links)
         while rest:
@@ -149,19 +185,24 @@ class _Writer:
         """Whether `link` never waits; nothing behind it waits then, up to the next module."""
         if isinstance(link, Module):
             return link.name == _WINDOW
-        if isinstance(link, SerialSums):
+        if isinstance(link, SerialSums | SerialTrees):
             return True
         plan = self._plan(link)
-        return not self.waits and plan.register_bits(link.circuit) * link.copies > _FREE_RUNNING * link.after
+        bits = plan.register_bits(link.circuit) * link.copies + (link.trees.register_bits if link.trees else 0)
+        return not self.waits and bits > _FREE_RUNNING * link.after
 
     def _plan(self, link: Computation) -> Schedule:
         if id(link) not in self._plans:
-            self._plans[id(link)] = schedule(link.circuit, self.levels)
+            plan = self.schedule(link.circuit, self.levels)
+            if link.trees:
+                plan = replace(plan, depth=plan.depth + link.trees.depth)
+            self._plans[id(link)] = plan
         return self._plans[id(link)]
 
     def _module(self, link: Module, before: str, after: str) -> None:
         self.clocked = True
-        self.library.update((link.name, *_NEEDED.get(link.name, ())))
+        self._placed(_instance(link))
+        self.library.update(_NEEDED.get(link.name, ()))
         self.body += (
             f"    {link.name} #({_parameters(link)}) {link.name[3:]}{self.count} (\n"
             "        .clk(clk), .rst(rst),\n"
@@ -173,7 +214,8 @@ class _Writer:
         """A datapath between two buses; it has a clock where it has an `enable`."""
         name, label = self._named(link.role)
         self.clocked = self.clocked or plan.depth > 0
-        self.files.update(datapath(name, link.circuit, plan, self.head))
+        self.rows[-1].append(Datapath(link.circuit, plan, link.copies, link.trees))
+        self.datapaths.append(partial(datapath, name, link.circuit, plan, self.head))
         clock = f".clk(clk), .ce({enable}), " if plan.depth else ""
         if link.copies == 1:
             self.body += f"    {name} {label}_i ({clock}.in_data({arriving}), .out_data({leaving}));\n"
@@ -197,11 +239,17 @@ class _Writer:
         self._names.add(name)
         return name, name[len(self.module) + 1 :]
 
-    def _serial(self, sums: SerialSums, arriving: str, load: str, leaving: str) -> None:
+    def _placed(self, part: Instance) -> None:
+        self.library.add(part.module)
+        self.rows[-1].append(part)
+
+    def _serial(self, sums: SerialSums | SerialTrees, arriving: str, load: str, leaving: str) -> None:
         """Sums, bit by bit, of the values that are on one bus while `load` is 1; they leave on another bus."""
         name, label = self._named("sums")
         self.library.update(LIBRARY)
-        self.files.update(serial_datapath(name, sums, self.head))
+        self.rows[-1].append(sums)
+        if isinstance(sums, SerialSums):
+            self.datapaths.append(partial(serial_datapath, name, sums, self.head))
         self.body += f"    {name} {label}_i (.clk(clk), .load({load}), .in_data({arriving}), .out_data({leaving}));\n"
 
     def _stopping(self, link: Computation, before: str, after: str) -> None:
@@ -211,7 +259,7 @@ class _Writer:
             self.body += f"    assign {after}_valid = {before}_valid;\n    assign {before}_ready = {after}_ready;\n"
         else:
             self.depth += plan.depth
-            self.library.add("fp_pipeline")
+            self._placed(Instance("fp_pipeline", {"DEPTH": plan.depth}))
             self.body += (
                 f"    wire {after}_ce;\n    fp_pipeline #(.DEPTH({plan.depth})) control{self.count} (\n"
                 f"        .clk(clk), .rst(rst), .s_valid({before}_valid), .s_ready({before}_ready),\n"
@@ -223,8 +271,8 @@ class _Writer:
         """Computations that never wait, the window before them if there is one, and the queue in which beats wait."""
         window = run[0] if isinstance(run[0], Module) else None
         sums = [link for link in run if not isinstance(link, Module)]
-        depth = sum(link.cycles if isinstance(link, SerialSums) else self._plan(link).depth for link in sums)
-        apart = max((link.period for link in sums if isinstance(link, SerialSums)), default=1)
+        depth = sum(self._plan(link).depth if isinstance(link, Computation) else link.cycles for link in sums)
+        apart = max((link.period for link in sums if not isinstance(link, Computation)), default=1)
         through = depth + (_WINDOW_CYCLES if window else 0)
         waiting = queue_depth(through, window, self.slack, apart)
         self.depth += through + 2
@@ -238,14 +286,14 @@ class _Writer:
         for number, link in enumerate(sums):
             made = f"{after}_made{number or ''}"
             self.body += f"    wire [{link.after - 1}:0] {made};\n"
-            if isinstance(link, SerialSums):
-                self._serial(link, data, valid, made)
-            else:
+            if isinstance(link, Computation):
                 self._computed(link, self._plan(link), "1'b1", data, made)
+            else:
+                self._serial(link, data, valid, made)
             data = made
         if depth:
             valid = self._later(depth, valid, after)
-        self.library.add("fp_fifo")
+        self._placed(Instance("fp_fifo", {"WIDTH": run[-1].after, "DEPTH": waiting}))
         self.body += (
             f"    fp_fifo #(.WIDTH({run[-1].after}), .DEPTH({waiting})) queue{self.count} (\n"
             f"        .clk(clk), .rst(rst),\n"
@@ -255,7 +303,7 @@ class _Writer:
 
     def _credit(self, room: int, before: str, after: str) -> None:
         """A beat of `before` comes in only while there is a place for it on the way to `after`."""
-        self.library.add("fp_credit")
+        self._placed(Instance("fp_credit", {"ROOM": room}))
         self.body += (
             f"    wire {after}_enters;\n    wire {after}_skipped;\n    wire unused_{after}_taken;\n"
             f"    fp_credit #(.ROOM({room})) control{self.count} (\n"
@@ -266,7 +314,8 @@ class _Writer:
 
     def _window(self, window: Module, data: str, valid: str, after: str) -> tuple[str, str]:
         """The windows of the incoming stream; returns the names of their data and of the wire that is 1 with each."""
-        self.library.update((window.name, *_NEEDED[window.name]))
+        self._placed(_instance(window))
+        self.library.update(_NEEDED[window.name])
         self.body += (
             f"    wire [{window.after - 1}:0] {after}_window;\n    wire {after}_whole;\n"
             f"    {window.name} #({_parameters(window)}) window{self.count} (\n        .clk(clk), .rst(rst),\n"
@@ -277,13 +326,17 @@ class _Writer:
 
     def _later(self, depth: int, valid: str, after: str) -> str:
         """The wire that repeats `valid`, `depth` cycles later."""
-        self.library.add("fp_delay")
+        self._placed(Instance("fp_delay", {"DEPTH": depth}))
         self.body += (
             f"    wire {after}_leaves;\n"
             f"    fp_delay #(.DEPTH({depth})) delay{self.count} (\n"
             f"        .clk(clk), .rst(rst), .in({valid}), .out({after}_leaves)\n    );\n"
         )
         return f"{after}_leaves"
+
+
+def _instance(link: Module) -> Instance:
+    return Instance(link.name, {name: int(value) for name, value in link.parameters if name != "FILL"})
 
 
 def _parameters(link: Module) -> str:

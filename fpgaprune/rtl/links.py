@@ -97,6 +97,91 @@ class Module:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """A sum whose adders were counted: its odd part, between two bounds, times a power of two; None where it is 0."""
+
+    low: int
+    high: int
+    exponent: int
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Weighted sums whose adders were counted, and not made: enough for a price.
+
+    Attributes:
+        before: bits of data in.
+        used: for each number that comes in, whether it has a weight.
+        exits: the sums.
+        depth: adders that a sum passes, at most.
+        adders: how many.
+        chain_bits: bits of their results that are no wires.
+        pair_bits: those to which both operands have a bit.
+        register_bits: bits of all registers.
+    """
+
+    before: int
+    used: tuple[bool, ...]
+    exits: tuple[Counted | None, ...]
+    depth: int
+    adders: float
+    chain_bits: float
+    pair_bits: float
+    register_bits: float
+
+
+@dataclass(frozen=True)
+class SerialTrees:
+    """Weighted sums bit by bit whose adders were counted, and not made.
+
+    Attributes:
+        before: bits of data in.
+        used: for each number that comes in, whether it has a weight.
+        exits: the sums.
+        bits: of each sum.
+        depth: adders that are passed one after another, at most.
+        count: how many.
+        width: bits of each of them.
+        kept_bits: registers that hold a bit for later.
+        parallel_bits: bits of the adders that would make the same sums at once.
+    """
+
+    before: int
+    used: tuple[bool, ...]
+    exits: tuple[Counted | None, ...]
+    bits: int
+    depth: int
+    count: float
+    width: int
+    kept_bits: float
+    parallel_bits: float
+
+    @property
+    def words(self) -> int:
+        """Sums that leave."""
+        return sum(leaving is not None for leaving in self.exits)
+
+    @property
+    def after(self) -> int:
+        """Bits of data out."""
+        return self.words * self.bits
+
+    @property
+    def cycles(self) -> int:
+        """From the cycle in which the inputs are loaded until the sums stand side by side."""
+        return self.depth + 1 + self.bits
+
+    @property
+    def period(self) -> int:
+        """The fewest cycles between two loads."""
+        return self.bits + 1
+
+    def luts(self) -> float:
+        """As for `SerialSums`."""
+        return 2 * self.count + self.width * sum(self.used)
+
+
+@dataclass(frozen=True)
 class Computation:
     """A circuit in a chain, `copies` times side by side.
 
@@ -104,16 +189,18 @@ class Computation:
         role: what it computes, part of its module's name.
         circuit: what is computed.
         copies: how often.
+        trees: counted sums that are the circuit's inputs; None where it reads what comes in.
     """
 
     role: str
     circuit: Circuit
     copies: int
+    trees: Trees | None = None
 
     @property
     def before(self) -> int:
         """Bits of data in."""
-        return self.copies * sum(width for width, _ in self.circuit.inputs)
+        return self.trees.before if self.trees else self.copies * sum(width for width, _ in self.circuit.inputs)
 
     @property
     def after(self) -> int:
@@ -121,4 +208,4 @@ class Computation:
         return self.copies * sum(width for _, width in self.circuit.outputs)
 
 
-Link = Module | Computation | SerialSums
+Link = Module | Computation | SerialSums | SerialTrees

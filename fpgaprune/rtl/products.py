@@ -13,6 +13,8 @@ from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.folded import fold, lanes_of
 from fpgaprune.rtl.in_time import QUEUE, serial_sums
+from fpgaprune.rtl.links import SerialTrees, Trees
+from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.sums import Weights, weighted
 
 
@@ -87,21 +89,41 @@ def _sums(
     if serial is not None:
         chain.links, chain.stream = whole.links, whole.stream
         chain.need, chain.held = whole.need, whole.held
+
+    def finish(totals: list[tuple[Number, bool]]) -> list[Number]:
+        return [weights.with_bias(n, *total).into(result) for n, total in enumerate(totals)]
+
+    def finish_counted(totals: list[Number]) -> list[Number]:
+        return finish([(total, False) for total in totals])
+
     if serial is None:
         chain.window(size, stride, many_readers=True)
-        chain.compute(
-            "sums", lambda values: [total.into(result) for total in weighted(values, weights, context.solve)], result
-        )
+        trees = _trees(context, chain, weights)
+        if trees is not None:
+            chain.compute_counted(trees, finish_counted, result)
+        else:
+            chain.compute(
+                "sums",
+                lambda values: [total.into(result) for total in weighted(values, weights, context.solve)],
+                result,
+            )
     else:
         chain.queue(min(chain.stream.beats, QUEUE))
         chain.pace(size, stride, serial.period)
         chain.window(size, stride, registered=True)
-        chain.compute_serial(
-            serial,
-            lambda totals: [weights.with_bias(n, *total).into(result) for n, total in enumerate(totals)],
-            result,
-        )
+        if isinstance(serial, SerialTrees):
+            chain.compute_counted(serial, finish_counted, result)
+        else:
+            chain.compute_serial(serial, finish, result)
         chain.notes.append(
             f"bit by bit: {serial.count} adders of one bit, a sum of each every {serial.period} cycles at most"
         )
     chain.kept, chain.dropped = weights.kept, weights.matrix.size - weights.kept
+
+
+def _trees(context: Context, chain: Chain, weights: Weights) -> Trees | None:
+    """The adders of `weights` if they are counted; None where they are made, or where an order of additions counts."""
+    s = chain.stream
+    if context.counter is None or not weights.any_order(s.low, s.high, s.fraction).all():
+        return None
+    return context.counter.trees(weights.matrix, s)

@@ -55,3 +55,9 @@ def schedule(circuit: Circuit, levels: int) -> Schedule:
         return Schedule.of(circuit, dict(timing.first), 0)
     stages = fewest_registers(Lives.of(circuit, timing)).tolist()
     return Schedule.of(circuit, dict(zip(timing.first, stages, strict=True)), timing.depth)
+
+
+def earliest_schedule(circuit: Circuit, levels: int) -> Schedule:
+    """The stages of `circuit` in which each value comes as soon as it can: as many as those of `schedule`, at once."""
+    timing = Timing.of(circuit, levels)
+    return Schedule.of(circuit, dict(timing.first), timing.depth)

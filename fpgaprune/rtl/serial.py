@@ -131,6 +131,7 @@ class SerialSums:
         """The adder that makes `stream`."""
         return self.adders[stream - self.lanes]
 
+    @property
     def parallel_bits(self) -> int:
         """Bits of the adders that would make the same sums at once."""
         return sum(width_of(*self.bounds[stream]) for stream in self.stage if stream >= self.lanes)

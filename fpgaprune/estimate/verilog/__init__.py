@@ -1,0 +1,1 @@
+"""Prices of our own Verilog without synthesis."""

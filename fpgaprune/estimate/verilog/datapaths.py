@@ -1,0 +1,206 @@
+"""What a datapath is made of: bits of adders, choices and comparisons that synthesis keeps, tables, and registers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.rtl import Circuit, Datapath, Node
+
+# Registers in a row that no one reads between: AMD's devices keep so many, or more, in a look-up table.
+_SHORTEST_SHIFT = 3
+_PER_SHIFT = 32
+
+
+def count_datapath(path: Datapath, behind: Datapath | None = None) -> Counts:
+    """Quantities of hardware of `path`, by name, of which `behind` reads what it needs, if it is not None."""
+    found = Counts()
+    if path.trees is not None:
+        found["adder"] += path.trees.adders
+        found["chain_bit"] += path.trees.chain_bits
+        found["pair_bit"] += path.trees.pair_bits
+        found["register"] += path.trees.register_bits
+    needed = Needed.of(path, behind)
+    for place in path.plan.stage:
+        if needed.top[place] > 0:
+            _count_node(path.circuit, path.circuit.nodes[place], needed.top[place], needed.floor[place], found)
+    _count_registers(path, needed, found)
+    return Counts({name: count * path.copies for name, count in found.items()})
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Which bits of each value are read: synthesis removes what computes the others.
+
+    Attributes:
+        top: how many of its lowest bits hold all that are read; 0 where none is.
+        floor: how many of those, from the lowest on, are not read.
+    """
+
+    top: Mapping[int, int]
+    floor: Mapping[int, int]
+
+    @classmethod
+    def of(cls, path: Datapath, behind: Datapath | None = None) -> Needed:
+        """The bits that the outputs of `path` need, of which `behind` reads some, if it is not None."""
+        circuit = path.circuit
+        top: dict[int, int] = defaultdict(int)
+        floor: dict[int, int] = {}
+
+        def read(place: int, bits: int, lowest: int) -> None:
+            top[place] = max(top[place], min(bits, circuit.nodes[place].width))
+            floor[place] = min(floor.get(place, lowest), lowest)
+
+        ends = _ends(behind) if behind else []
+        for number, (place, width) in enumerate(circuit.outputs):
+            bits, lowest = ends[number] if len(ends) == path.copies * len(circuit.outputs) else (width, 0)
+            read(place, min(bits, width), lowest)
+        for place in reversed(circuit.alive()):
+            bits = top[place]
+            if bits > 0:
+                node = circuit.nodes[place]
+                for number, arg in enumerate(node.args):
+                    read(arg, *_bits_read(circuit, node, number, bits, floor[place]))
+        return cls(top, floor)
+
+
+def _ends(path: Datapath) -> list[tuple[int, int]]:
+    """For each number that comes in, how many of its bits are read, and how many of the lowest of them are not."""
+    if path.trees is not None:
+        return []
+    needed = Needed.of(path)
+    found = [(0, 0)] * len(path.circuit.inputs)
+    for place, node in enumerate(path.circuit.nodes):
+        if node.op == "input":
+            found[node.params[0]] = needed.top[place], needed.floor.get(place, 0)
+    return found * path.copies
+
+
+def _bits_read(circuit: Circuit, node: Node, number: int, bits: int, floor: int) -> tuple[int, int]:
+    """Of operand `number`, the bits of which `bits` of the value without the lowest `floor` ones are made."""
+    whole = circuit.nodes[node.args[number]].width
+    match node.op:
+        case "add" | "sub":
+            shift = node.params[number]
+            return bits - shift, max(min(floor, free_bits(node, circuit)) - shift, 0)
+        case "shl":
+            return bits - node.params[0], max(floor - node.params[0], 0)
+        case "shr":
+            return bits + node.params[0], floor + node.params[0]
+        case "wrap":
+            return min(node.params[0], bits), floor
+        case "select" if number:
+            return bits, floor
+        case "max" | "min":
+            constant = any(circuit.nodes[arg].op == "const" and circuit.nodes[arg].low == 0 for arg in node.args)
+            return whole, floor if constant else 0
+        case "clip" | "inside":
+            low, high = node.params
+            even = all(bound % (1 << floor) == 0 for bound in (low, high + 1))
+            return whole, floor if even else 0
+        case "mul":
+            return bits, 0
+    return whole, 0
+
+
+def free_bits(node: Node, circuit: Circuit) -> int:
+    """The lowest bits of a sum that are wires: those of what is not shifted, unless they are taken off."""
+    low, high = (shift + zeros_of(circuit.nodes[arg]) for arg, shift in zip(node.args, node.params, strict=True))
+    return max(low, high) if node.op == "add" else high
+
+
+def used_inputs(path: Datapath) -> list[bool]:
+    """For each number that comes in, whether it is read."""
+    return list(path.trees.used) if path.trees else [bits > 0 for bits, _ in _ends(path)]
+
+
+def _count_node(circuit: Circuit, node: Node, top: int, floor: int, found: Counts) -> None:
+    bits = top - floor
+    args = [circuit.nodes[arg] for arg in node.args]
+    constant = any(arg.op == "const" for arg in args)
+    match node.op:
+        case "add" | "sub":
+            _count_sum(node, args, top, free_bits(node, circuit), found)
+        case "mul":
+            _count_product(args, top, found)
+        case "clip" | "inside":
+            found["choice_bit"] += bits
+            found["limit_bit"] += args[0].width - bits + 1
+        case "max" | "min":
+            if constant:
+                found["mask_bit"] += bits
+            else:
+                found["choice_bit"] += bits
+                found["comparison_bit"] += max(arg.width for arg in args)
+        case "less":
+            if not any(arg.op == "const" and arg.low == 0 for arg in args):
+                found["comparison_bit"] += max(arg.width for arg in args)
+        case "select":
+            found["mask_bit" if any(arg.op == "const" for arg in args[1:]) else "choice_bit"] += bits
+        case "rom":
+            _count_table(circuit, node, top, found)
+
+
+def _count_sum(node: Node, args: list[Node], bits: int, free: int, found: Counts) -> None:
+    (a, b), (p, q) = args, node.params
+    low, high = [shift + zeros_of(arg) for arg, shift in ((a, p), (b, q))]
+    tops = [
+        0 if arg.op == "const" else bits if arg.low < 0 else arg.width - 1 + shift for arg, shift in ((a, p), (b, q))
+    ]
+    found["adder"] += 1
+    found["chain_bit"] += max(bits - free, 0)
+    found["pair_bit"] += max(min(bits, *tops) - max(low, high), 0)
+
+
+def zeros_of(node: Node) -> int:
+    """How many of its lowest bits are always zero, of a constant or of what was shifted."""
+    if node.op == "const":
+        return (node.low & -node.low).bit_length() - 1 if node.low else node.width
+    return node.params[0] if node.op == "shl" else 0
+
+
+def _count_product(args: list[Node], top: int, found: Counts) -> None:
+    a, b = sorted((arg.width for arg in args), reverse=True)
+    found[f"product_{a}_{b}_{top}"] += 1
+
+
+def _count_table(circuit: Circuit, node: Node, bits: int, found: Counts) -> None:
+    found[f"table_{len(circuit.tables[node.params[0]])}_{bits}"] += 1
+
+
+def _count_registers(path: Datapath, needed: Needed, found: Counts) -> None:
+    circuit, plan = path.circuit, path.plan
+    own = plan.depth - (path.trees.depth if path.trees else 0)
+    read: dict[int, set[int]] = defaultdict(set)
+    for place in plan.stage:
+        node = circuit.nodes[place]
+        for arg in node.args:
+            if needed.top[place] > 0:
+                read[arg].add(plan.stage[place] - plan.stage.get(arg, 0))
+    for place, _ in circuit.outputs:
+        read[place].add(own - plan.stage[place])
+    for place, delay in plan.delays.items():
+        node = circuit.nodes[place]
+        # What is never negative has a sign that is 0, and synthesis knows it, but not of sums.
+        sign = int(node.low >= 0 and node.op not in ("add", "sub", "mul") and needed.top[place] == node.width)
+        bits = needed.top[place] - max(needed.floor.get(place, 0), zeros_of(node)) - sign
+        if delay <= 0 or bits <= 0:
+            continue
+        if node.op == "rom":
+            # The first register of a table that is a block memory is in the memory.
+            found["table_delay"] += bits
+            delay -= 1
+        taps = sorted({tap for tap in read[place] if 0 < tap <= delay} | {0})
+        found["register"] += bits * delay
+        for one, two in pairwise(taps):
+            count_shift(found, bits, two - one)
+
+
+def count_shift(found: Counts, bits: int, length: int) -> None:
+    """Of `bits` rows of registers that no one reads between, those that can be look-up tables."""
+    if length >= _SHORTEST_SHIFT:
+        found["shift"] += bits * -(-length // _PER_SHIFT)
+        found["shifted"] += bits * length

@@ -1,0 +1,114 @@
+"""`Fabric`: what quantities of hardware take on a device family after open synthesis."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.target import hardware_path
+
+PRICED_RESOURCES = ("lut", "ff", "dsp", "bram18")
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A device family.
+
+    Attributes:
+        name: as open synthesis calls it, as `xc7`.
+        lut, ff: what one of each quantity takes.
+        ranges: resource -> true value over estimate, at the lower and the upper end of the 80 % range.
+        memory: how yosys chooses memories: blocks, their words and costs.
+        product: how wide the operands and the result of a multiplier in a DSP block are, at least and at most.
+    """
+
+    name: str
+    lut: Mapping[str, float]
+    ff: Mapping[str, float]
+    ranges: Mapping[str, tuple[float, float]]
+    memory: Mapping[str, Any]
+    product: Mapping[str, int]
+
+    def resources(self, counts: Counts) -> dict[str, float]:
+        """LUTs, flip-flops, DSP blocks and 18 Kb memories that `counts` take."""
+        mapped = self.mapped(counts)
+        return {
+            "lut": max(sum(self.lut.get(name, 0.0) * count for name, count in mapped.items()), 0.0),
+            "ff": max(sum(self.ff.get(name, 0.0) * count for name, count in mapped.items()), 0.0),
+            "dsp": mapped["dsp"],
+            "bram18": mapped["bram18"],
+        }
+
+    def mapped(self, counts: Counts) -> Counts:
+        """`counts` with memories, tables and products as what this family makes of them."""
+        found = Counts()
+        for name, count in counts.items():
+            kind, *sizes = name.split("_")
+            if kind == "memory":
+                self._memory(int(sizes[0]), int(sizes[1]), count, found)
+            elif kind == "table" and sizes[0].isdigit():
+                self._table(int(sizes[0]), int(sizes[1]), count, found)
+            elif kind == "product":
+                self._product(int(sizes[0]), int(sizes[1]), int(sizes[2]), count, found)
+            else:
+                found[name] += count
+        return found
+
+    def _memory(self, width: int, depth: int, count: float, found: Counts) -> None:
+        """A memory with one port that writes and one that reads."""
+        m = self.memory
+        bits, banks = next(
+            ((b, -(-depth // d)) for d, b in zip(m["depths"], m["bits"], strict=True) if depth <= d),
+            (m["bits"][-1], -(-depth // m["depths"][-1])),
+        )
+        blocks = -(-width // bits) * banks
+        if m["cost"] * blocks <= m["block_cost"] * self._block_memories(width, depth):
+            found["memory_lut"] += count * m["luts"] * blocks
+            found["memory_choice"] += count * width * (banks - 1)
+        else:
+            found["bram18"] += count * self._block_memories(width, depth)
+            # The register behind a block memory is a part of it.
+            found["register"] -= count * width
+
+    def _block_memories(self, width: int, depth: int) -> int:
+        words: list[tuple[int, int]] = self.memory["block_words"]
+        wide = next((bits for bits, deep in words if depth <= deep), words[-1][0])
+        return -(-width // wide) * -(-depth // max(deep for _, deep in words))
+
+    def _table(self, entries: int, bits: int, count: float, found: Counts) -> None:
+        m = self.memory
+        blocks = self._block_memories(bits, entries)
+        if entries * bits * m["rom_cost"] > m["block_cost"] * blocks:
+            found["bram18"] += count * blocks
+        else:
+            found["table_lut"] += count * bits * max(entries / m["table_entries"], 1.0)
+            found["table_register"] += count * bits
+
+    def _product(self, a: int, b: int, bits: int, count: float, found: Counts) -> None:
+        p = self.product
+        if b < p["least"] or bits < p["least_result"]:
+            found["product_bit"] += count * a * b
+            return
+        found["dsp"] += (
+            count * (1 + -(-max(a - p["wide"], 0) // p["part"])) * (1 + -(-max(b - p["narrow"], 0) // p["part"]))
+        )
+
+
+@cache
+def find_fabric(name: str) -> Fabric:
+    """The device family of that name in `hw/calibration/verilog.toml`.
+
+    Raises:
+        EstimateError: nothing was fitted for the family.
+    """
+    families = tomllib.loads(hardware_path("calibration", "verilog.toml").read_text(encoding="utf-8"))
+    if name not in families:
+        raise EstimateError(f"family {name!r} has no price of Verilog; those that have: {', '.join(sorted(families))}")
+    data = families[name]
+    ranges = {resource: (low, high) for resource, (low, high) in data["ranges"].items()}
+    return Fabric(name, data["lut"], data["ff"], ranges, data["memory"], data["product"])

@@ -1,0 +1,81 @@
+"""What the module of a layer is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.estimate.verilog.datapaths import count_datapath, used_inputs
+from fpgaprune.estimate.verilog.modules import count_gather, count_instance, count_window
+from fpgaprune.rtl import Datapath, Instance, LayerHardware, Part, SerialSums, SerialTrees
+
+# Modules that move values from place to place; those of which nothing is read need no registers.
+_SHIFTING = {"fp_window": count_window, "fp_gather": count_gather}
+
+
+def count_layer(layer: LayerHardware) -> Counts:
+    """Quantities of hardware of `layer`, by name."""
+    found = Counts()
+    for row in (*layer.rows, layer.parts):
+        for place, part in enumerate(row):
+            if isinstance(part, Instance) and part.module in _SHIFTING:
+                found.more(_shifting(part, row[place + 1 :]))
+            elif isinstance(part, Datapath):
+                found.more(count_datapath(part, _reader(row[place + 1 :])))
+            elif isinstance(part, Instance):
+                found.more(count_instance(part))
+            else:
+                found.more(_serial(part))
+    if layer.meeting is not None:
+        found.more(count_instance(layer.meeting))
+    return found
+
+
+def _reader(behind: Sequence[Part]) -> Datapath | None:
+    """The datapath that reads what leaves, with nothing between but control."""
+    for part in behind:
+        if not isinstance(part, Instance):
+            return part if isinstance(part, Datapath) else None
+        if part.module != "fp_pipeline":
+            return None
+    return None
+
+
+def _shifting(part: Instance, behind: Sequence[Part]) -> Counts:
+    """Those of a window or of gathered beats, of which only some values are read by what comes behind."""
+    reader = next((other for other in behind if not isinstance(other, Instance)), None)
+    used: list[bool] = []
+    if isinstance(reader, Datapath):
+        used = used_inputs(reader)
+    elif isinstance(reader, SerialSums):
+        used = [lane in reader.stage for lane in range(reader.lanes)]
+    elif reader is not None:
+        used = list(reader.used)
+    places = part["BEATS"] if part.module == "fp_gather" else part["KH"] * part["KW"]
+    lanes, bits = len(used), part["WIDTH"] * places
+    if not lanes or lanes % places or bits % lanes:
+        return count_instance(part)
+    return _SHIFTING[part.module](part, used, bits // lanes)
+
+
+def _serial(sums: SerialSums | SerialTrees) -> Counts:
+    if isinstance(sums, SerialSums):
+        inputs = sum(stream < sums.lanes for stream in sums.stage)
+        words, kept = len(sums.words), float(sum(sums.later.values()))
+    else:
+        inputs, words, kept = sum(sums.used), sums.words, sums.kept_bits
+    return Counts(
+        {
+            "serial_adder": sums.count,
+            "serial_input_bit": inputs * sums.width,
+            "serial_kept": kept,
+            "register": words * sums.bits,
+        }
+    )
+
+
+def adders_of(layer: LayerHardware) -> int | None:
+    """Additions of its weighted sums; None where it has none."""
+    found = [part.count for part in layer.parts if isinstance(part, SerialSums | SerialTrees)]
+    found += [part.trees.adders for part in layer.parts if isinstance(part, Datapath) and part.trees]
+    return round(sum(found)) if found else None

@@ -1,0 +1,161 @@
+"""What the modules of `hw/rtl` are made of: registers, counters, choices, and memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.estimate.verilog.datapaths import count_shift
+from fpgaprune.rtl import Instance
+
+# Bits of a pixel that have line buffers of their own (`hw/rtl/fp_window.v`).
+_SLICE = 36
+
+
+def count_instance(part: Instance) -> Counts:
+    """Quantities of hardware of `part`, by name; a window with every tap."""
+    found = Counts(_COUNTED[part.module](part))
+    found[f"instance_{part.module[3:]}"] += 1
+    return found
+
+
+def bits_of(value: int) -> int:
+    """Bits that hold `value`, at least one."""
+    return max(value.bit_length(), 1)
+
+
+def _counters(*limits: int) -> Mapping[str, float]:
+    return {"counter": sum(map(bits_of, limits))}
+
+
+def _memory(width: int, depth: int) -> Mapping[str, float]:
+    return {f"memory_{width}_{depth}": 1, "register": width} if depth > 1 else {"register": width}
+
+
+def _joined(*parts: Mapping[str, float]) -> Mapping[str, float]:
+    total = Counts()
+    for part in parts:
+        total.more(part)
+    return total
+
+
+def _fifo(i: Instance) -> Mapping[str, float]:
+    depth = i["DEPTH"]
+    return _joined(_memory(i["WIDTH"], depth), _counters(depth - 1, depth - 1, depth))
+
+
+def _gather(i: Instance) -> Mapping[str, float]:
+    return {"register": i["WIDTH"] * i["BEATS"], **_counters(i["BEATS"] - 1)}
+
+
+def _scatter(i: Instance) -> Mapping[str, float]:
+    return {
+        "register": i["WIDTH"] * i["BEATS"],
+        "choice_bit": i["WIDTH"] * (i["BEATS"] - 1),
+        **_counters(i["BEATS"]),
+    }
+
+
+def _pad(i: Instance) -> Mapping[str, float]:
+    rows, columns = i["TOP"] + i["ROWS"] + i["BOTTOM"], i["LEFT"] + i["COLUMNS"] + i["RIGHT"]
+    return {"choice_bit": i["WIDTH"], **_counters(rows - 1, columns - 1, 3)}
+
+
+def _line_buffer(width: int, depth: int) -> Mapping[str, float]:
+    return _joined(_memory(width, depth), _counters(depth, depth) if depth > 1 else {})
+
+
+def _upsample(i: Instance) -> Mapping[str, float]:
+    counters = _counters(i["FX"] - 1, i["FY"] - 1, i["COLUMNS"] - 1)
+    return _joined(_line_buffer(i["WIDTH"], i["COLUMNS"]), counters, {"choice_bit": i["WIDTH"]})
+
+
+def _window_counters(i: Instance) -> Mapping[str, float]:
+    return _counters(i["COLUMNS"] - 1, i["ROWS"] - 1, i["KW"] + i["SW"], i["KH"] + i["SH"])
+
+
+def _window(i: Instance) -> Mapping[str, float]:
+    every = [True] * (i["KH"] * i["KW"])
+    return count_window(i, every, i["WIDTH"])
+
+
+def count_window(i: Instance, used: Sequence[bool], width: int) -> Counts:
+    """Those of a window whose values have `width` bits; `used` says which of them, tap by tap, are read."""
+    high, wide, columns = i["KH"], i["KW"], i["COLUMNS"]
+    channels = i["WIDTH"] // width
+    found = Counts(_window_counters(i))
+    deepest = 0
+    for row in range(high):
+        for channel in range(channels):
+            read = [used[(row * wide + column) * channels + channel] for column in range(wide)]
+            if any(read):
+                _shifted(found, read, width)
+                deepest = max(deepest, high - 1 - row)
+                if i["SPREAD"]:
+                    found["register"] += width * sum(read)
+    for start in range(0, i["WIDTH"], _SLICE):
+        bits = min(_SLICE, i["WIDTH"] - start)
+        found["register"] += bits
+        found["counter"] += 2
+        if deepest:
+            found.more(_line_buffer(bits * (high - 1), columns))
+    found["instance_window"] += 1
+    return found
+
+
+def count_gather(i: Instance, used: Sequence[bool], width: int) -> Counts:
+    """Those of gathered beats whose values have `width` bits; `used` says which of them are read."""
+    lanes, found = i["WIDTH"] // width, Counts(_counters(i["BEATS"] - 1))
+    for lane in range(lanes):
+        _shifted(found, used[lane::lanes], width)
+    found["instance_gather"] += 1
+    return found
+
+
+def _shifted(found: Counts, read: Sequence[bool], width: int) -> None:
+    """Registers through which a value moves from the last place to the first one that is read."""
+    taps = [place for place, wanted in enumerate(read) if wanted]
+    if not taps:
+        return
+    found["register"] += width * (len(read) - taps[0])
+    for one, two in zip(taps, [*taps[1:], len(read)], strict=True):
+        count_shift(found, width, two - one)
+
+
+def _accumulate(i: Instance) -> Mapping[str, float]:
+    bits = i["LANES"] * i["OUT_WIDTH"]
+    sums = {"adder": i["LANES"], "chain_bit": bits, "pair_bit": bits, "mask_bit": bits}
+    return {"register": bits, **sums, **_counters(i["BEATS"] - 1, 1)}
+
+
+def _largest(i: Instance) -> Mapping[str, float]:
+    bits = i["LANES"] * i["WIDTH"]
+    return {"register": bits, "comparison_bit": bits, **_counters(i["BEATS"] - 1, 1)}
+
+
+def _pace(i: Instance) -> Mapping[str, float]:
+    return _joined(_window_counters(i), _counters(i["CLOCKS"] - 1, 1))
+
+
+_COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
+    "fp_accumulate": _accumulate,
+    "fp_append": lambda i: {"choice_bit": i["WIDTH"], **_counters(i["BEATS_A"] + i["BEATS_B"] - 1)},
+    "fp_credit": lambda i: _counters(i["ROOM"], 1),
+    "fp_crop": lambda i: _counters(i["ROWS"] - 1, i["COLUMNS"] - 1),
+    "fp_delay": lambda i: {"register": i["DEPTH"]},
+    "fp_fifo": _fifo,
+    "fp_fork": lambda _: {"register": 2},
+    "fp_gather": _gather,
+    "fp_join": lambda _: {},
+    "fp_largest": _largest,
+    "fp_last": lambda i: _counters(i["BEATS"] - 1),
+    "fp_pace": _pace,
+    "fp_pad": _pad,
+    "fp_pipeline": lambda i: {"register": i["DEPTH"]},
+    "fp_register": lambda i: {"register": 2 * i["WIDTH"] + 2, "choice_bit": i["WIDTH"]},
+    "fp_repeat": lambda i: _counters(i["BEATS"] - 1),
+    "fp_scatter": _scatter,
+    "fp_sequence": lambda i: _counters(i["BEATS"] - 1),
+    "fp_upsample": _upsample,
+    "fp_window": _window,
+}

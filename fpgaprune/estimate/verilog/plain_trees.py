@@ -1,0 +1,133 @@
+"""`PlainTrees`: the adder trees of a matrix in which nothing is shared: their adders, bits and registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.estimate.verilog.digits import Digits
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PlainTrees:
+    """What the trees of `fpgaprune.rtl` take for a matrix if no pair of digits is added once for several sums.
+
+    Attributes:
+        adders: how many.
+        chain_bits, pair_bits, register_bits: as in `fpgaprune.rtl.Trees`.
+        width_bits: bits of all results.
+        depth: adders that the longest sum passes.
+        low, high: bounds of each sum.
+        exponent: of the power of two by which each sum can be divided.
+    """
+
+    adders: int
+    chain_bits: int
+    pair_bits: int
+    register_bits: int
+    width_bits: int
+    depth: int
+    low: Ints
+    high: Ints
+    exponent: Ints
+
+    @classmethod
+    def of(cls, digits: Digits, low: Ints, high: Ints) -> PlainTrees:
+        """The trees of `digits` for inputs between `low` and `high`, one of each for each input."""
+        counts = digits.by_column
+        depth = max(int(counts.max(initial=0)) - 1, 0).bit_length()
+        level = _Level.of(digits, low, high)
+        total = np.zeros(5, np.int64)
+        for stage in range(depth):
+            level = level.next(total, stage)
+        ends = [np.zeros(digits.outputs, np.int64) for _ in range(3)]
+        for end, values in zip(ends, level.ends(), strict=True):
+            end[level.column] = values
+        # A sum has a register behind it, and waits for the longest one.
+        waits = widths(level.low, level.high) * (depth - level.born + (level.born > 0))
+        total[3] += int(waits[counts[level.column] > 1].sum())
+        adders, chain, pair, register, width = total.tolist()
+        return cls(adders, chain, pair, register, width, depth, *ends)
+
+
+@dataclass
+class _Level:
+    """What is left to be added, column by column, in each the earliest first, and of those the least shifted."""
+
+    column: Ints
+    shift: Ints
+    low: Ints
+    high: Ints
+    sign: Ints
+    born: Ints
+
+    @classmethod
+    def of(cls, digits: Digits, low: Ints, high: Ints) -> _Level:
+        order = np.lexsort((digits.row, digits.shift, digits.column))
+        row = digits.row[order]
+        zero = np.zeros(row.size, np.int64)
+        return cls(digits.column[order], digits.shift[order], low[row], high[row], digits.sign[order], zero)
+
+    def ends(self) -> tuple[Ints, Ints, Ints]:
+        """Bounds and exponents of what is left, one for each column that has digits."""
+        negative = self.sign < 0
+        low, high = np.where(negative, -self.high, self.low), np.where(negative, -self.low, self.high)
+        return low, high, self.shift
+
+    def next(self, total: Ints, stage: int) -> _Level:
+        """Neighbours are added; adders, bits of two kinds and register bits are added to `total`."""
+        starts = np.flatnonzero(np.diff(self.column, prepend=-1))
+        sizes = np.diff(starts, append=self.column.size)
+        place = np.arange(self.column.size) - np.repeat(starts, sizes)
+        alone = (place == np.repeat(sizes, sizes) - 1) & (place % 2 == 0)
+        one = np.flatnonzero(~alone & (place % 2 == 0))
+        two = one + 1
+        last = np.repeat(sizes, sizes)[one] == 2
+        added, bits = self._added(one, two, last, stage)
+        total[[0, 1, 2, 4]] += bits
+        total[3] += int(self._waits(np.concatenate((one, two)), stage))
+        left = np.flatnonzero(alone)
+        parts = [
+            np.concatenate((mine, new))
+            for mine, new in zip((getattr(self, name)[left] for name in _NAMES), added, strict=True)
+        ]
+        # What waits has fewer adders behind it, so that it comes first.
+        order = np.lexsort((parts[1], parts[5], parts[0]))
+        return _Level(*(part[order] for part in parts))
+
+    def _waits(self, places: Ints, stage: int) -> int:
+        """Register bits of the values that are read now; an input needs none before it is read."""
+        life = np.where(self.born[places] > 0, stage + 1 - self.born[places], stage)
+        return int((life * widths(self.low[places], self.high[places])).sum())
+
+    def _added(self, one: Ints, two: Ints, last: NDArray[np.bool_], stage: int) -> tuple[list[Ints], Ints]:
+        differ = self.sign[one] != self.sign[two]
+        same_shift = self.shift[one] == self.shift[two]
+        swap = differ & np.where(last | same_shift, self.sign[one] < 0, self.shift[one] > self.shift[two])
+        a, b = np.where(swap, two, one), np.where(swap, one, two)
+        base = np.minimum(self.shift[a], self.shift[b])
+        p, q = self.shift[a] - base, self.shift[b] - base
+        low_b = np.where(differ, -self.high[b], self.low[b])
+        high_b = np.where(differ, -self.low[b], self.high[b])
+        low, high = (self.low[a] << p) + (low_b << q), (self.high[a] << p) + (high_b << q)
+        width = widths(low, high)
+        free = np.where(differ, q, np.maximum(p, q))
+        tops = [
+            np.where(self.low[x] < 0, width, widths(self.low[x], self.high[x]) - 1 + s) for x, s in ((a, p), (b, q))
+        ]
+        pair = np.minimum(np.minimum(*tops), width) - np.maximum(p, q)
+        bits = np.array([one.size, (width - free).sum(), np.maximum(pair, 0).sum(), width.sum()])
+        return [self.column[a], base, low, high, self.sign[a], np.full(one.size, stage + 1)], bits
+
+
+_NAMES = ("column", "shift", "low", "high", "sign", "born")
+
+
+def widths(low: Ints, high: Ints) -> Ints:
+    """Bits of two's complement that hold every number between two bounds."""
+    largest = np.maximum(np.where(low < 0, -low - 1, 0), np.maximum(high, 0))
+    return np.frexp(largest.astype(np.float64))[1].astype(np.int64) + 1

@@ -1,0 +1,134 @@
+"""`DigitCounter`: adders counted from digits: those of trees without sharing, times what sharing leaves of them.
+
+How much is left follows from three numbers: the share of pairs of digits that occur again, how often they do, and
+how many digits a sum has. The law was fitted to the adders that `fpgaprune.rtl` makes for random matrices.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.estimate.verilog.digits import Digits
+from fpgaprune.estimate.verilog.plain_trees import PlainTrees, widths
+from fpgaprune.rtl import Counted, SerialTrees, Stream, Trees
+from fpgaprune.target import hardware_path
+
+Ints = NDArray[np.int64]
+
+
+@cache
+def _laws() -> dict[str, list[float]]:
+    text = hardware_path("calibration", "verilog.toml").read_text(encoding="utf-8")
+    laws: dict[str, list[float]] = tomllib.loads(text)["sharing"]
+    return laws
+
+
+def sharing_terms(repeated: float, again: float, digits: float, width: float) -> Ints:
+    """The terms of every law: a polynomial of degree two in four logarithms.
+
+    Args:
+        repeated: share of the pairs of digits that occur again.
+        again: how often a pair occurs again, on average.
+        digits: of the column that a digit stands in, on average.
+        width: of the inputs in bits.
+    """
+    logs = np.array([1.0, np.log(repeated + 1e-3), np.log1p(again), np.log(max(digits, 1.0)), np.log(width)])
+    found: Ints = np.outer(logs, logs)[np.tril_indices(logs.size)]
+    return found
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What is known of the adders of one matrix."""
+
+    digits: Digits
+    plain: PlainTrees
+    width: int
+
+    @classmethod
+    def of(cls, matrix: Ints, low: Ints, high: Ints) -> Counting:
+        """Those for inputs between `low` and `high`, one of each for each input."""
+        digits = Digits.of(matrix)
+        width = int(widths(low, high).max(initial=1)) - int(low.min(initial=0) >= 0)
+        return cls(digits, PlainTrees.of(digits, low, high), max(width, 1))
+
+    @cached_property
+    def terms(self) -> Ints:
+        """As `sharing_terms`."""
+        counts = self.digits.by_column
+        mean = float((counts * counts).sum() / max(counts.sum(), 1))
+        return sharing_terms(*self.digits.repeated(), mean, self.width)
+
+    def left(self, law: str) -> float:
+        """The share of a quantity that sharing leaves."""
+        if self.plain.adders < 2:
+            return 1.0
+        return float(np.exp(np.clip(self.terms @ np.array(_laws()[law]), -2.5, 0.35)))
+
+    @property
+    def used(self) -> tuple[bool, ...]:
+        """For each input, whether it has a weight."""
+        return tuple((np.bincount(self.digits.row, minlength=self.digits.inputs) > 0).tolist())
+
+    def exits(self) -> tuple[Counted | None, ...]:
+        """The sums."""
+        plain, counts = self.plain, self.digits.by_column
+        rows = zip(plain.low.tolist(), plain.high.tolist(), plain.exponent.tolist(), counts.tolist(), strict=True)
+        return tuple(Counted(low, high, exponent) if count else None for low, high, exponent, count in rows)
+
+
+class DigitCounter:
+    """Counts the adders of weighted sums; see `fpgaprune.rtl.Counter`."""
+
+    def trees(self, matrix: Ints, stream: Stream) -> Trees:
+        """Those that multiply each beat of `stream` by `matrix` (inputs, outputs), all at once."""
+        counting = Counting.of(*_unshifted(matrix, stream))
+        plain = counting.plain
+        return Trees(
+            before=stream.bits,
+            used=counting.used,
+            exits=counting.exits(),
+            depth=plain.depth,
+            adders=plain.adders * counting.left("adders"),
+            chain_bits=plain.chain_bits * counting.left("chain_bits"),
+            pair_bits=plain.pair_bits * counting.left("pair_bits"),
+            register_bits=plain.register_bits * counting.left("register_bits"),
+        )
+
+    def serial(self, matrix: Ints, lane: tuple[int, bool, int, int], wanted: int | None) -> SerialTrees:
+        """Those that multiply them bit by bit; arguments as for `SerialSums.of`."""
+        width, _, low, high = lane
+        lows, highs = (np.full(len(matrix), bound, np.int64) for bound in (low, high))
+        counting = Counting.of(matrix, lows, highs)
+        plain, exits = counting.plain, counting.exits()
+        counts = counting.digits.by_column
+        have = widths(plain.low, plain.high)
+        if wanted is not None:
+            have = np.minimum(have, wanted - plain.exponent)
+        adders = plain.adders * counting.left("adders")
+        return SerialTrees(
+            before=len(matrix) * width,
+            used=counting.used,
+            exits=exits,
+            bits=int(have[counts > 0].max(initial=1)),
+            depth=plain.depth,
+            count=adders,
+            width=width,
+            kept_bits=adders * counting.left("kept_bits"),
+            parallel_bits=plain.width_bits * counting.left("width_bits"),
+        )
+
+
+def _unshifted(matrix: Ints, stream: Stream) -> tuple[Ints, Ints, Ints]:
+    """The matrix and the bounds of its inputs without the lowest bits that are always zero."""
+    lanes = stream.each if stream.each is not None and len(stream.each) == len(matrix) else None
+    if lanes is None:
+        return matrix, np.full(len(matrix), stream.low, np.int64), np.full(len(matrix), stream.high, np.int64)
+    zeros = np.array([lane.zeros for lane in lanes])
+    low, high = (np.array([getattr(lane, end) for lane in lanes]) >> zeros for end in ("low", "high"))
+    return np.where(((low != 0) | (high != 0))[:, None], matrix << zeros[:, None], 0), low, high

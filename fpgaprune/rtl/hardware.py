@@ -1,0 +1,89 @@
+"""What the Verilog of a design is made of, as data: modules of `hw/rtl`, datapaths, and sums bit by bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fpgaprune.rtl.circuit import Circuit
+from fpgaprune.rtl.links import SerialTrees, Trees
+from fpgaprune.rtl.schedule import Schedule
+from fpgaprune.rtl.serial import SerialSums
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A module of `hw/rtl`.
+
+    Attributes:
+        module: its name.
+        parameters: by name, the numbers among them.
+    """
+
+    module: str
+    parameters: Mapping[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> int:
+        return self.parameters[name]
+
+
+@dataclass(frozen=True)
+class Datapath:
+    """A circuit as a pipeline, `copies` times side by side.
+
+    Attributes:
+        circuit: what is computed.
+        plan: its stages; its depth is that of the trees too.
+        copies: how often.
+        trees: sums that stand before the circuit, where they were counted and not made.
+    """
+
+    circuit: Circuit
+    plan: Schedule
+    copies: int
+    trees: Trees | None = None
+
+
+Part = Instance | Datapath | SerialSums | SerialTrees
+
+
+@dataclass(frozen=True)
+class LayerHardware:
+    """The module of a layer, or what stands between two layers.
+
+    Attributes:
+        layer: name of the layer in the design; empty where it belongs to none.
+        reads: the streams that it reads.
+        leaves: the streams that leave it.
+        rows: for each stream that it reads, the parts before the streams meet.
+        meeting: where two streams meet.
+        parts: those behind that, in the order in which data passes them.
+    """
+
+    layer: str
+    reads: tuple[str, ...]
+    leaves: tuple[str, ...]
+    rows: tuple[tuple[Part, ...], ...]
+    meeting: Instance | None
+    parts: tuple[Part, ...]
+
+    @property
+    def every(self) -> tuple[Part, ...]:
+        """All parts."""
+        before = tuple(part for row in self.rows for part in row)
+        return (*before, *self.parts) if self.meeting is None else (*before, self.meeting, *self.parts)
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The hardware of a design.
+
+    Attributes:
+        layers: modules of layers and what stands between them, in the order of the data.
+        inputs: for each input of the design, its stream and the beats of a sample.
+        beats: cycles that a sample may take.
+    """
+
+    layers: tuple[LayerHardware, ...]
+    inputs: tuple[tuple[str, int], ...]
+    beats: int
