@@ -42,6 +42,9 @@ def fit(
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of fine-tuning of the best network. Key finetune.epochs.")
     ] = None,
+    route: Annotated[
+        str, typer.Option(help="hls: an hls4ml project, by its estimate; verilog: our own, which is synthesised.")
+    ] = "hls",
     out: Annotated[Path | None, typer.Option(help="Folder of the answer; runs/NAME-fit if left out.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,
@@ -78,7 +81,7 @@ def fit(
     )
     folder = out or Path("runs") / f"{config.name}-fit"
     with Watcher(quiet=quiet or as_json) as watcher:
-        found = fit_flow(config, folder, limits, watcher)
+        found = fit_flow(config, folder, limits, watcher, route)
     if as_json:
         print_json({"folder": str(folder), **found.to_json()})
     elif not quiet:

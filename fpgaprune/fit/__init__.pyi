@@ -1,5 +1,5 @@
 from .answer import Fit as Fit
-from .answer import Point as Point
+from .answer import FitPoint as FitPoint
 from .fitting import fit as fit
 from .fitting import fit_flow as fit_flow
 from .limits import Limits as Limits

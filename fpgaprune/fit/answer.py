@@ -1,4 +1,4 @@
-"""`Point` and `Fit`: what a search has found."""
+"""`FitPoint` and `Fit`: what a search has found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 from fpgaprune.measure import LABELS, to_plain
 
 
-class Point(Struct, frozen=True):
+class FitPoint(Struct, frozen=True):
     """One network that was trained and judged.
 
     Attributes:
@@ -21,9 +21,10 @@ class Point(Struct, frozen=True):
         lost_error: standard error of `lost`.
         judged_on: the samples that judged it: `held-back` training samples, or `held-out` samples.
         samples: their number.
-        used: resource to the middle of the analytic estimate after logic synthesis.
+        used: resource to the middle of its price.
+        measured: resource to what a tool counted; None if none ran.
         resource: the resource that is nearest to its capacity.
-        share: upper end of the estimate of this resource / capacity.
+        share: of this resource, what was measured / capacity, or the upper end of its price / capacity.
         latency_cycles: from the first input to the last output.
         interval_cycles: between two samples.
         loses_little: whether the loss keeps to its limit, less one standard error.
@@ -42,6 +43,7 @@ class Point(Struct, frozen=True):
     judged_on: str
     samples: int
     used: dict[str, int | None]
+    measured: dict[str, int | None] | None
     resource: str
     share: float
     latency_cycles: int
@@ -69,7 +71,7 @@ class Point(Struct, frozen=True):
         said = f"; {' and '.join(reasons)}" if reasons else ""
         return f"{self.knobs}: {self.metric} lost {percent} %, {price}{said}"
 
-    def beats(self, other: Point) -> bool:
+    def beats(self, other: FitPoint) -> bool:
         """Whether it is nowhere worse than `other`, and better in loss, share or latency."""
         mine = (self.lost, self.share, self.latency_cycles)
         theirs = (other.lost, other.share, other.latency_cycles)
@@ -83,6 +85,8 @@ class Fit(Struct, frozen=True):
         name: name of the flow.
         part: name of the part.
         clock_ns: clock period in ns.
+        route: the way to hardware, `hls` or `verilog`.
+        price: what the prices are, in words.
         limits: limit to value.
         best: the best network, trained to the end and judged on held-out samples. If no network keeps to every limit,
             it is the one that came nearest.
@@ -93,13 +97,15 @@ class Fit(Struct, frozen=True):
     name: str
     part: str
     clock_ns: float
+    route: str
+    price: str
     limits: dict[str, float | None]
-    best: Point
-    points: tuple[Point, ...]
+    best: FitPoint
+    points: tuple[FitPoint, ...]
     notes: tuple[str, ...] = ()
 
     @property
-    def front(self) -> tuple[Point, ...]:
+    def front(self) -> tuple[FitPoint, ...]:
         """The points that no other beats in loss, share of the part and latency together."""
         return tuple(point for point in self.points if not any(other.beats(point) for other in self.points))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from fpgaprune.fit.answer import Point
+from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.foresight import Foresight
-from fpgaprune.fit.knobs import NAMES, Knobs
+from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid
 
 # The first step asks for this share of the price before; each time that no knob can pay, the step is halved.
@@ -20,7 +20,7 @@ _CHEAP = 0.3
 # Widths to begin with, if the usual one loses too much by itself.
 _WIDER = (10, 12, 16)
 
-Judge = Callable[[Knobs, Laid], Point | None]
+Judge = Callable[[Knobs, Laid], FitPoint | None]
 
 
 @dataclass
@@ -31,21 +31,23 @@ class Descent:
     expected to fit. If it never fits, slower layouts remain: each point is laid out for itself.
 
     Attributes:
+        names: the knobs that may be turned.
         foresight: prices.
         judge: trains and judges a network.
         goes_on: whether there is time for another trial.
         room: the loss that a point still leaves to the limit.
     """
 
+    names: Sequence[str]
     foresight: Foresight
     judge: Judge
     goes_on: Callable[[], bool]
-    room: Callable[[Point], float]
+    room: Callable[[FitPoint], float]
     rates: dict[str, float] = field(default_factory=dict)
     """Knob to the loss for each halving of the price, the last time that it was turned."""
     notes: list[str] = field(default_factory=list)
 
-    def run(self, start: Knobs, finest: float = _FINEST) -> Iterator[tuple[Knobs, Point]]:
+    def run(self, start: Knobs, finest: float = _FINEST) -> Iterator[tuple[Knobs, FitPoint]]:
         """Every network on the way, and its point."""
         rung = self.foresight.rung(start)
         begun = list(self._start(start))
@@ -56,8 +58,8 @@ class Descent:
         step, tried = STEP, {knobs for knobs, _ in begun}
         while step < finest and self.goes_on():
             price = self.foresight.at(rung, knobs).share
-            moves = [(name, turned) for name in NAMES if (turned := self._turn(knobs, name, rung, step * price))]
-            accepted: list[tuple[float, Knobs, Point]] = []
+            moves = [(name, turned) for name in self.names if (turned := self._turn(knobs, name, rung, step * price))]
+            accepted: list[tuple[float, Knobs, FitPoint]] = []
             for name, turned in sorted(moves, key=lambda move: self._expected(move[0], move[1], rung, price)):
                 if turned in tried or not self.goes_on():
                     continue
@@ -77,7 +79,7 @@ class Descent:
             else:
                 step = math.sqrt(step)
 
-    def _start(self, start: Knobs) -> Iterator[tuple[Knobs, Point]]:
+    def _start(self, start: Knobs) -> Iterator[tuple[Knobs, FitPoint]]:
         """The network before anything is locked; with more bits, if the usual ones lose too much by themselves."""
         wider = [] if start.sparsity else [replace(start, weight_bits=bits, activation_bits=bits) for bits in _WIDER]
         for number, knobs in enumerate((start, *wider)):
@@ -106,5 +108,5 @@ class Descent:
         """The order of moves: the loss to expect for each halving of the price, then the price itself."""
         return self.rates.get(name, 0.0), self.foresight.at(rung, turned).share / price
 
-    def _judged(self, knobs: Knobs) -> Point | None:
+    def _judged(self, knobs: Knobs) -> FitPoint | None:
         return self.judge(knobs, self.foresight.fastest(knobs))

@@ -12,14 +12,17 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.files import make_folder
 from fpgaprune.fit.answer import Fit
 from fpgaprune.fit.limits import Limits
-from fpgaprune.fit.search import Search
-from fpgaprune.flow import Flow, Progress, Silent, parse_config
+from fpgaprune.fit.route import find_route
+from fpgaprune.fit.search import FitSearch
+from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, parse_config
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import write_npz
 from fpgaprune.target import Target
 
 
-def fit_flow(config: Flow, out: Path, limits: Limits | None = None, told: Progress | None = None) -> Fit:
+def fit_flow(
+    config: Flow, out: Path, limits: Limits | None = None, told: Progress | None = None, route: str = "hls"
+) -> Fit:
     """The best network that the flow `config` can make for its part within `limits`; `out` holds it and the search.
 
     `out/best` is a whole run, `out/front.json` the answer, `out/trials` a run for each trial. A search that was ended
@@ -31,13 +34,16 @@ def fit_flow(config: Flow, out: Path, limits: Limits | None = None, told: Progre
         out: the folder; it is new, or an earlier search's.
         limits: what must hold.
         told: learns how far the search is.
+        route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised.
 
     Raises:
         ConfigError: the flow does not fit its data or model.
         EstimateError: the network or the part has no price.
         RunError: `out` holds something else.
     """
-    return Search(config, out, limits or Limits(), told or Silent()).run()
+    return FitSearch(
+        find_route(route, config[TargetConfig].target()), config, out, limits or Limits(), told or Silent()
+    ).run()
 
 
 def fit(
@@ -54,6 +60,7 @@ def fit(
     minutes: float = 10.0,
     epochs: int | None = None,
     seed: int = 0,
+    route: str = "hls",
     told: Progress | None = None,
 ) -> Fit:
     """The best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
@@ -74,6 +81,7 @@ def fit(
         minutes: time for the search; the run of the best network comes on top.
         epochs: of fine-tuning of the best network; trials take a fourth. 16 if left out.
         seed: of all random numbers.
+        route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised.
         told: learns how far the search is.
 
     Raises:
@@ -98,7 +106,7 @@ def fit(
     if epochs is not None:
         document["finetune"] = {"epochs": epochs}
     limits = Limits(max_loss, share, latency_us, interval_cycles, samples_per_s, minutes)
-    return fit_flow(parse_config(document, "fit"), folder, limits, told)
+    return fit_flow(parse_config(document, "fit"), folder, limits, told, route)
 
 
 def _source(data: Any, folder: Path) -> str:

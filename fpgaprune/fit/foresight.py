@@ -7,12 +7,16 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fpgaprune.advice import with_widths
-from fpgaprune.design import Design
+from fpgaprune.design import Design, LayerSpec
 from fpgaprune.errors import MaskError
 from fpgaprune.fit.knobs import GRANULARITIES, SPARSITIES, Knobs
-from fpgaprune.fit.layout import Laid, layouts_of
+from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.route import Route
 from fpgaprune.fit.settings import joined
 from fpgaprune.flow import Dataset, Flow, TargetConfig, parse_config, untrained_design
 
@@ -23,17 +27,18 @@ class Foresight:
     The locks are those that `[select]` would choose in the trained network. Fine-tuning moves prices by a few per cent.
     """
 
-    def __init__(self, document: dict[str, Any], data: Dataset, model: Any, limits: Limits) -> None:
+    def __init__(self, route: Route, document: dict[str, Any], data: Dataset, model: Any, limits: Limits) -> None:
         """Prices `model`.
 
         Args:
+            route: the way to hardware.
             document: the flow file, as plain data.
             data: samples for criteria and for the ranges of values.
             model: the trained network.
             limits: what the layouts must keep to.
         """
         self._document, self._data, self._model, self._limits = document, data, model, limits
-        self._target = self._config(Knobs("weight"))[TargetConfig].target()
+        self._route, self._clock_ns = route, self._config(Knobs("weight"))[TargetConfig].clock_ns
         self._designs: Callable[[str, float], Design | None] = cache(self._design)
         self.layouts: Callable[[Knobs], dict[str, Laid]] = cache(self._layouts)
         """Rung to layout for some knobs; empty if the network cannot have them."""
@@ -66,14 +71,16 @@ class Foresight:
         return self.layouts(knobs).get(rung) or self.fastest(knobs)
 
     def _rank(self, laid: Laid) -> tuple[float, ...]:
-        return laid.rank(self._limits, self._target.clock_ns)
+        return laid.rank(self._limits, self._clock_ns)
 
     def _layouts(self, knobs: Knobs) -> dict[str, Laid]:
         wide = self._designs(knobs.granularity, knobs.sparsity)
         if wide is None:
             return {}
         design = with_widths(wide, knobs.weight_bits, knobs.activation_bits)
-        return {laid.rung: laid for laid in layouts_of(design, self._target)}
+        if knobs.hold:
+            design = _powers_of_two(design)
+        return {laid.rung: laid for laid in self._route.layouts(design)}
 
     def _design(self, granularity: str, sparsity: float) -> Design | None:
         try:
@@ -84,3 +91,17 @@ class Foresight:
 
     def _config(self, knobs: Knobs) -> Flow:
         return parse_config(joined(self._document, knobs.settings()), "fit")
+
+
+def _powers_of_two(design: Design) -> Design:
+    """`design` with the power of two that is nearest in size for each weight that is not zero."""
+
+    def nearest(raw: NDArray[np.int64]) -> NDArray[np.int64]:
+        exponents = np.round(np.log2(np.maximum(np.abs(raw), 1))).astype(np.int64)
+        return np.sign(raw) * np.left_shift(1, exponents)
+
+    def held(layer: LayerSpec) -> LayerSpec:
+        # A bias is no product.
+        return replace(layer, weights={n: nearest(raw) if n == "weight" else raw for n, raw in layer.weights.items()})
+
+    return replace(design, layers=tuple(held(layer) if "weight" in layer.weights else layer for layer in design.layers))

@@ -10,7 +10,9 @@ SPARSITIES = (0.0, 0.2, 0.35, 0.5, 0.6, 0.68, 0.75, 0.8, 0.84, 0.87, 0.9, 0.92, 
 WIDTHS = (8, 7, 6, 5, 4, 3, 2)
 # Units that are locked: those of which the hardware saves most are chosen once, before the search.
 GRANULARITIES = ("weight", "filter")
-NAMES = ("sparsity", "weight_bits", "activation_bits")
+# Values of weights that cost no adder: each kept weight is a power of two.
+CHEAP = "digits(1)"
+_ROUNDS = 4
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,14 @@ class Knobs:
         sparsity: fraction of these units that is locked, 0..1.
         weight_bits: bits of a weight.
         activation_bits: bits of what a layer hands on.
+        hold: values at which kept weights are held, as in `[quantise]`; empty for any value.
     """
 
     granularity: str
     sparsity: float = SPARSITIES[0]
     weight_bits: int = WIDTHS[0]
     activation_bits: int = WIDTHS[0]
+    hold: str = ""
 
     @property
     def strongest(self) -> Knobs:
@@ -38,13 +42,17 @@ class Knobs:
         """These knobs with the knob `name` turned further, from mild to strong."""
         if name == "sparsity":
             return (replace(self, sparsity=value) for value in SPARSITIES if value > self.sparsity)
+        if name == "hold":
+            return iter(() if self.hold else (replace(self, hold=CHEAP),))
         if name == "weight_bits":
             return (replace(self, weight_bits=width) for width in WIDTHS if width < self.weight_bits)
         return (replace(self, activation_bits=width) for width in WIDTHS if width < self.activation_bits)
 
     def settings(self) -> dict[str, dict[str, Any]]:
         """Sections of a flow file to their keys."""
+        held = {"quantise": {"hold": self.hold, "rounds": _ROUNDS, "epochs": _ROUNDS}} if self.hold else {}
         return {
+            **held,
             "select": {"sparsity": self.sparsity, "granularity": self.granularity},
             "hls": {
                 "precision": "widths",
@@ -56,4 +64,5 @@ class Knobs:
     def __str__(self) -> str:
         units = {"weight": "weights"}.get(self.granularity, f"{self.granularity}s")
         locked = f"{self.sparsity:.0%} of {units} locked" if self.sparsity else "nothing locked"
-        return f"{locked}, {self.weight_bits}-bit weights, {self.activation_bits}-bit activations"
+        weights = f"{self.weight_bits}-bit powers of two" if self.hold else f"{self.weight_bits}-bit weights"
+        return f"{locked}, {weights}, {self.activation_bits}-bit activations"

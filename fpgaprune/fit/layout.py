@@ -1,19 +1,16 @@
-"""`Laid`: a design in one layout, priced; `layouts_of` prices every layout of a design."""
+"""`Laid`: a design in one layout, with its price."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from fpgaprune.advice import Edit, ladders, other_io_type
-from fpgaprune.design import Design
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate import estimate
 from fpgaprune.fit.limits import Limits
-from fpgaprune.measure import ESTIMATED, capacity_of
-from fpgaprune.target import Target
+from fpgaprune.measure import ESTIMATED, Figure, Resources, capacity_of
+from fpgaprune.target import Part
 
 # Two latencies within this factor count as equal, because the estimate is no better.
 _ALIKE = 1.1
@@ -28,7 +25,7 @@ class Laid:
         settings: sections of a flow file to the keys that ask for this layout.
         share: upper end of the estimate / capacity, for the resource that is nearest to its capacity.
         resource: this resource.
-        used: resource to the middle of its estimate after logic synthesis.
+        used: resource to the middle of its estimate.
         latency_cycles: from the first input to the last output.
         interval_cycles: between two samples.
     """
@@ -55,51 +52,24 @@ class Laid:
         return (False, 0.0, 0.0 if timed else round(math.log(self.latency_cycles, _ALIKE)), self.share)
 
 
-def layouts_of(design: Design, target: Target) -> list[Laid]:
-    """`design` in every layout that has a price.
+def nearest_limit(used: Resources[Any], part: Part) -> tuple[str, float]:
+    """The resource that is nearest to its capacity, and upper end / capacity; a count is its own upper end.
 
     Raises:
-        EstimateError: no layout has one, or the capacity of the part is unknown; the message says why.
+        EstimateError: the part has no known capacity.
     """
-    found: list[Laid] = []
-    said: EstimateError | None = None
-    for rung, edit in _every(design):
-        try:
-            found.append(laid_as(edit.design, target, rung, edit.settings))
-        except EstimateError as error:
-            said = error
-    if not found:
-        raise said or EstimateError("the network has no layer that multiplies by weights, so nothing can be laid out")
-    return found
-
-
-def laid_as(design: Design, target: Target, rung: str = "", settings: Mapping[str, Any] | None = None) -> Laid:
-    """`design` in its own layout, which `rung` names and `settings` ask for.
-
-    Raises:
-        EstimateError: a layer has no hardware model, or the capacity of the part is unknown.
-    """
-    made = estimate(design, replace(target, io_type=design.io_type))
-    part, used = made.target.part, made.total["synth"]
     known = list(used.against(capacity_of(part)))
-    if not known or made.fits is None:
+    if not known:
         raise EstimateError(
-            f"whether {design.name} fits {part.name} is unknown; wanted a part whose capacity is listed, as "
-            "'fpgaprune parts' shows, and a price for every layer"
+            f"the capacity of {part.name} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
         )
-    shares = {name: figure.high / there if there else math.inf for name, figure, there in known if figure.high}
+    ends = [(name, figure.high if isinstance(figure, Figure) else figure, there) for name, figure, there in known]
+    shares = {name: end / there if there else math.inf for name, end, there in ends if end}
     resource = max(shares, key=lambda name: shares[name], default="lut")
-    counts = {name: None if (figure := used[name]) is None else figure.value for name in ESTIMATED}
-    share = shares.get(resource, 0.0)
-    return Laid(rung, settings or {}, share, resource, counts, made.latency_cycles, made.interval_cycles)
+    return resource, shares.get(resource, 0.0)
 
 
-def _every(design: Design) -> Iterator[tuple[str, Edit]]:
-    """Name and change for every layout, in both io types."""
-    other = other_io_type(design)
-    for number, ladder in enumerate(ladders(design)):
-        yield from ((f"{design.io_type} {number} {rung}", edit) for rung, edit in enumerate(ladder))
-    if other is not None:
-        for number, ladder in enumerate(ladders(other.design)):
-            name = other.design.io_type
-            yield from ((f"{name} {number} {rung}", other.then(edit)) for rung, edit in enumerate(ladder))
+def counts(used: Resources[Any]) -> dict[str, int | None]:
+    """Resource to its count, or to the middle of its estimate; None is unknown."""
+    found = {name: used[name] for name in ESTIMATED}
+    return {name: figure.value if isinstance(figure, Figure) else figure for name, figure in found.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fpgaprune.fit.answer import Fit, Point
+from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.report import LABELS, FrontPoint, FrontReport, write_front
 
 
@@ -39,6 +39,7 @@ def write_page(answer: Fit, folder: Path) -> Path:
             points,
             float(answer.limits["max_loss"] or 0.0),
             float(answer.limits["share"] or 1.0),
+            f"Shares are upper ends of the {answer.price}, over what the part has; no vendor's tool was run.",
             answer.notes,
         ),
     )
@@ -92,15 +93,20 @@ def limit_words(answer: Fit) -> list[str]:
     return words
 
 
-def facts(best: Point, answer: Fit) -> list[tuple[str, str]]:
+def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
     """Name and text of each fact of the best network."""
-    used = ", ".join(f"{count:,} {LABELS[name]}" for name, count in best.used.items() if count is not None)
+    priced = [f"{count:,} {LABELS[name]}" for name, count in best.used.items() if count is not None]
+    measured = [f"{count:,} {LABELS[name]}" for name, count in (best.measured or {}).items() if count is not None]
     seconds = best.latency_cycles * answer.clock_ns / 1000
     return [
         ("network", best.knobs),
         (best.metric, f"{best.value:.4g} in hardware, {100 * best.lost:.2f} ± {100 * best.lost_error:.2f} % lost"),
-        ("takes", f"{used} (estimate of logic synthesis)"),
-        ("nearest to its limit", f"{LABELS[best.resource]}: {best.share:.0%} with the upper end of the estimate"),
+        ("takes", f"{', '.join(priced)} ({answer.price})"),
+        *([("measured", f"{', '.join(measured)} (open synthesis)")] if measured else []),
+        (
+            "nearest limit",
+            f"{best.share:.0%} of the {LABELS[best.resource]}s{'' if measured else ', by the upper end'}",
+        ),
         (
             "latency",
             f"{best.latency_cycles:,} cycles, {seconds:,.3g} µs; a sample each {best.interval_cycles:,} cycles",

@@ -1,4 +1,4 @@
-"""`Search`: the descent, then the best network whole."""
+"""`FitSearch`: the descent, then the best network whole."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from msgspec import structs
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
 from fpgaprune.files import make_folder, storage, write_bytes
-from fpgaprune.fit.answer import Fit, Point
+from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.descent import Descent, Judge
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.held_back import write_held_back
 from fpgaprune.fit.knobs import Knobs
-from fpgaprune.fit.layout import Laid, layouts_of
+from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.page import write_page
+from fpgaprune.fit.route import Route
 from fpgaprune.fit.settings import joined
 from fpgaprune.fit.steps import Steps
 from fpgaprune.fit.trial import Trials
@@ -50,10 +51,11 @@ _ROOM = 0.03
 
 
 @dataclass
-class Search:
+class FitSearch:
     """One search.
 
     Attributes:
+        route: the way to hardware.
         config: the flow that the search starts from.
         out: folder of the answer.
         limits: what must hold.
@@ -61,6 +63,7 @@ class Search:
         notes: sentences on what stopped it.
     """
 
+    route: Route
     config: Flow
     out: Path
     limits: Limits
@@ -83,7 +86,7 @@ class Search:
         source = make_folder(self.out) / SAMPLES
         if not source.is_file():
             write_held_back(source, data, config.seed)
-        trials = Trials(document, self.out / TRIALS, source, self.limits, Steps(self.told))
+        trials = Trials(self.route, document, self.out / TRIALS, source, self.limits, Steps(self.told))
         found = self._descend(document, load_data(str(source)), model, trials, started)
         if not found:
             reason = next(iter(trials.impossible.values()), "no trial came to its end")
@@ -95,6 +98,8 @@ class Search:
             config.name,
             target.part.name,
             target.clock_ns,
+            self.route.name,
+            self.route.stage,
             asdict(self.limits),
             best,
             tuple(found),
@@ -130,17 +135,20 @@ class Search:
 
     def _descend(
         self, document: dict[str, Any], data: Dataset, model: Any, trials: Trials, started: float
-    ) -> list[Point]:
+    ) -> list[FitPoint]:
         """Points of short trials, then of whole ones from the best of these on."""
         epochs, seconds = self.config[FinetuneConfig].epochs, 60.0 * self.limits.minutes
-        foresight = Foresight(document, data, model, self.limits)
+        foresight = Foresight(self.route, document, data, model, self.limits)
         granularity = document.get("select", {}).get("granularity") or foresight.granularity()
-        found: list[tuple[Knobs, Point]] = []
+        rounds = document["finetune"].get("quantised", False)
+        # Cheap values are held in a network that rounds while it trains.
+        names = [name for name in self.route.knobs if rounds or name != "hold"]
+        found: list[tuple[Knobs, FitPoint]] = []
         start = Knobs(granularity)
         short = max(epochs // _SHORT, min(epochs, 2))
         for passes, until in ((short, _ROUGH), (epochs, 1.0)):
             clock = _Clock(started + until * seconds)
-            descent = Descent(foresight, self._judge(trials, passes, clock), clock.has_time, self._room)
+            descent = Descent(names, foresight, self._judge(trials, passes, clock), clock.has_time, self._room)
             found += descent.run(start)
             self.notes += descent.notes
             kept = [pair for pair in found if pair[1].loses_little]
@@ -149,11 +157,11 @@ class Search:
             start = min(kept, key=lambda pair: self._rank(pair[1]))[0]
         return [point for _, point in found]
 
-    def _room(self, point: Point) -> float:
+    def _room(self, point: FitPoint) -> float:
         return self.limits.room(point.lost, point.lost_error)
 
     def _judge(self, trials: Trials, epochs: int, clock: _Clock) -> Judge:
-        def judge(knobs: Knobs, laid: Laid) -> Point | None:
+        def judge(knobs: Knobs, laid: Laid) -> FitPoint | None:
             self._count += 1
             name = f"trial {self._count}"
             self.told.stage(name, "running")
@@ -168,33 +176,45 @@ class Search:
 
         return judge
 
-    def _whole(self, trials: Trials, points: list[Point]) -> Point:
+    def _whole(self, trials: Trials, points: list[FitPoint]) -> FitPoint:
         """The first of the best points that meets the limits when it is trained to the end on all samples.
 
         `best/` holds its run. If none does, it is the one that came nearest.
         """
-        epochs, found = self.config[FinetuneConfig].epochs, []
-        for number, point in enumerate(sorted(points, key=self._rank)[:_FINALISTS], 1):
-            self.told.stage("best" if number == 1 else f"best {number}", "running")
-            asked = joined(point.settings, self._relaid(point).settings)
-            made = trials.whole(point.knobs, asked, epochs)
+        epochs, ratio = self.config[FinetuneConfig].epochs, 1.0
+        found: list[FitPoint] = []
+        left = list(points)
+        while left and len(found) < _FINALISTS:
+            point = min(left, key=lambda point: self._rank(self._corrected(point, ratio)))
+            left.remove(point)
+            name = f"best {len(found) + 1}" if found else "best"
+            self.told.stage(name, "running")
+            laid = self._relaid(point, ratio)
+            made = trials.whole(point.knobs, joined(point.settings, laid.settings), epochs)
             found.append(made)
-            self.told.stage("best" if number == 1 else f"best {number}", "done", made.in_words())
+            self.told.stage(name, "done", made.in_words())
             if made.meets_limits or not point.meets_limits:
                 break
-            self.notes.append(f"{point.knobs}: met the limits in the search and not on held-out samples")
+            self.notes.append(f"{point.knobs}: met the limits in the search, and not when it was trained whole")
+            if made.measured is not None and (priced := made.used[made.resource]):
+                # The next choice trusts what the tool counted more than the price.
+                ratio = (made.measured[made.resource] or 0) / priced
         best = min(found, key=self._rank)
         self._keep(Path(best.folder))
         return structs.replace(best, folder=str(self.out / BEST))
 
-    def _relaid(self, point: Point) -> Laid:
+    @staticmethod
+    def _corrected(point: FitPoint, ratio: float) -> FitPoint:
+        return structs.replace(point, share=point.share * ratio)
+
+    def _relaid(self, point: FitPoint, ratio: float) -> Laid:
         """The best layout of what the trial made, with some room for what further training changes."""
         target = self.config[TargetConfig].target()
         design = Design.load(Path(point.folder) / "design.json")
-        limits = replace(self.limits, share=self.limits.share * (1 - _ROOM))
-        return min(layouts_of(design, target), key=lambda laid: laid.rank(limits, target.clock_ns))
+        limits = replace(self.limits, share=self.limits.share * (1 - _ROOM) / ratio)
+        return min(self.route.layouts(design), key=lambda laid: laid.rank(limits, target.clock_ns))
 
-    def _rank(self, point: Point) -> tuple[float, ...]:
+    def _rank(self, point: FitPoint) -> tuple[float, ...]:
         """A smaller rank is better: the limits first; without them, how far the point is from them."""
         limit = self.limits.max_loss + point.lost_error
         loss = point.lost / limit if limit else float(point.lost > 0)

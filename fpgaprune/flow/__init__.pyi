@@ -40,6 +40,7 @@ from .selecting import measure_sensitivity as measure_sensitivity
 from .selecting import select_masks as select_masks
 from .session import start_session as start_session
 from .stages import STAGES as STAGES
+from .stages.measure import MeasureConfig as MeasureConfig
 from .stages.report import metric_of as metric_of
 from .untrained import untrained_design as untrained_design
 from .verify import verify_run as verify_run

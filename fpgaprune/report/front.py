@@ -62,6 +62,7 @@ class FrontReport:
         points: every network that was tried.
         max_loss: the limit of the loss, a fraction.
         share: the limit of the share.
+        prices: what the shares are, in a sentence.
         notes: sentences on what stopped the search.
     """
 
@@ -75,6 +76,7 @@ class FrontReport:
     points: Sequence[FrontPoint]
     max_loss: float
     share: float
+    prices: str
     notes: Sequence[str] = ()
 
 

@@ -6,12 +6,13 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.fit.answer import Point
+from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.descent import Descent
-from fpgaprune.fit.knobs import NAMES, SPARSITIES, WIDTHS, Knobs
+from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
 from fpgaprune.fit.layout import Laid
 
 LIMIT = 0.01
+NAMES = ("sparsity", "weight_bits", "activation_bits")
 
 
 class Prices:
@@ -42,9 +43,9 @@ def made(knobs, laid, tolerance):
         + 2.0 ** (weights - knobs.weight_bits) * LIMIT / 2
         + 2.0 ** (activations - knobs.activation_bits) * LIMIT / 2
     )
-    return Point(
-        str(knobs), knobs.settings(), "accuracy", 0.9, lost, 0.0, "held-back", 100, {}, "lut", laid.share, 100, 100,
-        lost <= LIMIT, laid.share <= 0.8, True, 1, "",
+    return FitPoint(
+        str(knobs), knobs.settings(), "accuracy", 0.9, lost, 0.0, "held-back", 100, {}, None, "lut",
+        laid.share, 100, 100, lost <= LIMIT, laid.share <= 0.8, True, 1, "",
     )  # fmt: skip
 
 
@@ -64,7 +65,7 @@ def test_it_comes_near_the_smallest_network_there_is(tolerance):
         trials.append(knobs)
         return made(knobs, laid, tolerance)
 
-    found = list(Descent(prices, judge, lambda: True, room).run(Knobs("weight")))
+    found = list(Descent(NAMES, prices, judge, lambda: True, room).run(Knobs("weight")))
     assert len(trials) == len(set(trials)) == len(found)
     good = [point.share for _, point in found if point.loses_little]
     every = [
@@ -79,7 +80,7 @@ def test_it_comes_near_the_smallest_network_there_is(tolerance):
 
 def descended(tolerance, goes_on=lambda: True, prices=None):
     """Every network of a descent, with its point."""
-    descent = Descent(prices or Prices(), lambda knobs, laid: made(knobs, laid, tolerance), goes_on, room)
+    descent = Descent(NAMES, prices or Prices(), lambda knobs, laid: made(knobs, laid, tolerance), goes_on, room)
     return list(descent.run(Knobs("weight")))
 
 
@@ -99,7 +100,7 @@ def test_a_network_that_rounding_alone_hurts_gets_more_bits_first():
 
 
 def test_if_nothing_helps_it_says_so_and_keeps_the_best():
-    descent = Descent(Prices(), lambda k, laid: made(k, laid, (-9.0, 40, 40)), lambda: True, room)
+    descent = Descent(NAMES, Prices(), lambda k, laid: made(k, laid, (-9.0, 40, 40)), lambda: True, room)
     found = list(descent.run(Knobs("weight")))
     assert found
     assert not any(point.loses_little for _, point in found)
@@ -116,10 +117,10 @@ def test_networks_that_cannot_be_are_passed_over():
     def judge(knobs, laid):
         return None if knobs.weight_bits < 8 else made(knobs, laid, (0.9, 1, 1))
 
-    found = list(Descent(Prices(most=0.5), judge, lambda: True, room).run(Knobs("weight")))
+    found = list(Descent(NAMES, Prices(most=0.5), judge, lambda: True, room).run(Knobs("weight")))
     assert found
     assert all(knobs.sparsity <= 0.5 and knobs.weight_bits == 8 for knobs, _ in found)
 
 
 def test_no_network_at_all_gives_nothing():
-    assert list(Descent(Prices(), lambda *_: None, lambda: True, room).run(Knobs("weight"))) == []
+    assert list(Descent(NAMES, Prices(), lambda *_: None, lambda: True, room).run(Knobs("weight"))) == []

@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fpgaprune.errors import ConfigError, DataError
-from fpgaprune.fit.answer import Fit, Point
+from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.held_back import write_held_back
-from fpgaprune.fit.knobs import NAMES, SPARSITIES, WIDTHS, Knobs
+from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.settings import joined
 from fpgaprune.flow import Dataset, load_data, parse_config
 
+NAMES = ("sparsity", "weight_bits", "activation_bits")
 knobs = st.builds(
     Knobs, st.just("weight"), st.sampled_from(SPARSITIES), st.sampled_from(WIDTHS), st.sampled_from(WIDTHS)
 )
@@ -153,18 +154,18 @@ def test_too_few_samples_are_refused_with_what_to_do(tmp_path):
 def point(lost=0.0, share=0.5, latency=10, **more):
     given = {
         "knobs": "nothing locked", "settings": {}, "metric": "accuracy", "value": 0.9, "lost": lost, "lost_error": 0.0,
-        "judged_on": "held-back", "samples": 100, "used": {"lut": 5}, "resource": "lut", "share": share,
-        "latency_cycles": latency, "interval_cycles": latency, "loses_little": True, "fits": True, "in_time": True,
+        "judged_on": "held-back", "samples": 100, "used": {"lut": 5}, "measured": None, "resource": "lut",
+        "share": share, "latency_cycles": latency, "interval_cycles": latency, "loses_little": True, "fits": True, "in_time": True,
         "epochs": 1, "folder": "f",
     }  # fmt: skip
-    return Point(**{**given, **more})
+    return FitPoint(**{**given, **more})
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 4)), min_size=1, max_size=12))
 @settings(max_examples=60)
 def test_the_front_is_what_no_point_beats(figures):
     points = tuple(point(*figure) for figure in figures)
-    front = Fit("n", "p", 5.0, asdict(Limits()), points[0], points).front
+    front = Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), points[0], points).front
     for one in points:
         beaten = any(
             all(a <= b for a, b in zip(other, mine, strict=True)) and other != mine
@@ -178,6 +179,6 @@ def test_the_answer_says_which_limit_is_broken():
     broken = point(loses_little=False, in_time=False)
     assert not broken.meets_limits
     assert broken.in_words().endswith("loses too much and too slow")
-    found = Fit("n", "p", 5.0, asdict(Limits()), broken, (broken, point())).to_json()
+    found = Fit("n", "p", 5.0, "hls", "estimate", asdict(Limits()), broken, (broken, point())).to_json()
     assert found["meets_limits"] is False
     assert [each["on_front"] for each in found["points"]] == [True, True]

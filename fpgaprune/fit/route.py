@@ -1,0 +1,177 @@
+"""`Route`: the way to hardware that a search prices: hls4ml's project, or our own Verilog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from fpgaprune.advice import Edit, ladders, other_io_type
+from fpgaprune.design import Design
+from fpgaprune.errors import ConfigError, EstimateError
+from fpgaprune.estimate import estimate, verilog_price
+from fpgaprune.fabric import family_of
+from fpgaprune.fit.layout import Laid, counts, nearest_limit
+from fpgaprune.flow import Flow, MeasureConfig, RunDirectory
+from fpgaprune.measure import Measured, Resources
+from fpgaprune.target import Part, Target
+
+# Cycles for each sample, as multiples of the fewest that a design can have.
+_SLOWER = (4, 16, 64, 256)
+
+
+class Route(Protocol):
+    """Prices designs on the way to one kind of hardware."""
+
+    name: ClassVar[str]
+    """As the command line writes it."""
+    knobs: ClassVar[tuple[str, ...]]
+    """The knobs that this hardware can use."""
+    stage: ClassVar[str]
+    """What the figures are, in words."""
+
+    @property
+    def searched(self) -> dict[str, Any]:
+        """Sections of a flow file to the keys of every trial."""
+
+    def layouts(self, design: Design) -> list[Laid]:
+        """`design` in every layout that has a price, in both io types.
+
+        Raises:
+            EstimateError: none has.
+        """
+
+    def own(self, design: Design, config: Flow) -> Laid:
+        """`design` in the layout that `config` asks for.
+
+        Raises:
+            EstimateError: it has no price.
+        """
+
+    def measured(self, run: RunDirectory) -> Resources[int] | None:
+        """What a tool counted in `run`; None if none did."""
+
+
+@dataclass(frozen=True)
+class HlsRoute:
+    """hls4ml's project, by the analytic estimate of logic synthesis."""
+
+    target: Target
+    name: ClassVar[str] = "hls"
+    knobs: ClassVar[tuple[str, ...]] = ("sparsity", "weight_bits", "activation_bits")
+    stage: ClassVar[str] = "analytic estimate of logic synthesis"
+
+    @property
+    def searched(self) -> dict[str, Any]:
+        """No trial is simulated."""
+        return {"hls": {"simulate": 0}}
+
+    def layouts(self, design: Design) -> list[Laid]:
+        """`design` with each strategy and reuse factor."""
+        found: list[Laid] = []
+        said: EstimateError | None = None
+        for rung, edit in self._every(design):
+            try:
+                found.append(self._laid(edit.design, rung, edit))
+            except EstimateError as error:
+                said = error
+        if not found:
+            raise said or EstimateError("no layer of the network multiplies by weights, so nothing can be laid out")
+        return found
+
+    def own(self, design: Design, config: Flow) -> Laid:  # noqa: ARG002
+        """`design` as it is: an hls4ml project holds its layout."""
+        return self._laid(design, "", None)
+
+    def measured(self, run: RunDirectory) -> Resources[int] | None:  # noqa: ARG002
+        """Nothing: a vendor's tool would have to run."""
+        return None
+
+    def _laid(self, design: Design, rung: str, edit: Edit | None) -> Laid:
+        made = estimate(design, replace(self.target, io_type=design.io_type))
+        if made.fits is None:
+            raise EstimateError(
+                f"whether {design.name} fits {self.target.part.name} is unknown; wanted a part whose capacity is "
+                "listed, and a price for every layer"
+            )
+        used = made.total["synth"]
+        resource, share = nearest_limit(used, self.target.part)
+        settings = {} if edit is None else edit.settings
+        return Laid(rung, settings, share, resource, counts(used), made.latency_cycles, made.interval_cycles)
+
+    @staticmethod
+    def _every(design: Design) -> Iterator[tuple[str, Edit]]:
+        """Name and change for every layout, in both io types."""
+        other = other_io_type(design)
+        for start in (None, other) if other is not None else (None,):
+            base = design if start is None else start.design
+            for number, ladder in enumerate(ladders(base)):
+                for rung, edit in enumerate(ladder):
+                    yield f"{base.io_type} {number} {rung}", edit if start is None else start.then(edit)
+
+
+@dataclass(frozen=True)
+class VerilogRoute:
+    """Our own Verilog, by its price for open synthesis of one family; the best network is synthesised.
+
+    Attributes:
+        part: the part.
+        family: its family for open synthesis.
+    """
+
+    part: Part
+    family: str
+    name: ClassVar[str] = "verilog"
+    knobs: ClassVar[tuple[str, ...]] = ("sparsity", "weight_bits", "activation_bits", "hold")
+    stage: ClassVar[str] = "price of open synthesis"
+
+    @property
+    def searched(self) -> dict[str, Any]:
+        """No trial is simulated or synthesised."""
+        return {"hls": {"simulate": 0}, "measure": {"families": []}}
+
+    def layouts(self, design: Design) -> list[Laid]:
+        """`design` with a sample as often as it can be, and more slowly, in both io types."""
+        other = other_io_type(design)
+        return [
+            *self._slower(design, {}),
+            *([] if other is None else self._slower(other.design, other.settings)),
+        ]
+
+    def own(self, design: Design, config: Flow) -> Laid:
+        """`design` with the interval of `[measure]`."""
+        return self._laid(design, config[MeasureConfig].interval, {}, "")
+
+    def measured(self, run: RunDirectory) -> Resources[int] | None:
+        """What open synthesis counted."""
+        content = run.read_json("measure.json")
+        found = None if content is None else Measured.from_json(content).synthesis.get(self.family)
+        return None if found is None else found.total
+
+    def _slower(self, design: Design, settings: Any) -> Iterator[Laid]:
+        first = self._laid(design, 0, settings, f"{design.io_type} 0")
+        yield first
+        for factor in _SLOWER:
+            yield self._laid(design, factor * first.interval_cycles, settings, f"{design.io_type} {factor}")
+
+    def _laid(self, design: Design, interval: int, settings: Any, rung: str) -> Laid:
+        made = verilog_price(design, self.family, interval=interval)
+        resource, share = nearest_limit(made.resources, self.part)
+        asked = {**settings, "measure": {"families": [self.family], "interval": interval}}
+        return Laid(rung, asked, share, resource, counts(made.resources), made.latency_cycles, made.interval_cycles)
+
+
+def find_route(name: str, target: Target) -> Route:
+    """The route `name` to `target`: `hls` or `verilog`.
+
+    Raises:
+        ConfigError: there is no such route, or open synthesis does not know the part.
+    """
+    if name == HlsRoute.name:
+        return HlsRoute(target)
+    if name != VerilogRoute.name:
+        raise ConfigError(f"route is {name!r}; wanted {HlsRoute.name!r} or {VerilogRoute.name!r}")
+    family = family_of(target.part)
+    if family is None:
+        raise ConfigError(f"part {target.part.name!r} is of no family that open synthesis knows; take the route 'hls'")
+    return VerilogRoute(target.part, family)
