@@ -155,7 +155,8 @@ def point(lost=0.0, share=0.5, latency=10, **more):
     given = {
         "knobs": "nothing locked", "settings": {}, "metric": "accuracy", "value": 0.9, "lost": lost, "lost_error": 0.0,
         "judged_on": "held-back", "samples": 100, "used": {"lut": 5}, "measured": None, "resource": "lut",
-        "share": share, "latency_cycles": latency, "interval_cycles": latency, "loses_little": True, "fits": True, "in_time": True,
+        "share": share, "latency_cycles": latency, "interval_cycles": latency, "loses_little": True,
+        "fits": True, "in_time": True,
         "epochs": 1, "folder": "f",
     }  # fmt: skip
     return FitPoint(**{**given, **more})
