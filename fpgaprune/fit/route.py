@@ -12,9 +12,9 @@ from fpgaprune.errors import ConfigError, EstimateError
 from fpgaprune.estimate import estimate, verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.layout import Laid, counts, nearest_limit
-from fpgaprune.flow import Flow, MeasureConfig, RunDirectory
+from fpgaprune.flow import Flow, MeasureConfig, RunDirectory, TargetConfig
 from fpgaprune.measure import Measured, Resources
-from fpgaprune.target import Part, Target
+from fpgaprune.target import Part, Target, list_parts
 
 # Cycles for each sample, as multiples of the fewest that a design can have.
 _SLOWER = (4, 16, 64, 256)
@@ -51,6 +51,9 @@ class Route(Protocol):
     def measured(self, run: RunDirectory) -> Resources[int] | None:
         """What a tool counted in `run`; None if none did."""
 
+    def on(self, part: Part) -> Route:
+        """The same way to hardware on another part."""
+
 
 @dataclass(frozen=True)
 class HlsRoute:
@@ -86,6 +89,10 @@ class HlsRoute:
     def measured(self, run: RunDirectory) -> Resources[int] | None:  # noqa: ARG002
         """Nothing: a vendor's tool would have to run."""
         return None
+
+    def on(self, part: Part) -> Route:
+        """The same project for `part`."""
+        return HlsRoute(replace(self.target, part=part, order_number=part.name))
 
     def _laid(self, design: Design, rung: str, edit: Edit | None) -> Laid:
         made = estimate(design, replace(self.target, io_type=design.io_type))
@@ -148,6 +155,10 @@ class VerilogRoute:
         found = None if content is None else Measured.from_json(content).synthesis.get(self.family)
         return None if found is None else found.total
 
+    def on(self, part: Part) -> Route:
+        """The same Verilog on `part`, priced for the same family."""
+        return replace(self, part=part)
+
     def _slower(self, design: Design, settings: Any) -> Iterator[Laid]:
         first = self._laid(design, 0, settings, f"{design.io_type} 0")
         yield first
@@ -159,6 +170,22 @@ class VerilogRoute:
         resource, share = nearest_limit(made.resources, self.part)
         asked = {**settings, "measure": {"families": [self.family], "interval": interval}}
         return Laid(rung, asked, share, resource, counts(made.resources), made.latency_cycles, made.interval_cycles)
+
+
+def smallest_part(route: Route, design: Design, config: Flow, share: float) -> Part | None:
+    """The smallest listed part of the same maker and family that takes `design` in its layout; None if none does.
+
+    The upper end of the price may take at most `share` of each resource.
+    """
+    target = config[TargetConfig].target()
+    for part in sorted(list_parts(), key=lambda part: (part.lut or 0, part.name)):
+        if part.lut and (part.vendor, family_of(part)) == (target.part.vendor, family_of(target.part)):
+            try:
+                if route.on(part).own(design, config).share <= share:
+                    return part
+            except EstimateError:
+                continue
+    return None
 
 
 def find_route(name: str, target: Target) -> Route:

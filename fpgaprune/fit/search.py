@@ -22,7 +22,7 @@ from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.page import write_page
-from fpgaprune.fit.route import Route
+from fpgaprune.fit.route import Route, smallest_part
 from fpgaprune.fit.settings import joined
 from fpgaprune.fit.steps import Steps
 from fpgaprune.fit.trial import Trials
@@ -35,9 +35,11 @@ from fpgaprune.flow import (
     TargetConfig,
     TrainConfig,
     load_data,
+    parse_config,
     start_session,
     starting_model,
 )
+from fpgaprune.keras_file import holds_hgq
 
 FRONT, SAMPLES, TRIALS, BEST = "front.json", "held_back.npz", "trials", "best"
 # A first trial trains for this part of the epochs of the best network.
@@ -92,6 +94,8 @@ class FitSearch:
             reason = next(iter(trials.impossible.values()), "no trial came to its end")
             raise RunError(f"the search found no network: {reason}")
         best = self._whole(trials, list(found))
+        if not best.fits:
+            self.notes.append(self._larger_part(best))
         self.notes += [f"left out: {knobs}: {reason}" for knobs, reason in trials.impossible.items()]
         target = config[TargetConfig].target()
         answer = Fit(
@@ -109,6 +113,15 @@ class FitSearch:
         write_bytes(self.out / FRONT, (json.dumps(answer.to_json(), indent=1) + "\n").encode())
         return answer
 
+    def _larger_part(self, best: FitPoint) -> str:
+        """A sentence: the part that would take the nearest network."""
+        design = Design.load(Path(best.folder) / "design.json")
+        config = parse_config(joined(self.config.model_dump(mode="json", exclude_unset=True), best.settings), "fit")
+        part = smallest_part(self.route, design, config, self.limits.share)
+        if part is None:
+            return "no listed part of the same family takes the nearest network"
+        return f"the smallest listed part of the same family that takes the nearest network is {part.name}"
+
     def _require_own_folder(self) -> None:
         names = {entry.name for entry in self.out.iterdir()} if self.out.is_dir() else set()
         own = {FRONT, SAMPLES, TRIALS, BEST, "model.keras", "data.npz", "report.html"}
@@ -122,6 +135,11 @@ class FitSearch:
         document: dict[str, Any] = self.config.model_dump(mode="json", exclude_unset=True)
         if self.config[TrainConfig].model is None:
             raise ConfigError("fit starts from a trained network: name it with train.model, or as MODEL.keras")
+        if holds_hgq(self.config[TrainConfig].model):
+            raise ConfigError(
+                f"{self.config[TrainConfig].model} has weights whose bits HGQ2 trained, and fit would train them anew; "
+                "make its hardware with 'fpgaprune run'"
+            )
         document.setdefault("finetune", {})
         if "quantised" not in document["finetune"] and "fit" not in document["finetune"]:
             from fpgaprune.hls import require_roundable
