@@ -49,7 +49,7 @@ class Laid:
         if not kept or self.share > limits.share:
             return (not kept, max(self.share, limits.share), self.latency_cycles)
         timed = limits.latency_us is not None
-        return (False, 0.0, 0.0 if timed else round(math.log(self.latency_cycles, _ALIKE)), self.share)
+        return (False, 0.0, 0.0 if timed else round(math.log(max(self.latency_cycles, 1), _ALIKE)), self.share)
 
 
 def nearest_limit(used: Resources[Any], part: Part) -> tuple[str, float]:

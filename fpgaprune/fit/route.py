@@ -163,7 +163,7 @@ class VerilogRoute:
         first = self._laid(design, 0, settings, f"{design.io_type} 0")
         yield first
         for factor in _SLOWER:
-            yield self._laid(design, factor * first.interval_cycles, settings, f"{design.io_type} {factor}")
+            yield self._laid(design, factor * max(first.interval_cycles, 1), settings, f"{design.io_type} {factor}")
 
     def _laid(self, design: Design, interval: int, settings: Any, rung: str) -> Laid:
         made = verilog_price(design, self.family, interval=interval)

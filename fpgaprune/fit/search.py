@@ -133,11 +133,12 @@ class FitSearch:
     def _document(self, model: Any) -> dict[str, Any]:
         """The flow as plain data; the network rounds while it is fine-tuned, if it can."""
         document: dict[str, Any] = self.config.model_dump(mode="json", exclude_unset=True)
-        if self.config[TrainConfig].model is None:
+        path = self.config[TrainConfig].model
+        if path is None:
             raise ConfigError("fit starts from a trained network: name it with train.model, or as MODEL.keras")
-        if holds_hgq(self.config[TrainConfig].model):
+        if holds_hgq(path):
             raise ConfigError(
-                f"{self.config[TrainConfig].model} has weights whose bits HGQ2 trained, and fit would train them anew; "
+                f"{path} has weights whose bits HGQ2 trained, and fit would train them anew; "
                 "make its hardware with 'fpgaprune run'"
             )
         document.setdefault("finetune", {})
