@@ -20,6 +20,9 @@ from fpgaprune.fit.route import Route
 from fpgaprune.fit.settings import joined
 from fpgaprune.flow import Dataset, Flow, TargetConfig, parse_config, untrained_design
 
+# Designs are made with so many bits, and copies get fewer.
+_WIDE = 16
+
 
 class Foresight:
     """Prices of one network for all knobs: a design for each choice of locks, made once, and copies with fewer bits.
@@ -83,8 +86,9 @@ class Foresight:
         return {laid.rung: laid for laid in self._route.layouts(design)}
 
     def _design(self, granularity: str, sparsity: float) -> Design | None:
+        wide = Knobs(granularity, sparsity, _WIDE, _WIDE)
         try:
-            return untrained_design(self._config(Knobs(granularity, sparsity)), self._data, self._model)
+            return untrained_design(self._config(wide), self._data, self._model)
         except MaskError:
             # What must stay free leaves no such sparsity.
             return None

@@ -210,6 +210,9 @@ class FitSearch:
             self.told.stage(name, "running")
             laid = self._relaid(point, ratio)
             made = trials.whole(point.knobs, joined(point.settings, laid.settings), epochs)
+            if made is None:
+                self.told.stage(name, "skipped", trials.impossible[point.knobs])
+                continue
             found.append(made)
             self.told.stage(name, "done", made.in_words())
             if made.meets_limits or not point.meets_limits:
@@ -218,6 +221,8 @@ class FitSearch:
             if made.measured is not None and (priced := made.used[made.resource]):
                 # The next choice trusts what the tool counted more than the price.
                 ratio = (made.measured[made.resource] or 0) / priced
+        if not found:
+            raise RunError(f"no network of the search could be trained whole: {trials.impossible}")
         best = min(found, key=self._rank)
         self._keep(Path(best.folder))
         return structs.replace(best, folder=str(self.out / BEST))

@@ -61,9 +61,16 @@ class Trials:
             self.impossible[str(knobs)] = str(error)
             return None
 
-    def whole(self, knobs: str, asked: dict[str, Any], epochs: int) -> FitPoint:
-        """The network of the settings `asked`, trained for `epochs` on all samples and judged on the held-out ones."""
-        return self._point(self._flow(asked, epochs, {}), knobs, asked, "held-out")
+    def whole(self, knobs: str, asked: dict[str, Any], epochs: int) -> FitPoint | None:
+        """The network of the settings `asked`, trained for `epochs` on all samples and judged on the held-out ones.
+
+        None if there is no such network; `impossible` says why.
+        """
+        try:
+            return self._point(self._flow(asked, epochs, {}), knobs, asked, "held-out")
+        except _IMPOSSIBLE as error:
+            self.impossible[knobs] = str(error)
+            return None
 
     def _flow(self, asked: Mapping[str, Any], epochs: int, more: Mapping[str, Any]) -> dict[str, Any]:
         """The flow file, as plain data, of a network with the settings `asked`."""
