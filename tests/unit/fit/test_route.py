@@ -1,0 +1,96 @@
+"""The two ways to hardware price every layout of a design, and name settings that make that layout."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fpgaprune.errors import ConfigError, EstimateError
+from fpgaprune.estimate import estimate, verilog_price
+from fpgaprune.fabric import family_of
+from fpgaprune.fit.foresight import _powers_of_two
+from fpgaprune.fit.layout import nearest_limit
+from fpgaprune.fit.route import HlsRoute, VerilogRoute, find_route, smallest_part
+from fpgaprune.flow import parse_config
+from fpgaprune.measure import Figure, Resources
+from fpgaprune.target import Target, find_part, list_parts
+from tests.unit.estimate.designs import cnn
+from tests.unit.rtl.networks import parallel_design
+
+TARGET = Target.of("xc7z020clg400-1")
+FLOW = parse_config({"target": {"part": "xc7z020clg400-1"}}, "test")
+
+
+def test_hls4mls_layouts_are_those_of_the_estimate():
+    route, design = HlsRoute(TARGET), cnn()
+    found = {laid.rung: laid for laid in route.layouts(design)}
+    assert len(found) > 5
+    assert len({laid.latency_cycles for laid in found.values()}) > 2
+    own = route.own(design, FLOW)
+    made = estimate(design, TARGET)
+    assert own.latency_cycles == made.latency_cycles
+    assert own.used["lut"] == made.total["synth"].lut.value
+    assert own.share == max(
+        figure.high / getattr(TARGET.part, name) for name in own.used if (figure := made.total["synth"][name])
+    )
+    for laid in found.values():
+        parse_config({**laid.settings, "target": {"part": "xc7z020", **laid.settings.get("target", {})}}, laid.rung)
+
+
+def test_our_verilog_gets_slower_and_says_which_interval_it_needs():
+    route, design = VerilogRoute(TARGET.part, "xc7"), parallel_design(3, 3)
+    found = route.layouts(design)
+    for laid in found:
+        config = parse_config(laid.settings, laid.rung)
+        if laid.rung.startswith(design.io_type):
+            assert replace(laid, rung="", settings={}) == replace(route.own(design, config), rung="", settings={})
+    assert {laid.settings["measure"]["families"][0] for laid in found} == {"xc7"}
+    assert found[0].used["lut"] == verilog_price(design, "xc7").resources.lut.value
+
+
+def test_a_route_that_is_not_there_is_refused():
+    with pytest.raises(ConfigError, match=r"route is 'hdl'; wanted 'hls' or 'verilog'"):
+        find_route("hdl", TARGET)
+    other = next(part for part in list_parts() if family_of(part) is None)
+    with pytest.raises(ConfigError, match="no family that open synthesis knows"):
+        find_route("verilog", replace(TARGET, part=other))
+
+
+def test_a_part_without_a_capacity_is_refused():
+    with pytest.raises(EstimateError, match="capacity of mine is unknown"):
+        nearest_limit(Resources(), replace(TARGET.part, name="mine"))
+    unknown = replace(TARGET.part, name="mine", lut=None, ff=None, dsp=None, bram18=None, uram=None)
+    with pytest.raises(EstimateError, match="capacity of mine is unknown"):
+        nearest_limit(Resources(lut=Figure(5, 4, 6)), unknown)
+
+
+def test_the_nearest_limit_counts_the_upper_end_of_a_price_and_the_count_of_a_tool():
+    part = replace(TARGET.part, lut=100, ff=1000)
+    assert nearest_limit(Resources(lut=Figure(5, 4, 50), ff=Figure(100, 90, 110)), part) == ("lut", 0.5)
+    assert nearest_limit(Resources(lut=40, ff=900), part) == ("ff", 0.9)
+
+
+def test_the_smallest_part_is_the_first_that_takes_the_design():
+    route, design = HlsRoute(TARGET), cnn()
+    found = smallest_part(route, design, FLOW, 0.8)
+    assert found is not None
+    assert found.lut <= find_part("xc7z020").lut
+    assert route.on(found).own(design, FLOW).share <= 0.8
+    assert smallest_part(route, design, FLOW, 1e-9) is None
+
+
+def test_powers_of_two_keep_zeros_and_signs():
+    before = cnn()
+    after = _powers_of_two(before)
+    for one, other in zip(before.layers, after.layers, strict=True):
+        if "weight" not in one.weights:
+            assert one is other
+            continue
+        raw, held = one.weights["weight"], other.weights["weight"]
+        assert (np.sign(raw) == np.sign(held)).all()
+        size = np.abs(held[held != 0])
+        assert (size & (size - 1) == 0).all()
+        ratio = size / np.abs(raw[raw != 0])
+        assert ratio.min() >= 2**-0.5 - 1e-9
+        assert ratio.max() <= 2**0.5 + 1e-9
+        assert all((one.weights[name] == other.weights[name]).all() for name in one.weights if name != "weight")
