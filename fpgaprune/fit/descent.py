@@ -15,8 +15,8 @@ from fpgaprune.fit.layout import Laid
 STEP = 0.6
 # A step that saves less ends the descent.
 _FINEST = 0.93
-# A turn that takes at most this share of the loss that is left is made at once; else the other knobs are tried too.
-_CHEAP = 0.3
+# A turn that takes at most this share of the loss that is left is made at once; a dearer one waits for finer steps.
+_CHEAP = 0.5
 # Widths to begin with, if the usual one loses too much by itself.
 _WIDER = (10, 12, 16)
 
@@ -56,10 +56,15 @@ class Descent:
             return
         knobs, point = min(begun, key=lambda pair: pair[1].lost)
         step, tried = STEP, {knobs for knobs, _ in begun}
-        while step < finest and self.goes_on():
+        dear: list[tuple[float, Knobs, FitPoint]] = []
+        while (step < finest or dear) and self.goes_on():
+            if step >= finest:
+                # Nothing cheap is left, so the turn that lost least for what it saved is made.
+                _, knobs, point = min(dear, key=lambda found: found[0])
+                step, dear = STEP, []
             price = self.foresight.at(rung, knobs).share
             moves = [(name, turned) for name in self.names if (turned := self._turn(knobs, name, rung, step * price))]
-            accepted: list[tuple[float, Knobs, FitPoint]] = []
+            found = None
             for name, turned in sorted(moves, key=lambda move: self._expected(move[0], move[1], rung, price)):
                 if turned in tried or not self.goes_on():
                     continue
@@ -70,14 +75,15 @@ class Descent:
                 yield turned, made
                 saved = math.log2(price / max(self.foresight.at(rung, turned).share, 1e-9))
                 self.rates[name] = max(made.lost - point.lost, 0.0) / max(saved, 1e-3)
+                if made.loses_little and made.lost - point.lost <= _CHEAP * self.room(point):
+                    found = turned, made
+                    break
                 if made.loses_little:
-                    accepted.append((self.rates[name], turned, made))
-                    if made.lost - point.lost <= _CHEAP * self.room(point):
-                        break
-            if accepted:
-                _, knobs, point = min(accepted, key=lambda found: found[0])
-            else:
+                    dear.append((self.rates[name], turned, made))
+            if found is None:
                 step = math.sqrt(step)
+            else:
+                (knobs, point), dear = found, []
 
     def _start(self, start: Knobs) -> Iterator[tuple[Knobs, FitPoint]]:
         """The network before anything is locked; with more bits, if the usual ones lose too much by themselves."""
