@@ -22,9 +22,9 @@ class Context:
     Attributes:
         step: the layer as the emulator sees it.
         layout: of the design.
-        solver: who makes its adders.
-        beats: cycles for a sample; a layer that takes no more slows nothing down.
-        notes: of the adders that were made for the layer, each once.
+        solver: makes the adders of the layer.
+        beats: cycles that a layer may take for a sample without slowing the network down.
+        notes: remarks on the adders that were made for the layer, each once.
     """
 
     step: Step
@@ -37,7 +37,7 @@ class Context:
         """Adders that multiply integers from `low` to `high` by `matrix` (inputs, outputs).
 
         Raises:
-            RtlError, ToolError: as for `fpgaprune.rtl.solve.solve`.
+            RtlError, ToolError: as in `fpgaprune.rtl.solve.solve`.
         """
         solved = solve(matrix, low, high, self.solver)
         if solved.note and solved.note not in self.notes:

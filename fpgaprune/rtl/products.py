@@ -32,7 +32,7 @@ def dense(context: Context, chain: Chain) -> None:
 
 
 def convolution(context: Context, chain: Chain) -> None:
-    """A window that moves over the image, and a Dense layer of it at every place, or one for each channel."""
+    """A Dense layer of the window at every position of the image; a depthwise convolution has one for each channel."""
     if context.step.operation(Convolution).depthwise:
         _depthwise(context, chain)
         return
@@ -41,7 +41,7 @@ def convolution(context: Context, chain: Chain) -> None:
 
 
 def _depthwise(context: Context, chain: Chain) -> None:
-    """A window that moves over the image, and for each channel the weighted sum of its own taps."""
+    """For each channel, the weighted sum of its own taps of the window at every position of the image."""
     step = context.step
     channels = step.sources[0].output_shape[-1]
     taps = step.weight("weight").reshape(-1, channels)
@@ -78,21 +78,20 @@ def _sums(
     size: tuple[int, int] = (1, 1),
     stride: tuple[int, int] = (1, 1),
 ) -> None:
-    """The sums of every window of `size`: bit by bit where there is time for that and it is smaller."""
+    """The sums of every window of `size`: bit by bit if there is time for that and it takes fewer LUTs."""
     result = context.step.result
-    # Bit by bit all inputs have one width.
+    # Sums that are made bit by bit need inputs of one width.
     whole = replace(chain, links=list(chain.links))
     whole.unpack()
     serial = serial_sums(context, whole, weights, size, stride)
-    if serial is not None:
-        chain.links, chain.stream = whole.links, whole.stream
-        chain.need, chain.held = whole.need, whole.held
     if serial is None:
         chain.window(size, stride, many_readers=True)
         chain.compute(
             "sums", lambda values: [total.into(result) for total in weighted(values, weights, context.solve)], result
         )
     else:
+        chain.links, chain.stream = whole.links, whole.stream
+        chain.need, chain.held = whole.need, whole.held
         chain.queue(min(chain.stream.beats, QUEUE))
         chain.pace(size, stride, serial.period)
         chain.window(size, stride, registered=True)
