@@ -1,4 +1,4 @@
-"""Products of a vector with constants as adders: canonical signed digits, whose common pairs are shared."""
+"""Products of a vector and a constant matrix as adders; pairs of signed digits that sums have in common are shared."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from fpgaprune.rtl.common_pairs import Digits, share_pairs
 from fpgaprune.signed_digits import count_digits, signed_digits
 
-# Pairs of digits that are counted together, in all outputs: a second of sorting, 70 MB.
+# At most so many pairs of digits, over all outputs, are counted together: a second of sorting, 70 MB.
 _MOST_PAIRS = 1 << 23
 
 
 @dataclass(frozen=True)
 class Sum:
-    """`(a << p) + (b << q)`, or minus; a node below 0 is the number 0."""
+    """`(a << p) + (b << q)`, or the difference if `subtract`; a negative node stands for the number 0."""
 
     a: int
     p: int
@@ -29,7 +29,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Exit:
-    """An output: `node << shift` (an exact shift right where negative), negated or not; a node below 0 is 0."""
+    """An output: `node << shift` (if negative, an exact shift right), times -1 if `negate`; a negative node is 0."""
 
     node: int
     shift: int
@@ -40,7 +40,7 @@ class Exit:
 class AdderGraph:
     """Adders that turn `inputs` integers into `len(exits)` weighted sums.
 
-    Nodes 0 to `inputs` - 1 are the inputs, then one for each of `sums`, operands first.
+    Nodes 0 to `inputs` - 1 are the inputs; `sums` follow, each after its operands.
     """
 
     inputs: int
@@ -48,11 +48,11 @@ class AdderGraph:
     exits: tuple[Exit, ...]
 
     def matrix(self) -> NDArray[np.int64]:
-        """The weights that the graph multiplies by, (inputs, outputs)."""
+        """The weights by which the graph multiplies, (inputs, outputs)."""
         size = self.inputs
         rows = np.zeros((size + len(self.sums) + 1, size), np.int64)
         rows[:size] = np.eye(size, dtype=np.int64)
-        # The last row stays zero: a negative place, which means 0, indexes it.
+        # Node -1, which stands for 0, indexes the last row, which stays zero.
         for place, item in enumerate(self.sums, start=size):
             right = rows[item.b] << item.q
             rows[place] = (rows[item.a] << item.p) + (-right if item.subtract else right)
@@ -79,9 +79,10 @@ class AdderGraph:
 
 
 def share(weights: NDArray[np.int64], search: bool = True) -> AdderGraph:
-    """Adders for `weights` (inputs, outputs), pairs shared if `search`; zeros take part in nothing.
+    """Adders for `weights` (inputs, outputs), none for zeros; pairs of digits are shared if `search`.
 
-    Sharing adds no level of adders. Two orders are tried: the one is better for dense matrices, the other for sparse.
+    Sharing adds no level of adders. Two orders of the search are tried, and the one with fewer adders is taken: the
+    one is better for dense matrices, the other for sparse.
     """
     found = [_shared(weights, youngest) for youngest in ((True, False) if search else (None,))]
     return min(found, key=lambda graph: len(graph.sums))
@@ -92,7 +93,7 @@ def _shared(weights: NDArray[np.int64], youngest: bool | None) -> AdderGraph:
     builder = _Builder(weights.shape[0])
     columns: list[list[Digits]] = [[] for _ in range(weights.shape[1])]
     counts = count_digits(weights).sum(axis=0).tolist()
-    # The tree of the longest column, without sharing, has so many levels; no column gets more.
+    # Without sharing, the tree of the longest column has so many levels; with it, no tree gets more.
     levels = max(max(counts, default=0) - 1, 0).bit_length()
     room = [(1 << levels) - count for count in counts]
     for block in _blocks(weights):
@@ -109,7 +110,7 @@ def _shared(weights: NDArray[np.int64], youngest: bool | None) -> AdderGraph:
 
 
 def _blocks(weights: NDArray[np.int64]) -> Iterable[range]:
-    """Runs of inputs; in each run, no more than `_MOST_PAIRS` pairs of digits, if it is not a single input."""
+    """Ranges of inputs; each has at most `_MOST_PAIRS` pairs of digits, or is a single input."""
     counts = count_digits(weights)
     start, total = 0, np.zeros(weights.shape[1], np.int64)
     for place, row in enumerate(counts):
@@ -125,7 +126,7 @@ def _column_digits(column: NDArray[np.int64], block: range) -> Digits:
 
 
 class _Builder:
-    """Sums made so far; equal ones exist once."""
+    """The sums made so far; equal sums are stored once."""
 
     def __init__(self, inputs: int) -> None:
         self.inputs = inputs
@@ -141,17 +142,17 @@ class _Builder:
         return self._known[item]
 
     def combined(self, one: tuple[int, int, int], two: tuple[int, int, int], last: bool = False) -> tuple[int, int]:
-        """The node and the sign that make `one` plus `two`, each (node, shift, sign), where the smaller shift is 0.
+        """A node and a sign whose product is `one` plus `two`, each (node, shift, sign), the smaller shift being 0.
 
-        What is shifted is taken off what is not: so the lowest bits of the difference are wires. The `last` difference
-        of an output is positive instead.
+        A difference subtracts the shifted operand from the other one, so that its lowest bits are wires. The `last`
+        difference of an output subtracts the negative operand instead, so that it needs no change of sign.
         """
         if one[2] != two[2] and ((one[2] < two[2]) if last or one[1] == two[1] else (one[1] > two[1])):
             one, two = two, one
         return self.add(Sum(one[0], one[1], two[0], two[1], one[2] != two[2])), one[2]
 
     def collected(self, digits: Digits) -> Exit:
-        """The sum of `digits`, shallowest first, so that the tree stays low."""
+        """The sum of `digits`; nodes of the least depth are added first, so that the tree has few levels."""
         heap = [(self.depth[node], shift, node, sign) for (node, shift), sign in digits.items()]
         if not heap:
             return Exit(-1, 0, False)

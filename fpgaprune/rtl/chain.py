@@ -1,4 +1,4 @@
-"""`Chain`: what a layer does to a stream, as a row of modules that pass beats to each other."""
+"""`Chain`: what a layer does to a stream, as modules in series that pass beats on."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from fpgaprune.rtl.links import Computation, Lane, Link, Module, Need, SerialTre
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.serial import SerialSums
 
-# A window of more bits has readers all over the device: a register stands between its taps and them.
+# The readers of a window with more bits are all over the device, so a register stands between its taps and them.
 _NEAR_BITS = 512
 
 
 @dataclass
 class Chain:
-    """Modules in a row, and the stream that leaves the last one.
+    """Modules in series, and the stream that leaves the last one.
 
     Attributes:
         stream: the stream that leaves.
-        need: for each beat that leaves, the beats that must have come in.
+        need: for each beat that leaves, how many beats must have come in before.
         links: the modules, first to last.
-        held: beats that the modules can hold together, a measure of delay.
-        kept, dropped: multiplications by constants, computed and saved by zeros; None where there are none.
-        notes: what a reader of the layer must know.
+        held: beats that all modules together can hold, a measure of delay.
+        kept, dropped: multiplications by constants, those computed and those saved by zeros; None if there are none.
+        notes: remarks for those who read the layer's Verilog.
     """
 
     stream: Stream
@@ -40,15 +40,15 @@ class Chain:
 
     @classmethod
     def begin(cls, stream: Stream) -> Chain:
-        """The chain without a module."""
+        """A chain without modules: `stream` leaves as it comes."""
         return cls(stream, np.arange(1, stream.beats + 1))
 
     def register(self) -> None:
-        """A register cuts the paths between this layer and the one before it."""
+        """The chain ends in a register, so that no path runs from the modules before it to those behind it."""
         self._module("fp_register", self.stream, (), self.need, 2)
 
     def queue(self, depth: int) -> None:
-        """Up to `depth` beats wait; it cuts paths as a register does."""
+        """The chain ends in a queue of `depth` beats, at least two; it cuts paths as a register does."""
         self._module("fp_fifo", self.stream, (("DEPTH", max(depth, 2)),), self.need, depth)
 
     def relaid(self, lanes: int) -> None:
@@ -63,7 +63,7 @@ class Chain:
             self.scatter(self.stream.lanes // lanes)
 
     def gather(self, count: int) -> None:
-        """`count` beats have become one."""
+        """Every `count` beats have become one beat."""
         if count == 1:
             return
         s = self.stream
@@ -71,7 +71,7 @@ class Chain:
         self._module("fp_gather", after, (("BEATS", count),), self.need[count - 1 :: count], 1)
 
     def scatter(self, count: int) -> None:
-        """One beat has become `count` beats."""
+        """Every beat has become `count` beats."""
         if count == 1:
             return
         self.unpack()
@@ -92,7 +92,7 @@ class Chain:
         return rows, columns
 
     def pad(self, sides: tuple[int, int, int, int], value: int) -> None:
-        """The image has `value` around it: (top, bottom, left, right)."""
+        """The image has a border of `value`, of `sides` (top, bottom, left, right) pixels."""
         if not any(sides):
             return
         self.unpack()
@@ -111,7 +111,7 @@ class Chain:
         self._module("fp_pad", after, (*parameters, ("FILL", f"{s.bits}'h{int(fill, 2):x}")), need, 0)
 
     def crop(self, sides: tuple[int, int, int, int]) -> None:
-        """The image has lost rows and columns at its sides: (top, bottom, left, right)."""
+        """The image has lost `sides` (top, bottom, left, right) pixels at its border."""
         rows, columns = self.image()
         top, bottom, left, right = sides
         after = self._reshaped(rows - top - bottom, columns - left - right, self.stream.lanes)
@@ -135,9 +135,10 @@ class Chain:
     def window(
         self, size: tuple[int, int], stride: tuple[int, int], many_readers: bool = False, registered: bool = False
     ) -> None:
-        """Each beat is a window of the image, tap by tap, row by row; each tap has one reader or `many_readers`.
+        """Each beat is a window of the image: its taps, row by row.
 
-        A window that is a pixel needs no module, unless it must be `registered`.
+        A window of one pixel needs no module, unless it must be `registered`. Where each tap has `many_readers`, a
+        register spreads a wide window.
         """
         rows, columns = self.image()
         if size == (1, 1) and stride == (1, 1) and not registered:
@@ -173,12 +174,12 @@ class Chain:
         function: Callable[[list[Number]], list[Number]],
         kind: FixedType | None = None,
     ) -> None:
-        """Each beat is `function` of the beat before, as values of `kind`, or of just enough signed bits."""
+        """Each beat becomes `function` of its values, as values of type `kind`, else as signed ones that just fit."""
         circuit = Circuit()
         self._computed(role, circuit, function(self._inputs(circuit, self.stream.lanes)), 1, kind)
 
     def pace(self, size: tuple[int, int], stride: tuple[int, int], cycles: int) -> None:
-        """Pixels that complete a window are `cycles` cycles apart, or more."""
+        """Pixels that complete a window come at least `cycles` cycles apart."""
         rows, columns = self.image()
         names = ("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "CLOCKS")
         parameters = tuple(zip(names, (rows, columns, *size, *stride, cycles), strict=True))
@@ -187,7 +188,7 @@ class Chain:
     def compute_serial(
         self, sums: SerialSums, finish: Callable[[list[tuple[Number, bool]]], list[Number]], kind: FixedType
     ) -> None:
-        """Each beat is `finish` of `sums` of the beat before, as values of `kind`; it gets each sum or its negative."""
+        """Each beat becomes `finish` of its `sums`, as values of `kind`; a flag says which sums come negated."""
         s = self.stream
         self.links.append(sums)
         self.held += 1
@@ -196,7 +197,7 @@ class Chain:
         circuit = Circuit()
         words = {}
         for stream in sums.words:
-            # Where only the lowest bits are read, a word can be any number of so many bits.
+            # If only the lowest bits of a sum are made, the word can be any number of so many bits.
             bounds = sums.bounds[stream] if width_of(*sums.bounds[stream]) <= sums.bits else (low, high)
             words[stream] = Number(circuit, circuit.input(sums.bits, True, *bounds), s.fraction)
         zero = Number.constant(circuit, 0, s.fraction)
@@ -227,7 +228,7 @@ class Chain:
     def compute_numbered(
         self, role: str, function: Callable[[list[Number], Number], list[Number]], kind: FixedType | None = None
     ) -> None:
-        """As `compute`, with the number of the beat in its sample beside it."""
+        """As `compute`, but `function` also gets the number of the beat in its sample."""
         s = self.stream
         bits = max(1, (s.beats - 1).bit_length())
         numbered = Module("fp_sequence", _texts((("WIDTH", s.bits), ("BEATS", s.beats), ("BITS", bits))), s.bits, 0)
@@ -238,7 +239,7 @@ class Chain:
         self._computed(role, circuit, function(values, number), 1, kind)
 
     def compute_lanes(self, role: str, function: Callable[[Number], Number], kind: FixedType | None = None) -> None:
-        """Each value is `function` of the value before."""
+        """Each value becomes `function` of itself."""
         self.unpack()
         self.stream = replace(self.stream, each=None)
         circuit = Circuit()
@@ -249,7 +250,7 @@ class Chain:
         self.compute_lanes("cast", lambda x: x.into(kind), kind)
 
     def widened(self, width: int) -> None:
-        """Each value is a signed number of `width` bits, at least as many as now."""
+        """Each value is a signed number of `width` bits, which must not be fewer than it has."""
         self.unpack()
         s = self.stream
         if s.signed and s.width == width:
@@ -260,7 +261,7 @@ class Chain:
         self.stream = replace(s, width=width, signed=True)
 
     def cast(self, types: Sequence[FixedType | None], result: FixedType) -> None:
-        """Each value of a beat is assigned to its own of `types`, and is zero where that is None."""
+        """Each value of a beat is assigned to its own one of `types`; if that is None, the value becomes zero."""
 
         def own(values: list[Number]) -> list[Number]:
             zero = Number.constant(values[0].circuit, 0, result.fraction)
@@ -277,7 +278,7 @@ class Chain:
         self.stream = replace(self.stream, each=each)
 
     def pack(self) -> None:
-        """Each value of a beat takes only the bits that tell its values apart."""
+        """Each value of a beat takes only the bits that its bounds need, without bits that are always zero."""
         s = self.stream
         if s.each is None or s.packed or len(s.each) != s.lanes:
             return

@@ -1,7 +1,7 @@
-"""`Circuit`: integer arithmetic as a graph in which every value knows the bounds between which it lies.
+"""`Circuit`: integer arithmetic as a graph; every value has a lower and an upper bound.
 
-Widths in the Verilog follow from the bounds, so no bit is ever lost by accident. The graph can be computed in
-Python as well: tests compare that with its Verilog.
+The bounds give the widths in the Verilog, so no bit is lost by accident. `Circuit.evaluate` computes the graph in
+Python; tests compare its results with those of the emulator.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Adder levels that each operation takes; an operation that is not listed is wiring.
+# Adder levels of each operation; an operation that is not listed is wiring and takes none.
 COSTS = {
     "add": 1,
     "sub": 1,
@@ -38,9 +38,9 @@ class Node:
 
     Attributes:
         op: `input`, `const`, `shl`, `shr`, `wrap` or a key of `COSTS`.
-        args: places of the operands in the circuit.
-        params: numbers that belong to the operation (shifts, bounds, the value of a constant, a table's place).
-        low, high: bounds of the value.
+        args: indices of the operands in `Circuit.nodes`.
+        params: constants of the operation: shifts, bounds, the value of a constant, the index of a table.
+        low, high: smallest and largest value that it can have.
     """
 
     op: str
@@ -56,13 +56,13 @@ class Node:
 
 
 class Circuit:
-    """A graph of `Node`s, operands before users; equal nodes exist once.
+    """A graph of `Node`s; operands come before the nodes that read them, and equal nodes are stored once.
 
     Attributes:
         nodes: in the order in which they were made.
         tables: contents of the read-only memories.
-        inputs: width in bits and signedness of each input, first in the lowest bits of the input bus.
-        outputs: for each value that leaves, its node and the bits that it takes on the output bus.
+        inputs: width in bits and signedness of each input; the first is in the lowest bits of the input bus.
+        outputs: for each output, its node and how many bits of the output bus it takes.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Circuit:
         self._known: dict[Node, int] = {}
 
     def input(self, width: int, signed: bool, low: int, high: int) -> int:
-        """The next `width` bits of the input bus, known to lie between `low` and `high`."""
+        """A new input: the next `width` bits of the input bus, a number from `low` to `high`."""
         self.inputs.append((width, signed))
         return self._add("input", (), (len(self.inputs) - 1,), low, high)
 
@@ -134,11 +134,11 @@ class Circuit:
         return self._add("shl", (a,), (shift,), x.low << shift, x.high << shift)
 
     def shr(self, a: int, shift: int) -> int:
-        """`a >> shift`, towards minus infinity."""
+        """`a >> shift`, rounded towards minus infinity."""
         x = self.nodes[a]
         if shift == 0:
             return a
-        # Bits beyond a value's own width all equal its sign.
+        # All bits above a value's own width equal its sign, so a longer shift gives the same.
         shift = min(shift, x.width - 1)
         low, high = x.low >> shift, x.high >> shift
         if low == high:
@@ -146,7 +146,7 @@ class Circuit:
         return self._add("shr", (a,), (shift,), low, high)
 
     def wrap(self, a: int, width: int, signed: bool) -> int:
-        """The lowest `width` bits of `a`, read as a number of that signedness."""
+        """The lowest `width` bits of `a`, read as a signed or as an unsigned number."""
         x = self.nodes[a]
         low = -(1 << (width - 1)) if signed else 0
         high = low + (1 << width) - 1
@@ -157,7 +157,7 @@ class Circuit:
         return self._add("wrap", (a,), (width, int(signed)), low, high)
 
     def clip(self, a: int, low: int, high: int) -> int:
-        """`a` brought between `low` and `high`."""
+        """`a` limited to the range from `low` to `high`."""
         x = self.nodes[a]
         bottom, top = min(max(x.low, low), high), max(min(x.high, high), low)
         if low <= x.low and x.high <= high:
@@ -167,7 +167,7 @@ class Circuit:
         return self._add("clip", (a,), (low, high), bottom, top)
 
     def inside(self, a: int, low: int, high: int) -> int:
-        """`a` where it lies from `low` to `high`, else 0."""
+        """`a` if it is from `low` to `high`, else 0."""
         x = self.nodes[a]
         if low <= x.low and x.high <= high:
             return a
@@ -176,7 +176,7 @@ class Circuit:
         return self._add("inside", (a,), (low, high), min(max(x.low, low), 0), max(min(x.high, high), 0))
 
     def less(self, a: int, b: int) -> int:
-        """1 where `a < b`, else 0."""
+        """1 if `a < b`, else 0."""
         x, y = self.nodes[a], self.nodes[b]
         if x.high < y.low or x.low >= y.high:
             return self.const(int(x.high < y.low))
@@ -201,7 +201,7 @@ class Circuit:
         return self._add("min", (a, b), (), min(x.low, y.low), min(x.high, y.high))
 
     def select(self, condition: int, a: int, b: int) -> int:
-        """`a` where `condition` (0 or 1) is 1, else `b`."""
+        """`a` if `condition` (0 or 1) is 1, else `b`."""
         c, x, y = (self.nodes[i] for i in (condition, a, b))
         if c.op == "const":
             return a if c.low else b
@@ -210,7 +210,7 @@ class Circuit:
         return self._add("select", (condition, a, b), (), min(x.low, y.low), max(x.high, y.high))
 
     def rom(self, address: int, table: Sequence[int]) -> int:
-        """`table[address]`; the address is never negative and never beyond the table."""
+        """`table[address]`; the caller makes sure that the address is an index of the table."""
         values = tuple(int(v) for v in table)
         x = self.nodes[address]
         reachable = values[max(x.low, 0) : x.high + 1]
@@ -221,7 +221,7 @@ class Circuit:
         return self._add("rom", (address,), (self.tables.index(values),), min(values), max(values))
 
     def alive(self) -> list[int]:
-        """The nodes that an output needs, in order."""
+        """Indices of the nodes on which an output depends, in ascending order."""
         needed: set[int] = set()
         stack = [node for node, _ in self.outputs]
         while stack:
@@ -232,7 +232,7 @@ class Circuit:
         return sorted(needed)
 
     def evaluate(self, values: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """Every output for `values`, one array of raw integers for each input; exact."""
+        """The exact value of every output; `values` has one array of raw integers for each input."""
         found: dict[int, NDArray[np.object_]] = {}
         for place in self.alive():
             node = self.nodes[place]
@@ -280,7 +280,7 @@ class Circuit:
         return np.asarray(result, dtype=object)
 
     def _negative(self, place: int) -> int | None:
-        """The negative of a node at no more than its own cost; None where there is none: -(a - b) is b - a."""
+        """A node that is minus node `place` for no more adders (b - a for a - b); None if there is none."""
         node = self.nodes[place]
         match node.op:
             case "shl":

@@ -1,4 +1,4 @@
-"""`share_pairs`: pairs of digits that several sums have become adders, so that no pair is left that occurs twice.
+"""`share_pairs`: pairs of digits that occur more than once in sums become adders of their own.
 
 Source: Hartley, "Subexpression Sharing in Filters Using Canonic Signed Digit Multipliers" (1996): the pair of digits
 that occurs most often becomes an adder, and the search begins anew. Here all pairs are counted at once, and those that
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 # One sum of digits: (node, shift) -> sign.
 Digits = dict[tuple[int, int], int]
 
-# Pairs of a round occur at least this share as often as the most frequent pair.
+# Pairs that occur at least this fraction as often as the most frequent pair are replaced in the same round.
 _NEAR = 0.8
 # Bits of a key that hold the distance between two shifts, and half of their range.
 _DISTANCE_BITS, _HALF = 8, 128
@@ -24,23 +24,23 @@ _NODE_BITS = 27
 
 
 class Builder(Protocol):
-    """What makes adders; `depth` is the number of adders behind one another that each node has."""
+    """Makes adders; `depth` has, for each node, the levels of adders from the inputs to it."""
 
     depth: list[int]
 
     def combined(self, one: tuple[int, int, int], two: tuple[int, int, int]) -> tuple[int, int]:
-        """The node and the sign that make `one` plus `two`, each (node, shift, sign), where the smaller shift is 0."""
+        """A node and a sign whose product is `one` plus `two`, each (node, shift, sign), the smaller shift being 0."""
 
 
 def share_pairs(builder: Builder, columns: list[Digits], room: list[int], youngest: bool) -> None:
-    """No pair of digits of `columns` is left that occurs twice; `columns` has the nodes of `builder` in their place.
+    """`columns` has nodes of `builder` in place of pairs of digits that occurred more than once.
 
     Args:
         builder: makes the adders.
         columns: the sums.
-        room: a tree of `n` levels holds digits whose `2 ** depth` sum to `2 ** n`. What is left of that for each sum:
-            a pair of unequal depth uses it up, and one that has no room stays as it is.
-        youngest: of equally frequent pairs, those of the youngest adders come first, else the shallowest.
+        room: what each sum has left for deeper nodes: a tree of `n` levels adds nodes whose `2 ** depth` sum to
+            at most `2 ** n`. A pair of unequal depth takes some of it; a pair that finds no room stays as it is.
+        youngest: of equally frequent pairs, those of the newest adders come first, else the shallowest.
     """
     search = _Search(builder, columns, room, youngest)
     while True:
@@ -49,14 +49,14 @@ def share_pairs(builder: Builder, columns: list[Digits], room: list[int], younge
             return
         least = max(2, int(np.ceil(_NEAR * counts.max())))
         while not search.replace_all(pairs[counts >= least], least):
-            # What is left at this count shares digits with itself.
+            # The pairs that are left overlap, or find no room.
             if least == 2:
                 return
             least -= 1
 
 
 class _Search:
-    """Digits by column, and where each node stands."""
+    """The digits of each column, and where each node occurs."""
 
     def __init__(self, builder: Builder, columns: list[Digits], room: list[int], youngest: bool) -> None:
         self.builder = builder
@@ -85,7 +85,7 @@ class _Search:
         return np.stack((a, b, distance, 2 * (keys & 1) - 1), axis=-1)[order], counts[order]
 
     def replace_all(self, pairs: NDArray[np.int64], least: int) -> int:
-        """How many of `pairs` have become adders: all that still occur `least` times."""
+        """Those of `pairs` that still occur `least` times have become adders; returns how many."""
         return sum(self._replace(a, b, distance, sign, least) for a, b, distance, sign in pairs.tolist())
 
     def _replace(self, a: int, b: int, distance: int, sign: int, least: int) -> bool:
@@ -107,7 +107,7 @@ class _Search:
         return True
 
     def _places(self, number: int, a: int, b: int, distance: int, sign: int) -> list[tuple[int, int]]:
-        """Shift and sign of the first digit of each place where the pair stands in a column; none share a digit."""
+        """Where the pair occurs in a column: shift and sign of its first digit. No two occurrences share a digit."""
         column = self.columns[number]
         taken: set[int] = set()
         found = []
@@ -130,7 +130,7 @@ class _Search:
 
 
 def _growth(one: Any, two: Any) -> Any:
-    """By how much the sum of `2 ** depth` grows where an adder stands for nodes of these depths."""
+    """How much the sum of `2 ** depth` grows when an adder replaces two nodes of these depths."""
     return abs((1 << one) - (1 << two))
 
 

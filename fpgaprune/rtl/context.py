@@ -34,10 +34,10 @@ class Context:
     Attributes:
         step: the layer as the emulator sees it.
         layout: of the design.
-        solver: who makes its adders.
-        beats: cycles for a sample; a layer that takes no more slows nothing down.
-        counter: who counts adders in place of `solver`; None where they are made.
-        notes: of the adders that were made for the layer, each once.
+        solver: makes the adders of the layer.
+        beats: cycles that a layer may take for a sample without slowing the network down.
+        counter: counts adders in place of `solver`; None where they are made.
+        notes: remarks on the adders that were made for the layer, each once.
     """
 
     step: Step
@@ -51,7 +51,7 @@ class Context:
         """Adders that multiply integers from `low` to `high` by `matrix` (inputs, outputs).
 
         Raises:
-            RtlError, ToolError: as for `fpgaprune.rtl.solve.solve`.
+            RtlError, ToolError: as in `fpgaprune.rtl.solve.solve`.
         """
         solved = solve(matrix, low, high, self.solver)
         if solved.note and solved.note not in self.notes:

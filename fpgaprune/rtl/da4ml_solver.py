@@ -1,7 +1,7 @@
 """The solver of da4ml, in a process of its own that can be stopped.
 
-Source: da4ml 0.5, `da4ml.cmvm`: the answer is two matrices in a row, each a list of additions. da4ml compiles for
-minutes when it is first used on a machine.
+Source: da4ml 0.5, `da4ml.cmvm`: the answer is two matrices, one applied after the other, each a list of additions.
+The first use on a machine takes minutes, because da4ml compiles then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Layers that compute each value by itself, as chains: activations, batch normalisation, merges of two inputs."""
+"""Layers that compute each value on its own, as chains: activations, batch normalisation, merges of two inputs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fpgaprune.rtl.tables import look_up
 
 
 def look_up_each(context: Context, chain: Chain) -> None:
-    """A function with a table."""
+    """Each value becomes the entry of a table."""
     step = context.step
     chain.compute_lanes(step.operation(LookUp).function, lambda x: look_up(step, x), step.result)
 
 
 def map_each(context: Context, chain: Chain) -> None:
-    """A function that comparisons and products compute."""
+    """Each value becomes a function of it that comparisons and products compute."""
     step = context.step
     name = step.operation(Map).function
     if name == "prelu":
@@ -33,7 +33,7 @@ def map_each(context: Context, chain: Chain) -> None:
 
 
 def quantise(context: Context, chain: Chain) -> None:
-    """Each value is assigned to a type of its own; a sample is one beat where types differ from pixel to pixel."""
+    """Each value is assigned to a type of its own; if types differ from pixel to pixel, a sample becomes one beat."""
     step = context.step
     types = step.operation(Quantise).types(step.layer.output_shape)
     lanes = chain.stream.lanes
@@ -43,7 +43,7 @@ def quantise(context: Context, chain: Chain) -> None:
 
 
 def _prelu(context: Context, chain: Chain) -> None:
-    """`nnet::prelu`: one alpha for each value of a sample, from memory where a sample has several beats."""
+    """`nnet::prelu`: one alpha for each value of a sample, from memory if the beats of a sample have different ones."""
     step = context.step
     kind, alphas = step.type("param"), step.weight("param").reshape(chain.stream.beats, chain.stream.lanes)
     if (alphas == alphas[:1]).all():
@@ -66,7 +66,7 @@ def _prelu(context: Context, chain: Chain) -> None:
 
 
 def batch_normalization(context: Context, chain: Chain) -> None:
-    """`nnet::normalize`: scale times x plus bias, exact until it is assigned."""
+    """`nnet::normalize`: scale times x plus bias; only the assignment to the result rounds."""
     step = context.step
     scale, bias = step.weight("scale").reshape(-1), step.weight("bias").reshape(-1)
     scale_type, bias_type = step.type("scale"), step.type("bias")
@@ -100,7 +100,7 @@ def batch_normalization(context: Context, chain: Chain) -> None:
 
 
 def merge(context: Context, chain: Chain) -> None:
-    """Both inputs side by side in each beat become one, value by value."""
+    """Each beat has values of both inputs side by side; every two of them become one value."""
     step = context.step
     name = step.operation(Merge).function
     if name not in _MERGES:
@@ -115,7 +115,7 @@ def merge(context: Context, chain: Chain) -> None:
 
 
 def concatenate(context: Context, chain: Chain) -> None:
-    """Both inputs side by side; their streams are joined already."""
+    """Both inputs are assigned to the result; `pair` has joined their streams."""
     chain.assign(context.step.result)
 
 

@@ -11,8 +11,8 @@ from fpgaprune.rtl.schedule import Schedule
 def datapath(module: str, circuit: Circuit, plan: Schedule, header: str) -> dict[str, str]:
     """The files, by name, of a pipeline `module` with ports `clk`, `ce`, `in_data` and `out_data`.
 
-    Every register moves while `ce` is 1. Inputs and outputs lie on their buses in order, the first in the lowest
-    bits. Without registers, `clk` and `ce` are missing.
+    Registers take new values while `ce` is 1. Inputs and outputs lie on their buses in order, the first in the lowest
+    bits. A module without registers has no ports `clk` and `ce`.
     """
     places = [place for place in circuit.alive() if circuit.nodes[place].op != "const"]
     lines = {place: line_of(module, circuit, plan, place) for place in places}

@@ -13,21 +13,21 @@ from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.sums import Weights, balanced
 
-# Beats that wait before a folded layer, because a pooled image comes in bursts, a row at a time.
+# Beats that can wait before a folded layer, because a pooled image comes in bursts, a row at a time.
 _QUEUE = 32
-# From this many products for each multiplier on, folding takes fewer LUTs. A product with a constant takes at most two
-# adders; a multiplier outside a DSP block takes about twelve, with its share of the memory and of the sum.
+# Folding takes fewer LUTs if each multiplier computes at least so many products. A product with a constant takes at
+# most two adders; a multiplier outside a DSP block takes about twelve, with its share of the memory and of the sum.
 _WORTH = 8
 
 
 def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
-    """Inputs that the layer takes each cycle; None where all its products are made at once.
+    """How many inputs the layer takes in each cycle; None if it makes all its products at once.
 
-    A layer is folded as the layout or its strategy says. Where they say nothing, it is folded if that takes fewer LUTs
-    and the cycles that a sample takes to arrive suffice.
+    The layout says how often a layer is folded, else its strategy. Where neither does, a layer is folded if it has more
+    products than the layout allows, or if that takes fewer LUTs within the cycles in which a sample arrives.
 
     Raises:
-        RtlError: the layout wants it in less than one cycle, or in more cycles than it has inputs.
+        RtlError: the layout folds the layer less than once, or more often than it has inputs.
     """
     layer = context.step.layer
     inputs, outputs = weights.matrix.shape
@@ -41,7 +41,7 @@ def lanes_of(context: Context, chain: Chain, weights: Weights) -> int | None:
         elif weights.kept < _WORTH * _lanes(chain, inputs, wanted) * outputs:
             wanted = 1
     if not 1 <= wanted <= inputs:
-        raise RtlError(f"folded {wanted} times; wanted 1 to its {inputs} inputs")
+        raise RtlError(f"the layout folds it {wanted} times; fold it 1 to {inputs} times, as it has {inputs} inputs")
     if wanted == 1:
         return None
     if not weights.any_order(chain.stream.low, chain.stream.high, chain.stream.fraction).all():
@@ -94,8 +94,8 @@ class Memory:
 
     Attributes:
         words: unsigned integers.
-        places: for each (lane, output) that has a weight other than zero, the lowest bit and
-            the number of bits of its weights in every word, in two's complement.
+        places: for each (lane, output) with a weight other than zero, the lowest bit and the number of bits of its
+            weight in every word, in two's complement.
     """
 
     words: list[int]

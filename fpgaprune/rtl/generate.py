@@ -90,7 +90,7 @@ def _check(design: Design) -> None:
                 f"layer {layer.name!r} is a {layer.kind}, which has no Verilog; those that have: "
                 f"{', '.join(kind.__name__ for kind in RULES)}"
             )
-    # The Verilog must compute what the emulator computes: what it refuses is refused here.
+    # The Verilog must compute what the emulator computes, so a design that the emulator refuses is refused here.
     shapes = [layer.output_shape for layer in design.layers if isinstance(layer.operation, Input)]
     empty = [np.zeros((0, *shape), np.float32) for shape in shapes]
     emulate(design, empty if len(empty) != 1 else empty[0])
@@ -102,9 +102,9 @@ class _Edge:
 
     Attributes:
         wire: its name in the top module.
-        stream: what flows.
-        needs: for each input of the network, how many of its beats each beat waits for.
-        held: beats on the way here.
+        stream: the shape and the types of its beats.
+        needs: for each input of the network, how many of its beats each beat of the stream waits for.
+        held: beats that the modules from the inputs to here can hold.
     """
 
     wire: str
@@ -146,7 +146,7 @@ class _Network:
         self.branches: dict[str, list[_Edge]] = {}
         self.contexts: dict[str, Context] = {}
         self.beats = max(layout.interval, *(_beats(design, layer) for layer in design.layers))
-        # A sample is one beat everywhere, so what takes one in every cycle may wait as a whole.
+        # If a sample is one beat in every layer, each pipeline takes one in every cycle and may stop as a whole.
         self.waits = self.beats == 1
 
     def write(self, folder: Path) -> VerilogProject:
@@ -251,12 +251,12 @@ class _Network:
         self.edges.update(dict.fromkeys(names, edge))
 
     def _is_packed(self, name: str) -> bool:
-        """Whether all that reads layer `name` takes values of several widths."""
+        """Whether every reader of layer `name` takes values of different widths."""
         readers = [layer.operation for layer in self.design.layers if name in layer.inputs]
         return name not in self.design.outputs and all(isinstance(reader, READS_PACKED) for reader in readers)
 
     def _follower(self, name: str, chain: Chain) -> tuple[str, Chain] | None:
-        """The layer behind `name` that is computed with it, and the chain of both; None where there is none."""
+        """The layer behind `name` that is computed in the same module, and the chain of both; None if there is none."""
         found = next((layer for layer in self.design.layers if name in layer.inputs), None)
         follows = isinstance(self.design[name].operation, FOLLOWED) and self.readers[name] == 1 and chain.links
         if found is None or not isinstance(found.operation, FOLLOWING) or not follows:
@@ -271,7 +271,7 @@ class _Network:
     def _with_room(
         self, layer: LayerSpec, sources: list[_Edge], met: Pair, together: Mapping[str, Need]
     ) -> list[_Edge]:
-        """Queues before a layer with two inputs, deep enough for what waits and for the difference of the delays."""
+        """`sources` behind queues that are deep enough for beats that wait and for unequal delays."""
         held = [edge.held + self._held(before) for edge, before in zip(sources, met.befores, strict=True)]
         roomy = []
         for place, edge in enumerate(sources):
@@ -300,7 +300,7 @@ class _Network:
     ) -> _Edge:
         held = max(edge.held for edge in sources) + self._held(chain)
         if met is None and not chain.links:
-            # Nothing is done to the beats: the stream goes on under another name.
+            # The layer does not change the beats, so the stream goes on under another name.
             return _Edge(sources[0].wire, chain.stream, needs, held)
         shapes = heading.shapes_of([edge.stream.shape for edge in sources], layer.output_shape)
         text = self._text(layer, last, sources, met, chain, shapes)
@@ -315,7 +315,7 @@ class _Network:
     def _text(
         self, layer: LayerSpec, last: str, sources: list[_Edge], met: Pair | None, chain: Chain, shapes: str
     ) -> LayerText:
-        """The module of `layer` and of those up to `last` that are computed with it."""
+        """The module of `layer` and of the layers up to `last` that are computed in it."""
         rows = [before.links for before in met.befores] if met else [[]]
         ports = [
             (prefix, edge.stream.bits, row)

@@ -8,10 +8,10 @@ from fpgaprune.rtl.links import SerialTrees
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.sums import Weights
 
-# Pixels that wait before such a layer, because a pooled image comes in bursts, a row at a time.
+# Pixels that can wait before such a layer, because a pooled image comes in bursts, a row at a time.
 QUEUE = 16
-# LUTs of that queue for each four bits of a pixel (a RAM of 16 x 4 bits in slices of two LUTs), and of what counts
-# windows and cycles.
+# LUTs of that queue for each four bits of a pixel (a RAM of 16 x 4 bits in slices of two LUTs), and LUTs of the
+# counters of windows and cycles.
 _RAM, _CONTROL = 6, 40
 
 

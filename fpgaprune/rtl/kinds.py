@@ -49,7 +49,7 @@ RULES: Mapping[type[Operation], Rule] = {
 FOLLOWING = (LookUp, Map, Quantise)
 FOLLOWED = (Dense, Convolution, *FOLLOWING)
 
-# What reads a stream whose values have widths of their own.
+# Operations that can read a stream whose values have different widths.
 READS_PACKED = (Dense, Convolution)
 
 # Operations that read two streams at once.

@@ -16,15 +16,15 @@ from fpgaprune.rtl.schedule import Schedule, schedule
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
 
-# A pipeline with more register bits than this for each output bit never stops and ends in a queue, so that no enable
-# reaches all registers. With fewer, the queue would take more than the enable.
+# A pipeline with more register bits than this for each output bit never stops and ends in a queue, so that it needs no
+# enable at every register. With fewer register bits, the queue would cost more than the enable.
 _FREE_RUNNING = 8
 _WINDOW = "fp_window"
-# Registers between a pixel that comes into a window and the window that leaves, at most.
+# The most registers between a pixel that enters `fp_window` and the window that leaves.
 _WINDOW_CYCLES = 3
-# So many beats may wait while padding inserts its values, so that the pixels behind them keep coming.
+# So many more beats can wait while padding inserts its values, and the pixels behind them keep coming.
 _PAUSE = 8
-# Modules of hw/rtl that others of them need.
+# Modules of hw/rtl that these modules of hw/rtl contain.
 _NEEDED = {_WINDOW: ("fp_line_buffer", "fp_taps"), "fp_upsample": ("fp_line_buffer",)}
 
 
@@ -80,8 +80,8 @@ def layer_text(
         meeting: the module in which two streams meet.
         chain: the modules behind that.
         levels: adder levels between two registers.
-        waits: whether every pipeline waits as a whole while its output cannot leave, so that none needs a queue.
-        reader_pauses: whether what reads the layer stops now and then, as padding does.
+        waits: whether every pipeline stops as a whole while its output cannot leave, so that none needs a queue.
+        reader_pauses: whether the reader of the layer stops now and then, as padding does.
         head: the comment at the top of each file.
         schedule: chooses the stages of a circuit.
     """
@@ -144,7 +144,7 @@ class _Writer:
         self._plans: dict[int, Schedule] = {}
 
     def row(self, links: Sequence[Link], start: str, bits: int) -> tuple[str, int]:
-        """`links` one after another behind the stream `start`; the name and bits of the last stream."""
+        """The body has `links`, one after another, behind stream `start`; returns name and bits of the last stream."""
         self.rows.append([])
         name = start
         rest = list(links)
@@ -182,7 +182,7 @@ class _Writer:
         )
 
     def _runs_freely(self, link: Link) -> bool:
-        """Whether `link` never waits; nothing behind it waits then, up to the next module."""
+        """Whether `link` never stops; the computations behind it, up to the next module, then never stop either."""
         if isinstance(link, Module):
             return link.name == _WINDOW
         if isinstance(link, SerialSums | SerialTrees):
@@ -211,7 +211,7 @@ class _Writer:
         )
 
     def _computed(self, link: Computation, plan: Schedule, enable: str, arriving: str, leaving: str) -> None:
-        """A datapath between two buses; it has a clock where it has an `enable`."""
+        """The body has the datapath of `link` between two buses; `enable` is used if it has registers."""
         name, label = self._named(link.role)
         self.clocked = self.clocked or plan.depth > 0
         self.rows[-1].append(Datapath(link.circuit, plan, link.copies, link.trees))
@@ -232,7 +232,7 @@ class _Writer:
         )
 
     def _named(self, role: str) -> tuple[str, str]:
-        """The name of a module of this layer, and its part behind the layer's name."""
+        """A new name for a module of this layer, and the part of it that follows the layer's name."""
         name = f"{self.module}_{role}"
         while name in self._names:
             name += "_again"
@@ -244,7 +244,7 @@ class _Writer:
         self.rows[-1].append(part)
 
     def _serial(self, sums: SerialSums | SerialTrees, arriving: str, load: str, leaving: str) -> None:
-        """Sums, bit by bit, of the values that are on one bus while `load` is 1; they leave on another bus."""
+        """The body has `sums`, bit by bit, of the values on the bus `arriving` while `load` is 1."""
         name, label = self._named("sums")
         self.library.update(LIBRARY)
         self.rows[-1].append(sums)
@@ -253,7 +253,7 @@ class _Writer:
         self.body += f"    {name} {label}_i (.clk(clk), .load({load}), .in_data({arriving}), .out_data({leaving}));\n"
 
     def _stopping(self, link: Computation, before: str, after: str) -> None:
-        """A pipeline whose registers all wait together while a beat cannot leave."""
+        """The body has `link` as a pipeline whose registers all stop while a beat cannot leave."""
         plan = self._plan(link)
         if plan.depth == 0:
             self.body += f"    assign {after}_valid = {before}_valid;\n    assign {before}_ready = {after}_ready;\n"
@@ -268,7 +268,7 @@ class _Writer:
         self._computed(link, plan, f"{after}_ce", f"{before}_data", f"{after}_data")
 
     def _freely(self, run: Sequence[Link], before: str, after: str) -> None:
-        """Computations that never wait, the window before them if there is one, and the queue in which beats wait."""
+        """The body has computations that never stop, the window before them if any, and a queue in which beats wait."""
         window = run[0] if isinstance(run[0], Module) else None
         sums = [link for link in run if not isinstance(link, Module)]
         depth = sum(self._plan(link).depth if isinstance(link, Computation) else link.cycles for link in sums)
@@ -313,7 +313,7 @@ class _Writer:
         )
 
     def _window(self, window: Module, data: str, valid: str, after: str) -> tuple[str, str]:
-        """The windows of the incoming stream; returns the names of their data and of the wire that is 1 with each."""
+        """The body has the windows of a stream; returns the names of their data and of the wire that is 1 with each."""
         self._placed(_instance(window))
         self.library.update(_NEEDED[window.name])
         self.body += (

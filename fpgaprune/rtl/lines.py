@@ -1,4 +1,4 @@
-"""Verilog-2001 text of single values of a circuit: a wire with its expression, and its registers."""
+"""Verilog-2001 text of one value of a circuit: a wire with its expression, and registers that delay it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fpgaprune.rtl.schedule import Schedule
 
 @dataclass
 class Line:
-    """What one node becomes.
+    """The Verilog of one node.
 
     Attributes:
         wires: text outside the clocked block.
-        registers: inside it.
-        defines: width of each name that others may read.
-        uses: names that it reads.
-        instance: whether `wires` has a module with a clock.
+        registers: assignments inside the clocked block.
+        defines: width of each name that the text declares.
+        uses: names that the text reads.
+        instance: whether `wires` contains a module with a clock.
     """
 
     wires: str
@@ -28,17 +28,17 @@ class Line:
 
     @property
     def clocked(self) -> bool:
-        """Whether it needs the clock."""
+        """Whether the text needs the clock."""
         return self.instance or bool(self.registers)
 
 
 def value_name(place: int, delay: int = 0) -> str:
-    """Of the value of a node, `delay` registers later."""
+    """The Verilog name of the value of node `place`, delayed by `delay` registers."""
     return f"v{place}_d{delay}" if delay else f"v{place}"
 
 
 def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
-    """The lines of the node at `place`, which is no constant."""
+    """The Verilog of node `place`, which is not a constant."""
     node = circuit.nodes[place]
     line = Line("")
     width = node.width
@@ -54,7 +54,7 @@ def line_of(module: str, circuit: Circuit, plan: Schedule, place: int) -> Line:
 
     args = [read(arg) for arg in node.args]
     if node.op in ("add", "sub", "mul"):
-        # Arithmetic modulo the result's width needs no more of the operands.
+        # The lowest `width` bits of the result depend only on the lowest `width` bits of the operands.
         args = [_modulo(text, circuit.nodes[arg], width) for text, arg in zip(args, node.args, strict=True)]
     match node.op:
         case "input":
@@ -119,7 +119,7 @@ def _address_bits(circuit: Circuit, table: int) -> int:
 
 
 def rom_text(name: str, circuit: Circuit, table: int, header: str) -> str:
-    """Module `name` that holds a table of the circuit."""
+    """The text of module `name`, which holds table number `table` of the circuit."""
     bits = _address_bits(circuit, table)
     width = next(n.width for n in circuit.nodes if n.op == "rom" and n.params == (table,))
     entries = "".join(
@@ -134,13 +134,13 @@ def rom_text(name: str, circuit: Circuit, table: int, header: str) -> str:
 
 
 def literal(value: int) -> str:
-    """A signed constant of just enough bits."""
+    """`value` as a signed constant of as many bits as it needs."""
     width = max(value.bit_length(), (-value).bit_length()) + 1
     return f"-{width}'sd{-value}" if value < 0 else f"{width}'sd{value}"
 
 
 def sized(value: int, width: int) -> str:
-    """`value` as the bits of a constant of `width`."""
+    """`value` as an unsigned constant of `width` bits; a negative value as its two's complement."""
     return f"{width}'h{value & ((1 << width) - 1):x}"
 
 
@@ -151,7 +151,7 @@ def _shifted(text: str, shift: int) -> str:
 def _sliced_input(circuit: Circuit, number: int, width: int) -> str:
     start = sum(bits for bits, _ in circuit.inputs[:number])
     bits, signed = circuit.inputs[number]
-    # Bounds narrower than the type need fewer bits; the sign is then a bit that is 0.
+    # An unsigned input gets a sign bit of 0; bits that its bounds do not need are not read.
     if not signed or width > bits:
         taken = min(bits, width - 1)
         return f"{{1'b0, in_data[{start + taken - 1}:{start}]}}" if taken else "1'b0"
@@ -186,7 +186,7 @@ def _inside(text: str, source: Node, width: int, low: int, high: int) -> str:
 
 def _modulo(text: str, node: Node, width: int) -> str:
     if node.op == "const":
-        # A literal's minus sign needs one bit more than the smallest number of a width has.
+        # `literal` negates a positive constant: for the smallest number of `width` bits it needs one bit more.
         return text if node.width < width else _signed(node.low, width)
     return text if node.width <= width else f"$signed({text}[{width - 1}:0])"
 

@@ -12,13 +12,13 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit, width_of
 from fpgaprune.rtl.serial import SerialSums
 
-# Entry j is the number of input beats that must have come before output beat j leaves.
+# Entry j: how many input beats must have come before output beat j leaves.
 Need = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Lane:
-    """What is known of one value of every beat: its raw bounds, and how many of its lowest bits are zero."""
+    """One value of every beat: its raw bounds, and how many of its lowest bits are always zero."""
 
     low: int
     high: int
@@ -31,7 +31,7 @@ class Lane:
 
     @property
     def width(self) -> int:
-        """Bits that tell its values apart; none where it is constant zero."""
+        """Bits that its values take on a packed bus; 0 if it is always zero."""
         return width_of(self.low >> self.zeros, self.high >> self.zeros) - (0 if self.signed else 1)
 
 
@@ -41,12 +41,12 @@ class Stream:
 
     Attributes:
         shape: of one sample, channels last.
-        beats: per sample, position by position.
+        beats: beats of a sample, position by position.
         lanes: values in one beat, value 0 in the lowest bits.
         width, signed, fraction: of each value.
         low, high: bounds of each raw value.
-        each: what is known of each value of a beat, where that is more; None where it is not.
-        packed: whether a value takes only the bits that `each` says, and not `width`.
+        each: closer bounds for each value of a beat; None if there are none.
+        packed: whether each value takes only the bits that its entry of `each` needs, instead of `width`.
     """
 
     shape: tuple[int, ...]
@@ -72,7 +72,7 @@ class Stream:
         return sum(lane.width for lane in self.each) if self.each and self.packed else self.lanes * self.width
 
     def beside(self, count: int) -> tuple[Lane, ...] | None:
-        """What is known of each value where `count` beats are one."""
+        """`each` of a stream in which `count` of these beats are one beat."""
         return self.each and self.each * count
 
     def kind(self) -> FixedType:
@@ -188,7 +188,7 @@ class Computation:
     Attributes:
         role: what it computes, part of its module's name.
         circuit: what is computed.
-        copies: how often.
+        copies: how many circuits compute side by side.
         trees: counted sums that are the circuit's inputs; None where it reads what comes in.
     """
 

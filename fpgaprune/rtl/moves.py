@@ -16,7 +16,7 @@ _LARGEST_TRANSPOSE_BITS = 1 << 15
 
 
 def reshape(context: Context, chain: Chain) -> None:
-    """The same beats under another shape; the next layer that needs whole pixels makes them."""
+    """The same beats under another shape; the next layer that needs whole pixels gathers them."""
     if context.step.operation(Reshape).repacks:
         chain.assign(context.step.result)
     chain.renamed(context.step.layer.output_shape)

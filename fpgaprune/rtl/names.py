@@ -25,7 +25,7 @@ sync_accept_on sync_reject_on table tagged task this throughout time timeprecisi
 tri0 tri1 triand trior trireg type typedef union unique unique0 unsigned until until_with untyped use uwire var
 vectored virtual void wait wait_order wand weak weak0 weak1 while wildcard wire with within wor xnor xor
 """
-# IEEE 1076-2008, 15.10: what a tool reserves that puts a module into VHDL.
+# IEEE 1076-2008, 15.10: reserved words of VHDL, so that a VHDL design can contain the module.
 _VHDL_WORDS = """
 abs access after all architecture array attribute block body buffer bus component configuration constant disconnect
 downto elsif entity exit fairness file generic group guarded impure in inertial is label linkage literal loop map
@@ -34,16 +34,19 @@ select severity shared signal sla sll sra srl subtype then to transport unaffect
 """
 # Ports and modules that every project has.
 _OURS = frozenset({"clk", "rst", "top"})
-# File names end at 255 bytes, and parts of a layer have longer names than the layer.
+# A file name has at most 255 bytes, and the parts of a layer have longer names than the layer.
 _LONGEST = 64
 KEYWORDS = frozenset(_VERILOG_WORDS.split())
 _RESERVED = KEYWORDS | frozenset(_VHDL_WORDS.split()) | _OURS
-# What the modules of a layer's parts have behind its name.
+# Suffixes that turn the name of a layer's module into the names of its parts.
 _PART = re.compile(r"_(part|rom|to|rest|fork|fifo|wait)\d+|_(sums|products|again|layer)")
 
 
 def verilog_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """For each of `names` an identifier of its own, the name itself where that is one."""
+    """A unique Verilog identifier for each of `names`: the name itself if it is free and legal.
+
+    Identifiers that differ only in upper and lower case count as equal; none equals one of `taken`.
+    """
     names = list(names)
     used = {name.lower() for name in taken}
     known = {name.lower() for name in names}

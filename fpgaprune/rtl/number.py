@@ -23,7 +23,7 @@ class Number:
 
     @classmethod
     def constant(cls, circuit: Circuit, raw: int, fraction: int) -> Number:
-        """A constant."""
+        """The constant `raw * 2 ** -fraction`."""
         return cls(circuit, circuit.const(int(raw)), fraction)
 
     @property
@@ -53,66 +53,66 @@ class Number:
         return Number(self.circuit, self.circuit.mul(self.place, other.place), self.fraction + other.fraction)
 
     def less(self, other: Number) -> int:
-        """The node that is 1 where this number is below `other`."""
+        """The node that is 1 if this number is less than `other`, else 0."""
         fraction = max(self.fraction, other.fraction)
         return self.circuit.less(self.at_fraction(fraction).place, other.at_fraction(fraction).place)
 
     def larger(self, other: Number) -> Number:
-        """The larger of two numbers of one fraction."""
+        """The larger of this number and `other`, which has the same fraction."""
         return self.on(self.circuit.larger(self.place, other.place))
 
     def negative(self) -> int:
-        """The node that is 1 where this number is below zero."""
+        """The node that is 1 if this number is negative, else 0."""
         return self.circuit.less(self.place, self.circuit.const(0))
 
     def chosen(self, condition: int, other: Number) -> Number:
-        """This number where `condition` is 1, else `other`, which has the same fraction."""
+        """This number if `condition` is 1, else `other`, which has the same fraction."""
         return self.on(self.circuit.select(condition, self.place, other.place))
 
     def on(self, place: int) -> Number:
-        """The node `place` with this number's fraction."""
+        """The number whose raw value is node `place`, with the fraction of this number."""
         return Number(self.circuit, place, self.fraction)
 
     def at_fraction(self, fraction: int) -> Number:
-        """The same number with `fraction` bits right of the point, at least as many as now."""
+        """The same number with `fraction` fraction bits, which must not be fewer than it has."""
         return Number(self.circuit, self.circuit.shl(self.place, fraction - self.fraction), fraction)
 
     def scaled(self, exponent: int) -> Number:
-        """This number times `2 ** exponent`; moves the point only."""
+        """This number times `2 ** exponent`; only its fraction changes, so no bit is lost."""
         return Number(self.circuit, self.place, self.fraction - exponent)
 
     def shifted(self, exponent: int) -> Number:
-        """This number times `2 ** exponent`, with the same fraction; bits below that go."""
+        """This number times `2 ** exponent`, with the same fraction; bits below the fraction are dropped."""
         c = self.circuit
         return self.on(c.shl(self.place, exponent) if exponent >= 0 else c.shr(self.place, -exponent))
 
     def clipped(self, low: int, high: int) -> Number:
-        """Raw value brought between `low` and `high`."""
+        """This number with its raw value limited to the range from `low` to `high`."""
         return self.on(self.circuit.clip(self.place, low, high))
 
     def between(self, low: Number, high: Number) -> Number:
-        """Raw value brought between those of `low` and `high`, which has the same fraction and is never below `low`."""
+        """This number limited to the range from `low` to `high`; all three have one fraction, and `low` <= `high`."""
         if low.low == low.high and high.low == high.high:
             return self.clipped(low.low, high.low)
         return self.on(self.circuit.smaller(self.circuit.larger(self.place, low.place), high.place))
 
     def looked_up(self, table: Sequence[int], fraction: int) -> Number:
-        """The entry of `table`, raw integers of `fraction`, at this number's raw value."""
+        """The entry of `table` at the index that is this raw value; entries are raw, with `fraction` fraction bits."""
         return Number(self.circuit, self.circuit.rom(self.place, table), fraction)
 
     def part(self, lowest: int, bits: int) -> Number:
-        """The signed number in `bits` bits from `lowest` on."""
+        """Bits `lowest` to `lowest + bits - 1` of the raw value, read as a signed number."""
         c = self.circuit
         return self.on(c.wrap(c.shr(self.place, lowest), bits, signed=True))
 
     def quotient(self, divisor: int) -> Number:
-        """Divided by a positive integer, the raw quotient cut towards zero."""
+        """This number divided by a positive integer; the raw quotient is rounded towards zero."""
         c = self.circuit
         if divisor == 1:
             return self
         shift = divisor.bit_length() - 1
         if divisor == 1 << shift:
-            # Cut towards zero: a negative number is first raised by all bits that are cut.
+            # A shift rounds down; a negative number to which `divisor - 1` is added first is rounded towards zero.
             lift = c.select(self.negative(), c.const(divisor - 1), c.const(0))
             return self.on(c.shr(c.add(self.place, lift), shift))
         sign = self.negative()
@@ -122,15 +122,15 @@ class Number:
         return self.on(c.select(sign, c.sub(c.const(0), positive), positive))
 
     def into(self, kind: FixedType) -> Number:
-        """Assigned to a variable of type `kind`: rounded, then brought into range."""
+        """What a variable of type `kind` holds after this number is assigned: rounded, then wrapped or saturated."""
         return self.rounded(kind)._overflowed(kind)
 
     def rounded(self, kind: FixedType) -> Number:
-        """With the fraction of `kind` and rounded as it says; beyond its range as well."""
+        """This number rounded to the fraction of `kind` in its mode; the result may exceed the range of `kind`."""
         drop = self.fraction - kind.fraction
         if drop <= 0:
             return self.at_fraction(kind.fraction)
-        # All numbers below a quarter of the last place round alike.
+        # All numbers below a quarter of the last place round alike, so more bits than that need not be dropped.
         drop = min(drop, max(-self.low, self.high).bit_length() + 2)
         c, half = self.circuit, 1 << (drop - 1)
         place = self.place
@@ -149,13 +149,6 @@ class Number:
             odd = c.wrap(c.shr(place, drop), 1, signed=False)
             place = c.add(place, c.add(c.const(half - 1), odd))
         return Number(c, c.shr(place, drop), kind.fraction)
-
-    def fits(self, kind: FixedType) -> bool:
-        """True if assigning to `kind` can change no number."""
-        if self.fraction > kind.fraction:
-            return False
-        shift = kind.fraction - self.fraction
-        return kind.raw_min <= self.low << shift and self.high << shift <= kind.raw_max
 
     def _aligned(self, other: Number) -> tuple[int, int, int]:
         fraction = max(self.fraction, other.fraction)

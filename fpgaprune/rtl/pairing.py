@@ -1,4 +1,4 @@
-"""`pair`: two streams get beats of one kind and become one stream; how many beats wait before that."""
+"""`pair`: two streams get equal beats and become one stream; `Pair.room` says how many beats wait for that."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Pair:
     """How two streams meet.
 
     Attributes:
-        befores: what is done to each stream before.
+        befores: the modules of each stream before they meet.
         module: `fp_join`, or `fp_append` with its parameters.
         chain: begins where they have met.
-        places: for each stream, the number of each of its beats among the beats behind the meeting.
+        places: for each beat of each stream, the number of the beat behind the meeting that contains it.
     """
 
     befores: tuple[Chain, Chain]
@@ -43,23 +43,23 @@ class Pair:
         return {name: np.maximum.accumulate(row) for name, row in found.items()}
 
     def room(self, number: int, own: Mapping[str, Need], together: Mapping[str, Need]) -> int:
-        """Beats of stream `number` that wait for the other stream, at most."""
+        """The most beats of stream `number` that wait for the other stream at one time."""
         before, place = self.befores[number], self.places[number]
         taken = np.searchsorted(place, np.arange(self.chain.stream.beats), side="left")
         most = 0
         for name, need in own.items():
             come = np.searchsorted(need, together[name], side="right")
-            # Beats are counted where they come in; several of them may make one beat of the chain.
+            # Beats are counted where they enter `before`, which may make one beat of several.
             gone = np.concatenate([[0], before.need])[taken]
             most = max(most, int((come - gone).max(initial=0)))
         return most
 
 
 def pair(step: Step, befores: tuple[Chain, Chain]) -> Pair:
-    """How the streams that leave `befores` meet in the layer of `step`; the chains grow by what that takes.
+    """How the streams that leave `befores` meet in the layer of `step`; `befores` get the modules that it takes.
 
     Raises:
-        UnsupportedLayerError: such streams cannot meet.
+        UnsupportedLayerError: no Verilog joins streams of these shapes.
     """
     joined = step.layer.operation
     if isinstance(joined, Concatenate):
@@ -87,7 +87,7 @@ def pair(step: Step, befores: tuple[Chain, Chain]) -> Pair:
 
 
 def _appended(step: Step, befores: tuple[Chain, Chain], axis: int) -> Pair:
-    """Rows of pixels of one stream after those of the other."""
+    """The streams alternate: a run of pixels of the first, then a run of the second."""
     counts = []
     for chain in befores:
         shape = chain.stream.shape
@@ -109,7 +109,7 @@ def _appended(step: Step, befores: tuple[Chain, Chain], axis: int) -> Pair:
 
 
 def _same_beats(befores: tuple[Chain, Chain]) -> None:
-    """Both streams have equal beats; a stream of one value a channel is repeated for every pixel."""
+    """Both streams have equal beats; a stream with one value for each channel is repeated for every pixel."""
     one, two = befores
     sizes = [math.prod(chain.stream.shape) for chain in befores]
     if sizes[0] == sizes[1]:

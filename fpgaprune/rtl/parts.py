@@ -22,12 +22,12 @@ class Body:
 
     Attributes:
         lines: operands first.
-        runs: the same lines in the order in which they are cut into files where they do not fit into one.
-        control: the port beside the clock; empty where the module has neither.
-        gate: the condition under which registers move, as text.
+        runs: the same lines in the order in which they are divided into files if they do not fit into one.
+        control: the port beside the clock; empty if the module has neither.
+        gate: the condition under which registers take new values, as text.
         bits_in, bits_out: of its data.
         leaving: names that `ending` reads.
-        ending: drives the output.
+        ending: text that drives the output.
     """
 
     lines: Sequence[Line]
@@ -40,18 +40,18 @@ class Body:
     ending: str
 
     def ports(self, clocked: bool) -> list[str]:
-        """Ports that are no data."""
+        """The ports other than data, if the module is `clocked`."""
         return ["input wire clk", f"input wire {self.control}"] if clocked else []
 
     def text(self, lines: Sequence[Line]) -> str:
-        """`lines` as they stand in a module."""
+        """`lines` as text of a module."""
         wires, registers = _texts(lines)
         block = f"    always @(posedge clk) {self.gate}begin\n{registers}    end\n" if registers else ""
         return wires + block
 
 
 def files_of(module: str, body: Body, header: str) -> dict[str, str]:
-    """The files, by name, of `module`: one, or one for each run of lines and one around them."""
+    """The files, by name, of `module`: one file, or one for each part of its lines and one that connects the parts."""
     files = {}
     ports = body.ports(bool(body.control))
     ports += [f"input wire [{body.bits_in - 1}:0] in_data", f"output wire [{body.bits_out - 1}:0] out_data"]
@@ -81,11 +81,11 @@ def _texts(lines: Sequence[Line]) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Part:
-    """A run of lines as a module of its own; what leaves it lies side by side on one bus.
+    """A part of the lines as a module of its own; the values that leave it lie side by side on one bus.
 
     Attributes:
         name: of the module.
-        body: that it is a part of.
+        body: the body of which it is a part.
         lines: what it computes.
         buses: width of each bus that it reads: `in_data`, or the bus of an earlier part.
         reads: for each name that it reads, its bus, lowest bit and width.
@@ -121,7 +121,7 @@ class _Part:
         return _module(self.name, ports, arriving + self.body.text(self.lines) + leaving)
 
     def instance(self) -> str:
-        """Its bus and its place in the module around it."""
+        """Text for the module that connects the parts: the output bus and the instance of this part."""
         control = self.body.control
         ports = [".clk(clk)", f".{control}({control})"] if self.clocked else []
         ports += [f".{bus}({bus})" for bus in self.buses] + [f".out_data({self.name}_data)"]
@@ -135,11 +135,11 @@ def _taken(name: str, bus: str, lowest: int, width: int) -> str:
 
 
 def _parts(module: str, body: Body) -> list[_Part]:
-    """Runs of lines."""
+    """`body.runs` divided into parts of at most `_PART_CHARACTERS` characters."""
     groups: list[list[Line]] = [[]]
     size = 0
     for line in body.runs:
-        # Values of other parts are taken from their buses first.
+        # Each value that is taken from the bus of another part takes 50 characters more.
         length = len(line.wires) + sum(len(row) + 9 for row in line.registers) + 50 * len(line.uses)
         if size + length > _PART_CHARACTERS and groups[-1]:
             groups.append([])

@@ -23,7 +23,7 @@ def pooling(context: Context, chain: Chain) -> None:
         return
     windows = Windows.of(window)
     source = step.sources[0]
-    # hls4ml pads with the top bit alone set: the smallest number of a signed type, the middle of an unsigned one.
+    # hls4ml pads with the highest bit alone set: the smallest signed number, or the middle of an unsigned type.
     kind = source.types["result"]
     lowest = -(1 << (kind.width - 1)) if kind.signed else 1 << (kind.width - 1)
     chain.pad(windows.pad, lowest if pool.largest else 0)
@@ -66,12 +66,12 @@ def pooling(context: Context, chain: Chain) -> None:
 
 
 def _global_pooling(context: Context, chain: Chain) -> None:
-    """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`: over a running value, or over all pixels at once."""
+    """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`: pixel after pixel, or all pixels at once."""
     step = context.step
     first = step.operation(Pooling).assigns_first
     accum, result = step.type("accum"), step.result
     chain.image()
-    # Pixels, however the values came in: a stream whose pixels have types of their own is one beat.
+    # Pixels, however the values come in: where pixels have types of their own, a sample is one beat.
     places = chain.stream.beats
     if step.operation(Pooling).largest:
         chain.compute_lanes("begin", lambda x: x.into(accum) if first else x)
@@ -98,7 +98,7 @@ def _global_pooling(context: Context, chain: Chain) -> None:
 
 
 def _exact(chain: Chain, accum: FixedType, first: bool) -> bool:
-    """Whether values added one after another in `accum` give what their exact sum gives."""
+    """Whether adding values one after another in `accum` gives the same as assigning their exact sum."""
     if accum.overflow == "WRAP":
         return first or chain.stream.fraction <= accum.fraction
     shift = accum.fraction - chain.stream.fraction

@@ -34,7 +34,7 @@ def dense(context: Context, chain: Chain) -> None:
 
 
 def convolution(context: Context, chain: Chain) -> None:
-    """A window that moves over the image, and a Dense layer of it at every place, or one for each channel."""
+    """A Dense layer of the window at every position of the image; a depthwise convolution has one for each channel."""
     if context.step.operation(Convolution).depthwise:
         _depthwise(context, chain)
         return
@@ -43,7 +43,7 @@ def convolution(context: Context, chain: Chain) -> None:
 
 
 def _depthwise(context: Context, chain: Chain) -> None:
-    """A window that moves over the image, and for each channel the weighted sum of its own taps."""
+    """For each channel, the weighted sum of its own taps of the window at every position of the image."""
     step = context.step
     channels = step.sources[0].output_shape[-1]
     taps = step.weight("weight").reshape(-1, channels)
@@ -80,9 +80,9 @@ def _sums(
     size: tuple[int, int] = (1, 1),
     stride: tuple[int, int] = (1, 1),
 ) -> None:
-    """The sums of every window of `size`: bit by bit where there is time for that and it is smaller."""
+    """The sums of every window of `size`: bit by bit if there is time for that and it takes fewer LUTs."""
     result = context.step.result
-    # Bit by bit all inputs have one width.
+    # Sums that are made bit by bit need inputs of one width.
     whole = replace(chain, links=list(chain.links))
     whole.unpack()
     serial = serial_sums(context, whole, weights, size, stride)

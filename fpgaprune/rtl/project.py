@@ -23,7 +23,7 @@ class RtlPort:
     """One AXI4-Stream of the top module.
 
     Attributes:
-        layer: the design's layer that it feeds or carries.
+        layer: the layer of the design whose input or output the stream carries.
         prefix: of the port names, as `s_axis` in `s_axis_tdata`.
         shape: of one sample, channels last.
         beats: per sample.
@@ -61,7 +61,7 @@ class RtlLayer:
         types: by role.
         kept, dropped: multiplications by a constant that the module computes, and those that a zero weight saved;
             None where the layer multiplies by no constants.
-        note: what a reader must know of how it was made; empty if nothing.
+        note: remarks on how it was made; empty if there are none.
     """
 
     layer: str

@@ -49,10 +49,10 @@ def check_verilog(project: VerilogProject, design: Design, masks: MaskSet) -> Li
 
 
 def read_weights(project: VerilogProject, layer: LayerSpec) -> NDArray[np.int64]:
-    """The raw weights of a layer as its Verilog has them, each output's times a power of two, in the design's shape.
+    """The raw weights of a layer as its Verilog has them, in the design's shape; each output's times some power of two.
 
     Raises:
-        CertificateError: the layer has no Verilog of its own, or not of this form.
+        CertificateError: the layer has no Verilog of its own, or its text is not in the form that `to_verilog` writes.
     """
     row = next((item for item in project.layers if item.layer == layer.name), None)
     shape = layer.weights["weight"].shape

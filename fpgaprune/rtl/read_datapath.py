@@ -21,7 +21,7 @@ _TERM = r"\(?(?:\$signed\([^()]*\)|-?\d+'s[dh]?-?\w+|v\d+(?:_d\d+)?)(?: <<< \d+\
 _SUM = re.compile(rf"^({_TERM})(?: ([+-]) ({_TERM}))?$")
 _PART = re.compile(r"^\(?(?:\$signed\()?(v\d+(?:_d\d+)?)(?:\[\d+:(\d+)\]\))?(?: <<< (\d+)\))?$")
 
-# A sum: coefficients of inputs (by place) and of values behind a cut (by name).
+# A sum: coefficients of inputs (by index) and of values that are no sums, as bits are cut off or compared (by name).
 Form = dict[int | str, int]
 
 
@@ -31,10 +31,10 @@ def has_datapath(layer: RtlLayer, role: str) -> bool:
 
 
 def text_of(project: VerilogProject, layer: RtlLayer, role: str) -> tuple[int, str]:
-    """The bits of the input bus of datapath `role` of a layer, and the text of its files.
+    """How many bits the input bus of datapath `role` of a layer has, and the text of its files.
 
     Raises:
-        CertificateError: a file of it is gone, or is none of ours.
+        CertificateError: a file is gone, or `to_verilog` did not write it.
     """
     module = f"{layer.module}_{role}"
     own = f"/{module}"
@@ -70,7 +70,7 @@ class Datapath:
         """The datapath `role` of a layer.
 
         Raises:
-            CertificateError: a file of it is gone, or is none of ours.
+            CertificateError: a file is gone, or `to_verilog` did not write it.
         """
         bits, text = text_of(project, layer, role)
         wires = {**dict(_WIRE.findall(text)), **dict(_REGISTER.findall(text))}
@@ -90,7 +90,7 @@ class Datapath:
         return found
 
     def _cone(self, output: str, width: int) -> Iterator[Form]:
-        """Every sum that `output` depends on, followed to its inputs or to the cuts before it."""
+        """Every sum on which `output` depends, in terms of inputs and of values that are no sums."""
         if output not in self.wires:
             raise CertificateError(f"the Verilog has no output {output}")
         stack = _NAME.findall(self.wires[output])
@@ -107,7 +107,7 @@ class Datapath:
                     stack.extend(_NAME.findall(self.wires[part]))
 
     def form(self, name: str, width: int) -> Form:
-        """The sum that `name` is; operands come first, so that no recursion goes deep."""
+        """The value `name` as a sum; its operands are found first, without recursion, because sums are deep."""
         stack = [name]
         while stack:
             top = stack[-1]
@@ -137,7 +137,7 @@ class Datapath:
 
 
 def _terms(text: str) -> list[tuple[str, int]] | None:
-    """The values that `text` adds up, each with its factor; None where it is no sum."""
+    """The values that `text` adds up, each with its factor; None if it is no sum."""
     found = _SUM.match(text)
     if not found:
         return None
@@ -146,7 +146,7 @@ def _terms(text: str) -> list[tuple[str, int]] | None:
         if part is None or not _NAME.search(part):
             continue
         value = _PART.match(part)
-        # Bits that are cut off below are no part of a sum.
+        # Where lowest bits are cut off, the value is no longer a sum.
         if not value or (value[2] or "0") != "0":
             return None
         terms.append((value[1], sign << int(value[3] or 0)))

@@ -1,4 +1,4 @@
-"""The weights of a folded layer, read back from the text of its memory and of the multipliers that it feeds."""
+"""The weights of a folded layer, read back from the text of its memories and multipliers."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ _CONSTANT = re.compile(r"^(-?)\d+'sd(\d+)$")
 
 
 def read_memory(project: VerilogProject, layer: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
-    """The raw weights (inputs, outputs) that a folded layer multiplies by, each output's times a power of two.
+    """The raw weights (inputs, outputs) by which a folded layer multiplies, each column times some power of two.
 
     Raises:
-        CertificateError: files are gone, or not of this form.
+        CertificateError: a file is gone, or its text is not in the form that `to_verilog` writes.
     """
     datapath = Datapath.read(project, layer, "products")
     found = _SEQUENCE.search(
         (project.path / next(n for n in layer.files if n.endswith(f"/{layer.module}.v"))).read_text()
     )
     if found is None or inputs % int(found[2]):
-        raise CertificateError(f"layer {layer.layer!r}: its Verilog does not number {inputs} inputs")
+        raise CertificateError(
+            f"layer {layer.layer!r}: its Verilog counts no beats that hold {inputs} inputs; write the Verilog again"
+        )
     beats = int(found[2])
     lanes = inputs // beats
     reader = _Reader(datapath, lanes, int(found[1]) // lanes, _memories(project, layer, datapath))
@@ -45,14 +47,14 @@ def read_memory(project: VerilogProject, layer: RtlLayer, inputs: int, outputs: 
 
 @dataclass(frozen=True)
 class _Memory:
-    """Words by address, and the value that the address is."""
+    """The words of a memory by address, and the Verilog expression of its address."""
 
     address: str
     words: Mapping[int, int]
 
 
 def _memories(project: VerilogProject, layer: RtlLayer, datapath: Datapath) -> dict[str, _Memory]:
-    """The memories of a layer, by the value that they give."""
+    """The memories of a layer, each by the name of the value that it drives."""
     found = {}
     for module, address, value in _LOOKUP.findall(datapath.text):
         path = project.path / next((name for name in layer.files if name.endswith(f"/{module}.v")), module)
@@ -65,7 +67,14 @@ def _memories(project: VerilogProject, layer: RtlLayer, datapath: Datapath) -> d
 
 @dataclass(frozen=True)
 class _Reader:
-    """What each output of a datapath multiplies its inputs by, beat by beat."""
+    """Reads by which weights each output of a datapath multiplies its inputs, beat by beat.
+
+    Attributes:
+        datapath: what is read.
+        lanes: inputs in one beat.
+        width: bits of one input.
+        memories: each by the name of the value that it drives.
+    """
 
     datapath: Datapath
     lanes: int
@@ -73,26 +82,28 @@ class _Reader:
     memories: Mapping[str, _Memory]
 
     def rows(self, output: str, beats: int) -> list[tuple[int, NDArray[np.int64]]]:
-        """(lane, its weight in each beat) for every product of `output`."""
+        """For every product in `output`: the lane of its input, and the weight in each beat."""
         wires = self.datapath.wires
         source = _TAKEN.match(wires.get(output, ""))
         if source is None:
             if _is_zero(wires.get(output, "")):
                 return []
-            raise CertificateError(f"the Verilog has no output {output} of this form")
+            raise CertificateError(
+                f"output {output} of the Verilog is not a value of its datapath; write the Verilog again"
+            )
         found = []
         for part, factor in self.datapath.form(source[1], self.width).items():
             if isinstance(part, int):
-                # The same weight in every beat needs no memory.
+                # A weight that is the same in every beat is a constant, not a memory.
                 found.append((part, np.full(beats, factor, np.int64)))
                 continue
             product = _PRODUCT.match(wires[part])
             if product is None:
-                raise CertificateError(f"{part} of the Verilog is no product of an input and a weight")
+                raise CertificateError(f"value {part} of the Verilog is not a product of an input and a weight")
             lane, weights = self._factors(part, product[1], product[2], beats)
             found.append((lane, factor * weights))
         if any(not 0 <= lane < self.lanes for lane, _ in found):
-            raise CertificateError(f"output {output} of the Verilog reads what is no input")
+            raise CertificateError(f"output {output} of the Verilog reads a lane that is not an input")
         return found
 
     def _factors(self, name: str, one: str, two: str, beats: int) -> tuple[int, NDArray[np.int64]]:
@@ -101,7 +112,7 @@ class _Reader:
             form = self.datapath.form(source[1], self.width) if source else {}
             if source and len(form) == 1 and isinstance(lane := next(iter(form)), int) and form[lane] == 1:
                 return lane, self._weights(weight, beats)
-        raise CertificateError(f"{name} of the Verilog multiplies no input")
+        raise CertificateError(f"value {name} of the Verilog does not multiply an input")
 
     def _weights(self, text: str, beats: int) -> NDArray[np.int64]:
         constant = _CONSTANT.match(text)
@@ -111,9 +122,9 @@ class _Reader:
         while top not in self.memories:
             taken = _TAKEN.match(top)
             if taken is None:
-                raise CertificateError(f"{text} of the Verilog does not come from a memory")
+                raise CertificateError(f"weight {text} of the Verilog does not come from a memory")
             if taken[2] is not None:
-                # A slice of a slice: its bits count from the first bit of the inner slice.
+                # In a slice of a slice, bits are counted from the lowest bit of the inner slice.
                 high = int(taken[3]) + (int(taken[2]) - int(taken[3]) if high is None else high)
                 low += int(taken[3])
             top = taken[1] if taken[1] in self.memories else self.datapath.wires.get(taken[1], "")

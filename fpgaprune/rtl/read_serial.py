@@ -1,7 +1,7 @@
 """`SerialDatapath`: sums that are computed bit by bit, read back from the text of their Verilog.
 
-What an adder makes of its operands follows from when their bits arrive, and is followed here cycle by cycle: a number
-that arrives n cycles after the other is added as 2 ** n times itself.
+The cycle in which an operand's bits arrive says what an adder makes of it: an operand that arrives n cycles after the
+other is added as 2 ** n times itself. So the cycles are followed from adder to adder.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SerialDatapath:
         """The datapath `role` of a layer; None where it is not computed bit by bit.
 
         Raises:
-            CertificateError: a file of it is gone, or is none of ours.
+            CertificateError: a file is gone, or `to_verilog` did not write it.
         """
         bits, text = text_of(project, layer, role)
         if "fp_serial_" not in text:
@@ -71,7 +71,7 @@ class SerialDatapath:
         streams: dict[str, _Stream] = {}
         clears: dict[str, int] = {}
         leaving: dict[int, _Stream] = {}
-        # Parts come in the order of their names: an operand may be in a later one.
+        # Files come in the order of their names, so an operand may be in a later file.
         rest = self.instances
         while rest:
             waiting = []
@@ -106,13 +106,13 @@ class SerialDatapath:
     def _bit(self, text: str) -> tuple[str, int]:
         found = _BIT.match(text)
         if not found:
-            raise CertificateError(f"{self.where}: {text!r} is no bit of a number; write the Verilog again")
+            raise CertificateError(f"{self.where}: {text!r} is not a bit of a number; write the Verilog again")
         return found[1], int(found[2])
 
     def _input(self, text: str, width: int) -> _Stream:
         found = _SLICE.match(text)
         if not found or int(found[2]) % width or int(found[1]) - int(found[2]) != width - 1:
-            raise CertificateError(f"{self.where}: {text!r} is no input of {width} bits; write the Verilog again")
+            raise CertificateError(f"{self.where}: {text!r} is not an input of {width} bits; write the Verilog again")
         return _Stream({int(found[2]) // width: 1}, 1)
 
     def _sum(

@@ -22,15 +22,15 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Lives:
-    """How long the values of a pipeline are kept, as arrays; a value is its place in them.
+    """How long the values of a pipeline are kept, as arrays with an entry for each value.
 
     Attributes:
         first, last: the earliest and the latest stage of each value.
         width: of each value, in bits.
         leaves: whether it is read at the end of the pipeline.
         depth: the stage of that end.
-        gaps: rows earlier value, later value, stages between them at least.
-        reads: rows value, reader, stages after the reader's own in which it reads.
+        gaps: three rows: an earlier value, a later value, the fewest stages between them.
+        reads: three rows: a value, its reader, how many stages after the reader's own stage it is read.
     """
 
     first: Ints
@@ -43,7 +43,7 @@ class Lives:
 
     @classmethod
     def of(cls, circuit: Circuit, timing: Timing) -> Lives:
-        """Those of a circuit, values in the order of the timing."""
+        """The lives of a circuit's values, in the order of the timing."""
         number = {place: n for n, place in enumerate(timing.first)}
         leaving = {place for place, _ in circuit.outputs}
         pairs = {(number[arg], number[p]) for p in number for arg in circuit.nodes[p].args if arg in number}
@@ -74,7 +74,7 @@ class Lives:
         """The smallest set of values that saves the most bits by moving one stage later; none where none saves any.
 
         Values on the source's side of the cut move, and so do the ends of lives on that side. A value that stays costs
-        its width, and so does an end that moves; what must move along is tied by more than everything costs.
+        its width, and so does an end that moves; values that must move together are tied by more than all widths.
         """
         # Importing scipy takes longer than scheduling most circuits.
         from scipy.sparse import csr_matrix
@@ -101,7 +101,7 @@ class Lives:
         return moved[:count]
 
     def stages_alike(self, stage: Ints, later: NDArray[np.bool_]) -> int:
-        """By how many stages `later` can move so that each of them saves as much as the first."""
+        """How many stages the values `later` can move at once, if each stage saves as many bits as the first."""
         behind, ahead, gap = self.gaps
         apart = (stage[ahead] - stage[behind] - gap)[later[behind] & ~later[ahead]]
         read, reader, _ = self.reads

@@ -9,19 +9,19 @@ from fpgaprune.rtl.links import Module
 
 
 def queue_depth(through: int, window: Module | None, slack: int, apart: int = 1) -> int:
-    """Beats that the queue behind a pipeline of `through` cycles holds; its exit holds one more.
+    """The depth in beats of the queue behind a pipeline of `through` cycles; its exit holds one beat more.
 
-    So many that no beat waits for room. A beat may enter in every cycle, one that completes a window in every `apart`
-    cycles. `slack` beats more wait for a reader that pauses. The depth is a power of two, because memories are.
+    No beat ever waits for room, if a beat enters in every cycle and one that completes a window in every `apart`
+    cycles. `slack` more beats can wait for a reader that pauses. The depth is a power of two, as memories are.
     """
     return 1 << max(places(through, window, apart) + slack - 2, 1).bit_length()
 
 
 def places(through: int, window: Module | None, apart: int = 1) -> int:
-    """Beats that have a place at one time, sample after sample.
+    """The most beats that occupy a place at one time, if samples follow one another without a gap.
 
-    A beat has its place from when it enters until three cycles after it has gone through; a pixel that completes no
-    window gives its place back in the second cycle.
+    A beat occupies its place from when it enters until three cycles after it has left the pipeline; a pixel that
+    completes no window gives its place back in the second cycle.
     """
     if apart > 1:
         # The beats that complete a window, and two more that do not.

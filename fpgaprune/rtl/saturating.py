@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.number import Number
 
-# So many additions follow one another, for each sum that reads the same inputs; a tree joins the rest. An addition
-# takes an adder and two comparisons in a row, three adders and four comparisons in the tree: about 60 bits of LUTs and
-# registers more. But each addition in a row delays the inputs by two cycles: 16 bits an input, for all sums together.
+# For each sum that reads the same inputs, so many additions follow one another in a row; a tree joins the rest. An
+# addition in the row takes an adder and two comparisons; in the tree it takes three adders and four comparisons, about
+# 60 bits of LUTs and registers more. But each addition in the row delays all inputs by two cycles: 16 bits for each.
 _IN_A_ROW = 8
 # Longer rows let the text and simulators grow by more than they save.
 _LONGEST_ROW = 128

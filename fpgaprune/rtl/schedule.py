@@ -25,7 +25,7 @@ class Schedule:
 
     @classmethod
     def of(cls, circuit: Circuit, stage: dict[int, int], depth: int) -> Schedule:
-        """The schedule with these stages; constants are read in any."""
+        """The schedule with these stages; a constant can be read in any stage."""
         stage = {place: stage.get(place, 0) for place in circuit.alive()}
         delays: dict[int, int] = {}
 

@@ -1,7 +1,7 @@
-"""`SerialSums`: weighted sums of numbers that come bit by bit, lowest first; an addition is one full adder.
+"""`SerialSums`: weighted sums of numbers that come bit by bit, lowest bit first; an addition is one full adder.
 
 A layer that has many cycles for each of its sums needs one full adder for an addition, not one for each bit. A delay of
-one cycle is a factor of two. A sum takes a cycle for each of its bits, and one more in which the carries begin anew.
+one cycle is a factor of two. A sum takes a cycle for each of its bits, and one more in which the carries are cleared.
 Source: Denyer and Renshaw, VLSI Signal Processing: A Bit-Serial Approach, 1985.
 """
 
@@ -19,7 +19,7 @@ from fpgaprune.rtl.retime import Lives, fewest_registers
 
 @dataclass(frozen=True)
 class SerialAdder:
-    """`plain + (shifted << shift)`, or minus, of two streams of bits."""
+    """`plain + (shifted << shift)`, or the difference if `subtract`, of two streams of bits."""
 
     plain: int
     shifted: int
@@ -29,7 +29,7 @@ class SerialAdder:
 
 @dataclass(frozen=True)
 class SerialExit:
-    """An output: `stream * 2 ** exponent`, negated or not; a stream below 0 is the number 0."""
+    """An output: `stream * 2 ** exponent`, times -1 if `negate`; a negative stream stands for the number 0."""
 
     stream: int
     exponent: int
@@ -38,18 +38,18 @@ class SerialExit:
 
 @dataclass(frozen=True)
 class SerialSums:
-    """Weighted sums of `lanes` numbers, bit by bit, and when each bit is where.
+    """Weighted sums of `lanes` numbers, computed bit by bit, and the cycle in which each stream begins.
 
-    Streams 0 to `lanes` - 1 are the inputs, then one for each of `adders`, operands first. The lowest bit of a stream
-    shows `stage` + 1 cycles after the inputs are loaded.
+    Streams 0 to `lanes` - 1 are the inputs; `adders` follow, each after its operands. The lowest bit of a stream comes
+    `stage` + 1 cycles after the inputs are loaded.
 
     Attributes:
-        lanes, width, signed: the inputs: how many, and the type of each.
-        adders: streams that are no inputs.
+        lanes, width, signed: how many inputs there are, and the type of each.
+        adders: the streams that are not inputs.
         exits: the outputs.
         bits: of each sum that leaves; the inputs can be loaded every `bits` + 1 cycles.
         bounds: smallest and largest value of each stream.
-        stage: for each stream that is needed, when.
+        stage: for each stream that is needed, when it begins.
         later: for each stream that is needed, for how many more cycles it is kept.
     """
 
@@ -110,7 +110,7 @@ class SerialSums:
 
     @property
     def depth(self) -> int:
-        """Adders that are passed one after another, at most."""
+        """The latest stage of a stream."""
         return max(self.stage.values(), default=0)
 
     @property
@@ -142,16 +142,16 @@ class SerialSums:
         return sum(stream >= self.lanes for stream in self.stage)
 
     def luts(self) -> int:
-        """4-input LUTs, about: two for an adder, and one for each bit of an input that is loaded."""
+        """4-input LUTs, estimated: two for each adder, and one for each bit of each input that is loaded."""
         return 2 * self.count + self.width * (len(self.stage) - self.count)
 
 
-# A node of a graph: its stream, times two to a power, and whether it is the negative of that.
+# A node of a graph as (stream, exponent, negated): `stream * 2 ** exponent`, or minus that.
 _Term = tuple[int, int, bool]
 
 
 class _Build:
-    """The streams that were made so far; equal ones exist once."""
+    """The streams that were made so far; equal streams are stored once."""
 
     def __init__(self, bounds: list[tuple[int, int]]) -> None:
         self.bounds = bounds
@@ -160,7 +160,7 @@ class _Build:
         self._known: dict[SerialAdder, int] = {}
 
     def sum(self, a: _Term, b: _Term) -> _Term:
-        """`a + b`; of the two, the one that is shifted less keeps its sign and the other is added or taken off."""
+        """`a + b`: the term that is shifted less keeps its sign, and the other is added to it or subtracted."""
         if a[0] < 0 or b[0] < 0:
             return b if a[0] < 0 else a
         plain, shifted = sorted((a, b), key=lambda term: (term[1], term[2], term[0]))
@@ -191,7 +191,7 @@ def _stages(
         if stream < lanes:
             continue
         adder = adders[stream - lanes]
-        # An operand that is shifted is read so many cycles after the other, and may be made as much later.
+        # The shifted operand is read `shift` cycles after the other, so it may be made that much later.
         for operand, lag in ((number[adder.plain], 0), (number[adder.shifted], adder.shift)):
             first[n] = max(first[n], first[operand] + 1 - lag)
             gaps.append((operand, n, 1 - lag))
@@ -203,7 +203,7 @@ def _stages(
         np.where(inputs, 0, depth),
         np.ones(len(streams), np.int64),
         np.array([stream in leaving for stream in streams], np.bool_),
-        # What an adder makes shows a cycle later, so that all is read a cycle later than there.
+        # A stream comes a cycle after its stage, so the outputs are read a cycle after the last stage.
         depth + 1,
         np.array(gaps, np.int64).reshape(-1, 3).T,
         np.array(reads, np.int64).reshape(-1, 3).T,

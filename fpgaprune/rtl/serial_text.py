@@ -8,15 +8,15 @@ from fpgaprune.rtl.lines import Line
 from fpgaprune.rtl.parts import Body, files_of
 from fpgaprune.rtl.serial import SerialSums
 
-# Modules of hw/rtl that the text uses, and those that these use.
+# Modules of hw/rtl that the text uses, and the modules that those use.
 LIBRARY = ("fp_history", "fp_serial_add", "fp_serial_clear", "fp_serial_in", "fp_serial_out")
 
 
 def serial_datapath(module: str, sums: SerialSums, header: str) -> dict[str, str]:
     """The files, by name, of a `module` with ports `clk`, `load`, `in_data` and `out_data`.
 
-    Inputs and words lie on their buses in order, the first in the lowest bits. What is on `in_data` while `load` is 1
-    is on `out_data` `sums.cycles` cycles later, for one cycle.
+    Inputs and words lie on their buses in order, the first in the lowest bits. The sums of what is on `in_data` while
+    `load` is 1 are on `out_data` `sums.cycles` cycles later, for one cycle.
     """
     clears: dict[int, int] = {}
     for stream in sums.needed():
@@ -31,7 +31,7 @@ def serial_datapath(module: str, sums: SerialSums, header: str) -> dict[str, str
 
 
 def _instance(library: str, name: str, parameters: Mapping[str, int], ports: Mapping[str, str]) -> str:
-    # Parameters that are 0 by default are not written.
+    # Every parameter is 0 by default, so zeros are not written.
     given = ", ".join(f".{key}({value})" for key, value in parameters.items() if value)
     wired = ", ".join(f".{port}({wire})" for port, wire in {"clk": "clk", **ports}.items())
     return f"    {library} {f'#({given}) ' if given else ''}{name} ({wired});\n"

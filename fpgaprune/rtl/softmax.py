@@ -1,4 +1,4 @@
-"""Softmax layers as chains: exponentials and the inverse of their sum from memory."""
+"""Softmax layers as chains: the exponentials and the inverse of their sum come from tables."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _normalised(step: Step, values: list[Number], address: FixedType, negative: 
 
 
 def _at_top_bits(x: Number, kind: FixedType, table: Exact) -> Number:
-    """The entry of `table` that the highest bits of `x`, a value of `kind`, number."""
+    """The entry of `table` at the index in the highest bits of `x`, a value of type `kind`."""
     circuit, entries = x.circuit, table.integers().reshape(-1)
     bits = len(entries).bit_length() - 1
     place = circuit.wrap(circuit.shr(x.place, kind.width - bits), bits, signed=False)
@@ -79,7 +79,7 @@ def _argmax(step: Step, values: list[Number]) -> list[Number]:
     zero, one = Number.constant(circuit, 0, 0), Number.constant(circuit, 1, 0)
     before, found = circuit.const(0), []
     for value in values:
-        # The first that is not below the largest.
+        # The result is one for the first value that equals the largest, and zero for all others.
         lower = value.less(top)
         is_first = circuit.select(before, circuit.const(0), circuit.select(lower, circuit.const(0), circuit.const(1)))
         before = circuit.select(before, circuit.const(1), is_first)

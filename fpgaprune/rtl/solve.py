@@ -22,7 +22,7 @@ _FORMAT = 3
 
 @dataclass(frozen=True, slots=True)
 class Solver:
-    """Who makes adders.
+    """How adders are made.
 
     Attributes:
         adders: as in `VerilogLayout`.
@@ -41,7 +41,7 @@ class Solved:
 
     Attributes:
         graph: the adders.
-        note: what a reader of them must know of how they were made; empty if nothing.
+        note: remarks on how they were made; empty if there are none.
     """
 
     graph: AdderGraph
@@ -57,7 +57,7 @@ def solve(matrix: NDArray[np.int64], low: int, high: int, solver: Solver) -> Sol
         RtlError: the solver's answer is not that product.
         ToolError: the solver is missing or failed.
     """
-    # Weights beyond what da4ml keeps exact, and matrices without any, need no search.
+    # da4ml is exact for smaller weights only, and a matrix of zeros needs no search.
     method = solver.adders if np.abs(matrix).max(initial=0) < 1 << 24 and matrix.any() else "plain"
     path = _path(matrix, low, high, method, solver.cache)
     kept = _read(path, matrix) if path else None
@@ -92,7 +92,7 @@ def _path(matrix: NDArray[np.int64], low: int, high: int, method: str, cache: Pa
 
 
 def _read(path: Path, matrix: NDArray[np.int64]) -> Solved | None:
-    """What is kept at `path` if it is a graph of `matrix`."""
+    """The adders that the file `path` holds; None if there are none for `matrix`."""
     try:
         document = read_json(path, RtlError, "a graph", "solve again")
         solved = Solved(AdderGraph.from_json(document, matrix.shape[0]), str(document["note"]))

@@ -20,7 +20,7 @@ from fpgaprune.rtl.adders import AdderGraph
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.saturating import saturated
 
-# At most so many numbers are added one after another. They wait in registers, whose bits grow with its square.
+# At most so many numbers are added one after another. They wait in registers, whose bits grow with the square of that.
 _LONGEST_CHAIN = 512
 # Modes that round towards one side: adding a whole number before or after rounding gives the same.
 _TOWARDS_A_SIDE = ("TRN", "RND", "RND_MIN_INF")
@@ -30,7 +30,7 @@ Solver = Callable[[NDArray[np.int64], int, int], AdderGraph]
 
 @dataclass(frozen=True)
 class Weights:
-    """Constants that inputs are multiplied by and added up with.
+    """The weights and biases of weighted sums, with their types.
 
     Attributes:
         matrix: raw weights (inputs, outputs).
@@ -57,7 +57,7 @@ class Weights:
         return [int(value) for value in np.broadcast_to(raw.integers().reshape(-1), (self.matrix.shape[1],))]
 
     def with_bias(self, output: int, total: Number, negate: bool) -> Number:
-        """What the accumulator of `output` holds where `total`, or its negative, is the sum of raw products."""
+        """The accumulator of `output`: its bias plus `total`, the sum of raw products, or minus that if `negate`."""
         start = Number.constant(total.circuit, self.starts()[output], self.accum.fraction)
         total = total.scaled(-self.kind.fraction)
         return (start - total if negate else start + total).into(self.accum)
@@ -136,7 +136,7 @@ def _cast_tree(addends: Sequence[Number], accum: FixedType) -> Number:
 
 
 def _in_order(values: Sequence[Number], weights: Weights, outputs: list[int], solve: Solver) -> dict[int, Number]:
-    """Outputs whose products are assigned to the accumulator before they are added."""
+    """The `outputs`, if each product is assigned to the accumulator before it is added."""
     accum, circuit = weights.accum, values[0].circuit
     pairs = [
         (int(place), int(weights.matrix[place, output]))
@@ -188,7 +188,7 @@ def _products(values: Sequence[Number], pairs: Sequence[tuple[int, int]], solve:
 
 
 def _matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: Solver) -> list[tuple[Number, bool]]:
-    """`values @ matrix`, exact; where the flag is set it is the negative that was computed."""
+    """`values @ matrix`, exact: for each output a number, and whether that is the negative of the output."""
     circuit = values[0].circuit
     values, matrix = _without_zeros(values, matrix)
     graph = solve(matrix, min(v.low for v in values), max(v.high for v in values))
@@ -207,7 +207,7 @@ def _matrix_product(values: Sequence[Number], matrix: NDArray[np.int64], solve: 
 
 
 def _without_zeros(values: Sequence[Number], matrix: NDArray[np.int64]) -> tuple[list[Number], NDArray[np.int64]]:
-    """The same products, of values without the lowest bits that are always zero; what is always zero takes none."""
+    """`values` without lowest bits that are always zero, and the matrix of the same products; 0 for values always 0."""
     shifts = [v.node.params[0] if v.node.op == "shl" else 0 for v in values]
     short = [v.on(v.node.args[0]) if shift else v for v, shift in zip(values, shifts, strict=True)]
     live = np.array([not (v.low == v.high == 0) for v in values])

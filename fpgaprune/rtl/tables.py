@@ -1,7 +1,7 @@
-"""Activations that are looked up, with the tables that the emulator makes.
+"""Activations as tables, whose entries the emulator computes.
 
-A narrow input addresses a table of its own, which the emulator computes value by value. A wide input goes through the
-template's arithmetic to the template's table.
+An input with few values reads a table with an entry for each value. Any other input becomes an index into the
+template's table, by the template's own arithmetic.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _negative(step: Step, x: Number, function: ScalarFunction) -> Number:
 
 
 def _rectified(step: Step, x: Number, function: ScalarFunction) -> Number:
-    """A table of what -|x| gives, and x besides where it is positive."""
+    """An entry of a table at the index of |x|, plus x if that is positive."""
     circuit, size = x.circuit, size_of(step)
     index = _index(x, size, table_of(function).reach)
     magnitude = circuit.larger(index.place, circuit.sub(circuit.const(0), index.place))
@@ -73,9 +73,9 @@ _BY_FORM = {CENTRED: _centred, NEGATIVE: _negative, RECTIFIED: _rectified}
 
 
 def _index(x: Number, size: int, span: int) -> Number:
-    """`int(x * size / span)`, each division and conversion cut towards zero."""
+    """`int(x * size / span)`, where division and conversion round towards zero."""
     scaled = x.on(x.circuit.mul(x.place, x.circuit.const(size))).quotient(span)
     whole = scaled.into(_INT)
     if (max(-scaled.low, scaled.high) >> max(scaled.fraction, 0)) << max(-scaled.fraction, 0) >= 1 << 31:
-        raise RtlError(f"the index into a table of {size} entries may leave 32 bits; choose a narrower input type")
+        raise RtlError(f"the index into a table of {size} entries may exceed 32 bits; choose a narrower input type")
     return whole

@@ -15,14 +15,14 @@ _MEMORY_STAGES = 2
 class Timing:
     """Which stages the values of a circuit can be computed in; constants have none.
 
-    Stages that keep to `last` and `gaps` have at most as many adder levels between two registers as the earliest ones:
-    an operation comes a stage later than an operand in whose stage it has no room at the earliest.
+    Every choice of stages within `first`, `last` and `gaps` has at most as many adder levels between two registers as
+    the earliest stages: an operation that finds no room in its operand's earliest stage stays a stage behind it.
 
     Attributes:
         first: the earliest stage of each value that is needed, operands before users; inputs arrive in stage 0.
-        last: the latest stage in which what leaves still does so behind `depth` registers.
+        last: the latest stage of each value with which the outputs still leave after `depth` registers.
         depth: registers between input and output; 0 where nothing is computed.
-        gaps: for an earlier and a later value, how many stages lie between them at least.
+        gaps: for an earlier and a later value, the fewest stages between them.
     """
 
     first: Mapping[int, int]
@@ -36,9 +36,9 @@ class Timing:
         nodes = circuit.nodes
         places = [place for place in circuit.alive() if nodes[place].op != "const"]
         first: dict[int, int] = {}
-        # Adder levels of its stage that a value and its operands there have used; a memory uses its whole stage.
+        # Adder levels that a value and its operands use up in its stage; 0 for a memory: its readers have later stages.
         used: dict[int, int] = {}
-        # The value that remains when all wiring is followed back: only its levels count.
+        # The value from which wiring alone leads to this one: wiring takes no levels.
         origin: dict[int, int] = {}
         gaps: dict[tuple[int, int], int] = {}
         for place in places:

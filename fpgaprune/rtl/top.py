@@ -23,7 +23,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class Placed:
-    """Something in the top module, as text; `reset` names its own register of the reset, where it has one."""
+    """Something in the top module, as text; `reset` names its own reset register, if it has one."""
 
     text: str
     reset: str = ""
@@ -98,7 +98,8 @@ def top_text(
 def _reset(names: Sequence[str]) -> str:
     """Each part is reset a cycle after the one before it, so that no net of the reset spans the device.
 
-    A part gets no old data after its reset, because the part before it was reset earlier. Ports open after the last.
+    A part gets no old data after its reset, because the part before it was reset earlier. The ports open
+    after the last reset.
     """
     bits = len(names).bit_length()
     chain = "".join(f"        {name} <= {before};\n" for before, name in zip(["rst", *names], names, strict=False))

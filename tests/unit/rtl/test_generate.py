@@ -238,7 +238,7 @@ def test_layouts_that_cannot_be_met_are_refused(tmp_path):
         VerilogLayout(interval=-1)
     with pytest.raises(RtlError, match="fold names conv, which is no Dense layer of design 'net'"):
         to_verilog(design, tmp_path, fold={"conv": 2})
-    with pytest.raises(RtlError, match=f"layer '{dense}'.*: folded 1000 times; wanted 1 to its 27 inputs"):
+    with pytest.raises(RtlError, match=f"layer '{dense}'.*: the layout folds it 1000 times; fold it 1 to 27 times"):
         to_verilog(design, tmp_path, fold={dense: 1000})
     assert not (tmp_path / "rtl").exists()
 

@@ -155,8 +155,8 @@ def test_an_adder_of_bits_that_reads_another_input_is_found(tmp_path):
         ),
         (r"\.clear\(c(\d+)\[(\d+)\]\)", r".clear(c\1[1\2])", r"adder v\d+ reads a number \d+ cycles after the other"),
         (r"\.a\(v\d+\[", ".a(v99999[", "the Verilog reads bits that nothing drives"),
-        (r"\.a\(v\d+\[0\]\)", ".a(1'b0)", '"1\'b0" is no bit of a number'),
-        (r"in_data\[\d+:", "in_data[99:", "is no input of \\d+ bits"),
+        (r"\.a\(v\d+\[0\]\)", ".a(1'b0)", '"1\'b0" is not a bit of a number'),
+        (r"in_data\[\d+:", "in_data[99:", "is not an input of \\d+ bits"),
     ],
 )
 def test_adders_of_bits_that_make_no_sense_are_named(pattern, put, message, tmp_path):
@@ -218,7 +218,7 @@ def test_a_locked_weight_in_memory_must_be_zero(tmp_path):
     [
         ("_products.v", r"(lookup\d+ \(.address\()v\d+", r"\1v0", "not addressed by the number of the beat"),
         ("_rom0.v", r"\n *\d+'d3: .*", "", "has 11 words; wanted 12"),
-        ("_products.v", r"(v\d+ = )(\S+) \* (\S+);", r"\1\2 & \3;", "is no product of an input and a weight"),
+        ("_products.v", r"(v\d+ = )(\S+) \* (\S+);", r"\1\2 & \3;", "is not a product of an input and a weight"),
         ("_products.v", r"= \S+ \* ", "= v9 * ", r"reads v\d+, which nothing drives"),
     ],
 )
