@@ -158,7 +158,7 @@ def _row(run: Path, measured: dict[str, Any], x: np.ndarray, y: np.ndarray) -> t
     design = fp.Design.load(run / "design.json")
     found = accuracy(fp.emulate(design, x), y)
     held_out = 100 * flow_files.results(run, "hls")["emulation"]["value"]
-    synthesis = measured["synthesis"]["xc7"]
+    synthesis = measured["synth(open)"]["xc7"]
     luts = {layer["layer"]: (layer["cells"] or {}).get("lut") for layer in synthesis["layers"]}
     whole = synthesis["whole"]["cells"]
     parts = [luts.get(name) for name in CONVOLUTIONS]
