@@ -72,7 +72,7 @@ def _layer(design: Design, layer: LayerHardware, fabric: Fabric, found: Timed) -
         kind=design[layer.layer].kind,
         resources=figures(count_layer(layer), fabric),
         adders=adders_of(layer),
-        interval_cycles=found.intervals[layer.layer],
+        interval_cycles=found.interval,
         ready_cycles=found.ready[layer.layer],
     )
 
