@@ -67,7 +67,7 @@ def timed(hardware: Hardware) -> Timed:
     streams = {name: _Stream.of(np.arange(_SAMPLES * beats, dtype=np.int64), beats) for name, beats in hardware.inputs}
     steps: list[tuple[Flow, list[str], list[str]]] = []
     ends: dict[str, str] = {}
-    outputs = []
+    outputs: list[str] = []
     for layer in hardware.layers:
         if not layer.leaves:
             outputs += layer.reads

@@ -138,17 +138,17 @@ def _flow(run: list[Part], beats: int) -> Flow:
 
 
 def _wire(beats: int, delay: int) -> Flow:
-    return Flow((beats,), lambda ins: [ins[0][1] + delay], lambda ins, outs: [outs[0] - delay])
+    return Flow((beats,), lambda ins: [ins[0][1] + delay], lambda _, outs: [outs[0] - delay])
 
 
 def _store(beats: int, delay: int, places: int) -> Flow:
     """It offers a beat `delay` cycles after it took it, and holds so many."""
-    return Flow((beats,), lambda ins: [ins[0][1] + delay], lambda ins, outs: [later(outs[0], places) + 1])
+    return Flow((beats,), lambda ins: [ins[0][1] + delay], lambda _, outs: [later(outs[0], places) + 1])
 
 
 def _pipeline(beats: int, depth: int) -> Flow:
     """All its registers move while the last one is empty or leaves."""
-    return Flow((beats,), lambda ins: [ins[0][1] + depth], lambda ins, outs: [later(outs[0], depth)])
+    return Flow((beats,), lambda ins: [ins[0][1] + depth], lambda _, outs: [later(outs[0], depth)])
 
 
 def _moves(entered: Ints, outs: Ints) -> Ints:
@@ -173,7 +173,7 @@ def _gather(beats: int, count: int) -> Flow:
 
 
 def _scatter(beats: int, count: int) -> Flow:
-    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
         return [later(outs[0][count - 1 :: count], 1)]
 
     return Flow((beats * count,), lambda ins: [np.repeat(ins[0][1], count) + 1], takes)
@@ -188,7 +188,7 @@ def _through(beats: int, source: Ints) -> Flow:
     def offers(ins: list[Cycles]) -> list[Ints]:
         return [_by_sample(ins[0][0], beats)[:, source].reshape(-1)]
 
-    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
         room = _by_sample(outs[0], size)[:, last]
         return [np.where(last >= 0, room, NEVER).reshape(-1)]
 
@@ -214,7 +214,7 @@ def _pad(i: Instance) -> Flow:
         found[:, places] = offered
         return [found.reshape(-1)]
 
-    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
         return [_by_sample(outs[0], size)[:, places].reshape(-1)]
 
     return Flow((size,), offers, takes)
@@ -240,7 +240,7 @@ def _upsample(i: Instance, beats: int) -> Flow:
         found[:, places] = offered
         return [found.reshape(-1)]
 
-    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
         return [_by_sample(outs[0], size)[:, places][:, wide - 1 :: wide].reshape(-1)]
 
     return Flow((size,), offers, takes)
@@ -269,7 +269,7 @@ def _pace(i: Instance, beats: int) -> Flow:
         found[marks] = np.maximum(found[marks], shifted)
         return [found]
 
-    return Flow((beats,), offers, lambda ins, outs: [outs[0]])
+    return Flow((beats,), offers, lambda _, outs: [outs[0]])
 
 
 def _credit(run: list[Part], beats: int) -> Flow:
@@ -302,7 +302,7 @@ def _fork(beats: int) -> Flow:
     return Flow(
         (beats, beats),
         lambda ins: [ins[0][0], ins[0][0]],
-        lambda ins, outs: [np.maximum(outs[0], outs[1])],
+        lambda _, outs: [np.maximum(outs[0], outs[1])],
     )
 
 
@@ -311,7 +311,7 @@ def _meeting(i: Instance, beats: list[int]) -> Flow:
         return Flow(
             (beats[0],),
             lambda ins: [np.maximum(ins[0][0], ins[1][0])],
-            lambda ins, outs: [outs[0], outs[0]],
+            lambda _, outs: [outs[0], outs[0]],
         )
     size = sum(beats)
     first = np.arange(size) % (i["BEATS_A"] + i["BEATS_B"]) < i["BEATS_A"]
@@ -323,7 +323,7 @@ def _meeting(i: Instance, beats: list[int]) -> Flow:
         )
         return [found.reshape(-1)]
 
-    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
         out = _by_sample(outs[0], size)
         return [out[:, first].reshape(-1), out[:, ~first].reshape(-1)]
 
