@@ -13,22 +13,34 @@ from fpgaprune.rtl import Circuit, Datapath, Node
 # Registers in a row that no one reads between: AMD's devices keep so many, or more, in a look-up table.
 _SHORTEST_SHIFT = 3
 _PER_SHIFT = 32
+_WITHIN = {"rom": "table_delay", "mul": "factor_register"}
 
 
-def count_datapath(path: Datapath, behind: Datapath | None = None) -> Counts:
-    """Quantities of hardware of `path`, by name, of which `behind` reads what it needs, if it is not None."""
+def count_datapath(path: Datapath, before: Datapath | None = None, behind: Datapath | None = None) -> Counts:
+    """Quantities of hardware of `path`, by name.
+
+    Args:
+        path: a datapath.
+        before: the datapath that it reads, if there is one: a copy that reads a constant takes nothing.
+        behind: the datapath that reads it, if there is one: what that does not read takes nothing.
+    """
     found = Counts()
     if path.trees is not None:
         found["adder"] += path.trees.adders
         found["chain_bit"] += path.trees.chain_bits
         found["pair_bit"] += path.trees.pair_bits
+        found["lone_bit"] += path.trees.lone_bits
+        found["difference"] += path.trees.differences
         found["register"] += path.trees.register_bits
     needed = Needed.of(path, behind)
     for place in path.plan.stage:
         if needed.top[place] > 0:
             _count_node(path.circuit, path.circuit.nodes[place], needed.top[place], needed.floor[place], found)
     _count_registers(path, needed, found)
-    return Counts({name: count * path.copies for name, count in found.items()})
+    copies = path.copies
+    if before is not None and copies > 1 and before.copies == 1 and len(before.circuit.outputs) == copies:
+        copies = sum(before.circuit.nodes[place].op != "const" for place, _ in before.circuit.outputs)
+    return Counts({name: count * copies for name, count in found.items()})
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,7 @@ def _count_node(circuit: Circuit, node: Node, top: int, floor: int, found: Count
         case "mul":
             _count_product(args, top, found)
         case "clip" | "inside":
-            found["choice_bit"] += bits
+            found["clip_bit"] += bits
             found["limit_bit"] += args[0].width - bits + 1
         case "max" | "min":
             if constant:
@@ -150,9 +162,17 @@ def _count_sum(node: Node, args: list[Node], bits: int, free: int, found: Counts
     tops = [
         0 if arg.op == "const" else bits if arg.low < 0 else arg.width - 1 + shift for arg, shift in ((a, p), (b, q))
     ]
+    chain, pair = max(bits - free, 0), max(min(bits, *tops) - max(low, high), 0)
     found["adder"] += 1
-    found["chain_bit"] += max(bits - free, 0)
-    found["pair_bit"] += max(min(bits, *tops) - max(low, high), 0)
+    found["chain_bit"] += chain
+    found["pair_bit"] += pair
+    fixed = next(((arg.low << shift) >> free for arg, shift in ((a, p), (b, q)) if arg.op == "const"), None)
+    if fixed is not None:
+        # A bit of one operand alone is a wire, unless it is turned round: where the constant has a 1.
+        found["lone_bit"] += (fixed & ((1 << chain) - 1)).bit_count()
+    elif node.op == "sub":
+        found["difference"] += 1
+        found["lone_bit"] += chain - pair
 
 
 def zeros_of(node: Node) -> int:
@@ -184,17 +204,17 @@ def _count_registers(path: Datapath, needed: Needed, found: Counts) -> None:
         read[place].add(own - plan.stage[place])
     for place, delay in plan.delays.items():
         node = circuit.nodes[place]
-        # What is never negative has a sign that is 0, and synthesis knows it, but not of sums.
-        sign = int(node.low >= 0 and node.op not in ("add", "sub", "mul") and needed.top[place] == node.width)
+        # What is never negative has a sign that is 0.
+        sign = int(node.low >= 0 and node.op != "mul" and needed.top[place] == node.width)
         bits = needed.top[place] - max(needed.floor.get(place, 0), zeros_of(node)) - sign
         if delay <= 0 or bits <= 0:
             continue
-        if node.op == "rom":
-            # The first register of a table that is a block memory is in the memory.
-            found["table_delay"] += bits
-            delay -= 1
-        taps = sorted({tap for tap in read[place] if 0 < tap <= delay} | {0})
-        found["register"] += bits * delay
+        # The first register of a table or of a product can be in the block memory or in the multiplier.
+        within = int(node.op in _WITHIN)
+        if within:
+            found[_WITHIN[node.op]] += bits
+        found["register"] += bits * (delay - within)
+        taps = sorted({tap for tap in read[place] if within < tap <= delay} | {within})
         for one, two in pairwise(taps):
             count_shift(found, bits, two - one)
 

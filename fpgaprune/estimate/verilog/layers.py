@@ -21,7 +21,7 @@ def count_layer(layer: LayerHardware) -> Counts:
             if isinstance(part, Instance) and part.module in _SHIFTING:
                 found.more(_shifting(part, row[place + 1 :]))
             elif isinstance(part, Datapath):
-                found.more(count_datapath(part, _reader(row[place + 1 :])))
+                found.more(count_datapath(part, _datapath(row[:place][::-1]), _datapath(row[place + 1 :])))
             elif isinstance(part, Instance):
                 found.more(count_instance(part))
             else:
@@ -31,9 +31,9 @@ def count_layer(layer: LayerHardware) -> Counts:
     return found
 
 
-def _reader(behind: Sequence[Part]) -> Datapath | None:
-    """The datapath that reads what leaves, with nothing between but control."""
-    for part in behind:
+def _datapath(parts: Sequence[Part]) -> Datapath | None:
+    """The first of `parts` that is a datapath, with nothing but control before it."""
+    for part in parts:
         if not isinstance(part, Instance):
             return part if isinstance(part, Datapath) else None
         if part.module != "fp_pipeline":
