@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.estimate.verilog.datapaths import count_datapath
+from fpgaprune.estimate.verilog.datapaths import Needed, count_datapath
 from fpgaprune.estimate.verilog.sharing import Counting
 from fpgaprune.rtl import Circuit, Datapath, SerialSums
 from fpgaprune.rtl.adders import share
@@ -61,7 +61,8 @@ def _made(matrix: np.ndarray, width: int, signed: bool) -> dict[str, float]:
     values = [Number(circuit, circuit.input(width, signed, low, high), 0) for _ in range(len(matrix))]
     for total, _ in _matrix_product(values, matrix, lambda *_: graph):
         circuit.output(total.place, total.node.width)
-    found = count_datapath(Datapath(circuit, schedule(circuit, 1), 1))
+    path = Datapath(circuit, schedule(circuit, 1), 1)
+    found = count_datapath(path, Needed.of(path))
     serial = SerialSums.of(graph, (width, signed, low, high), None)
     return {
         "adders": found["adder"],
@@ -94,18 +95,16 @@ def fit_laws(seconds: float, seed: int = 0) -> dict[str, list[float]]:
     laws = {}
     for law in ("adders", "chain_bits", "pair_bits", "register_bits", "width_bits", "kept_bits"):
         true = np.array([row[law] for row in made]) + (law == "kept_bits") * 5 + 1e-9
-        base = np.array(
-            [row["count"] if law == "kept_bits" else getattr(p, law) for row, p in zip(made, plain, strict=True)]
-        )
+        pairs = zip(made, plain, strict=True)
+        base = np.array([row["count"] if law == "kept_bits" else getattr(p, law) for row, p in pairs])
         y = np.log(np.maximum(true, 1) / np.maximum(base, 1))
         fold = np.arange(len(y)) % 8
         left_out = np.zeros(len(y))
         for k in range(8):
             left_out[fold == k] = x[fold == k] @ _robust(x[fold != k], y[fold != k])
         errors = np.abs(np.exp(left_out - y) - 1)
-        print(
-            f"{law:14} {len(y)} matrices, error {np.median(errors):.3f}, 90th percentile {np.percentile(errors, 90):.3f}"
-        )
+        middle, far = np.percentile(errors, [50, 90])
+        print(f"{law:14} {len(y)} matrices, error {middle:.3f}, 90th percentile {far:.3f}")
         laws[law] = [round(float(value), 5) for value in _robust(x, y)]
     return laws
 

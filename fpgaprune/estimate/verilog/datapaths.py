@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,13 +16,13 @@ _PER_SHIFT = 32
 _WITHIN = {"rom": "table_delay", "mul": "factor_register"}
 
 
-def count_datapath(path: Datapath, before: Datapath | None = None, behind: Datapath | None = None) -> Counts:
+def count_datapath(path: Datapath, needed: Needed, before: Datapath | None = None) -> Counts:
     """Quantities of hardware of `path`, by name.
 
     Args:
         path: a datapath.
+        needed: its bits that are read.
         before: the datapath that it reads, if there is one: a copy that reads a constant takes nothing.
-        behind: the datapath that reads it, if there is one: what that does not read takes nothing.
     """
     found = Counts()
     if path.trees is not None:
@@ -32,7 +32,6 @@ def count_datapath(path: Datapath, before: Datapath | None = None, behind: Datap
         found["lone_bit"] += path.trees.lone_bits
         found["difference"] += path.trees.differences
         found["register"] += path.trees.register_bits
-    needed = Needed.of(path, behind)
     for place in path.plan.stage:
         if needed.top[place] > 0:
             _count_node(path.circuit, path.circuit.nodes[place], needed.top[place], needed.floor[place], found)
@@ -56,8 +55,8 @@ class Needed:
     floor: Mapping[int, int]
 
     @classmethod
-    def of(cls, path: Datapath, behind: Datapath | None = None) -> Needed:
-        """The bits that the outputs of `path` need, of which `behind` reads some, if it is not None."""
+    def of(cls, path: Datapath, behind: Sequence[tuple[int, int]] = ()) -> Needed:
+        """The bits of `path` that are read; `behind` are the `ends` of what reads its outputs, if that is known."""
         circuit = path.circuit
         top: dict[int, int] = defaultdict(int)
         floor: dict[int, int] = {}
@@ -66,9 +65,9 @@ class Needed:
             top[place] = max(top[place], min(bits, circuit.nodes[place].width))
             floor[place] = min(floor.get(place, lowest), lowest)
 
-        ends = _ends(behind) if behind else []
+        known = len(behind) == path.copies * len(circuit.outputs)
         for number, (place, width) in enumerate(circuit.outputs):
-            bits, lowest = ends[number] if len(ends) == path.copies * len(circuit.outputs) else (width, 0)
+            bits, lowest = behind[number] if known else (width, 0)
             read(place, min(bits, width), lowest)
         for place in reversed(circuit.alive()):
             bits = top[place]
@@ -78,17 +77,16 @@ class Needed:
                     read(arg, *_bits_read(circuit, node, number, bits, floor[place]))
         return cls(top, floor)
 
-
-def _ends(path: Datapath) -> list[tuple[int, int]]:
-    """For each number that comes in, how many of its bits are read, and how many of the lowest of them are not."""
-    if path.trees is not None:
-        return []
-    needed = Needed.of(path)
-    found = [(0, 0)] * len(path.circuit.inputs)
-    for place, node in enumerate(path.circuit.nodes):
-        if node.op == "input":
-            found[node.params[0]] = needed.top[place], needed.floor.get(place, 0)
-    return found * path.copies
+    def ends(self, path: Datapath) -> list[tuple[int, int]]:
+        """For each number that `path` reads, how many of its bits it reads, and how many of the lowest of them not."""
+        if path.trees is not None:
+            return [(path.trees.before, 0) if used else (0, 0) for used in path.trees.used]
+        found = [(0, 0)] * len(path.circuit.inputs)
+        for place in path.plan.stage:
+            node = path.circuit.nodes[place]
+            if node.op == "input":
+                found[node.params[0]] = self.top[place], self.floor.get(place, 0)
+        return found * path.copies
 
 
 def _bits_read(circuit: Circuit, node: Node, number: int, bits: int, floor: int) -> tuple[int, int]:
@@ -122,11 +120,6 @@ def free_bits(node: Node, circuit: Circuit) -> int:
     """The lowest bits of a sum that are wires: those of what is not shifted, unless they are taken off."""
     low, high = (shift + zeros_of(circuit.nodes[arg]) for arg, shift in zip(node.args, node.params, strict=True))
     return max(low, high) if node.op == "add" else high
-
-
-def used_inputs(path: Datapath) -> list[bool]:
-    """For each number that comes in, whether it is read."""
-    return list(path.trees.used) if path.trees else [bits > 0 for bits, _ in _ends(path)]
 
 
 def _count_node(circuit: Circuit, node: Node, top: int, floor: int, found: Counts) -> None:

@@ -53,7 +53,8 @@ class PlainTrees:
         # A sum has a register behind it, and waits for the longest one.
         waits = _held(level.low, level.high) * (depth - level.born + (level.born > 0))
         total[5] += int(waits[counts[level.column] > 1].sum())
-        return cls(*total.tolist(), depth, *ends)
+        adders, differences, chain, pair, lone, registers, width = total.tolist()
+        return cls(adders, differences, chain, pair, lone, registers, width, depth, *ends)
 
 
 @dataclass
