@@ -21,7 +21,6 @@ class VerilogLayerPrice(Struct, frozen=True):
         kind: class of the layer, as the design states it.
         resources: what open synthesis will count for its module.
         adders: additions of its weighted sums; None where it has none.
-        interval_cycles: cycles in which it can take the next sample.
         ready_cycles: from the sample's first beat into the network until this layer's last beat leaves.
     """
 
@@ -29,7 +28,6 @@ class VerilogLayerPrice(Struct, frozen=True):
     kind: str
     resources: Resources[Figure]
     adders: int | None
-    interval_cycles: int
     ready_cycles: int
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +50,7 @@ class Node:
     low: int
     high: int
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Bits of two's complement that hold every value, at least one."""
         return width_of(self.low, self.high)

@@ -70,12 +70,11 @@ def fold(context: Context, chain: Chain, weights: Weights, lanes: int) -> None:
         return found
 
     def finished(totals: list[Number]) -> list[Number]:
-        starts = weights.starts()
         return [
             (Number.constant(total.circuit, begin, weights.accum.fraction) + total)
             .into(weights.accum)
             .into(context.step.result)
-            for total, begin in zip(totals, starts, strict=True)
+            for total, begin in zip(totals, weights.starts, strict=True)
         ]
 
     chain.compute_numbered("products", partial)

@@ -117,6 +117,8 @@ class Trees:
         adders: how many.
         chain_bits: bits of their results that are no wires.
         pair_bits: those to which both operands have a bit.
+        lone_bits: of differences, those to which only one has.
+        differences: adders that subtract.
         register_bits: bits of all registers.
     """
 
@@ -127,6 +129,8 @@ class Trees:
     adders: float
     chain_bits: float
     pair_bits: float
+    lone_bits: float
+    differences: float
     register_bits: float
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,7 @@ class Weights:
         """Multiplications by a weight that is not zero."""
         return int(np.count_nonzero(self.matrix))
 
+    @cached_property
     def starts(self) -> list[int]:
         """Raw biases, with the accumulator's fraction."""
         raw = self.bias.into(self.accum).at_fraction(self.accum.fraction)
@@ -58,7 +60,7 @@ class Weights:
 
     def with_bias(self, output: int, total: Number, negate: bool) -> Number:
         """The accumulator of `output`: its bias plus `total`, the sum of raw products, or minus that if `negate`."""
-        start = Number.constant(total.circuit, self.starts()[output], self.accum.fraction)
+        start = Number.constant(total.circuit, self.starts[output], self.accum.fraction)
         total = total.scaled(-self.kind.fraction)
         return (start - total if negate else start + total).into(self.accum)
 
@@ -72,7 +74,7 @@ class Weights:
             return np.ones(count, bool)
         low, high = min(low, 0), max(high, 0)
         found = []
-        for column, start in zip(self.matrix.T, self.starts(), strict=True):
+        for column, start in zip(self.matrix.T, self.starts, strict=True):
             positive, negative = int(column[column > 0].sum()), int(column[column < 0].sum())
             bottom, top = positive * low + negative * high, positive * high + negative * low
             inside = start + (bottom << shift) >= self.accum.raw_min and start + (top << shift) <= self.accum.raw_max
@@ -153,7 +155,7 @@ def _in_order(values: Sequence[Number], weights: Weights, outputs: list[int], so
     found = {}
     for output in outputs:
         column = weights.matrix[:, output]
-        total = Number.constant(circuit, weights.starts()[output], accum.fraction)
+        total = Number.constant(circuit, weights.starts[output], accum.fraction)
         addends = [multiples[int(p), int(column[p])] for p in weights.orders[output] if column[p]]
         low = total.low + sum(min(a.low, 0) for a in addends)
         high = total.high + sum(max(a.high, 0) for a in addends)

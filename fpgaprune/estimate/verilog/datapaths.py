@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,22 +13,33 @@ from fpgaprune.rtl import Circuit, Datapath, Node
 # Registers in a row that no one reads between: AMD's devices keep so many, or more, in a look-up table.
 _SHORTEST_SHIFT = 3
 _PER_SHIFT = 32
+_WITHIN = {"rom": "table_delay", "mul": "factor_register"}
 
 
-def count_datapath(path: Datapath, behind: Datapath | None = None) -> Counts:
-    """Quantities of hardware of `path`, by name, of which `behind` reads what it needs, if it is not None."""
+def count_datapath(path: Datapath, needed: Needed, before: Datapath | None = None) -> Counts:
+    """Quantities of hardware of `path`, by name.
+
+    Args:
+        path: a datapath.
+        needed: its bits that are read.
+        before: the datapath that it reads, if there is one: a copy that reads a constant takes nothing.
+    """
     found = Counts()
     if path.trees is not None:
         found["adder"] += path.trees.adders
         found["chain_bit"] += path.trees.chain_bits
         found["pair_bit"] += path.trees.pair_bits
+        found["lone_bit"] += path.trees.lone_bits
+        found["difference"] += path.trees.differences
         found["register"] += path.trees.register_bits
-    needed = Needed.of(path, behind)
     for place in path.plan.stage:
         if needed.top[place] > 0:
             _count_node(path.circuit, path.circuit.nodes[place], needed.top[place], needed.floor[place], found)
     _count_registers(path, needed, found)
-    return Counts({name: count * path.copies for name, count in found.items()})
+    copies = path.copies
+    if before is not None and copies > 1 and before.copies == 1 and len(before.circuit.outputs) == copies:
+        copies = sum(before.circuit.nodes[place].op != "const" for place, _ in before.circuit.outputs)
+    return Counts({name: count * copies for name, count in found.items()})
 
 
 @dataclass(frozen=True)
@@ -44,8 +55,8 @@ class Needed:
     floor: Mapping[int, int]
 
     @classmethod
-    def of(cls, path: Datapath, behind: Datapath | None = None) -> Needed:
-        """The bits that the outputs of `path` need, of which `behind` reads some, if it is not None."""
+    def of(cls, path: Datapath, behind: Sequence[tuple[int, int]] = ()) -> Needed:
+        """The bits of `path` that are read; `behind` are the `ends` of what reads its outputs, if that is known."""
         circuit = path.circuit
         top: dict[int, int] = defaultdict(int)
         floor: dict[int, int] = {}
@@ -54,9 +65,9 @@ class Needed:
             top[place] = max(top[place], min(bits, circuit.nodes[place].width))
             floor[place] = min(floor.get(place, lowest), lowest)
 
-        ends = _ends(behind) if behind else []
+        known = len(behind) == path.copies * len(circuit.outputs)
         for number, (place, width) in enumerate(circuit.outputs):
-            bits, lowest = ends[number] if len(ends) == path.copies * len(circuit.outputs) else (width, 0)
+            bits, lowest = behind[number] if known else (width, 0)
             read(place, min(bits, width), lowest)
         for place in reversed(circuit.alive()):
             bits = top[place]
@@ -66,17 +77,16 @@ class Needed:
                     read(arg, *_bits_read(circuit, node, number, bits, floor[place]))
         return cls(top, floor)
 
-
-def _ends(path: Datapath) -> list[tuple[int, int]]:
-    """For each number that comes in, how many of its bits are read, and how many of the lowest of them are not."""
-    if path.trees is not None:
-        return []
-    needed = Needed.of(path)
-    found = [(0, 0)] * len(path.circuit.inputs)
-    for place, node in enumerate(path.circuit.nodes):
-        if node.op == "input":
-            found[node.params[0]] = needed.top[place], needed.floor.get(place, 0)
-    return found * path.copies
+    def ends(self, path: Datapath) -> list[tuple[int, int]]:
+        """For each number that `path` reads, how many of its bits it reads, and how many of the lowest of them not."""
+        if path.trees is not None:
+            return [(path.trees.before, 0) if used else (0, 0) for used in path.trees.used]
+        found = [(0, 0)] * len(path.circuit.inputs)
+        for place in path.plan.stage:
+            node = path.circuit.nodes[place]
+            if node.op == "input":
+                found[node.params[0]] = self.top[place], self.floor.get(place, 0)
+        return found * path.copies
 
 
 def _bits_read(circuit: Circuit, node: Node, number: int, bits: int, floor: int) -> tuple[int, int]:
@@ -112,11 +122,6 @@ def free_bits(node: Node, circuit: Circuit) -> int:
     return max(low, high) if node.op == "add" else high
 
 
-def used_inputs(path: Datapath) -> list[bool]:
-    """For each number that comes in, whether it is read."""
-    return list(path.trees.used) if path.trees else [bits > 0 for bits, _ in _ends(path)]
-
-
 def _count_node(circuit: Circuit, node: Node, top: int, floor: int, found: Counts) -> None:
     bits = top - floor
     args = [circuit.nodes[arg] for arg in node.args]
@@ -127,7 +132,7 @@ def _count_node(circuit: Circuit, node: Node, top: int, floor: int, found: Count
         case "mul":
             _count_product(args, top, found)
         case "clip" | "inside":
-            found["choice_bit"] += bits
+            found["clip_bit"] += bits
             found["limit_bit"] += args[0].width - bits + 1
         case "max" | "min":
             if constant:
@@ -150,9 +155,17 @@ def _count_sum(node: Node, args: list[Node], bits: int, free: int, found: Counts
     tops = [
         0 if arg.op == "const" else bits if arg.low < 0 else arg.width - 1 + shift for arg, shift in ((a, p), (b, q))
     ]
+    chain, pair = max(bits - free, 0), max(min(bits, *tops) - max(low, high), 0)
     found["adder"] += 1
-    found["chain_bit"] += max(bits - free, 0)
-    found["pair_bit"] += max(min(bits, *tops) - max(low, high), 0)
+    found["chain_bit"] += chain
+    found["pair_bit"] += pair
+    fixed = next(((arg.low << shift) >> free for arg, shift in ((a, p), (b, q)) if arg.op == "const"), None)
+    if fixed is not None:
+        # A bit of one operand alone is a wire, unless it is turned round: where the constant has a 1.
+        found["lone_bit"] += (fixed & ((1 << chain) - 1)).bit_count()
+    elif node.op == "sub":
+        found["difference"] += 1
+        found["lone_bit"] += chain - pair
 
 
 def zeros_of(node: Node) -> int:
@@ -184,17 +197,17 @@ def _count_registers(path: Datapath, needed: Needed, found: Counts) -> None:
         read[place].add(own - plan.stage[place])
     for place, delay in plan.delays.items():
         node = circuit.nodes[place]
-        # What is never negative has a sign that is 0, and synthesis knows it, but not of sums.
-        sign = int(node.low >= 0 and node.op not in ("add", "sub", "mul") and needed.top[place] == node.width)
+        # What is never negative has a sign that is 0.
+        sign = int(node.low >= 0 and node.op != "mul" and needed.top[place] == node.width)
         bits = needed.top[place] - max(needed.floor.get(place, 0), zeros_of(node)) - sign
         if delay <= 0 or bits <= 0:
             continue
-        if node.op == "rom":
-            # The first register of a table that is a block memory is in the memory.
-            found["table_delay"] += bits
-            delay -= 1
-        taps = sorted({tap for tap in read[place] if 0 < tap <= delay} | {0})
-        found["register"] += bits * delay
+        # The first register of a table or of a product can be in the block memory or in the multiplier.
+        within = int(node.op in _WITHIN)
+        if within:
+            found[_WITHIN[node.op]] += bits
+        found["register"] += bits * (delay - within)
+        taps = sorted({tap for tap in read[place] if within < tap <= delay} | {within})
         for one, two in pairwise(taps):
             count_shift(found, bits, two - one)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Pairs of digits that are looked at; of a larger matrix, those of every second, third, ... input.
-_MOST_PAIRS = 100_000
+_MOST_PAIRS = 50_000
 _SHIFTS = 64
 
 

@@ -12,8 +12,6 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.target import hardware_path
 
-PRICED_RESOURCES = ("lut", "ff", "dsp", "bram18")
-
 
 @dataclass(frozen=True)
 class Fabric:
@@ -22,7 +20,8 @@ class Fabric:
     Attributes:
         name: as open synthesis calls it, as `xc7`.
         lut, ff: what one of each quantity takes.
-        ranges: resource -> true value over estimate, at the lower and the upper end of the 80 % range.
+        ranges: resource -> true value over price of a whole network, at the ends of the 80 % range.
+        layer_ranges: those of a layer.
         memory: how yosys chooses memories: blocks, their words and costs.
         product: how wide the operands and the result of a multiplier in a DSP block are, at least and at most.
     """
@@ -31,6 +30,7 @@ class Fabric:
     lut: Mapping[str, float]
     ff: Mapping[str, float]
     ranges: Mapping[str, tuple[float, float]]
+    layer_ranges: Mapping[str, tuple[float, float]]
     memory: Mapping[str, Any]
     product: Mapping[str, int]
 
@@ -110,5 +110,7 @@ def find_fabric(name: str) -> Fabric:
     if name not in families:
         raise EstimateError(f"family {name!r} has no price of Verilog; those that have: {', '.join(sorted(families))}")
     data = families[name]
-    ranges = {resource: (low, high) for resource, (low, high) in data["ranges"].items()}
-    return Fabric(name, data["lut"], data["ff"], ranges, data["memory"], data["product"])
+    ranges, layer_ranges = (
+        {resource: (low, high) for resource, (low, high) in data[key].items()} for key in ("ranges", "layer_ranges")
+    )
+    return Fabric(name, data["lut"], data["ff"], ranges, layer_ranges, data["memory"], data["product"])

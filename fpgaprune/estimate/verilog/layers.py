@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fpgaprune.estimate.verilog.counts import Counts
-from fpgaprune.estimate.verilog.datapaths import count_datapath, used_inputs
+from fpgaprune.estimate.verilog.datapaths import Needed, count_datapath
 from fpgaprune.estimate.verilog.modules import count_gather, count_instance, count_window
 from fpgaprune.rtl import Datapath, Instance, LayerHardware, Part, SerialSums, SerialTrees
 
@@ -17,23 +17,36 @@ def count_layer(layer: LayerHardware) -> Counts:
     """Quantities of hardware of `layer`, by name."""
     found = Counts()
     for row in (*layer.rows, layer.parts):
-        for place, part in enumerate(row):
-            if isinstance(part, Instance) and part.module in _SHIFTING:
-                found.more(_shifting(part, row[place + 1 :]))
-            elif isinstance(part, Datapath):
-                found.more(count_datapath(part, _reader(row[place + 1 :])))
-            elif isinstance(part, Instance):
-                found.more(count_instance(part))
-            else:
-                found.more(_serial(part))
+        _count_row(row, found)
     if layer.meeting is not None:
         found.more(count_instance(layer.meeting))
     return found
 
 
-def _reader(behind: Sequence[Part]) -> Datapath | None:
-    """The datapath that reads what leaves, with nothing between but control."""
-    for part in behind:
+def _count_row(row: Sequence[Part], found: Counts) -> None:
+    """From the last part to the first: what a part needs follows from what reads it."""
+    reader: list[bool] = []
+    ends: list[tuple[int, int]] = []
+    for place in range(len(row) - 1, -1, -1):
+        part = row[place]
+        if isinstance(part, Datapath):
+            needed = Needed.of(part, ends)
+            found.more(count_datapath(part, needed, _datapath(row[:place][::-1])))
+            ends = needed.ends(part)
+            reader = [bits > 0 for bits, _ in ends]
+        elif isinstance(part, Instance):
+            found.more(_shifting(part, reader) if part.module in _SHIFTING else count_instance(part))
+            if part.module != "fp_pipeline":
+                ends = []
+        else:
+            found.more(_serial(part))
+            ends = []
+            reader = list(part.used) if isinstance(part, SerialTrees) else [n in part.stage for n in range(part.lanes)]
+
+
+def _datapath(parts: Sequence[Part]) -> Datapath | None:
+    """The first of `parts` that is a datapath, with nothing but control before it."""
+    for part in parts:
         if not isinstance(part, Instance):
             return part if isinstance(part, Datapath) else None
         if part.module != "fp_pipeline":
@@ -41,16 +54,8 @@ def _reader(behind: Sequence[Part]) -> Datapath | None:
     return None
 
 
-def _shifting(part: Instance, behind: Sequence[Part]) -> Counts:
-    """Those of a window or of gathered beats, of which only some values are read by what comes behind."""
-    reader = next((other for other in behind if not isinstance(other, Instance)), None)
-    used: list[bool] = []
-    if isinstance(reader, Datapath):
-        used = used_inputs(reader)
-    elif isinstance(reader, SerialSums):
-        used = [lane in reader.stage for lane in range(reader.lanes)]
-    elif reader is not None:
-        used = list(reader.used)
+def _shifting(part: Instance, used: Sequence[bool]) -> Counts:
+    """Those of a window or of gathered beats, of which only some values are `used` by what comes behind."""
     places = part["BEATS"] if part.module == "fp_gather" else part["KH"] * part["KW"]
     lanes, bits = len(used), part["WIDTH"] * places
     if not lanes or lanes % places or bits % lanes:

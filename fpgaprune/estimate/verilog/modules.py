@@ -84,21 +84,22 @@ def count_window(i: Instance, used: Sequence[bool], width: int) -> Counts:
     high, wide, columns = i["KH"], i["KW"], i["COLUMNS"]
     channels = i["WIDTH"] // width
     found = Counts(_window_counters(i))
-    deepest = 0
+    # Lines of a channel that are kept, from the lowest row of the window on.
+    lines = [0] * channels
     for row in range(high):
         for channel in range(channels):
             read = [used[(row * wide + column) * channels + channel] for column in range(wide)]
             if any(read):
                 _shifted(found, read, width)
-                deepest = max(deepest, high - 1 - row)
+                lines[channel] = max(lines[channel], high - row)
                 if i["SPREAD"]:
                     found["register"] += width * sum(read)
     for start in range(0, i["WIDTH"], _SLICE):
-        bits = min(_SLICE, i["WIDTH"] - start)
-        found["register"] += bits
+        here = [lines[bit // width] for bit in range(start, min(start + _SLICE, i["WIDTH"]))]
+        found["register"] += sum(count > 0 for count in here)
         found["counter"] += 2
-        if deepest:
-            found.more(_line_buffer(bits * (high - 1), columns))
+        if max(here) > 1:
+            found.more(_line_buffer(sum(max(count - 1, 0) for count in here), columns))
     found["instance_window"] += 1
     return found
 

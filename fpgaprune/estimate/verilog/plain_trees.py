@@ -18,7 +18,8 @@ class PlainTrees:
 
     Attributes:
         adders: how many.
-        chain_bits, pair_bits, register_bits: as in `fpgaprune.rtl.Trees`.
+        differences: those that subtract.
+        chain_bits, pair_bits, lone_bits, register_bits: as in `fpgaprune.rtl.Trees`.
         width_bits: bits of all results.
         depth: adders that the longest sum passes.
         low, high: bounds of each sum.
@@ -26,8 +27,10 @@ class PlainTrees:
     """
 
     adders: int
+    differences: int
     chain_bits: int
     pair_bits: int
+    lone_bits: int
     register_bits: int
     width_bits: int
     depth: int
@@ -41,17 +44,17 @@ class PlainTrees:
         counts = digits.by_column
         depth = max(int(counts.max(initial=0)) - 1, 0).bit_length()
         level = _Level.of(digits, low, high)
-        total = np.zeros(5, np.int64)
+        total = np.zeros(7, np.int64)
         for stage in range(depth):
             level = level.next(total, stage)
         ends = [np.zeros(digits.outputs, np.int64) for _ in range(3)]
         for end, values in zip(ends, level.ends(), strict=True):
             end[level.column] = values
         # A sum has a register behind it, and waits for the longest one.
-        waits = widths(level.low, level.high) * (depth - level.born + (level.born > 0))
-        total[3] += int(waits[counts[level.column] > 1].sum())
-        adders, chain, pair, register, width = total.tolist()
-        return cls(adders, chain, pair, register, width, depth, *ends)
+        waits = _held(level.low, level.high) * (depth - level.born + (level.born > 0))
+        total[5] += int(waits[counts[level.column] > 1].sum())
+        adders, differences, chain, pair, lone, registers, width = total.tolist()
+        return cls(adders, differences, chain, pair, lone, registers, width, depth, *ends)
 
 
 @dataclass
@@ -88,8 +91,8 @@ class _Level:
         two = one + 1
         last = np.repeat(sizes, sizes)[one] == 2
         added, bits = self._added(one, two, last, stage)
-        total[[0, 1, 2, 4]] += bits
-        total[3] += int(self._waits(np.concatenate((one, two)), stage))
+        total[[0, 1, 2, 3, 4, 6]] += bits
+        total[5] += int(self._waits(np.concatenate((one, two)), stage))
         left = np.flatnonzero(alone)
         parts = [
             np.concatenate((mine, new))
@@ -102,7 +105,7 @@ class _Level:
     def _waits(self, places: Ints, stage: int) -> int:
         """Register bits of the values that are read now; an input needs none before it is read."""
         life = np.where(self.born[places] > 0, stage + 1 - self.born[places], stage)
-        return int((life * widths(self.low[places], self.high[places])).sum())
+        return int((life * _held(self.low[places], self.high[places])).sum())
 
     def _added(self, one: Ints, two: Ints, last: NDArray[np.bool_], stage: int) -> tuple[list[Ints], Ints]:
         differ = self.sign[one] != self.sign[two]
@@ -120,7 +123,10 @@ class _Level:
             np.where(self.low[x] < 0, width, widths(self.low[x], self.high[x]) - 1 + s) for x, s in ((a, p), (b, q))
         ]
         pair = np.minimum(np.minimum(*tops), width) - np.maximum(p, q)
-        bits = np.array([one.size, (width - free).sum(), np.maximum(pair, 0).sum(), width.sum()])
+        pair = np.maximum(pair, 0)
+        chain = width - free
+        lone = np.where(differ, chain - pair, 0)
+        bits = np.array([one.size, differ.sum(), *(part.sum() for part in (chain, pair, lone, width))])
         return [self.column[a], base, low, high, self.sign[a], np.full(one.size, stage + 1)], bits
 
 
@@ -131,3 +137,9 @@ def widths(low: Ints, high: Ints) -> Ints:
     """Bits of two's complement that hold every number between two bounds."""
     largest = np.maximum(np.where(low < 0, -low - 1, 0), np.maximum(high, 0))
     return np.frexp(largest.astype(np.float64))[1].astype(np.int64) + 1
+
+
+def _held(low: Ints, high: Ints) -> Ints:
+    """Bits of a register; what is never negative needs none for its sign."""
+    found: Ints = widths(low, high) - (low >= 0)
+    return found

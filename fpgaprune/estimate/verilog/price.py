@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from fpgaprune.design import Design, VerilogLayout
 from fpgaprune.estimate.verilog.beats import Timed, timed
 from fpgaprune.estimate.verilog.counts import Counts
-from fpgaprune.estimate.verilog.fabrics import PRICED_RESOURCES, Fabric, find_fabric
+from fpgaprune.estimate.verilog.fabrics import Fabric, find_fabric
 from fpgaprune.estimate.verilog.layers import adders_of, count_layer
 from fpgaprune.estimate.verilog.sharing import DigitCounter
 from fpgaprune.measure import Figure, Resources, VerilogLayerPrice, VerilogPrice
@@ -42,50 +43,39 @@ def verilog_price(
 def price_hardware(design: Design, hardware: Hardware, fabric: Fabric) -> VerilogPrice:
     """The price of `hardware`, which computes `design`, on `fabric`."""
     found = timed(hardware)
-    layers = [_layer(design, layer, fabric, found) for layer in hardware.layers if layer.layer]
-    between = Counts()
+    total, between = Counts(), Counts()
+    layers = []
     for layer in hardware.layers:
-        if not layer.layer:
-            between.more(count_layer(layer))
+        counts = count_layer(layer)
+        total.more(counts)
+        if layer.layer:
+            layers.append(_layer(design, layer, figures(counts, fabric, fabric.layer_ranges), found))
+        else:
+            between.more(counts)
     # Each part is reset a cycle after the one before it.
-    between["register"] += len(hardware.layers) + 2
-    rest = VerilogLayerPrice("", "", figures(between, fabric), None, found.interval, found.latency)
-    every = (*layers, rest)
+    resets = {"register": len(hardware.layers) + 2.0}
+    total.more(resets)
+    between.more(resets)
+    rest = figures(between, fabric, fabric.layer_ranges)
     return VerilogPrice(
         design=design.name,
         family=fabric.name,
-        resources=_summed([layer.resources for layer in every]),
-        layers=every,
+        resources=figures(total, fabric, fabric.ranges),
+        layers=(*layers, VerilogLayerPrice("", "", rest, None, found.latency)),
         latency_cycles=found.latency,
         interval_cycles=found.interval,
     )
 
 
-def figures(counts: Counts, fabric: Fabric) -> Resources[Figure]:
+def figures(counts: Counts, fabric: Fabric, ranges: Mapping[str, tuple[float, float]]) -> Resources[Figure]:
     """What `counts` take on `fabric`, with 80 % ranges."""
-    return Resources(**{name: _figure(value, *fabric.ranges[name]) for name, value in fabric.resources(counts).items()})
+    return Resources(**{name: _figure(value, *ranges[name]) for name, value in fabric.resources(counts).items()})
 
 
-def _layer(design: Design, layer: LayerHardware, fabric: Fabric, found: Timed) -> VerilogLayerPrice:
-    return VerilogLayerPrice(
-        layer=layer.layer,
-        kind=design[layer.layer].kind,
-        resources=figures(count_layer(layer), fabric),
-        adders=adders_of(layer),
-        interval_cycles=found.intervals[layer.layer],
-        ready_cycles=found.ready[layer.layer],
-    )
+def _layer(design: Design, layer: LayerHardware, priced: Resources[Figure], found: Timed) -> VerilogLayerPrice:
+    kind, ready = design[layer.layer].kind, found.ready[layer.layer]
+    return VerilogLayerPrice(layer.layer, kind, priced, adders_of(layer), ready)
 
 
 def _figure(value: float, low: float, high: float) -> Figure:
-    return Figure(round(value), int(value * low), -int(-value * high // 1))
-
-
-def _summed(parts: Iterable[Resources[Figure]]) -> Resources[Figure]:
-    listed = list(parts)
-    found = {}
-    for name in PRICED_RESOURCES:
-        each = [part[name] for part in listed]
-        known = [one for one in each if one is not None]
-        found[name] = Figure(*(sum(getattr(one, end) for one in known) for end in ("value", "low", "high")))
-    return Resources(**found)
+    return Figure(round(value), math.floor(value * low), math.ceil(value * high))

@@ -88,15 +88,19 @@ class DigitCounter:
     def trees(self, matrix: Ints, stream: Stream) -> Trees:
         """Those that multiply each beat of `stream` by `matrix` (inputs, outputs), all at once."""
         counting = Counting.of(*_unshifted(matrix, stream))
-        plain = counting.plain
+        plain, left = counting.plain, counting.left("adders")
+        chain = plain.chain_bits * counting.left("chain_bits")
+        pair = min(plain.pair_bits * counting.left("pair_bits"), chain)
         return Trees(
             before=stream.bits,
             used=counting.used,
             exits=counting.exits(),
             depth=plain.depth,
-            adders=plain.adders * counting.left("adders"),
-            chain_bits=plain.chain_bits * counting.left("chain_bits"),
-            pair_bits=plain.pair_bits * counting.left("pair_bits"),
+            adders=plain.adders * left,
+            chain_bits=chain,
+            pair_bits=pair,
+            lone_bits=plain.lone_bits * (chain - pair) / max(plain.chain_bits - plain.pair_bits, 1),
+            differences=plain.differences * left,
             register_bits=plain.register_bits * counting.left("register_bits"),
         )
 

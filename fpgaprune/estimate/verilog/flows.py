@@ -1,0 +1,330 @@
+"""How each module of `hw/rtl` passes beats on: when it offers them, and when it has room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.rtl import Datapath, Instance, LayerHardware, Part
+
+Ints = NDArray[np.int64]
+# Cycles in which the beats of a stream are offered, and in which they are taken.
+Cycles = tuple[Ints, Ints]
+# A cycle before all others.
+NEVER = -(1 << 40)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One part as a rule for cycles.
+
+    Attributes:
+        beats: of a sample, in each stream that leaves.
+        offers: from the cycles of the streams that it reads, when it offers each beat of the streams that leave.
+        takes: from those, and the cycles in which what leaves is taken, from when on it takes each beat that it reads.
+    """
+
+    beats: tuple[int, ...]
+    offers: Callable[[list[Cycles]], list[Ints]]
+    takes: Callable[[list[Cycles], list[Ints]], list[Ints]]
+
+
+def one_by_one(cycles: Ints) -> Ints:
+    """The first cycles not before `cycles` of which no two are the same, in order."""
+    place = np.arange(cycles.size)
+    found: Ints = np.maximum.accumulate(cycles - place) + place
+    return found
+
+
+def later(cycles: Ints, count: int) -> Ints:
+    """`cycles` of the beat that lies `count` beats before; NEVER where there is none."""
+    if count <= 0:
+        return cycles
+    return np.concatenate((np.full(min(count, cycles.size), NEVER), cycles[: max(cycles.size - count, 0)]))
+
+
+def flows_of(layer: LayerHardware, beats: Mapping[str, int]) -> list[tuple[Flow, list[str], list[str]]]:
+    """The parts of `layer` as flows, each with the names of the streams that it reads and that leave it."""
+    found: list[tuple[Flow, list[str], list[str]]] = []
+    if layer.parts and isinstance(layer.parts[0], Instance) and layer.parts[0].module == "fp_fork":
+        return [(_fork(beats[layer.reads[0]]), list(layer.reads), list(layer.leaves))]
+    rows = []
+    for number, (name, row) in enumerate(zip(layer.reads, layer.rows, strict=True)):
+        rows.append(_row(row, name, beats[name], f"{layer.leaves[0]}.{number}", "", found))
+    name, count = rows[0]
+    if layer.meeting is not None:
+        flow = _meeting(layer.meeting, [beat for _, beat in rows])
+        name, count = f"{layer.leaves[0]}.meeting", flow.beats[0]
+        found.append((flow, [source for source, _ in rows], [name]))
+    end, _ = _row(layer.parts, name, count, f"{layer.leaves[0]}.part", layer.leaves[0], found)
+    if end != layer.leaves[0]:
+        found.append((_wire(count, 0), [end], [layer.leaves[0]]))
+    return found
+
+
+def _row(
+    parts: tuple[Part, ...],
+    name: str,
+    beats: int,
+    prefix: str,
+    last: str,
+    found: list[tuple[Flow, list[str], list[str]]],
+) -> tuple[str, int]:
+    """The flows of `parts` behind stream `name` are in `found`; the name and the beats of the stream that leaves."""
+    runs = _runs(parts)
+    for number, run in enumerate(runs):
+        flow = _flow(run, beats)
+        beats = flow.beats[0]
+        after = last if last and number == len(runs) - 1 else f"{prefix}{number}"
+        found.append((flow, [name], [after]))
+        name = after
+    return name, beats
+
+
+def _runs(parts: tuple[Part, ...]) -> list[list[Part]]:
+    """Parts that pass beats on together: what a credit lets in, up to the queue; or what an enable moves."""
+    runs: list[list[Part]] = []
+    for part in parts:
+        head = runs[-1][0] if runs else None
+        name = part.module if isinstance(part, Instance) else ""
+        is_open = isinstance(head, Instance) and (
+            (head.module == "fp_credit" and not _ends(runs[-1]))
+            or (head.module == "fp_pipeline" and len(runs[-1]) == 1)
+        )
+        if is_open and not (isinstance(head, Instance) and head.module == "fp_pipeline" and name):
+            runs[-1].append(part)
+        elif not isinstance(part, Datapath) or part.plan.depth:
+            runs.append([part])
+    return runs
+
+
+def _ends(run: list[Part]) -> bool:
+    return isinstance(run[-1], Instance) and run[-1].module == "fp_fifo"
+
+
+def _flow(run: list[Part], beats: int) -> Flow:
+    head = run[0]
+    if not isinstance(head, Instance):
+        return _wire(beats, head.plan.depth if isinstance(head, Datapath) else head.cycles)
+    match head.module:
+        case "fp_credit":
+            return _credit(run, beats)
+        case "fp_pipeline":
+            return _pipeline(beats, head["DEPTH"])
+        case "fp_register":
+            return _store(beats, 1, 2)
+        case "fp_fifo":
+            return _fifo(beats, head["DEPTH"])
+        case "fp_gather":
+            return _gather(beats, head["BEATS"])
+        case "fp_accumulate" | "fp_largest":
+            return _gather(beats, head["BEATS"])
+        case "fp_scatter":
+            return _scatter(beats, head["BEATS"])
+        case "fp_repeat":
+            return _through(beats, np.repeat(np.arange(beats), head["BEATS"]))
+        case "fp_pad":
+            return _pad(head)
+        case "fp_crop":
+            return _crop(head)
+        case "fp_upsample":
+            return _upsample(head, beats)
+        case "fp_pace":
+            return _pace(head, beats)
+    return _through(beats, np.arange(beats))
+
+
+def _wire(beats: int, delay: int) -> Flow:
+    return Flow((beats,), lambda ins: [ins[0][1] + delay], lambda _, outs: [outs[0] - delay])
+
+
+def _store(beats: int, delay: int, places: int) -> Flow:
+    """It offers a beat `delay` cycles after it took it, and holds so many."""
+    return Flow((beats,), lambda ins: [ins[0][1] + delay], lambda _, outs: [later(outs[0], places) + 1])
+
+
+def _pipeline(beats: int, depth: int) -> Flow:
+    """All its registers move while the last one is empty or leaves."""
+    return Flow((beats,), lambda ins: [ins[0][1] + depth], lambda _, outs: [later(outs[0], depth)])
+
+
+def _moves(entered: Ints, outs: Ints) -> Ints:
+    """When each beat goes from the memory of a queue to its exit."""
+    return one_by_one(np.maximum(entered + 1, later(outs, 1)))
+
+
+def _fifo(beats: int, depth: int) -> Flow:
+    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+        return [later(_moves(ins[0][1], outs[0]), depth) + 1]
+
+    return Flow((beats,), lambda ins: [ins[0][1] + 2], takes)
+
+
+def _gather(beats: int, count: int) -> Flow:
+    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+        room = np.full(ins[0][1].size, NEVER)
+        room[count::count] = outs[0][: room[count::count].size]
+        return [room]
+
+    return Flow((beats // count,), lambda ins: [ins[0][1][count - 1 :: count] + 1], takes)
+
+
+def _scatter(beats: int, count: int) -> Flow:
+    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
+        return [later(outs[0][count - 1 :: count], 1)]
+
+    return Flow((beats * count,), lambda ins: [np.repeat(ins[0][1], count) + 1], takes)
+
+
+def _through(beats: int, source: Ints) -> Flow:
+    """Beat `j` is beat `source[j]` of what comes in, in the same cycle; that is taken with its last copy."""
+    size = source.size
+    last = np.full(beats, -1)
+    last[source] = np.arange(size)
+
+    def offers(ins: list[Cycles]) -> list[Ints]:
+        return [_by_sample(ins[0][0], beats)[:, source].reshape(-1)]
+
+    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
+        room = _by_sample(outs[0], size)[:, last]
+        return [np.where(last >= 0, room, NEVER).reshape(-1)]
+
+    return Flow((size,), offers, takes)
+
+
+def _by_sample(cycles: Ints, beats: int) -> Ints:
+    return cycles.reshape(-1, beats)
+
+
+def _pad(i: Instance) -> Flow:
+    """Values around the image come in cycles of their own; the first of an image waits for its first pixel."""
+    rows, columns = i["ROWS"], i["COLUMNS"]
+    inside = np.zeros((i["TOP"] + rows + i["BOTTOM"], i["LEFT"] + columns + i["RIGHT"]), bool)
+    inside[i["TOP"] : i["TOP"] + rows, i["LEFT"] : i["LEFT"] + columns] = True
+    places = np.flatnonzero(inside)
+    size, beats = inside.size, rows * columns
+
+    def offers(ins: list[Cycles]) -> list[Ints]:
+        offered = _by_sample(ins[0][0], beats)
+        found = np.full((len(offered), size), NEVER)
+        found[:, 0] = offered[:, 0]
+        found[:, places] = offered
+        return [found.reshape(-1)]
+
+    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
+        return [_by_sample(outs[0], size)[:, places].reshape(-1)]
+
+    return Flow((size,), offers, takes)
+
+
+def _crop(i: Instance) -> Flow:
+    inside = np.zeros((i["ROWS"], i["COLUMNS"]), bool)
+    inside[i["TOP"] : i["ROWS"] - i["BOTTOM"], i["LEFT"] : i["COLUMNS"] - i["RIGHT"]] = True
+    return _through(inside.size, np.flatnonzero(inside))
+
+
+def _upsample(i: Instance, beats: int) -> Flow:
+    """The first copy of a row takes its pixels; the others come from a memory, one in each cycle."""
+    columns, high, wide = i["COLUMNS"], i["FY"], i["FX"]
+    rows = beats // columns
+    fresh = np.zeros((rows, high, columns * wide), bool)
+    fresh[:, 0] = True
+    places, size = np.flatnonzero(fresh), fresh.size
+
+    def offers(ins: list[Cycles]) -> list[Ints]:
+        offered = np.repeat(_by_sample(ins[0][0], beats), wide, axis=1)
+        found = np.full((len(offered), size), NEVER)
+        found[:, places] = offered
+        return [found.reshape(-1)]
+
+    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
+        return [_by_sample(outs[0], size)[:, places][:, wide - 1 :: wide].reshape(-1)]
+
+    return Flow((size,), offers, takes)
+
+
+def completes(i: Instance) -> NDArray[np.bool_]:
+    """For each pixel of an image, whether it completes a window."""
+    rows, columns = (
+        (np.arange(size) >= side - 1) & ((np.arange(size) - side + 1) % step == 0)
+        for size, side, step in ((i["ROWS"], i["KH"], i["SH"]), (i["COLUMNS"], i["KW"], i["SW"]))
+    )
+    return np.outer(rows, columns).reshape(-1)
+
+
+def _pace(i: Instance, beats: int) -> Flow:
+    whole, apart = completes(i), i["CLOCKS"]
+
+    def offers(ins: list[Cycles]) -> list[Ints]:
+        marks = np.flatnonzero(np.tile(whole, len(ins[0][0]) // beats))
+        found = ins[0][0].copy()
+        # A cycle for every pixel between two windows, or as many as they are to be apart.
+        steps = np.maximum(np.diff(marks, prepend=marks[:1]), apart)
+        base = np.cumsum(steps) - steps[:1]
+        found = one_by_one(found)
+        shifted = np.maximum.accumulate(found[marks] - base) + base
+        found[marks] = np.maximum(found[marks], shifted)
+        return [found]
+
+    return Flow((beats,), offers, lambda _, outs: [outs[0]])
+
+
+def _credit(run: list[Part], beats: int) -> Flow:
+    """A window and computations that never wait, and the queue behind them; beats come in while there is room."""
+    window = next((part for part in run if isinstance(part, Instance) and part.module == "fp_window"), None)
+    credit = run[0]
+    through = sum(
+        part.plan.depth if isinstance(part, Datapath) else part.cycles for part in run if not isinstance(part, Instance)
+    )
+    whole = np.ones(beats, bool) if window is None else completes(window)
+    if window is not None:
+        through += 2 + window["SPREAD"]
+    room = credit["ROOM"] if isinstance(credit, Instance) else 1
+    wholes = int(whole.sum())
+
+    def offers(ins: list[Cycles]) -> list[Ints]:
+        return [ins[0][1][np.tile(whole, ins[0][1].size // beats)] + through + 2]
+
+    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+        taken = ins[0][1]
+        freed = taken + 1
+        freed[np.tile(whole, taken.size // beats)] = outs[0]
+        # In order of release, for what completes no window gives its place back at once.
+        return [later(np.sort(freed), room) + 1]
+
+    return Flow((wholes,), offers, takes)
+
+
+def _fork(beats: int) -> Flow:
+    return Flow(
+        (beats, beats),
+        lambda ins: [ins[0][0], ins[0][0]],
+        lambda _, outs: [np.maximum(outs[0], outs[1])],
+    )
+
+
+def _meeting(i: Instance, beats: list[int]) -> Flow:
+    if i.module == "fp_join":
+        return Flow(
+            (beats[0],),
+            lambda ins: [np.maximum(ins[0][0], ins[1][0])],
+            lambda _, outs: [outs[0], outs[0]],
+        )
+    size = sum(beats)
+    first = np.arange(size) % (i["BEATS_A"] + i["BEATS_B"]) < i["BEATS_A"]
+
+    def offers(ins: list[Cycles]) -> list[Ints]:
+        found = np.zeros((len(ins[0][0]) // beats[0], size), np.int64)
+        found[:, first], found[:, ~first] = (
+            _by_sample(cycles[0], count) for cycles, count in zip(ins, beats, strict=True)
+        )
+        return [found.reshape(-1)]
+
+    def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
+        out = _by_sample(outs[0], size)
+        return [out[:, first].reshape(-1), out[:, ~first].reshape(-1)]
+
+    return Flow((size,), offers, takes)
