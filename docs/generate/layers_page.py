@@ -25,8 +25,8 @@ Each row was tried: a small network with this layer through every back end, the 
 6-bit weights and 8-bit activations. `both`: in `io_parallel` and in `io_stream`. `parallel`, `stream`: there only. A dash:
 refused, in one line that names the layer and says what to use instead.
 
-- **select, remove**: [selection](selection.md) and [removal](removal.md) follow channels through it. Other layers keep all
-  their channels, and `strict=True` refuses them.
+- **select, remove**: [selection](selection.md) and [removal](removal.md) follow channels through it. Other layers keep
+  all their channels, and `strict=True` refuses them.
 - **ONNX**: [written](onnx.md) with the weights' bits.
 - **Vitis** to **Libero**: an [hls4ml project](hls4ml.md) can be made. Vivado stands for VivadoAccelerator too.
 - **emulator**: its design for Vitis is [emulated](emulator.md) bit for bit.
@@ -54,7 +54,7 @@ def page() -> str:
     rows = []
     for name, make in networks():
         keras.utils.set_random_seed(0)
-        rows.append(f"| `{name}` | {' | '.join(_row(name, make()))} |\n")
+        rows.append(f"| `{name}` | {' | '.join(_row(make()))} |\n")
     return f"{_HEAD}\n{head}{''.join(rows)}"
 
 
@@ -133,7 +133,7 @@ def _two() -> Any:
     return keras.Model([left, right], [L.Dense(2, name="out1")(both), L.Dense(3, name="out2")(both)])
 
 
-def _row(name: str, model: Any) -> Iterator[str]:
+def _row(model: Any) -> Iterator[str]:
     known = all(rule_of(type(layer)) for layer in model.layers if not isinstance(layer, L.InputLayer))
     yield "yes" if known else "–"
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -144,7 +144,9 @@ def _row(name: str, model: Any) -> Iterator[str]:
         designs = [design for io in ("io_parallel", "io_stream") if (design := _design(model, io)) is not None]
         x = [np.zeros((2, *tensor.shape[1:]), dtype=np.float32) for tensor in model.inputs]
         yield "yes" if any(_works(lambda made=made: fp.emulate(made, x)) for made in designs) else "–"
-        yield "yes" if any(_works(lambda made=made: fp.to_verilog(made, Path(folder) / "v")) for made in designs) else "–"
+        yield (
+            "yes" if any(_works(lambda made=made: fp.to_verilog(made, Path(folder) / "v")) for made in designs) else "–"
+        )
 
 
 def _io_types(model: Any, backend: str, strategies: Sequence[str]) -> str:
@@ -160,7 +162,9 @@ def _io_types(model: Any, backend: str, strategies: Sequence[str]) -> str:
 
 
 def _design(model: Any, io_type: str) -> Any:
-    samples = [np.random.default_rng(0).uniform(-1, 1, (32, *part.shape[1:])).astype("float32") for part in model.inputs]
+    samples = [
+        np.random.default_rng(0).uniform(-1, 1, (32, *part.shape[1:])).astype("float32") for part in model.inputs
+    ]
     target = fp.Target.of(**_TARGET, io_type=io_type)
     try:
         data = samples if len(samples) > 1 else samples[0]

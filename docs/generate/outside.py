@@ -52,7 +52,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     def image(found: re.Match[str]) -> str:
         target = (source.parent / found["path"]).resolve()
-        return f'{found["before"]}{os.path.relpath(place_in_site(target), here or ".")}"' if target.exists() else found[0]
+        return (
+            f'{found["before"]}{os.path.relpath(place_in_site(target), here or ".")}"' if target.exists() else found[0]
+        )
 
     return _IMAGE.sub(image, _LINK.sub(link, markdown))
 

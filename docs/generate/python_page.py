@@ -24,7 +24,8 @@ _TITLES = {
 }
 _HEAD = """# Python
 
-`import fpgaprune as fp` offers these names. Each is loaded when it is first used, so the import itself loads no TensorFlow.
+`import fpgaprune as fp` offers these names. Each is loaded when it is first used, so the import itself loads no
+TensorFlow.
 """
 
 
