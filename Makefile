@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WHEEL := $(VENV)/.wheel
-SOURCES := $(shell find fpgaprune hw -type f -not -name '*.pyc')
+SOURCES := $(shell find fpgaprune hw examples -type f -not -name '*.pyc')
 # Tests run from an empty folder, so that they import the installed wheel and not this checkout.
 OUTSIDE := $(CURDIR)/build/outside
 # Test files run in this many processes; TensorFlow loads once in each.

@@ -22,8 +22,8 @@ PLACE = "reference/layers.md"
 _HEAD = """# Layers, back ends, stages
 
 Each row was tried: a small network with this layer through every back end, the emulator, our own Verilog and ONNX, with
-6-bit weights and 8-bit activations. `both`: in `io_parallel` and in `io_stream`. `parallel`, `stream`: there only. A dash:
-refused, in one line that names the layer and says what to use instead.
+6-bit weights and 8-bit activations. `both`: in `io_parallel` and in `io_stream`. `parallel`, `stream`: there only.
+A dash: refused, in one line that names the layer and says what to use instead.
 
 - **select, remove**: [selection](selection.md) and [removal](removal.md) follow channels through it. Other layers keep
   all their channels, and `strict=True` refuses them.

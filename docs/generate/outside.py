@@ -6,6 +6,7 @@ table that a page links to is copied. A link to a folder becomes plain text, sin
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from pathlib import Path
@@ -15,6 +16,8 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", **{name: name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")}}
+# A warning is an error in a strict build.
+_LOG = logging.getLogger("mkdocs.hooks.outside")
 _LINK = re.compile(r"(?P<text>!?\[[^\]]*\])\((?P<path>[^)#\s:]+)(?P<anchor>#[^)]*)?\)")
 _IMAGE = re.compile(r'(?P<before><img[^>]* src=")(?P<path>[^":]+)"')
 
@@ -45,7 +48,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     def link(found: re.Match[str]) -> str:
         target = (source.parent / found["path"]).resolve()
         if not target.exists() or not target.is_relative_to(ROOT):
-            return found[0]  # mkdocs says that it is dead
+            _LOG.warning("%s links to %s, which is not there", page.file.src_uri, found["path"])
+            return found[0]
         if target.is_dir():
             return found["text"].strip("[]")
         return f"{found['text']}({os.path.relpath(place_in_site(target), here or '.')}{found['anchor'] or ''})"

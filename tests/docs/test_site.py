@@ -95,6 +95,19 @@ def look_at(folder: Path, pages: list[str]) -> dict:
     return json.loads(shown[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
 
 
+@pytest.mark.parametrize("page", ["tutorial.md", "howto/hold_one_kernel.md"])
+def test_notebooks_are_their_pages(page, monkeypatch):
+    monkeypatch.syspath_prepend(snippets.CHECKOUT / "docs" / "generate")
+    module = importlib.import_module("notebooks")
+    made = module.notebook(page)
+    written = snippets.CHECKOUT / "examples" / module.NOTEBOOKS[page]
+    assert written.read_text(encoding="utf-8") == made, "run 'python docs/generate/write.py'"
+    # Its cells are the blocks that the page shows, which test_snippets runs.
+    cells = ["".join(cell["source"]) for cell in json.loads(made)["cells"] if cell["cell_type"] == "code"]
+    text = (snippets.CHECKOUT / "docs" / page).read_text(encoding="utf-8")
+    assert cells == [found.strip("\n") for found in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)]
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: pages were not looked at in a browser")
 @pytest.mark.parametrize(
     "which",
