@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import importlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import threading
-from pathlib import Path
 
 import pytest
 
 from . import snippets
+from .browser import look_at, needs_browser
 
 pytest.importorskip("mkdocs", reason="mkdocs is not installed: it is in the dependency group docs")
-# Loads each page at two widths, and says what does not fit, fails or is dead.
-_HARNESS = Path(__file__).with_name("look_at_pages.html")
-CHROMIUM = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
-)
 
 
 @pytest.fixture(scope="module")
@@ -73,28 +64,6 @@ def test_generated_pages_are_up_to_date(maker, monkeypatch):
     assert page.read_text(encoding="utf-8") == module.page(), "run 'python docs/generate/write.py'"
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-def look_at(folder: Path, pages: list[str]) -> dict:
-    """What a browser finds wrong with these pages of a folder, at 390 and 1200 pixels."""
-    text = _HARNESS.read_text(encoding="utf-8").replace("PAGES", json.dumps(pages))
-    (folder / "harness.html").write_text(text, encoding="utf-8")
-    handler = functools.partial(_Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1300,1000", "--dump-dom"]
-        command += ["--virtual-time-budget=600000", f"--user-data-dir={folder / '.profile'}"]
-        address = f"http://127.0.0.1:{server.server_address[1]}/harness.html"
-        done = subprocess.run([*command, address], capture_output=True, text=True, timeout=300)
-        server.shutdown()
-    shown = re.search(r"DONE(\{.*\})</pre>", done.stdout, re.DOTALL)
-    assert shown, f"the browser did not come to the end: {done.stdout[:300]} {done.stderr[-300:]}"
-    return json.loads(shown[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
-
-
 @pytest.mark.parametrize("page", ["tutorial.md", "howto/hold_one_kernel.md"])
 def test_notebooks_are_their_pages(page, monkeypatch):
     monkeypatch.syspath_prepend(snippets.CHECKOUT / "docs" / "generate")
@@ -108,7 +77,7 @@ def test_notebooks_are_their_pages(page, monkeypatch):
     assert cells == [found.strip("\n") for found in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: pages were not looked at in a browser")
+@needs_browser
 @pytest.mark.parametrize(
     "which",
     [
@@ -119,12 +88,5 @@ def test_notebooks_are_their_pages(page, monkeypatch):
 def test_pages_fit_narrow_and_wide_screens(site, which):
     pages = sorted(path.relative_to(site).as_posix() for path in site.glob(which) if path.name != "harness.html")
     seen = look_at(site, pages)
-    assert seen["found"] == []
+    assert (seen["found"], seen["errors"]) == ([], [])
     assert seen["links"] >= 40
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: pages were not looked at in a browser")
-def test_a_page_that_is_too_wide_is_found(tmp_path):
-    (tmp_path / "wide.html").write_text('<!doctype html><div style="width:700px">wide</div><img src="none.png">')
-    found = look_at(tmp_path, ["wide.html"])["found"]
-    assert [entry[1:3] for entry in found] == [[390, "overflow"], [390, "image"], [1200, "image"]]
