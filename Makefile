@@ -1,10 +1,10 @@
-# Two commands for users: 'make demo' and 'make test'. Each sets up everything that it needs in .venv.
+# Commands for users: 'make demo', 'make test' and 'make docs'. Each sets up everything that it needs in .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WHEEL := $(VENV)/.wheel
-SOURCES := $(shell find fpgaprune hw -type f -not -name '*.pyc')
+SOURCES := $(shell find fpgaprune hw examples -type f -not -name '*.pyc')
 # Tests run from an empty folder, so that they import the installed wheel and not this checkout.
 OUTSIDE := $(CURDIR)/build/outside
 # Test files run in this many processes; TensorFlow loads once in each.
@@ -12,11 +12,16 @@ WORKERS ?= 2
 PARALLEL = -n $(WORKERS) --dist loadfile
 PYTEST = cd $(OUTSIDE) && FPGAPRUNE_FROM_WHEEL=1 $(CURDIR)/$(BIN)/python -m pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -p no:cacheprovider
 
-.PHONY: demo test test-fast test-all test-lock mutants lint bench bench-estimate lock clean
+.PHONY: demo docs test test-fast test-all test-lock mutants lint bench bench-estimate lock clean
 
 demo: $(WHEEL)
 	@command -v g++ > /dev/null || echo "g++ was not found: the demo leaves out the C simulation and says so; install a C++ compiler for it"
 	$(BIN)/fpgaprune run
+
+# The pages of docs/ and the README as a site: open build/site/index.html. What the code says is written anew first.
+docs: $(READY)
+	PYTHONPATH=$(CURDIR) $(BIN)/python docs/generate/write.py
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR) $(BIN)/python -P -m mkdocs build --quiet
 
 test: lint $(WHEEL)
 	@mkdir -p $(OUTSIDE)

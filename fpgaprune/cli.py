@@ -56,6 +56,7 @@ for command in (
     commands.calibrate,
     commands.parts,
     commands.doctor,
+    commands.examples,
 ):
     app.command()(command)
 # Exit status 1: a promise was not kept. Any other error is in what the user gave, and has status 2.

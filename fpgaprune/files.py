@@ -8,6 +8,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 from fpgaprune.errors import FpgaPruneError, StorageError
@@ -120,6 +121,12 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
 def is_draft(name: str) -> bool:
     """Whether a killed process left the file or folder of this name unfinished."""
     return name.startswith(".") and name.endswith(DRAFT)
+
+
+def shipped_folder(name: str) -> Path | None:
+    """The folder `name` that comes with fpgaprune: within the package in a wheel, beside it in a checkout; or None."""
+    package = Path(str(resources.files("fpgaprune")))
+    return next((folder for folder in (package / name, package.parent / name) if folder.is_dir()), None)
 
 
 def digest_file(path: str | os.PathLike[str]) -> str:

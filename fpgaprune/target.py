@@ -16,6 +16,7 @@ from typing import Any
 from fpgaprune.design import IO_TYPES, STRATEGIES
 from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
+from fpgaprune.files import shipped_folder
 
 CAPACITIES = ("lut", "ff", "dsp", "bram18", "uram")
 
@@ -160,10 +161,9 @@ class Target:
 
 def hardware_path(*names: str) -> Path:
     """The path of a file or folder of `hw/`, in a checkout or in an installed wheel."""
-    package = Path(str(resources.files("fpgaprune")))
-    # A wheel has hw/ inside the package, a checkout beside the package.
-    home = next((h for h in (package / "hw", package.parent / "hw") if h.is_dir()), None)
+    home = shipped_folder("hw")
     if home is None:
+        package = resources.files("fpgaprune")
         raise TargetError(f"the hardware data folder 'hw' is missing beside {package}; install fpgaprune again")
     return home.joinpath(*names)
 

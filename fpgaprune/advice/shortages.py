@@ -26,8 +26,8 @@ def advise(
     """The resources that `design` lacks on `target`, and what each knob would bring, the best first.
 
     There is no suggestion if even the upper end of the estimate fits. All figures are analytic estimates of logic
-    synthesis. A change is priced on a copy of the design, in some milliseconds; docs/advice.md says how a project that
-    is made with the change may differ.
+    synthesis. A change is priced on a copy of the design, in some milliseconds; docs/howto/make_it_fit.md says how a
+    project that is made with the change may differ.
 
     Args:
         design: the network as fixed-point data.

@@ -1,4 +1,5 @@
 from .config_command import config as config
+from .examples_command import examples as examples
 from .fit_command import fit as fit
 from .price_commands import calibrate as calibrate
 from .price_commands import compare as compare

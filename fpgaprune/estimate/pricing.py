@@ -31,8 +31,8 @@ def estimate(design: Design, target: Target | None = None, *, calibrated: Calibr
     """The price of `design` on `target`: resources at two stages with 80 % ranges, latency, and whether it fits.
 
     The layers keep the design's own strategy, reuse factors and io_type; the target gives part and clock. No vendor
-    tool runs: the coefficients were fitted to reports of Vivado HLS 2018.2 to Vitis HLS 2023.2 (docs/estimate.md has
-    the errors on designs that were left out).
+    tool runs: the coefficients were fitted to reports of Vivado HLS 2018.2 to Vitis HLS 2023.2
+    (docs/reference/estimates.md has the errors on designs that were left out).
 
     A layer of a class that no model prices is left out: its figures are unknown, a note names it, and `fits` is None
     unless the other layers alone exceed the part. A reuse factor that hls4ml cannot build is priced as the nearest that

@@ -1,0 +1,27 @@
+"""The page reference/run_folder.md: what each stage of a flow reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fpgaprune.flow import STAGES
+
+PLACE = "reference/run_folder.md"
+_HEAD = """# The run folder
+
+`fpgaprune run` writes a folder, `runs/NAME` unless `--out` says another. A stage is one step of it. One whose inputs
+and settings are unchanged is skipped, so the same command goes on after a stop. `manifest.json` holds the settings, the
+results and the SHA-256 of every file; `certificate.json` holds the proof.
+
+| stage | reads | writes |
+|---|---|---|
+"""
+
+
+def page() -> str:
+    """The page as Markdown."""
+    return _HEAD + "".join(f"| `{stage.name}` | {_list(stage.inputs)} | {_list(stage.outputs)} |\n" for stage in STAGES)
+
+
+def _list(files: Iterable[str]) -> str:
+    return ", ".join(file if " " in file else f"`{file}`" for file in files)

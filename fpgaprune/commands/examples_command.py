@@ -1,0 +1,40 @@
+"""`fpgaprune examples`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fpgaprune.commands.common_options import Quiet
+from fpgaprune.errors import RunError
+from fpgaprune.files import shipped_folder, write_bytes
+from fpgaprune.terminal import print_line
+
+
+def examples(
+    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to write to; it may exist.")] = Path(
+        "examples"
+    ),
+    quiet: Quiet = False,
+) -> None:
+    """Copy the examples to a folder: scripts, notebooks and a flow file, each complete.
+
+    A file of yours with the name of an example is never replaced: then nothing is written.
+    """
+    source = shipped_folder("examples")
+    if source is None:
+        raise RunError("the folder 'examples' is missing from this installation; install fpgaprune again")
+    contents = {path.name: path.read_bytes() for path in sorted(source.iterdir()) if path.is_file()}
+    taken = [name for name, data in contents.items() if (out / name).exists() and not _holds(out / name, data)]
+    if taken:
+        raise RunError(f"folder {str(out)!r} has other files called {', '.join(taken)}; name another folder")
+    for name, data in contents.items():
+        path = write_bytes(out / name, data)
+        if not quiet:
+            print_line(str(path))
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == data

@@ -1,0 +1,76 @@
+"""What README and site show as Python runs: the blocks of a page in order, in one namespace, in an empty folder."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from . import snippets
+
+
+def _cases():
+    for page in snippets.pages():
+        shown = [block for block in snippets.blocks(page) if block.kind == "python"]
+        if any(not block.when for block in shown):
+            yield pytest.param(page, False, id=snippets.name_of(page))
+        if any(block.when == "slow" for block in shown):
+            yield pytest.param(page, True, id=f"{snippets.name_of(page)}, slow blocks too", marks=pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory):
+    """The file of the network that pages call `model`, and its data: two convolutions, trained on digits."""
+    import keras
+    from sklearn.datasets import load_digits
+
+    keras.utils.set_random_seed(1)
+    images, labels = load_digits(return_X_y=True)
+    x, y = (images[:256].reshape(-1, 8, 8, 1) / 16).astype("float32"), labels[:256]
+    model = keras.Sequential(
+        [
+            keras.Input((8, 8, 1)),
+            keras.layers.Conv2D(8, 3, activation="relu", name="conv1"),
+            keras.layers.MaxPooling2D(2, name="pool"),
+            keras.layers.Conv2D(6, 2, activation="relu", name="conv2"),
+            keras.layers.Flatten(name="flatten"),
+            keras.layers.Dense(10, activation="softmax", name="dense"),
+        ]
+    )
+    model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.fit(x, y, epochs=6, verbose=0)
+    path = tmp_path_factory.mktemp("network") / "mine.keras"
+    model.save(path)
+    return path, x, y
+
+
+@pytest.fixture(scope="session")
+def design(network):
+    """The same network in fixed point."""
+    import keras
+
+    import fpgaprune as fp
+
+    path, x, _ = network
+    precision = fp.Precision(weight_bits=6, activation_bits=8)
+    return fp.make_design(keras.saving.load_model(path), fp.Target.of("xc7z020clg400-1"), x, precision)
+
+
+@pytest.mark.parametrize(("page", "slow"), list(_cases()))
+def test_python_of_a_page_runs(page, slow, network, design, tmp_path, monkeypatch):
+    import keras
+    import numpy as np
+
+    import fpgaprune as fp
+
+    monkeypatch.chdir(tmp_path)
+    path, x, y = network
+    shutil.copy(path, tmp_path)
+    names = {"keras": keras, "np": np, "fp": fp, "x": x, "y": y, "design": design, "__name__": "page"}
+    names |= {"model": keras.saving.load_model(path), "target": fp.Target.of("xc7z020clg400-1")}
+    for block in snippets.blocks(page):
+        if block.kind == "python":
+            # An error names the line of the page.
+            code = compile("\n" * block.line + block.text, str(page), "exec")
+            if not block.when or (slow and block.when == "slow"):
+                exec(code, names)  # noqa: S102
