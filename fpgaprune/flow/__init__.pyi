@@ -13,6 +13,7 @@ from .measuring import measured_tables as measured_tables
 from .models import import_pruned as import_pruned
 from .pricing import load_designs as load_designs
 from .pricing import price as price
+from .pricing import price_verilog as price_verilog
 from .pricing import target_of as target_of
 from .reference import to_markdown as to_markdown
 from .reference import to_toml as to_toml
