@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 import fpgaprune
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, EstimateError
+from tests.benchmarks.verilog_networks import random_network
 
 from .estimate.designs import mlp
 
@@ -84,7 +86,9 @@ def test_an_estimate_for_another_clock(design):
     assert found[1]["latency_us"] == pytest.approx(found[1]["latency_cycles"] * 0.0025)
 
 
-def test_the_price_of_the_verilog(design):
+def test_the_price_of_the_verilog(tmp_path):
+    made, _ = random_network(10)
+    design = str(replace(made, name="mlp", part="xc7z020clg400-1").save(tmp_path / "design.json"))
     done = CliRunner().invoke(app, ["estimate", design, "--verilog", "--family", "ecp5", "--interval", "1"])
     assert done.exit_code == 0
     assert "a sample every 1 cycles" in done.output

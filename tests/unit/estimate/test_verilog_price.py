@@ -17,13 +17,13 @@ from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import EstimateError, RtlError
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.datapaths import Needed, count_datapath
-from fpgaprune.estimate.verilog.digits import Digits
 from fpgaprune.estimate.verilog.fabrics import find_fabric
-from fpgaprune.estimate.verilog.layers import count_layer
+from fpgaprune.estimate.verilog.layer_counts import count_layer
 from fpgaprune.estimate.verilog.plain_trees import PlainTrees
 from fpgaprune.estimate.verilog.price import price_hardware
+from fpgaprune.estimate.verilog.signed_pairs import SignedDigits
 from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ANALYTIC_SYNTH, OPEN_SYNTH, VerilogPrice
-from fpgaprune.rtl import Circuit, Datapath, Instance, SerialSums, SerialTrees, plan_verilog
+from fpgaprune.rtl import Circuit, Instance, Pipeline, SerialSums, SerialTrees, plan_verilog
 from fpgaprune.rtl.adders import share
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.schedule import earliest_schedule
@@ -57,7 +57,7 @@ def with_weights(design, change):
 
 def test_digits_make_the_matrix():
     matrix = np.random.default_rng(0).integers(-200, 200, (12, 7)) * (np.random.default_rng(1).random((12, 7)) < 0.6)
-    digits = Digits.of(matrix)
+    digits = SignedDigits.of(matrix)
     made = np.zeros_like(matrix)
     np.add.at(made, (digits.row, digits.column), digits.sign << digits.shift)
     assert (made == matrix).all()
@@ -66,10 +66,10 @@ def test_digits_make_the_matrix():
 
 def test_pairs_that_occur_again():
     # 5 and 10 in one column are the same pair of digits as in the other; 3 is another one.
-    assert Digits.of(np.array([[1, 1], [1, 1]])).repeated() == (0.5, 1.0)
-    assert Digits.of(np.array([[1, 2], [1, 2]])).repeated() == (0.5, 1.0)
-    assert Digits.of(np.array([[1, 1], [1, -1]])).repeated() == (0.0, 0.0)
-    assert Digits.of(np.array([[4], [0]])).repeated() == (0.0, 0.0)
+    assert SignedDigits.of(np.array([[1, 1], [1, 1]])).repeated() == (0.5, 1.0)
+    assert SignedDigits.of(np.array([[1, 2], [1, 2]])).repeated() == (0.5, 1.0)
+    assert SignedDigits.of(np.array([[1, 1], [1, -1]])).repeated() == (0.0, 0.0)
+    assert SignedDigits.of(np.array([[4], [0]])).repeated() == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -87,10 +87,10 @@ def test_plain_trees_are_those_of_the_generator(seed):
     sums = [total for total, _ in _matrix_product(values, matrix, lambda *_: graph)]
     for total in sums:
         circuit.output(total.place, total.node.width)
-    path = Datapath(circuit, earliest_schedule(circuit, 1), 1)
+    path = Pipeline(circuit, earliest_schedule(circuit, 1), 1)
     made = count_datapath(path, Needed.of(path))
     ends = (np.full(len(matrix), bound) for bound in (low, high))
-    trees = PlainTrees.of(Digits.of(matrix), *ends)
+    trees = PlainTrees.of(SignedDigits.of(matrix), *ends)
     assert (trees.adders, trees.chain_bits, trees.pair_bits) == (
         made["adder"],
         made["chain_bit"],
@@ -132,7 +132,7 @@ def test_counted_adders_are_near_those_that_are_searched_for(seed):
     for row in priced.layers[:-1]:
         parts = searched[row.layer].parts
         made = sum(part.count for part in parts if isinstance(part, SerialSums))
-        sums = next((p for p in parts if isinstance(p, Datapath) and len(p.circuit.inputs) > 1), None)
+        sums = next((p for p in parts if isinstance(p, Pipeline) and len(p.circuit.inputs) > 1), None)
         if row.adders is None or row.adders < 30:
             continue
         if not made and sums is not None:
