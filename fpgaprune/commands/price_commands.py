@@ -39,10 +39,25 @@ def estimate(
     coefficients: Annotated[
         Path | None, typer.Option("--calibration", help="Coefficients that fpgaprune calibrate wrote.")
     ] = None,
+    verilog: Annotated[
+        bool, typer.Option("--verilog", help="Price fpgaprune's own Verilog, as open synthesis will count it.")
+    ] = False,
+    family: Annotated[str | None, typer.Option(help="With --verilog: xc7 or ecp5; the part's own if left out.")] = None,
+    interval: Annotated[
+        int | None, typer.Option(help="With --verilog: cycles for each sample; its pixels if left out.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Price a design for a part: resources, latency, interval, and whether it fits."""
     from fpgaprune.estimate import read_own_calibration
+
+    if verilog:
+        if source is None or designs is not None or coefficients is not None or clock_ns is not None:
+            raise ConfigError("--verilog prices one run directory, design or project, for no clock; leave out the rest")
+        _print_verilog(source, part, family, interval or 0, as_json)
+        return
+    if family is not None or interval is not None:
+        raise ConfigError("--family and --interval belong to --verilog; give it too")
 
     if designs is not None and (part is not None or clock_ns is not None):
         raise ConfigError("--designs prices each row for its own part and clock; leave out --part and --clock-ns")
@@ -192,6 +207,39 @@ def parts(
         print_line(f"{part.name}: {part.source} ({part.date}){'; ' + part.note if part.note else ''}")
     for board in boards if names else ():
         print_line(f"{board.name}: {board.part}; {board.source}")
+
+
+def _print_verilog(source: Path, part: str | None, family: str | None, interval: int, as_json: bool) -> None:
+    from fpgaprune.flow import price_verilog, require_kind
+    from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ESTIMATED, LABELS
+
+    require_kind(source, "design")
+    priced = price_verilog(source, part, family, interval)
+    if as_json:
+        print_json({side: made.to_json() for side, made in priced.items()})
+        return
+    headers = ("layer", "adders", *(LABELS[name] for name in ESTIMATED), "ready")
+    for side, made in priced.items():
+        rows: list[tuple[Cell, ...]] = [
+            (
+                layer.layer or "between layers",
+                layer.adders,
+                *(None if (count := layer.resources[name]) is None else count.value for name in ESTIMATED),
+                layer.ready_cycles,
+            )
+            for layer in made.layers
+        ]
+        whole = [made.resources[name] for name in ESTIMATED]
+        rows.append(("total", None, *(None if one is None else one.value for one in whole), made.latency_cycles))
+        show_table(headers, rows, title=side)
+        ranges = [
+            f"{LABELS[name]} {one.low} to {one.high}"
+            for name, one in zip(ESTIMATED, whole, strict=True)
+            if one is not None
+        ]
+        print_line(f"80 % ranges: {', '.join(ranges)}")
+        print_line(f"a sample every {made.interval_cycles} cycles")
+        print_line(f"figures: estimate of what open synthesis will count for {made.family}, {ANALYTIC_OPEN_SYNTH}")
 
 
 def _print_predictions(designs: Path, calibrated: Any) -> None:

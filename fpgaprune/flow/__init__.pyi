@@ -18,6 +18,7 @@ from .models import import_pruned as import_pruned
 from .models import starting_model as starting_model
 from .pricing import load_designs as load_designs
 from .pricing import price as price
+from .pricing import price_verilog as price_verilog
 from .pricing import target_of as target_of
 from .progress import Progress as Progress
 from .progress import Silent as Silent

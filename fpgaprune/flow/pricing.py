@@ -7,8 +7,9 @@ from pathlib import Path
 
 from fpgaprune.design import Design
 from fpgaprune.errors import RunError
-from fpgaprune.estimate import Calibration, estimate, read_project
-from fpgaprune.measure import Estimate
+from fpgaprune.estimate import Calibration, estimate, read_project, verilog_price
+from fpgaprune.fabric import family_of
+from fpgaprune.measure import Estimate, VerilogPrice
 from fpgaprune.target import Target
 
 _SIDES = {"before": "design_trained.json", "after": "design.json"}
@@ -28,6 +29,31 @@ def price(
         side: estimate(design, target_of(design, part, clock_ns), calibrated=calibrated)
         for side, design in load_designs(source).items()
     }
+
+
+def price_verilog(
+    source: Path, part: str | None = None, family: str | None = None, interval: int = 0
+) -> dict[str, VerilogPrice]:
+    """Side to the price of the Verilog of its design, without synthesis; arguments as in `load_designs`.
+
+    Args:
+        source: as for `load_designs`.
+        part: whose family of open synthesis counts; the design's own unless given.
+        family: the family itself.
+        interval: cycles for each sample; as its pixels take if 0.
+
+    Raises:
+        RunError: neither a part nor a family is known, or open synthesis does not know the part's family.
+        EstimateError: the family has no price.
+        RtlError, UnsupportedLayerError, DesignError: as for `to_verilog`.
+    """
+    found = {}
+    for side, design in load_designs(source).items():
+        own = family or family_of(target_of(design, part).part)
+        if own is None:
+            raise RunError(f"open synthesis does not know the part of design {design.name!r}; give --family")
+        found[side] = verilog_price(design, own, interval=interval)
+    return found
 
 
 def load_designs(source: Path) -> dict[str, Design]:

@@ -19,12 +19,12 @@ from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
 from fpgaprune.rtl import heading
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context, Counter
-from fpgaprune.rtl.hardware import Hardware, Instance, LayerHardware
 from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES
 from fpgaprune.rtl.layer_text import LayerText, Scheduler, layer_text
 from fpgaprune.rtl.links import Module, Need, Stream
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.pairing import Pair, pair
+from fpgaprune.rtl.planned import DesignHardware, Instance, LayerHardware
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.rtl.schedule import earliest_schedule, schedule
 from fpgaprune.rtl.solve import Solver
@@ -57,7 +57,7 @@ def to_verilog(
         return _Network(design, chosen, solver).write(folder)
 
 
-def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None = None) -> Hardware:
+def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None = None) -> DesignHardware:
     """What `to_verilog` makes of `design`, as data, without text; with a `counter`, which counts adders, in no time.
 
     Raises:
@@ -69,7 +69,7 @@ def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None 
         network = _Network(design, layout, Solver(layout.adders), counter, chosen, writes=False)
         inputs, _ = network.plan()
         entries = tuple((network.edges[port.layer].wire, port.beats) for port in inputs)
-        return Hardware(tuple(network.hardware), entries, network.beats)
+        return DesignHardware(tuple(network.hardware), entries, network.beats)
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from functools import partial
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.emit import datapath
-from fpgaprune.rtl.hardware import Datapath, Instance, Part
 from fpgaprune.rtl.links import Computation, Link, Module, SerialTrees
+from fpgaprune.rtl.planned import Instance, Part, Pipeline
 from fpgaprune.rtl.room import queue_depth
 from fpgaprune.rtl.schedule import Schedule, schedule
 from fpgaprune.rtl.serial import SerialSums
@@ -214,7 +214,7 @@ class _Writer:
         """The body has the datapath of `link` between two buses; `enable` is used if it has registers."""
         name, label = self._named(link.role)
         self.clocked = self.clocked or plan.depth > 0
-        self.rows[-1].append(Datapath(link.circuit, plan, link.copies, link.trees))
+        self.rows[-1].append(Pipeline(link.circuit, plan, link.copies, link.trees))
         self.datapaths.append(partial(datapath, name, link.circuit, plan, self.head))
         clock = f".clk(clk), .ce({enable}), " if plan.depth else ""
         if link.copies == 1:

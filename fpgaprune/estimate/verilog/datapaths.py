@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from fpgaprune.estimate.verilog.counts import Counts
-from fpgaprune.rtl import Circuit, Datapath, Node
+from fpgaprune.rtl import Circuit, Node, Pipeline
 
 # Registers in a row that no one reads between: AMD's devices keep so many, or more, in a look-up table.
 _SHORTEST_SHIFT = 3
@@ -16,7 +16,7 @@ _PER_SHIFT = 32
 _WITHIN = {"rom": "table_delay", "mul": "factor_register"}
 
 
-def count_datapath(path: Datapath, needed: Needed, before: Datapath | None = None) -> Counts:
+def count_datapath(path: Pipeline, needed: Needed, before: Pipeline | None = None) -> Counts:
     """Quantities of hardware of `path`, by name.
 
     Args:
@@ -55,7 +55,7 @@ class Needed:
     floor: Mapping[int, int]
 
     @classmethod
-    def of(cls, path: Datapath, behind: Sequence[tuple[int, int]] = ()) -> Needed:
+    def of(cls, path: Pipeline, behind: Sequence[tuple[int, int]] = ()) -> Needed:
         """The bits of `path` that are read; `behind` are the `ends` of what reads its outputs, if that is known."""
         circuit = path.circuit
         top: dict[int, int] = defaultdict(int)
@@ -77,7 +77,7 @@ class Needed:
                     read(arg, *_bits_read(circuit, node, number, bits, floor[place]))
         return cls(top, floor)
 
-    def ends(self, path: Datapath) -> list[tuple[int, int]]:
+    def ends(self, path: Pipeline) -> list[tuple[int, int]]:
         """For each number that `path` reads, how many of its bits it reads, and how many of the lowest of them not."""
         if path.trees is not None:
             return [(path.trees.before, 0) if used else (0, 0) for used in path.trees.used]
@@ -184,7 +184,7 @@ def _count_table(circuit: Circuit, node: Node, bits: int, found: Counts) -> None
     found[f"table_{len(circuit.tables[node.params[0]])}_{bits}"] += 1
 
 
-def _count_registers(path: Datapath, needed: Needed, found: Counts) -> None:
+def _count_registers(path: Pipeline, needed: Needed, found: Counts) -> None:
     circuit, plan = path.circuit, path.plan
     own = plan.depth - (path.trees.depth if path.trees else 0)
     read: dict[int, set[int]] = defaultdict(set)

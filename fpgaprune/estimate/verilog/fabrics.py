@@ -106,7 +106,8 @@ def find_fabric(name: str) -> Fabric:
     Raises:
         EstimateError: nothing was fitted for the family.
     """
-    families = tomllib.loads(hardware_path("calibration", "verilog.toml").read_text(encoding="utf-8"))
+    document = tomllib.loads(hardware_path("calibration", "verilog.toml").read_text(encoding="utf-8"))
+    families = {family: data for family, data in document.items() if "lut" in data}
     if name not in families:
         raise EstimateError(f"family {name!r} has no price of Verilog; those that have: {', '.join(sorted(families))}")
     data = families[name]

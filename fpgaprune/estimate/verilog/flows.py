@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.rtl import Datapath, Instance, LayerHardware, Part
+from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline
 
 Ints = NDArray[np.int64]
 # Cycles in which the beats of a stream are offered, and in which they are taken.
@@ -18,7 +18,7 @@ NEVER = -(1 << 40)
 
 
 @dataclass(frozen=True)
-class Flow:
+class Passing:
     """One part as a rule for cycles.
 
     Attributes:
@@ -46,9 +46,9 @@ def later(cycles: Ints, count: int) -> Ints:
     return np.concatenate((np.full(min(count, cycles.size), NEVER), cycles[: max(cycles.size - count, 0)]))
 
 
-def flows_of(layer: LayerHardware, beats: Mapping[str, int]) -> list[tuple[Flow, list[str], list[str]]]:
+def flows_of(layer: LayerHardware, beats: Mapping[str, int]) -> list[tuple[Passing, list[str], list[str]]]:
     """The parts of `layer` as flows, each with the names of the streams that it reads and that leave it."""
-    found: list[tuple[Flow, list[str], list[str]]] = []
+    found: list[tuple[Passing, list[str], list[str]]] = []
     if layer.parts and isinstance(layer.parts[0], Instance) and layer.parts[0].module == "fp_fork":
         return [(_fork(beats[layer.reads[0]]), list(layer.reads), list(layer.leaves))]
     rows = []
@@ -71,7 +71,7 @@ def _row(
     beats: int,
     prefix: str,
     last: str,
-    found: list[tuple[Flow, list[str], list[str]]],
+    found: list[tuple[Passing, list[str], list[str]]],
 ) -> tuple[str, int]:
     """The flows of `parts` behind stream `name` are in `found`; the name and the beats of the stream that leaves."""
     runs = _runs(parts)
@@ -96,7 +96,7 @@ def _runs(parts: tuple[Part, ...]) -> list[list[Part]]:
         )
         if is_open and not (isinstance(head, Instance) and head.module == "fp_pipeline" and name):
             runs[-1].append(part)
-        elif not isinstance(part, Datapath) or part.plan.depth:
+        elif not isinstance(part, Pipeline) or part.plan.depth:
             runs.append([part])
     return runs
 
@@ -105,10 +105,10 @@ def _ends(run: list[Part]) -> bool:
     return isinstance(run[-1], Instance) and run[-1].module == "fp_fifo"
 
 
-def _flow(run: list[Part], beats: int) -> Flow:
+def _flow(run: list[Part], beats: int) -> Passing:
     head = run[0]
     if not isinstance(head, Instance):
-        return _wire(beats, head.plan.depth if isinstance(head, Datapath) else head.cycles)
+        return _wire(beats, head.plan.depth if isinstance(head, Pipeline) else head.cycles)
     match head.module:
         case "fp_credit":
             return _credit(run, beats)
@@ -137,18 +137,18 @@ def _flow(run: list[Part], beats: int) -> Flow:
     return _through(beats, np.arange(beats))
 
 
-def _wire(beats: int, delay: int) -> Flow:
-    return Flow((beats,), lambda ins: [ins[0][1] + delay], lambda _, outs: [outs[0] - delay])
+def _wire(beats: int, delay: int) -> Passing:
+    return Passing((beats,), lambda ins: [ins[0][1] + delay], lambda _, outs: [outs[0] - delay])
 
 
-def _store(beats: int, delay: int, places: int) -> Flow:
+def _store(beats: int, delay: int, places: int) -> Passing:
     """It offers a beat `delay` cycles after it took it, and holds so many."""
-    return Flow((beats,), lambda ins: [ins[0][1] + delay], lambda _, outs: [later(outs[0], places) + 1])
+    return Passing((beats,), lambda ins: [ins[0][1] + delay], lambda _, outs: [later(outs[0], places) + 1])
 
 
-def _pipeline(beats: int, depth: int) -> Flow:
+def _pipeline(beats: int, depth: int) -> Passing:
     """All its registers move while the last one is empty or leaves."""
-    return Flow((beats,), lambda ins: [ins[0][1] + depth], lambda _, outs: [later(outs[0], depth)])
+    return Passing((beats,), lambda ins: [ins[0][1] + depth], lambda _, outs: [later(outs[0], depth)])
 
 
 def _moves(entered: Ints, outs: Ints) -> Ints:
@@ -156,30 +156,30 @@ def _moves(entered: Ints, outs: Ints) -> Ints:
     return one_by_one(np.maximum(entered + 1, later(outs, 1)))
 
 
-def _fifo(beats: int, depth: int) -> Flow:
+def _fifo(beats: int, depth: int) -> Passing:
     def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
         return [later(_moves(ins[0][1], outs[0]), depth) + 1]
 
-    return Flow((beats,), lambda ins: [ins[0][1] + 2], takes)
+    return Passing((beats,), lambda ins: [ins[0][1] + 2], takes)
 
 
-def _gather(beats: int, count: int) -> Flow:
+def _gather(beats: int, count: int) -> Passing:
     def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
         room = np.full(ins[0][1].size, NEVER)
         room[count::count] = outs[0][: room[count::count].size]
         return [room]
 
-    return Flow((beats // count,), lambda ins: [ins[0][1][count - 1 :: count] + 1], takes)
+    return Passing((beats // count,), lambda ins: [ins[0][1][count - 1 :: count] + 1], takes)
 
 
-def _scatter(beats: int, count: int) -> Flow:
+def _scatter(beats: int, count: int) -> Passing:
     def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
         return [later(outs[0][count - 1 :: count], 1)]
 
-    return Flow((beats * count,), lambda ins: [np.repeat(ins[0][1], count) + 1], takes)
+    return Passing((beats * count,), lambda ins: [np.repeat(ins[0][1], count) + 1], takes)
 
 
-def _through(beats: int, source: Ints) -> Flow:
+def _through(beats: int, source: Ints) -> Passing:
     """Beat `j` is beat `source[j]` of what comes in, in the same cycle; that is taken with its last copy."""
     size = source.size
     last = np.full(beats, -1)
@@ -192,14 +192,14 @@ def _through(beats: int, source: Ints) -> Flow:
         room = _by_sample(outs[0], size)[:, last]
         return [np.where(last >= 0, room, NEVER).reshape(-1)]
 
-    return Flow((size,), offers, takes)
+    return Passing((size,), offers, takes)
 
 
 def _by_sample(cycles: Ints, beats: int) -> Ints:
     return cycles.reshape(-1, beats)
 
 
-def _pad(i: Instance) -> Flow:
+def _pad(i: Instance) -> Passing:
     """Values around the image come in cycles of their own; the first of an image waits for its first pixel."""
     rows, columns = i["ROWS"], i["COLUMNS"]
     inside = np.zeros((i["TOP"] + rows + i["BOTTOM"], i["LEFT"] + columns + i["RIGHT"]), bool)
@@ -217,16 +217,16 @@ def _pad(i: Instance) -> Flow:
     def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
         return [_by_sample(outs[0], size)[:, places].reshape(-1)]
 
-    return Flow((size,), offers, takes)
+    return Passing((size,), offers, takes)
 
 
-def _crop(i: Instance) -> Flow:
+def _crop(i: Instance) -> Passing:
     inside = np.zeros((i["ROWS"], i["COLUMNS"]), bool)
     inside[i["TOP"] : i["ROWS"] - i["BOTTOM"], i["LEFT"] : i["COLUMNS"] - i["RIGHT"]] = True
     return _through(inside.size, np.flatnonzero(inside))
 
 
-def _upsample(i: Instance, beats: int) -> Flow:
+def _upsample(i: Instance, beats: int) -> Passing:
     """The first copy of a row takes its pixels; the others come from a memory, one in each cycle."""
     columns, high, wide = i["COLUMNS"], i["FY"], i["FX"]
     rows = beats // columns
@@ -243,7 +243,7 @@ def _upsample(i: Instance, beats: int) -> Flow:
     def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
         return [_by_sample(outs[0], size)[:, places][:, wide - 1 :: wide].reshape(-1)]
 
-    return Flow((size,), offers, takes)
+    return Passing((size,), offers, takes)
 
 
 def completes(i: Instance) -> NDArray[np.bool_]:
@@ -255,7 +255,7 @@ def completes(i: Instance) -> NDArray[np.bool_]:
     return np.outer(rows, columns).reshape(-1)
 
 
-def _pace(i: Instance, beats: int) -> Flow:
+def _pace(i: Instance, beats: int) -> Passing:
     whole, apart = completes(i), i["CLOCKS"]
 
     def offers(ins: list[Cycles]) -> list[Ints]:
@@ -269,15 +269,15 @@ def _pace(i: Instance, beats: int) -> Flow:
         found[marks] = np.maximum(found[marks], shifted)
         return [found]
 
-    return Flow((beats,), offers, lambda _, outs: [outs[0]])
+    return Passing((beats,), offers, lambda _, outs: [outs[0]])
 
 
-def _credit(run: list[Part], beats: int) -> Flow:
+def _credit(run: list[Part], beats: int) -> Passing:
     """A window and computations that never wait, and the queue behind them; beats come in while there is room."""
     window = next((part for part in run if isinstance(part, Instance) and part.module == "fp_window"), None)
     credit = run[0]
     through = sum(
-        part.plan.depth if isinstance(part, Datapath) else part.cycles for part in run if not isinstance(part, Instance)
+        part.plan.depth if isinstance(part, Pipeline) else part.cycles for part in run if not isinstance(part, Instance)
     )
     whole = np.ones(beats, bool) if window is None else completes(window)
     if window is not None:
@@ -295,20 +295,20 @@ def _credit(run: list[Part], beats: int) -> Flow:
         # In order of release, for what completes no window gives its place back at once.
         return [later(np.sort(freed), room) + 1]
 
-    return Flow((wholes,), offers, takes)
+    return Passing((wholes,), offers, takes)
 
 
-def _fork(beats: int) -> Flow:
-    return Flow(
+def _fork(beats: int) -> Passing:
+    return Passing(
         (beats, beats),
         lambda ins: [ins[0][0], ins[0][0]],
         lambda _, outs: [np.maximum(outs[0], outs[1])],
     )
 
 
-def _meeting(i: Instance, beats: list[int]) -> Flow:
+def _meeting(i: Instance, beats: list[int]) -> Passing:
     if i.module == "fp_join":
-        return Flow(
+        return Passing(
             (beats[0],),
             lambda ins: [np.maximum(ins[0][0], ins[1][0])],
             lambda _, outs: [outs[0], outs[0]],
@@ -327,4 +327,4 @@ def _meeting(i: Instance, beats: list[int]) -> Flow:
         out = _by_sample(outs[0], size)
         return [out[:, first].reshape(-1), out[:, ~first].reshape(-1)]
 
-    return Flow((size,), offers, takes)
+    return Passing((size,), offers, takes)

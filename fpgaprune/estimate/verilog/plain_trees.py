@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.estimate.verilog.digits import Digits
+from fpgaprune.estimate.verilog.signed_pairs import SignedDigits
 
 Ints = NDArray[np.int64]
 
@@ -39,7 +39,7 @@ class PlainTrees:
     exponent: Ints
 
     @classmethod
-    def of(cls, digits: Digits, low: Ints, high: Ints) -> PlainTrees:
+    def of(cls, digits: SignedDigits, low: Ints, high: Ints) -> PlainTrees:
         """The trees of `digits` for inputs between `low` and `high`, one of each for each input."""
         counts = digits.by_column
         depth = max(int(counts.max(initial=0)) - 1, 0).bit_length()
@@ -69,7 +69,7 @@ class _Level:
     born: Ints
 
     @classmethod
-    def of(cls, digits: Digits, low: Ints, high: Ints) -> _Level:
+    def of(cls, digits: SignedDigits, low: Ints, high: Ints) -> _Level:
         order = np.lexsort((digits.row, digits.shift, digits.column))
         row = digits.row[order]
         zero = np.zeros(row.size, np.int64)

@@ -11,10 +11,10 @@ from fpgaprune.design import Design, VerilogLayout
 from fpgaprune.estimate.verilog.beats import Timed, timed
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.fabrics import Fabric, find_fabric
-from fpgaprune.estimate.verilog.layers import adders_of, count_layer
+from fpgaprune.estimate.verilog.layer_counts import adders_of, count_layer
 from fpgaprune.estimate.verilog.sharing import DigitCounter
 from fpgaprune.measure import Figure, Resources, VerilogLayerPrice, VerilogPrice
-from fpgaprune.rtl import Hardware, LayerHardware, plan_verilog
+from fpgaprune.rtl import DesignHardware, LayerHardware, plan_verilog
 
 
 def verilog_price(
@@ -40,7 +40,7 @@ def verilog_price(
     return price_hardware(design, hardware, fabric)
 
 
-def price_hardware(design: Design, hardware: Hardware, fabric: Fabric) -> VerilogPrice:
+def price_hardware(design: Design, hardware: DesignHardware, fabric: Fabric) -> VerilogPrice:
     """The price of `hardware`, which computes `design`, on `fabric`."""
     found = timed(hardware)
     total, between = Counts(), Counts()

@@ -13,8 +13,8 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.estimate.verilog.digits import Digits
 from fpgaprune.estimate.verilog.plain_trees import PlainTrees, widths
+from fpgaprune.estimate.verilog.signed_pairs import SignedDigits
 from fpgaprune.rtl import Counted, SerialTrees, Stream, Trees
 from fpgaprune.target import hardware_path
 
@@ -46,14 +46,14 @@ def sharing_terms(repeated: float, again: float, digits: float, width: float) ->
 class Counting:
     """What is known of the adders of one matrix."""
 
-    digits: Digits
+    digits: SignedDigits
     plain: PlainTrees
     width: int
 
     @classmethod
     def of(cls, matrix: Ints, low: Ints, high: Ints) -> Counting:
         """Those for inputs between `low` and `high`, one of each for each input."""
-        digits = Digits.of(matrix)
+        digits = SignedDigits.of(matrix)
         width = int(widths(low, high).max(initial=1)) - int(low.min(initial=0) >= 0)
         return cls(digits, PlainTrees.of(digits, low, high), max(width, 1))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.datapaths import Needed, count_datapath
 from fpgaprune.estimate.verilog.modules import count_gather, count_instance, count_window
-from fpgaprune.rtl import Datapath, Instance, LayerHardware, Part, SerialSums, SerialTrees
+from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline, SerialSums, SerialTrees
 
 # Modules that move values from place to place; those of which nothing is read need no registers.
 _SHIFTING = {"fp_window": count_window, "fp_gather": count_gather}
@@ -29,7 +29,7 @@ def _count_row(row: Sequence[Part], found: Counts) -> None:
     ends: list[tuple[int, int]] = []
     for place in range(len(row) - 1, -1, -1):
         part = row[place]
-        if isinstance(part, Datapath):
+        if isinstance(part, Pipeline):
             needed = Needed.of(part, ends)
             found.more(count_datapath(part, needed, _datapath(row[:place][::-1])))
             ends = needed.ends(part)
@@ -44,11 +44,11 @@ def _count_row(row: Sequence[Part], found: Counts) -> None:
             reader = list(part.used) if isinstance(part, SerialTrees) else [n in part.stage for n in range(part.lanes)]
 
 
-def _datapath(parts: Sequence[Part]) -> Datapath | None:
+def _datapath(parts: Sequence[Part]) -> Pipeline | None:
     """The first of `parts` that is a datapath, with nothing but control before it."""
     for part in parts:
         if not isinstance(part, Instance):
-            return part if isinstance(part, Datapath) else None
+            return part if isinstance(part, Pipeline) else None
         if part.module != "fp_pipeline":
             return None
     return None
@@ -82,5 +82,5 @@ def _serial(sums: SerialSums | SerialTrees) -> Counts:
 def adders_of(layer: LayerHardware) -> int | None:
     """Additions of its weighted sums; None where it has none."""
     found = [part.count for part in layer.parts if isinstance(part, SerialSums | SerialTrees)]
-    found += [part.trees.adders for part in layer.parts if isinstance(part, Datapath) and part.trees]
+    found += [part.trees.adders for part in layer.parts if isinstance(part, Pipeline) and part.trees]
     return round(sum(found)) if found else None

@@ -28,7 +28,7 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Datapath:
+class Pipeline:
     """A circuit as a pipeline, `copies` times side by side.
 
     Attributes:
@@ -44,7 +44,7 @@ class Datapath:
     trees: Trees | None = None
 
 
-Part = Instance | Datapath | SerialSums | SerialTrees
+Part = Instance | Pipeline | SerialSums | SerialTrees
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class LayerHardware:
 
 
 @dataclass(frozen=True)
-class Hardware:
+class DesignHardware:
     """The hardware of a design.
 
     Attributes:

@@ -13,7 +13,7 @@ _SHIFTS = 64
 
 
 @dataclass(frozen=True)
-class Digits:
+class SignedDigits:
     """The non-zero digits of the canonical signed form of a matrix (inputs, outputs).
 
     Attributes:
@@ -29,7 +29,7 @@ class Digits:
     sign: NDArray[np.int64]
 
     @classmethod
-    def of(cls, matrix: NDArray[np.int64]) -> Digits:
+    def of(cls, matrix: NDArray[np.int64]) -> SignedDigits:
         """The digits of `matrix`."""
         inputs, outputs = matrix.shape
         column, row = np.nonzero(matrix.T)
@@ -54,7 +54,7 @@ class Digits:
 
     @property
     def by_column(self) -> NDArray[np.int64]:
-        """Digits of each column."""
+        """SignedDigits of each column."""
         return np.bincount(self.column, minlength=self.outputs)
 
     def repeated(self) -> tuple[float, float]:
