@@ -1,6 +1,7 @@
 """What the default selection leaves of a network, beside other ways to select, after a short fine-tuning under locks.
 
-    python tests/benchmarks/bench_defaults.py                                      # DS-CNN and MobileNet, three seeds
+    python tests/benchmarks/bench_defaults.py                                      # small: shows that it runs
+    python tests/benchmarks/bench_defaults.py --networks ds_cnn,mobilenet          # three seeds, three sparsities
     python tests/benchmarks/bench_defaults.py --networks jet_mlp,autoencoder --ways default,taylor --seeds 1
 
 Networks are those of `networks.py`, each trained anew for each seed. From there every way locks its kernels and gets
@@ -24,6 +25,8 @@ from fpgaprune.network.alive import alive_channels
 from fpgaprune.network.weight_axes import weights_of
 from fpgaprune.weights import named_weights
 
+# What is measured without arguments.
+SMALL = ["--networks", "jet_mlp", "--sparsities", "0.6", "--seeds", "1", "--epochs", "1"]
 OPEN = fp.Protection(min_free_channels=0)
 # `one threshold` is every convolution kernel by its size, depthwise ones too, as it was before there was a default.
 WAYS: Mapping[str, Mapping[str, Any]] = {
@@ -47,7 +50,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--samples", type=int, default=None, help="of the training data; all unless given")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(sys.argv[1:] or SMALL)
     print("| network | sparsity | way | fewest channels alive | as selected | fine-tuned |", flush=True)
     print("|---|---:|---|---:|---:|---:|", flush=True)
     for name in chosen.networks.split(","):

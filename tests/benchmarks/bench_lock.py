@@ -1,6 +1,7 @@
 """What a lock costs: CPU time and step time against no lock and against the other ways to hold weights.
 
-    python tests/benchmarks/bench_lock.py [--rounds 60] [--batch 128]
+    python tests/benchmarks/bench_lock.py                              # small: shows that it runs
+    python tests/benchmarks/bench_lock.py --rounds 60 [--batch 128]
 
 Every way takes its turn in every round, in a random order, so that all of them meet the same machine. tfmot needs
 tf_keras for its whole process, so its two turns (with and without pruning) are taken by a child process that waits
@@ -197,7 +198,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(sys.argv[1:] or ["--rounds", "3"])
     if arguments.serve:
         serve(arguments.batch)
         return

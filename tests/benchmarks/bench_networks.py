@@ -1,5 +1,6 @@
 """Networks that the field deploys, each through the flow with nothing but a sparsity, a part and a clock.
 
+    python tests/benchmarks/bench_networks.py                       # small: shows that it runs
     python tests/benchmarks/bench_networks.py FOLDER [--only ds_cnn ...] [--sparsity 0.6] [--epochs 3]
 
 Each network of `networks.py` is trained once (FOLDER keeps it) and then runs as a user would run it, in a process of
@@ -17,6 +18,8 @@ from pathlib import Path
 import numpy as np
 from networks import NETWORKS
 
+# What is measured without arguments.
+SMALL = ["networks", "--only", "jet_mlp", "--epochs", "1"]
 FLOW = """\
 name = "{name}"
 
@@ -43,7 +46,7 @@ def main() -> None:
     parser.add_argument("--sparsity", type=float, default=0.6)
     parser.add_argument("--epochs", type=int, help="of fine-tuning; the flow's own if left out")
     parser.add_argument("--part", default="xc7z020clg400-1")
-    asked = parser.parse_args()
+    asked = parser.parse_args(sys.argv[1:] or SMALL)
     asked.folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for name in asked.only:

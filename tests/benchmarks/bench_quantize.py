@@ -1,5 +1,6 @@
 """What training under the types of the hardware gives back of what rounding takes, under the same locks.
 
+    python tests/benchmarks/bench_quantize.py                       # small: shows that it runs
     python tests/benchmarks/bench_quantize.py FOLDER [--networks jet_mlp,svhn_cnn] [--bits 6,4,3] [--epochs 4]
 
 Each network of `networks.py` (trained once, FOLDER keeps it) is selected at 0.6, fine-tuned, rounded to so many bits of
@@ -10,6 +11,7 @@ on how many of 200 samples `emulate` gives another class than the rounded networ
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from bench_networks import train
 
 import fpgaprune as fp
 
+# What is measured without arguments.
+SMALL = ["networks", "--networks", "jet_mlp", "--bits", "4", "--epochs", "1"]
 TARGET = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
 
 
@@ -29,7 +33,7 @@ def main() -> None:
     parser.add_argument("--networks", default="jet_mlp,svhn_cnn")
     parser.add_argument("--bits", default="6,4,3")
     parser.add_argument("--epochs", type=int, default=4)
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(sys.argv[1:] or SMALL)
     chosen.folder.mkdir(parents=True, exist_ok=True)
     print("| network | bits | floating point | rounded | trained on rounded | other classes |", flush=True)
     print("|---|---:|---:|---:|---:|---:|", flush=True)

@@ -1,6 +1,7 @@
 """Seconds that `fp.select` takes over ResNet50 for each criterion without data; goal: 5 at most.
 
-    python tests/benchmarks/bench_select_resnet.py [--repeats 3]
+    python tests/benchmarks/bench_select_resnet.py                  # each once
+    python tests/benchmarks/bench_select_resnet.py --repeats 3
 
 The least of the repeats counts, as CPU time of the process and by the wall clock: a busy machine lengthens the second.
 """
@@ -37,7 +38,7 @@ CASES = (
 def main() -> None:
     """A line for each criterion and granularity."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=1)
     repeats = parser.parse_args().repeats
     model = keras.applications.ResNet50(weights=None)
     print("| criterion | granularity | CPU s | wall s |\n|---|---|---:|---:|")

@@ -1,5 +1,6 @@
 """LUTs at equal accuracy: `examples/trained_bits.toml` on 8 × 8 MNIST against the front of HGQ2 and alkaid.
 
+    python tests/benchmarks/bench_trained_bits.py                   # small: shows that it runs
     python tests/benchmarks/bench_trained_bits.py FOLDER [--sparsities 0.45,0.6,0.75] [--seeds 0,1,2] [--epochs 66,54]
 
 The network is an MLP 64-32-32-10, trained once for each seed (24 epochs); FOLDER keeps it and every run. A row runs
