@@ -110,6 +110,10 @@ def _fault(layer: LayerSpec, sources: Sequence[LayerSpec], design: Design) -> st
         case op.Merge() if len(set(before)) > 1 and (streams or design.backend not in AP_BACKENDS):
             shapes = " and ".join(map(str, before))
             return f"it merges shapes {shapes}, and its template reads past the end of the shorter input"
+        case op.Concatenate() if streams and design.backend == "Catapult" and len(shape) == 1:
+            return (
+                "hls4ml's template for Catapult in io_stream reads both vectors as long as the result: use io_parallel"
+            )
         case op.Resize() if streams:
             for old, new in zip(before[0], shape, strict=False):
                 if new % old:

@@ -150,6 +150,11 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"layer {name!r} is a {kind}; its template of backend {backend.name} for io_stream does not compile: "
             "choose io_parallel"
         )
+    if io_type == "io_stream" and kind == "Concatenate" and _joins_wrongly(layer, backend.name):
+        return (
+            f"layer {name!r} concatenates two vectors; the template of backend {backend.name} for io_stream does not "
+            "read each of them to its end: choose io_parallel"
+        )
     depthwise = kind.startswith("Depthwise") and strategy == "resource"
     if depthwise and (io_type == "io_parallel" or backend.name == "Catapult"):
         return (
@@ -157,6 +162,15 @@ def _kind_problem(layer: Any, backend: Backend, io_type: str, strategy: str) -> 
             f"{backend.name}: choose strategy 'latency'{'' if io_type == 'io_stream' else ', or io_stream'}"
         )
     return None
+
+
+def _joins_wrongly(layer: Any, backend: str) -> bool:
+    """Whether the vectors that `layer` concatenates are mixed up by hls4ml's template for streams.
+
+    Catapult's reads both as long as the result; oneAPI's reads the first as often as the second is contained in it.
+    """
+    sizes = [math.prod(tensor.shape[1:]) for tensor in layer.input]
+    return len(layer.output.shape) == 2 and (backend == "Catapult" or (backend == "oneAPI" and len(set(sizes)) > 1))
 
 
 def _windows_overlap(layer: Any, kind: str) -> bool:

@@ -68,7 +68,7 @@ NOT_AC = (
     "soft",
     "hard",
 )
-NOT_STREAMED = ("maximum", "minimum", "permute")
+NOT_STREAMED = ("maximum", "minimum", "permute", "concatenate_flat")
 
 
 def differing(names: list[str], wanted: tuple[np.ndarray, ...], got: tuple[np.ndarray, ...]) -> list[str]:

@@ -31,9 +31,9 @@ def of(shape, *layers):
     return keras.Model(entry, x)
 
 
-def merged(*shapes):
+def merged(*shapes, by=kl.Add):
     entries = [keras.Input(shape) for shape in shapes]
-    return keras.Model(entries, kl.Add(name="odd")(entries))
+    return keras.Model(entries, by(name="odd")(entries))
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,8 @@ def merged(*shapes):
         ("Quartus", "io_parallel", lambda: of((2, 4), kl.Softmax(name="odd")), "computes over all axes"),
         ("Vivado", "io_stream", lambda: of((2, 4), kl.Flatten(), kl.Softmax(name="odd")), "each packet alone"),
         ("Quartus", "io_stream", lambda: of((2, 4), kl.Reshape((8,)), kl.Softmax(name="odd")), "each packet alone"),
+        ("Catapult", "io_stream", lambda: merged((4,), (4,), by=kl.Concatenate), "read each of them to its end"),
+        ("oneAPI", "io_stream", lambda: merged((4,), (2,), by=kl.Concatenate), "read each of them to its end"),
     ],
 )
 def test_a_layer_that_templates_compute_wrongly_is_named(backend, io_type, model, message):
@@ -67,6 +69,10 @@ def test_a_layer_that_templates_compute_wrongly_is_named(backend, io_type, model
         ("Vivado", "io_parallel", lambda: of((2, 4), kl.Flatten(), kl.Softmax())),
         ("Quartus", "io_stream", lambda: of((2, 4), kl.Softmax())),
         ("Quartus", "io_stream", lambda: of((2, 4), kl.Flatten(), kl.Dense(3, activation="softmax"))),
+        ("Catapult", "io_parallel", lambda: merged((4,), (4,), by=kl.Concatenate)),
+        ("Catapult", "io_stream", lambda: merged((3, 4), (3, 4), by=kl.Concatenate)),
+        ("Quartus", "io_stream", lambda: merged((4,), (2,), by=kl.Concatenate)),
+        ("oneAPI", "io_stream", lambda: merged((4,), (4,), by=kl.Concatenate)),
     ],
 )
 def test_what_templates_compute_goes_on(backend, io_type, model):
@@ -121,6 +127,18 @@ def test_the_emulator_spreads_a_merge_only_where_the_template_does():
     for backend, io_type in (("Vitis", "io_stream"), ("Quartus", "io_parallel"), ("Catapult", "io_parallel")):
         with pytest.raises(DesignError, match="reads past the end of the shorter input"):
             fp.emulate(merging(backend, io_type), x)
+
+
+def test_the_emulator_joins_no_vectors_that_the_template_for_catapult_mixes_up():
+    layers = (
+        *(layer_of(name, "Input", (), (2,), {"result": TYPE}) for name in "ab"),
+        layer_of("both", "Concatenate", ("a", "b"), (4,), {"result": TYPE}, attributes={"axis": 1}),
+    )
+    x = [np.ones((1, 2)), np.zeros((1, 2))]
+    made = as_built(Design("net", layers, ("both",), io_type="io_stream", backend="Quartus"))
+    assert fp.emulate(made, x).tolist() == [[1, 1, 0, 0]]
+    with pytest.raises(DesignError, match="reads both vectors as long as the result"):
+        fp.emulate(as_built(replace(made, backend="Catapult")), x)
 
 
 def test_a_type_that_is_given_for_a_table_reaches_the_hardware():
