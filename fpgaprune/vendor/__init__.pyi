@@ -10,3 +10,4 @@ from .report import ModuleRow as ModuleRow
 from .report import VendorReport as VendorReport
 from .tools import TOOLS as TOOLS
 from .tools import find_tools as find_tools
+from .tools import run_tool as run_tool

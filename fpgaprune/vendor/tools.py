@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fpgaprune import processes
-from fpgaprune.processes import ToolRun, find_tool, tool_variable
-
-__all__ = ["TOOLS", "ToolRun", "find_tool", "find_tools", "run_tool", "tool_variable"]
+from fpgaprune.processes import ToolRun, find_tool
 
 # Tool -> its product, and what makes the tool visible to a shell.
 TOOLS: Mapping[str, tuple[str, str]] = {
@@ -41,7 +39,7 @@ def run_tool(
     timeout_s: float,
     on_line: Callable[[str], None] | None = None,
 ) -> ToolRun:
-    """As `processes.run_tool`; the message on a missing tool names its product."""
+    """As `processes.run_tool`; the message about a missing tool names its product and how to make it visible."""
     name = Path(command[0]).name if command else ""
     product, advice = TOOLS.get(name, ("no tool known here", "add its folder to PATH"))
     return processes.run_tool(command, folder, timeout_s, on_line, product=product, advice=advice)

@@ -9,8 +9,8 @@ import pytest
 
 from fpgaprune import processes
 from fpgaprune.errors import ToolError
-from fpgaprune.vendor import read_reports
-from fpgaprune.vendor.tools import TOOLS, find_tool, find_tools, run_tool, tool_variable
+from fpgaprune.processes import find_tool, tool_variable
+from fpgaprune.vendor import TOOLS, find_tools, read_reports, run_tool
 
 from .texts import csynth
 
