@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -118,6 +117,9 @@ def read_keras_weights(path: str | os.PathLike[str]) -> NamedWeights[NDArray[Any
     Raises:
         CertificateError: the file is missing, or is not a `.keras` file.
     """
+    # Commands that read no model start faster without it.
+    import h5py
+
     source = Path(path)
     config = _config(source)
     weights = io.BytesIO(read_weights(source, CertificateError))

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
-
 from fpgaprune.documents import parse_json
 from fpgaprune.errors import FpgaPruneError, shown
 from fpgaprune.files import storage_error
@@ -49,6 +47,9 @@ def read_configuration(path: Path, problem: type[FpgaPruneError]) -> Configurati
     Raises:
         problem: the file is damaged, or is not such a file.
     """
+    # Commands that read no model start faster without it.
+    import h5py
+
     try:
         if _is_archive(path):
             with zipfile.ZipFile(path) as archive:
@@ -108,6 +109,8 @@ def know_weights(data: bytes) -> None:
 
 def _is_archive(path: Path) -> bool:
     """Whether `path` is a `.keras` file and not an `.h5` file."""
+    import h5py
+
     if path.is_dir():
         raise ValueError("it is a folder; wanted a .keras or .h5 file")
     with open(path, "rb") as file:

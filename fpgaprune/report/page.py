@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.measure import Estimate, Figure, Stage, capacity_of
 from fpgaprune.report.advice import changes_table, shortage_lines, suggested_changes
@@ -48,6 +46,9 @@ from fpgaprune.report.table import LABELS, Table
 from fpgaprune.report.timing import stages_table
 from fpgaprune.report.verdict import headline
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 
 def render_page(report: RunReport) -> str:
     """The page of `report`; equal reports give equal pages.
@@ -86,6 +87,9 @@ def render_page(report: RunReport) -> str:
 
 @cache
 def _environment() -> Environment:
+    # Commands that write no page start faster without it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=PackageLoader("fpgaprune.report"),
         autoescape=True,

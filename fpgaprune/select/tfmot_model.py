@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from fpgaprune.errors import ModelImportError
@@ -162,6 +161,7 @@ def _run_reader(source: Path, folder: Path, timeout_s: float, trusted: bool) -> 
 
 
 def _rebuild(path: Path, source: Path) -> Any:
+    import h5py
     import keras
 
     with h5py.File(path, "r+") as file:

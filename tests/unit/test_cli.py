@@ -23,7 +23,7 @@ PROBE = (
     "sys.argv = ['fpgaprune', *sys.argv[1:]]\n"
     "from fpgaprune.cli import main\n"
     "try:\n    main()\nexcept SystemExit as stop:\n    code = stop.code\n"
-    "loaded = {'tensorflow', 'keras', 'hls4ml', 'onnx', 'matplotlib'} & set(sys.modules)\n"
+    "loaded = {'tensorflow', 'keras', 'hls4ml', 'onnx', 'matplotlib', 'h5py', 'jinja2'} & set(sys.modules)\n"
     "print('LOADED', sorted(loaded), 'CODE', code)\n"
 )
 
