@@ -6,11 +6,14 @@ overflows (AMD UG1399, "Arbitrary Precision Fixed-Point Data Types").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit, Node
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,14 @@ class Number:
         if kind.overflow == "SAT_ZERO":
             return self.on(c.inside(self.place, low, high))
         return self.clipped(low, high)
+
+
+def in_pairs(items: Iterable[Item], joined: Callable[[Item, Item], Item]) -> Item:
+    """`items`, at least one, joined by a tree of the fewest levels: neighbours first, their order kept."""
+    row = list(items)
+    while len(row) > 1:
+        row = [joined(a, b) for a, b in zip(row[::2], row[1::2], strict=False)] + row[len(row) // 2 * 2 :]
+    return row[0]
 
 
 def _reciprocal(divisor: int, largest: int) -> tuple[int, int]:

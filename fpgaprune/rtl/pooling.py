@@ -9,7 +9,7 @@ from fpgaprune.emulate import Exact, Windows, window_counts
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.number import Number, in_pairs
 from fpgaprune.rtl.sums import summed
 
 
@@ -109,7 +109,6 @@ def _exact(chain: Chain, accum: FixedType, first: bool) -> bool:
 
 
 def _largest(values: list[Number], accum: FixedType, first: bool) -> Number:
-    row = [value.into(accum) for value in values] if first else list(values)
-    while len(row) > 1:
-        row = [a.larger(b) for a, b in zip(row[::2], row[1::2], strict=False)] + ([row[-1]] if len(row) % 2 else [])
-    return row[0] if first else row[0].into(accum)
+    if first:
+        return in_pairs((value.into(accum) for value in values), Number.larger)
+    return in_pairs(values, Number.larger).into(accum)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fpgaprune.fixed import FixedType
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.number import Number, in_pairs
 
 # For each sum that reads the same inputs, so many additions follow one another in a row; a tree joins the rest. An
 # addition in the row takes an adder and two comparisons; in the tree it takes three adders and four comparisons, about
@@ -56,7 +56,4 @@ def saturated(start: Number, addends: Sequence[Number], accum: FixedType, sums: 
         total = (total + addend).into(accum)
     low, high = (Number.constant(start.circuit, raw, accum.fraction) for raw in (accum.raw_min, accum.raw_max))
     runs = [Run(addend, low, high) for addend in addends[row:]]
-    while len(runs) > 1:
-        pairs = zip(runs[::2], runs[1::2], strict=False)
-        runs = [one.then(other) for one, other in pairs] + ([runs[-1]] if len(runs) % 2 else [])
-    return runs[0].after(total) if runs else total
+    return in_pairs(runs, Run.then).after(total) if runs else total

@@ -10,7 +10,7 @@ from fpgaprune.errors import UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.context import Context
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.number import Number, in_pairs
 from fpgaprune.rtl.sums import summed
 
 _VARIANTS = ("stable", "latency", "argmax")
@@ -51,7 +51,7 @@ def _one(step: Step, name: str, values: list[Number]) -> list[Number]:
     if name == "latency":
         return _normalised(step, values, step.sources[0].types["result"], negative=False)
     norm = difference_type(step)
-    top = _tallest(values)
+    top = in_pairs(values, Number.larger)
     return _normalised(step, [(top - value).into(norm) for value in values], norm, negative=True)
 
 
@@ -74,7 +74,7 @@ def _at_top_bits(x: Number, kind: FixedType, table: Exact) -> Number:
 
 
 def _argmax(step: Step, values: list[Number]) -> list[Number]:
-    top = _tallest(values)
+    top = in_pairs(values, Number.larger)
     circuit = top.circuit
     zero, one = Number.constant(circuit, 0, 0), Number.constant(circuit, 1, 0)
     before, found = circuit.const(0), []
@@ -85,10 +85,3 @@ def _argmax(step: Step, values: list[Number]) -> list[Number]:
         before = circuit.select(before, circuit.const(1), is_first)
         found.append(one.chosen(is_first, zero).into(step.result))
     return found
-
-
-def _tallest(values: list[Number]) -> Number:
-    row = list(values)
-    while len(row) > 1:
-        row = [a.larger(b) for a, b in zip(row[::2], row[1::2], strict=False)] + ([row[-1]] if len(row) % 2 else [])
-    return row[0]

@@ -18,7 +18,7 @@ from fpgaprune.emulate import Exact
 from fpgaprune.errors import RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.adders import AdderGraph
-from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.number import Number, in_pairs
 from fpgaprune.rtl.saturating import saturated
 
 # At most so many numbers are added one after another. They wait in registers, whose bits grow with the square of that.
@@ -117,10 +117,7 @@ def summed(addends: Sequence[Number], accum: FixedType, tree: bool) -> Number:
 
 def balanced(addends: Sequence[Number]) -> Number:
     """The exact sum of `addends`, neighbours first."""
-    row = list(addends)
-    while len(row) > 1:
-        row = [a + b for a, b in zip(row[::2], row[1::2], strict=False)] + ([row[-1]] if len(row) % 2 else [])
-    return row[0]
+    return in_pairs(addends, lambda a, b: a + b)
 
 
 def scaled_each(values: Sequence[Number], factors: Sequence[int], kind: FixedType, solve: Solver) -> list[Number]:

@@ -212,7 +212,8 @@ def main() -> None:
         for kind in STEPS:
             sys.stdout.write(table(kind, measure(kind, arguments.rounds, arguments.batch, child)) + "\n\n")
             sys.stdout.flush()
-        child.stdin.close()
+        # It has nothing to save, and TensorFlow's threads can keep it from ending by itself.
+        child.kill()
 
 
 if __name__ == "__main__":
