@@ -47,6 +47,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help="of everything that is kept; left out: a short run")
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--sparsities", default="0.5,0.6,0.7")
+    parser.add_argument(
+        "--filters", help="shares of both convolutions that are removed, as 0.5,0.5; the file's own if left out"
+    )
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=["bits"])
     parser.add_argument("--small", action="store_true", help="as without a folder")
     parser.add_argument("--table", action="store_true")
@@ -70,7 +73,7 @@ def _run(chosen: argparse.Namespace) -> None:
             base = trained(folder, data, seed, 1 if chosen.small else 6)
             sparsities = [float(text) for text in chosen.sparsities.split(",")]
             for way in chosen.ways:
-                for flow in flows(way, folder, base, seed, sparsities, small=chosen.small):
+                for flow in flows(way, folder, base, seed, sparsities, chosen.filters, small=chosen.small):
                     flow_files.run(flow, folder)
     print(table(folder))
 
@@ -105,18 +108,23 @@ def trained(folder: Path, data: Path, seed: int, epochs: int) -> Path:
 
 
 def flows(
-    way: str, folder: Path, base: Path, seed: int, sparsities: list[float], *, small: bool
+    way: str, folder: Path, base: Path, seed: int, sparsities: list[float], filters: str | None, *, small: bool
 ) -> list[dict[str, Any]]:
     """The flows of `way`, in the order in which they must run."""
     common: dict[str, Any] = {"seed": seed, "data": {"source": str(folder / "mnist.npz")}}
     lengths: dict[str, Any] = {"finetune": {"epochs": 1}} if small else {}
     measured = {"measure": {"families": ["xc7"], "simulate": 0}, "hls": {"simulate": 0}}
     if way == "bits":
-        narrow = example("convolution_narrow", name=f"narrow_{seed}", train={"model": str(base)}, **common)
+        which = f"{seed}_{filters.replace('.', '').replace(',', '_')}" if filters else f"{seed}"
+        narrow = example("convolution_narrow", name=f"narrow_{which}", train={"model": str(base)}, **common)
+        if filters:
+            shares = [float(text) for text in filters.split(",")]
+            paths = (f"{name}/kernel" for name in CONVOLUTIONS)
+            narrow = merged(narrow, {"select": {"sparsity": dict(zip(paths, shares, strict=True))}})
         train = {"model": str(folder / narrow["name"])}
         found = [narrow]
         for sparsity in sparsities:
-            name = f"bits_{seed}_{round(1000 * sparsity)}"
+            name = f"bits_{which}_{round(1000 * sparsity)}"
             one = example("convolution_bits", name=name, train=train, select={"sparsity": sparsity}, **common)
             found.append(merged(one, measured | ({"quantise": {"epochs": 6}} if small else {})))
         return [merged(flow, lengths) for flow in found]

@@ -12,7 +12,7 @@ from typing import Any
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def example(name: str, **changes: Any) -> dict[str, Any]:
+def example(name: str, /, **changes: Any) -> dict[str, Any]:
     """The flow file `examples/NAME.toml`, with `changes`: of keys at the top, or of keys in a table."""
     return merged(tomllib.loads((EXAMPLES / f"{name}.toml").read_text()), changes)
 
