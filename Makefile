@@ -21,7 +21,7 @@ demo: $(WHEEL)
 # The pages of docs/ and the README as a site: open build/site/index.html. What the code says is written anew first.
 docs: $(READY)
 	PYTHONPATH=$(CURDIR) $(BIN)/python docs/generate/write.py
-	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR) $(BIN)/python -P -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR) $(BIN)/python -P -m mkdocs build
 
 test: lint $(WHEEL)
 	@mkdir -p $(OUTSIDE)

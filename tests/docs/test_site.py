@@ -17,21 +17,49 @@ from .browser import look_at, needs_browser
 pytest.importorskip("mkdocs", reason="mkdocs is not installed: it is in the dependency group docs")
 
 
+def _build(config, folder):
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    # Not --quiet: mkdocs then neither prints nor counts its warnings.
+    command = [sys.executable, "-P", "-m", "mkdocs", "build", "--strict", "--config-file", str(config)]
+    return subprocess.run(
+        [*command, "--site-dir", str(folder)], capture_output=True, text=True, env=environment, timeout=300
+    )
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The built site."""
     folder = tmp_path_factory.mktemp("site")
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-P", "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    done = subprocess.run(
-        [*command, "--config-file", str(snippets.CHECKOUT / "mkdocs.yml")],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=300,
-    )
+    done = _build(snippets.CHECKOUT / "mkdocs.yml", folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[there](other.md)", None),
+        ("[gone](gone.md) [there](other.md)", "gone.md"),
+        ("[nowhere](other.md#nowhere)", "#nowhere"),
+        ("[away](../away.md) [there](other.md)", "away.md"),
+    ],
+    ids=["sound", "no such page", "no such heading", "outside docs"],
+)
+def test_dead_links_are_refused(text, said, tmp_path):
+    (tmp_path / "docs" / "generate").mkdir(parents=True)
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"):
+        (tmp_path / name).write_text("# Page\n\n[there](docs/other.md)\n")
+    (tmp_path / "docs" / "other.md").write_text("# Other\n")
+    (tmp_path / "docs" / "first.md").write_text(f"# First\n\n{text}\n")
+    hook = snippets.CHECKOUT / "docs" / "generate" / "outside.py"
+    (tmp_path / "docs" / "generate" / "outside.py").write_bytes(hook.read_bytes())
+    whole = (snippets.CHECKOUT / "mkdocs.yml").read_text(encoding="utf-8")
+    kept = whole[whole.index("validation:") : whole.index("\nnav:")]
+    start = "site_name: small\nexclude_docs: generate/\nhooks: [docs/generate/outside.py]\n"
+    (tmp_path / "mkdocs.yml").write_text(start + kept)
+    done = _build(tmp_path / "mkdocs.yml", tmp_path / "site")
+    assert (done.returncode == 0) == (said is None), done.stderr
+    assert said is None or said in done.stderr
 
 
 def test_site_is_built_strictly(site):

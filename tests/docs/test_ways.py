@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
+
+import fpgaprune as fp
 
 from . import snippets
 
@@ -52,3 +55,11 @@ def test_a_question_is_answered_in_two_clicks(question, clicks):
 def test_the_readme_is_short():
     lines = (snippets.CHECKOUT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 100
+
+
+def test_one_version_everywhere():
+    cited = re.search(
+        r"^version: (.+)$", (snippets.CHECKOUT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    stated = tomllib.loads((snippets.CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert fp.__version__ == stated == cited[1]
