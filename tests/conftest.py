@@ -3,10 +3,14 @@
 import os
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # As plain Python da4ml needs a second for networks as small as the tests'; compiling it takes three minutes.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+# A machine with other work may take ten times as long, and no test is about time.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session", autouse=True)
