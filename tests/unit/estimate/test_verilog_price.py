@@ -26,7 +26,7 @@ from fpgaprune.measure import ANALYTIC_OPEN_SYNTH, ANALYTIC_SYNTH, OPEN_SYNTH, V
 from fpgaprune.rtl import Circuit, Instance, Pipeline, SerialSums, SerialTrees, plan_verilog
 from fpgaprune.rtl.adders import share
 from fpgaprune.rtl.number import Number
-from fpgaprune.rtl.schedule import earliest_schedule
+from fpgaprune.rtl.schedule import quick_schedule
 from fpgaprune.rtl.sums import _matrix_product
 from fpgaprune.signed_digits import count_digits
 from tests.benchmarks.verilog_networks import Network, random_network
@@ -87,7 +87,7 @@ def test_plain_trees_are_those_of_the_generator(seed):
     sums = [total for total, _ in _matrix_product(values, matrix, lambda *_: graph)]
     for total in sums:
         circuit.output(total.place, total.node.width)
-    path = Pipeline(circuit, earliest_schedule(circuit, 1), 1)
+    path = Pipeline(circuit, quick_schedule(circuit, 1), 1)
     made = count_datapath(path, Needed.of(path))
     ends = (np.full(len(matrix), bound) for bound in (low, high))
     trees = PlainTrees.of(SignedDigits.of(matrix), *ends)
