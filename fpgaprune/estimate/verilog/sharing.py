@@ -82,8 +82,15 @@ class Counting:
         return tuple(Counted(low, high, exponent) if count else None for low, high, exponent, count in rows)
 
 
+@dataclass(frozen=True)
 class DigitCounter:
-    """Counts the adders of weighted sums; see `fpgaprune.rtl.Counter`."""
+    """Counts the adders of weighted sums; see `fpgaprune.rtl.Counter`.
+
+    Attributes:
+        levels: adder levels between two registers.
+    """
+
+    levels: int = 1
 
     def trees(self, matrix: Ints, stream: Stream) -> Trees:
         """Those that multiply each beat of `stream` by `matrix` (inputs, outputs), all at once."""
@@ -95,13 +102,13 @@ class DigitCounter:
             before=stream.bits,
             used=counting.used,
             exits=counting.exits(),
-            depth=plain.depth,
+            depth=-(-plain.depth // self.levels),
             adders=plain.adders * left,
             chain_bits=chain,
             pair_bits=pair,
             lone_bits=plain.lone_bits * (chain - pair) / max(plain.chain_bits - plain.pair_bits, 1),
             differences=plain.differences * left,
-            register_bits=plain.register_bits * counting.left("register_bits"),
+            register_bits=plain.register_bits * counting.left("register_bits") / self.levels,
         )
 
     def serial(self, matrix: Ints, lane: tuple[int, bool, int, int], wanted: int | None) -> SerialTrees:
