@@ -205,12 +205,15 @@ def test_hgq2_itself_gives_the_designs_logits(tmp_path: Path) -> None:
     data["x_test"] = data["x"]
     weights = {path: (rng.normal(size=shape) * 0.1).astype(np.float32) for path, shape in SHAPES.items()}
     np.savez(tmp_path / "data.npz", **data)
-    np.savez(tmp_path / "weights.npz", **weights)
+    # As the benchmark lays them out: the data of a run beside the folder of each way.
+    folder = tmp_path / "hgq"
+    folder.mkdir()
+    np.savez(folder / "weights.npz", **weights)
     job = {"seed": 1, "prices": [1e-5], "rate": 1e-3, "level": 1}
-    (tmp_path / "job.json").write_text(json.dumps(job))
+    (folder / "job.json").write_text(json.dumps(job))
     script = BENCHMARKS / "mnist_hgq.py"
-    subprocess.run([python, str(script), str(tmp_path)], check=True, cwd=BENCHMARKS, env={**os.environ})
-    found = dict(np.load(tmp_path / "pass0.npz"))
+    subprocess.run([python, str(script), str(folder)], check=True, cwd=BENCHMARKS, env={**os.environ})
+    found = dict(np.load(folder / "pass0.npz"))
     design = hgq_design(found, "hgq")
     given = fp.emulate(design, data["x_test"]).reshape(found["logits"].shape)
     assert np.array_equal(given, found["logits"])
