@@ -1,6 +1,6 @@
 """Accuracy on MNIST after equal fine-tuning, by criterion, schedule and sparsity, with TF-MOT beside them.
 
-    python tests/benchmarks/bench_select.py                  # one seed, 4,000 images, 75 %: shows that it runs
+    python tests/benchmarks/bench_select.py                  # one seed, 1,000 images, 75 %: shows that it runs
     python tests/benchmarks/bench_select.py --full results   # all of it; goes on from what is in the folder
     python tests/benchmarks/bench_select.py --table results  # what is in the folder, as Markdown
 
@@ -55,7 +55,7 @@ def main() -> None:
         print(table(read_rows(arguments.full / "rows.jsonl"), arguments.epochs))
     else:
         arguments.sparsities = (0.75,)
-        measure(read_mnist(4000), SEEDS[:1], arguments)
+        measure(read_mnist(1000), SEEDS[:1], arguments)
 
 
 def measure(data: Any, seeds: tuple[int, ...], arguments: argparse.Namespace) -> None:
