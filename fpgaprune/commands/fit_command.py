@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, Quiet
+from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
@@ -60,6 +61,12 @@ def fit(
     from fpgaprune.flow import VerdictConfig, asked_config, kind_of
 
     is_model = kind_of(flow) == "model"
+    missing = [option for option, value in (("--data", data), ("--part", part)) if value is None]
+    if is_model and missing and flow.exists():
+        raise ConfigError(
+            f"{flow} is a Keras model, and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; "
+            f"use 'fpgaprune fit {flow} --data DATA.npz --part PART --max-loss 0.5'"
+        )
     config = asked_config(
         flow,
         name,

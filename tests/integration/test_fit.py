@@ -91,6 +91,13 @@ def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_p
     assert "No network that was tried keeps to every limit" in (out / "report.html").read_text()
 
 
+def test_a_model_without_data_is_told_how_to_be_fitted(searched):
+    folder, _, _ = searched
+    done = CliRunner().invoke(app, ["fit", str(folder / "mine.keras"), "--part", "pynq-z2"])
+    assert isinstance(done.exception, ConfigError)
+    assert "--data is missing; use 'fpgaprune fit " in str(done.exception)
+
+
 def test_wrong_limits_and_folders_are_refused_before_anything_is_trained(searched, tmp_path):
     folder, data, _ = searched
     target = fp.Target.of("pynq-z2")
