@@ -29,7 +29,6 @@ class LayerOptions:
         weight_bits: width of the weights.
         activation_bits: width of the output.
         types: role to type.
-        exact_reuse: whether the user gave the reuse factor under the layer's own name, not by a glob.
     """
 
     strategy: str | None = None
@@ -37,7 +36,6 @@ class LayerOptions:
     weight_bits: int | None = None
     activation_bits: int | None = None
     types: Mapping[str, FixedType] | None = None
-    exact_reuse: bool = False
 
     @classmethod
     def of(cls, layer: str, options: Mapping[str, Any]) -> LayerOptions:
@@ -102,7 +100,6 @@ def gather_options(
 ) -> tuple[dict[str, LayerOptions], list[FpgaPruneError]]:
     """As `read_options`, but returns all errors instead of raising the first."""
     merged: dict[str, dict[str, Any]] = {}
-    exact: dict[str, bool] = {}
     problems: list[FpgaPruneError] = []
     for pattern, entry in options.items():
         found = [name for name in names if fnmatchcase(name, pattern)]
@@ -114,12 +111,10 @@ def gather_options(
             )
         for name in found:
             merged.setdefault(name, {}).update(entry)
-            if "reuse_factor" in entry:
-                exact[name] = pattern == name
     read = {}
     for name, entry in merged.items():
         try:
-            read[name] = replace(LayerOptions.of(name, entry), exact_reuse=exact.get(name, False))
+            read[name] = LayerOptions.of(name, entry)
         except FpgaPruneError as error:
             problems.append(error)
     return read, problems

@@ -48,8 +48,7 @@ def settle_layouts(
     `distributed_arithmetic`. Where the target asks for these, such a layer has `latency` with reuse factor 1.
 
     Raises:
-        HlsError: the backend cannot make what is asked for, or a layer cannot have the reuse factor that was asked for
-            by its name; the nearest are named.
+        HlsError: the backend cannot make what is asked for, or a layer can have no reuse factor with its strategy.
         UnsupportedLayerError: the backend has no template for a layer.
     """
     backend = backend_of(target)
@@ -79,11 +78,6 @@ def find_layouts(layers: Iterable[Any], target: Target, options: Mapping[str, La
             problems.append(
                 f"layer {layer.name!r} ({reuse.size}) can have no reuse factor with strategy {layout.strategy!r}: "
                 "choose 'latency' for it"
-            )
-        elif reuse.factor != reuse.wanted and own.exact_reuse:
-            problems.append(
-                f"layer {layer.name!r} ({reuse.size}) cannot have reuse factor {reuse.wanted} with strategy "
-                f"{layout.strategy!r}: choose {' or '.join(map(str, reuse.near))} for it, or name none"
             )
         else:
             notes.append(reuse.note(layer.name, layout.strategy))

@@ -22,12 +22,6 @@ def test_a_glob_fits_several_and_a_later_key_overrides():
     }
 
 
-def test_a_reuse_factor_is_exact_where_the_layer_is_named():
-    found = read_options(NAMES, {"conv*": {"reuse_factor": 2}, "conv2": {"reuse_factor": 3}, "dense": {}})
-    assert {name: own.exact_reuse for name, own in found.items()} == {"conv1": False, "conv2": True, "dense": False}
-    assert not read_options(NAMES, {"conv2": {"reuse_factor": 3}, "*": {"reuse_factor": 2}})["conv2"].exact_reuse
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
