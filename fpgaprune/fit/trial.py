@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fpgaprune.design import Design
+from fpgaprune.design import Design, ReuseWarning
 from fpgaprune.documents import read_json
 from fpgaprune.errors import EstimateError, HlsError, MaskError, RemovalError, RunError
 from fpgaprune.files import write_bytes
@@ -20,6 +21,7 @@ from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.route import Route
 from fpgaprune.fit.settings import joined
 from fpgaprune.flow import Progress, TargetConfig, parse_config, run_flow
+from fpgaprune.hls import StrategyWarning
 from fpgaprune.measure import from_plain, to_plain
 
 # A network that cannot have these knobs; anything else ends the search.
@@ -106,7 +108,11 @@ class Trials:
             EstimateError: nothing says whether it fits.
         """
         config = parse_config(document, "fit")
-        done = run_flow(config, folder, self.progress)
+        with warnings.catch_warnings():
+            # The reports of the runs say this, and a search makes dozens.
+            warnings.simplefilter("ignore", ReuseWarning)
+            warnings.simplefilter("ignore", StrategyWarning)
+            done = run_flow(config, folder, self.progress)
         target = config[TargetConfig].target()
         metric = done.read_json("report.json")["metric"]
         hardware = metric["hardware"]
