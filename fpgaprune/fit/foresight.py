@@ -60,7 +60,7 @@ class Foresight:
         Raises:
             EstimateError: the network has no price.
         """
-        tried = [Knobs(unit, SPARSITIES[6]) for unit in GRANULARITIES]
+        tried = [Knobs(unit, sparsity) for unit, sparsity in GRANULARITIES.items()]
         possible = [knobs for knobs in tried if self.is_possible(knobs)]
         return min(possible or tried, key=lambda knobs: self._rank(self.fastest(knobs)) if possible else ()).granularity
 

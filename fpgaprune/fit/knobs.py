@@ -8,8 +8,9 @@ from typing import Any
 
 SPARSITIES = (0.0, 0.2, 0.35, 0.5, 0.6, 0.68, 0.75, 0.8, 0.84, 0.87, 0.9, 0.92, 0.94, 0.95)
 WIDTHS = (8, 7, 6, 5, 4, 3, 2)
-# Units that are locked: those of which the hardware saves most are chosen once, before the search.
-GRANULARITIES = ("weight", "filter")
+# Units that are locked, and the sparsity at which a quarter of all products is left: half of the filters of a layer
+# and of the layer before it leave a quarter of its kernels. The units of which the hardware saves most are chosen once.
+GRANULARITIES = {"weight": 0.75, "filter": 0.5}
 # Values of weights that cost no adder: each kept weight is a power of two.
 CHEAP = "digits(1)"
 _ROUNDS = 4
