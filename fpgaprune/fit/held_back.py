@@ -12,8 +12,11 @@ from fpgaprune.errors import DataError
 from fpgaprune.flow import Dataset, Samples, arrays_of, at, count_of
 from fpgaprune.npz_file import write_npz
 
-# A tenth of the training samples judges, and these bounds hold.
-_SHARE, _FEWEST, _MOST = 10, 64, 2000
+# A tenth of the training samples judges, 2,000 at most. Of few samples it is 500, a quarter at most: fewer would tell
+# half a point of accuracy from nothing only by luck.
+_SHARE, _WANTED, _LARGEST_SHARE, _MOST = 10, 500, 4, 2000
+# A quarter of fewer samples judges nothing.
+_FEWEST = 128
 # A trial trains on this many samples at most.
 _TRAINED = 20_000
 
@@ -21,7 +24,7 @@ _TRAINED = 20_000
 def write_held_back(path: Path, data: Dataset, seed: int) -> None:
     """The `.npz` at `path` holds the samples of a search: `x_train` to train on, `x_test` to judge by.
 
-    Validation samples judge if there are some, else a tenth of the training samples, drawn at random.
+    Validation samples judge if there are some, else a tenth of the training samples (a quarter of few), drawn at random.
 
     Raises:
         DataError: there are too few training samples.
@@ -31,12 +34,12 @@ def write_held_back(path: Path, data: Dataset, seed: int) -> None:
         judged: tuple[Samples, Samples] = data.x_valid, data.y_valid
         judged = at(judged[0], slice(_MOST)), at(judged[1], slice(_MOST))
     else:
-        count = min(max(len(order) // _SHARE, _FEWEST), _MOST)
-        if len(order) < 2 * count:
+        if len(order) < _FEWEST:
             raise DataError(
-                f"data {data.name!r} have {len(order)} training samples; wanted {2 * count} or more, because the "
+                f"data {data.name!r} have {len(order)} training samples; wanted {_FEWEST} or more, because the "
                 "search judges by samples that it does not train on; or add x_valid and y_valid"
             )
+        count = min(max(len(order) // _SHARE, min(_WANTED, len(order) // _LARGEST_SHARE)), _MOST)
         held, order = order[:count], order[count:]
         judged = at(data.x_train, held), at(data.y_train, held)
     trained = np.sort(order[:_TRAINED])

@@ -118,8 +118,8 @@ def test_the_search_judges_by_training_samples_that_it_does_not_train_on(tmp_pat
     write_held_back(tmp_path / "a.npz", Dataset("mine", x, y, x_test, y_test), 3)
     found = load_data(str(tmp_path / "a.npz"))
     trained, judged = set(found.x_train[:, 0]), set(found.x_test[:, 0])
-    assert len(judged) == 100
-    assert len(trained) == 900
+    assert len(judged) == 250
+    assert len(trained) == 750
     assert trained | judged == set(x[:, 0])
     assert (found.y_test == found.x_test[:, 0].astype(np.int64) % 3).all()
     write_held_back(tmp_path / "b.npz", Dataset("mine", x, y, x_test, y_test), 3)
