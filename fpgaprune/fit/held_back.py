@@ -24,7 +24,7 @@ _TRAINED = 20_000
 def write_held_back(path: Path, data: Dataset, seed: int) -> None:
     """The `.npz` at `path` holds the samples of a search: `x_train` to train on, `x_test` to judge by.
 
-    Validation samples judge if there are some, else a tenth of the training samples (a quarter of few), drawn at random.
+    Validation samples judge if there are some, else a tenth of the training samples (a quarter of few), at random.
 
     Raises:
         DataError: there are too few training samples.
