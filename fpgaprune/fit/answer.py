@@ -8,6 +8,9 @@ from msgspec import Struct
 
 from fpgaprune.measure import LABELS, to_plain
 
+# What judges the networks of a search; the best one is judged on held-out samples.
+HELD_BACK = "held-back"
+
 
 class FitPoint(Struct, frozen=True):
     """One network that was trained and judged.

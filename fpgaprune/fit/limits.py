@@ -39,9 +39,12 @@ class Limits:
             if value is not None and not 0 < value < math.inf:
                 raise ConfigError(f"{name} is {value}; wanted a number above 0")
 
-    def room(self, lost: float, lost_error: float) -> float:
-        """The loss that is left to the limit; negative if more is lost."""
-        return self.max_loss + lost_error - lost
+    def room(self, lost: float, lost_error: float, searching: bool = False) -> float:
+        """The loss that is left to the limit; negative if more is lost.
+
+        A search takes the best of many networks, luckier ones among them, so it adds half of the standard error only.
+        """
+        return self.max_loss + (0.5 if searching else 1.0) * lost_error - lost
 
     def most_cycles(self, clock_ns: float) -> tuple[float, float]:
         """The longest latency and the longest interval in cycles of `clock_ns`; infinite where there is no limit."""

@@ -177,7 +177,7 @@ class FitSearch:
         return [point for _, point in found]
 
     def _room(self, point: FitPoint) -> float:
-        return self.limits.room(point.lost, point.lost_error)
+        return self.limits.room(point.lost, point.lost_error, searching=True)
 
     def _judge(self, trials: Trials, epochs: int, clock: _Clock) -> Judge:
         def judge(knobs: Knobs, laid: Laid) -> FitPoint | None:

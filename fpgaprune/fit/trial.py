@@ -14,7 +14,7 @@ from fpgaprune.design import Design, ReuseWarning
 from fpgaprune.documents import read_json
 from fpgaprune.errors import EstimateError, HlsError, MaskError, RemovalError, RunError
 from fpgaprune.files import write_bytes
-from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.answer import HELD_BACK, FitPoint
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid, counts, nearest_limit
 from fpgaprune.fit.limits import Limits
@@ -58,7 +58,7 @@ class Trials:
         asked = joined(knobs.settings(), laid.settings)
         searched = {**self.route.searched, "data": {"source": str(self.source)}}
         try:
-            return self._point(self._flow(asked, epochs, searched), str(knobs), asked, "held-back")
+            return self._point(self._flow(asked, epochs, searched), str(knobs), asked, HELD_BACK)
         except _IMPOSSIBLE as error:
             self.impossible[str(knobs)] = str(error)
             return None
@@ -135,7 +135,7 @@ class Trials:
             share=share,
             latency_cycles=laid.latency_cycles,
             interval_cycles=laid.interval_cycles,
-            loses_little=self.limits.room(metric["lost"], metric["lost_error"] or 0.0) >= 0,
+            loses_little=self.limits.room(metric["lost"], metric["lost_error"] or 0.0, judged_on == HELD_BACK) >= 0,
             fits=share <= self.limits.share,
             in_time=laid.keeps(self.limits, target.clock_ns),
             epochs=document["finetune"]["epochs"],

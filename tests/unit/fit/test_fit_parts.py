@@ -71,6 +71,12 @@ def test_limits_of_time_become_cycles_of_the_clock():
     assert Limits(samples_per_s=1e6, interval_cycles=50).most_cycles(5.0)[1] == 50
 
 
+def test_a_search_trusts_luck_half_as_much():
+    assert Limits(max_loss=0.01).room(0.012, 0.003) > 0
+    assert Limits(max_loss=0.01).room(0.012, 0.003, searching=True) < 0
+    assert Limits(max_loss=0.01).room(0.011, 0.003, searching=True) > 0
+
+
 @given(laid, laid)
 def test_a_layout_within_the_limits_ranks_before_one_beyond(one, other):
     limits = Limits(share=0.8, latency_us=100.0)
