@@ -2,10 +2,7 @@
 
 import io
 import json
-import re
-import tomllib
 import zipfile
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -255,14 +252,6 @@ def test_a_function_gives_data(tmp_path, monkeypatch):
     }.items():
         with pytest.raises(DataError, match=message):
             load_data(source)
-
-
-def test_what_the_documentation_shows_is_allowed():
-    page = Path(__file__).parents[3] / "docs" / "select.md"
-    flows = re.findall(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
-    assert len(flows) == 2
-    for text in flows:
-        parse_config(tomllib.loads(text), page.name)
 
 
 def test_a_part_of_ones_own_lies_beside_the_flow(tmp_path, monkeypatch):

@@ -87,6 +87,7 @@ def test_every_stage_has_a_column_of_its_own():
         "synth": 2000,
         "route": 1000,
         "cosim": None,
+        "analytic_synth(open)": None,
         "synth(open)": None,
         "route(ecp5)": None,
     }
@@ -99,6 +100,7 @@ def test_every_stage_has_a_column_of_its_own():
         "synth": None,
         "route": None,
         "cosim": 23290,
+        "analytic_synth(open)": None,
         "synth(open)": None,
         "route(ecp5)": None,
     }
