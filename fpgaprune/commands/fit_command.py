@@ -60,6 +60,10 @@ def fit(
     from fpgaprune.fit import Limits, fit_flow
     from fpgaprune.flow import VerdictConfig, asked_config, kind_of
 
+    if max_loss is not None and not max_loss >= 0:
+        raise ConfigError(
+            f"--max-loss is {max_loss:g}; wanted per cent, 0 or more, as 0.5 for half a point of accuracy"
+        )
     is_model = kind_of(flow) == "model"
     missing = [option for option, value in (("--data", data), ("--part", part)) if value is None]
     if is_model and missing and flow.exists():

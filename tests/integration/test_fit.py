@@ -98,6 +98,13 @@ def test_a_model_without_data_is_told_how_to_be_fitted(searched):
     assert "--data is missing; use 'fpgaprune fit " in str(done.exception)
 
 
+@pytest.mark.parametrize("loss", ["-1", "nan"])
+def test_a_loss_below_nothing_is_refused_in_the_unit_of_the_option(searched, loss):
+    folder, _, _ = searched
+    done = CliRunner().invoke(app, ["fit", str(folder / "mine.keras"), f"--max-loss={loss}"])
+    assert f"--max-loss is {loss}; wanted per cent" in str(done.exception)
+
+
 def test_wrong_limits_and_folders_are_refused_before_anything_is_trained(searched, tmp_path):
     folder, data, _ = searched
     target = fp.Target.of("pynq-z2")
