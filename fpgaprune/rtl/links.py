@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,18 @@ class Stream:
     def bits(self) -> int:
         """Width of the data bus."""
         return sum(lane.width for lane in self.each) if self.each and self.packed else self.lanes * self.width
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Rows and columns of the image; 1 where it has none."""
+        rows, columns = (1, 1, *self.shape[:-1])[-2:]
+        return rows, columns
+
+    def summed(self, count: int) -> Stream:
+        """The same beats of values that hold every sum of `count` of these."""
+        low, high = self.low * count, self.high * count
+        width = max(max(-low - 1, high).bit_length() + 1, self.width + 1)
+        return replace(self, width=width, low=low, high=high)
 
     def beside(self, count: int) -> tuple[Lane, ...] | None:
         """`each` of a stream in which `count` of these beats are one beat."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from fpgaprune.design import Pooling
@@ -12,17 +15,25 @@ from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.number import Number, in_pairs
 from fpgaprune.rtl.sums import summed
 
-
 def pooling(context: Context, chain: Chain) -> None:
-    """`nnet::pooling1d_cl` and `pooling2d_cl`, or over the whole image."""
-    step = context.step
-    pool = step.operation(Pooling)
-    window, first = pool.window, pool.assigns_first
-    if window is None:
+    """`nnet::pooling1d_cl` and `pooling2d_cl`, or over the whole image: `nnet::global_pooling1d_cl` and `2d_cl`."""
+    pool = context.step.operation(Pooling)
+    if pool.window is None:
         _global_pooling(context, chain)
         return
-    windows = Windows.of(window)
-    source = step.sources[0]
+    windows = Windows.of(pool.window)
+    apart = windows.stride == windows.size and not any(windows.pad)
+    if apart and _any_order(context, chain, windows.taps):
+        _one_by_one(context, chain, windows.size)
+    else:
+        _window_at_once(context, chain, windows)
+
+
+def _window_at_once(context: Context, chain: Chain, windows: Windows) -> None:
+    """Every window is made whole."""
+    step = context.step
+    pool = step.operation(Pooling)
+    first, source = pool.assigns_first, step.sources[0]
     # hls4ml pads with the highest bit alone set: the smallest signed number, or the middle of an unsigned type.
     kind = source.types["result"]
     lowest = -(1 << (kind.width - 1)) if kind.signed else 1 << (kind.width - 1)
@@ -66,45 +77,88 @@ def pooling(context: Context, chain: Chain) -> None:
 
 
 def _global_pooling(context: Context, chain: Chain) -> None:
-    """`nnet::global_pooling1d_cl` and `global_pooling2d_cl`: pixel after pixel, or all pixels at once."""
+    """One window, the whole image: pixel after pixel, or all pixels at once."""
     step = context.step
-    first = step.operation(Pooling).assigns_first
-    accum, result = step.type("accum"), step.result
+    size = chain.stream.sides
+    places = math.prod(size)
+    if _any_order(context, chain, places):
+        _one_by_one(context, chain, size)
+        chain.renamed(step.layer.output_shape)
+        return
+    accum, result, first = step.type("accum"), step.result, step.operation(Pooling).assigns_first
     chain.image()
-    # Pixels, however the values come in: where pixels have types of their own, a sample is one beat.
-    places = chain.stream.beats
-    if step.operation(Pooling).largest:
-        chain.compute_lanes("begin", lambda x: x.into(accum) if first else x)
-        chain.largest()
-        chain.compute_lanes("finish", lambda x: (x if first else x.into(accum)).into(result), result)
-    elif _exact(chain, accum, first):
-        chain.compute_lanes("begin", lambda x: x.into(accum) if first else x)
-        chain.accumulate()
-        chain.compute_lanes("finish", lambda x: x.into(accum).quotient(places).into(result), result)
-    else:
-        chain.notes.append("all pixels at once: the accumulator rounds or saturates, so the order of additions counts")
-        chain.register()
-        lanes = chain.stream.lanes
-        chain.gather(places)
+    chain.notes.append("all pixels at once: the accumulator rounds or saturates, so the order of additions counts")
+    chain.register()
+    lanes = chain.stream.lanes
+    chain.gather(places)
 
-        def average(values: list[Number]) -> list[Number]:
-            channels = [values[lane::lanes] for lane in range(lanes)]
-            if first:
-                channels = [[x.into(accum) for x in channel] for channel in channels]
-            return [summed(c, accum, tree=False).quotient(places).into(result) for c in channels]
+    def average(values: list[Number]) -> list[Number]:
+        channels = [values[lane::lanes] for lane in range(lanes)]
+        if first:
+            channels = [[x.into(accum) for x in channel] for channel in channels]
+        return [summed(c, accum, tree=False).quotient(places).into(result) for c in channels]
 
-        chain.compute("average", average, result)
+    chain.compute("average", average, result)
     chain.renamed(step.layer.output_shape)
 
 
-def _exact(chain: Chain, accum: FixedType, first: bool) -> bool:
-    """Whether adding values one after another in `accum` gives the same as assigning their exact sum."""
+def _one_by_one(context: Context, chain: Chain, size: tuple[int, int]) -> None:
+    """Each window of `size` has an accumulator for each channel, which its pixels reach one after another."""
+    step = context.step
+    pool = step.operation(Pooling)
+    accum, result, first = step.type("accum"), step.result, pool.assigns_first
+    if chain.stream.shape[-1] % chain.stream.lanes:
+        chain.image()
+    chain.compute_lanes("begin", lambda x: x.into(accum) if first else x)
+    _pooled(chain, size, pool.largest)
+    if pool.largest:
+        chain.compute_lanes("finish", lambda x: (x if first else x.into(accum)).into(result), result)
+        return
+    divisor, lanes = math.prod(size), chain.stream.lanes
+    # A division by a power of two is a shift. One circuit makes the others, where there is a cycle for each of them.
+    if divisor & (divisor - 1) and chain.stream.beats * lanes <= context.beats:
+        chain.relaid(1)
+    chain.compute_lanes("finish", lambda x: x.into(accum).quotient(divisor).into(result), result)
+    chain.relaid(lanes)
+
+
+def _pooled(chain: Chain, size: tuple[int, int], largest: bool) -> None:
+    """Each window of `size` has become its exact sum, or its `largest`, channel by channel."""
+    chain.unpack()
+    s = replace(chain.stream, each=None)
+    rows, columns = s.sides
+    beats = s.shape[-1] // s.lanes
+    if beats == 1 and size == (rows, columns):
+        if largest:
+            chain.largest()
+        else:
+            chain.accumulate()
+        chain.renamed((*(1,) * (len(s.shape) - 1), s.shape[-1]))
+        return
+    high, wide = rows // size[0], columns // size[1]
+    after = s if largest else s.summed(math.prod(size))
+    shape = (*(high, wide)[3 - len(s.shape) :], s.shape[-1])
+    after = replace(after, shape=shape, beats=high * wide * beats)
+    names = ("LANES", "OUT_WIDTH", "LARGEST", "CHANNELS", "ROWS", "COLUMNS", "KH", "KW")
+    numbers = (s.lanes, after.width, int(largest), beats, rows, columns, *size)
+    ends = chain.need.reshape(rows, columns, beats)[size[0] - 1 :: size[0], size[1] - 1 :: size[1]].reshape(-1)
+    chain.module("fp_pool", after, tuple(zip(names, numbers, strict=True)), ends, 1, width=s.width)
+
+
+def _any_order(context: Context, chain: Chain, count: int) -> bool:
+    """Whether `count` values of a window can reach an accumulator one after another with the bits of the template."""
+    pool = context.step.operation(Pooling)
+    return pool.largest or _exact(chain, context.step.type("accum"), pool.assigns_first, count)
+
+
+def _exact(chain: Chain, accum: FixedType, first: bool, count: int) -> bool:
+    """Whether adding `count` values one after another in `accum` gives the same as assigning their exact sum."""
     if accum.overflow == "WRAP":
         return first or chain.stream.fraction <= accum.fraction
     shift = accum.fraction - chain.stream.fraction
     if shift < 0:
         return False
-    low, high = (min(chain.stream.low, 0) * chain.stream.beats, max(chain.stream.high, 0) * chain.stream.beats)
+    low, high = min(chain.stream.low, 0) * count, max(chain.stream.high, 0) * count
     return accum.raw_min <= low << shift and high << shift <= accum.raw_max
 
 

@@ -152,6 +152,22 @@ def cropped(x):
     return [x.reshape(5, 4, 2)[1:5, 2:4].reshape(-1, 2)]
 
 
+def pool_bench(rows, columns, channels, lanes, size, largest):
+    """Windows beside each other of an image whose pixels come in `channels` beats of `lanes` values."""
+    names = ("LANES", "WIDTH", "OUT_WIDTH", "LARGEST", "CHANNELS", "ROWS", "COLUMNS", "KH", "KW")
+    numbers = (lanes, 6, 10, int(largest), channels, rows, columns, *size)
+    high, wide = rows // size[0], columns // size[1]
+
+    def expected(x):
+        image = x.reshape(rows, columns, channels, lanes)[: high * size[0], : wide * size[1]]
+        image = image.reshape(high, size[0], wide, size[1], channels, lanes)
+        return [(image.max(axis=(1, 3)) if largest else image.sum(axis=(1, 3))).reshape(-1, lanes)]
+
+    parameters = ", ".join(f".{name}({number})" for name, number in zip(names, numbers, strict=True))
+    beats = rows * columns * channels, high * wide * channels
+    return Bench(instance("fp_pool", parameters), [(beats[0], lanes)], [(beats[1], lanes)], expected, out_width=10)
+
+
 PIPELINE = """\
     wire {name}_ce;
     fp_pipeline #(.DEPTH(3)) {name} (.clk(clk), .rst(rst), .s_valid({0}_valid), .s_ready({0}_ready), .ce({name}_ce),
@@ -286,6 +302,14 @@ BENCHES = {
         [(1, 2)],
         lambda x: [x.max(axis=0, keepdims=True)],
     ),
+    "fp_pool": pool_bench(4, 6, 3, 1, (2, 2), largest=True),
+    "fp_pool_sum": pool_bench(5, 8, 2, 2, (2, 3), largest=False),
+    "fp_pool_pixels": pool_bench(4, 7, 1, 2, (2, 3), largest=False),
+    "fp_pool_row": pool_bench(1, 7, 1, 1, (1, 2), largest=False),
+    "fp_pool_serial_row": pool_bench(1, 6, 3, 1, (1, 3), largest=True),
+    "fp_pool_narrow": pool_bench(5, 3, 1, 1, (2, 2), largest=True),
+    "fp_pool_whole": pool_bench(3, 4, 4, 1, (3, 4), largest=False),
+    "fp_pool_column": pool_bench(6, 1, 1, 2, (3, 1), largest=True),
     "fp_sequence": Bench(
         instance("fp_sequence", ".WIDTH(6), .BEATS(5), .BITS(6)"),
         [(5, 1)],

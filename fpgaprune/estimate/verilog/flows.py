@@ -122,6 +122,8 @@ def _flow(run: list[Part], beats: int) -> Passing:
             return _gather(beats, head["BEATS"])
         case "fp_accumulate" | "fp_largest":
             return _gather(beats, head["BEATS"])
+        case "fp_pool":
+            return _pool(head)
         case "fp_scatter":
             return _scatter(beats, head["BEATS"])
         case "fp_repeat":
@@ -164,12 +166,29 @@ def _fifo(beats: int, depth: int) -> Passing:
 
 
 def _gather(beats: int, count: int) -> Passing:
-    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        room = np.full(ins[0][1].size, NEVER)
-        room[count::count] = outs[0][: room[count::count].size]
-        return [room]
+    return _kept(beats, np.arange(count - 1, beats, count))
 
-    return Passing((beats // count,), lambda ins: [ins[0][1][count - 1 :: count] + 1], takes)
+
+def _pool(i: Instance) -> Passing:
+    """A window leaves with its last pixel, beat by beat."""
+    whole = np.zeros((i["ROWS"], i["COLUMNS"], i["CHANNELS"]), bool)
+    whole[i["KH"] - 1 :: i["KH"], i["KW"] - 1 :: i["KW"]] = True
+    return _kept(whole.size, np.flatnonzero(whole))
+
+
+def _kept(beats: int, ends: Ints) -> Passing:
+    """What leaves after each of the beats `ends` stands in a register; the beat behind that waits until it has left."""
+
+    def offers(ins: list[Cycles]) -> list[Ints]:
+        return [_by_sample(ins[0][1], beats)[:, ends].reshape(-1) + 1]
+
+    def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
+        room = np.full(ins[0][1].size + 1, NEVER)
+        samples = np.arange(ins[0][1].size // beats)[:, None] * beats
+        room[(samples + ends + 1).reshape(-1)] = outs[0]
+        return [room[:-1]]
+
+    return Passing((ends.size,), offers, takes)
 
 
 def _scatter(beats: int, count: int) -> Passing:

@@ -143,6 +143,16 @@ def _largest(i: Instance) -> Mapping[str, float]:
     return {"register": bits, "comparison_bit": bits * (i["BEATS"] > 1), **_counters(i["BEATS"] - 1, 1)}
 
 
+def _pool(i: Instance) -> Mapping[str, float]:
+    bits, across = i["LANES"] * i["OUT_WIDTH"], i["COLUMNS"] // i["KW"]
+    places = (1 if i["KH"] == 1 else across) * i["CHANNELS"]
+    one = {"comparison_bit": bits} if i["LARGEST"] else {"adder": i["LANES"], "chain_bit": bits, "pair_bit": bits}
+    # The first value of a window is chosen; what a value is compared with too, where a pixel is one beat.
+    choices = {"choice_bit": bits * (2 if i["LARGEST"] and i["CHANNELS"] == 1 else 1), "register": bits}
+    limits = (i["CHANNELS"] - 1, i["KW"] - 1, i["KH"] - 1, across, i["ROWS"] // i["KH"], places - 1, 1)
+    return _joined(one, choices, _memory(bits, places), _counters(*limits))
+
+
 def _pace(i: Instance) -> Mapping[str, float]:
     return _joined(_window_counters(i), _counters(i["CLOCKS"] - 1, 1))
 
@@ -162,6 +172,7 @@ _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_pace": _pace,
     "fp_pad": _pad,
     "fp_pipeline": lambda i: {"register": i["DEPTH"]},
+    "fp_pool": _pool,
     "fp_register": lambda i: {"register": 2 * i["WIDTH"] + 2, "choice_bit": i["WIDTH"]},
     "fp_repeat": lambda i: _counters(i["BEATS"] - 1),
     "fp_scatter": _scatter,
