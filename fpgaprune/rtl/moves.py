@@ -29,8 +29,10 @@ def copied(context: Context, chain: Chain) -> None:
 
 def zero_padding(context: Context, chain: Chain) -> None:
     """`nnet::zeropad1d_cl` and `zeropad2d_cl`."""
-    chain.relaid(chain.stream.shape[-1])
+    _, _, beats = chain.pixels()
     chain.assign(context.step.result)
+    if beats > 1:
+        chain.queue_row()
     chain.pad(context.step.operation(Pad).sides, 0)
 
 

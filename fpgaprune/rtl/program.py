@@ -1,0 +1,110 @@
+"""`Program`: what groups of multipliers do in each cycle, so that a locked kernel takes none.
+
+The kept kernels stand in one row, output by output, and the row is cut into as many equal lengths as there are groups:
+every group is busy in every cycle but the last, whatever is pruned. An output whose kernels are cut apart is a sum of
+two groups' sums (McNaughton, Scheduling with Deadlines and Loss Functions, 1959, gives machines their work so).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A stored sum that belongs to an output: that of `group` in `slot`, or `nothing`; `last` of its output."""
+
+    group: int
+    slot: int
+    last: bool
+    nothing: bool = False
+
+
+@dataclass(frozen=True)
+class Program:
+    """The kernels that each group of multipliers visits, and which sums make each output.
+
+    Attributes:
+        groups: so many kernels are multiplied in a cycle.
+        places: (N, 2) output and input channel of each kernel kept, output by output.
+        weights: (N, taps) their raw weights.
+        outputs: how many outputs there are.
+        all: kernels, kept and locked.
+    """
+
+    groups: int
+    places: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    outputs: int
+    all: int
+
+    @classmethod
+    def of(cls, kernels: NDArray[np.int64], groups: int) -> Program:
+        """The program of raw kernels (taps, inputs, outputs) for at most so many groups; zero kernels are not in it."""
+        places = np.argwhere(kernels.any(axis=0).T)
+        weights = kernels[:, places[:, 1], places[:, 0]].T
+        return cls(_needed(groups, places), places, weights, kernels.shape[2], kernels[0].size)
+
+    @classmethod
+    def depthwise(cls, kernels: NDArray[np.int64], groups: int) -> Program:
+        """The program of raw kernels (taps, channels), each from a channel to itself, for at most so many groups."""
+        kept = np.flatnonzero(kernels.any(axis=0))
+        places, channels = np.stack([kept, kept], axis=1), kernels.shape[1]
+        return cls(_needed(groups, places), places, kernels[:, kept].T, channels, channels)
+
+    @property
+    def taps(self) -> int:
+        """Weights of a kernel."""
+        return int(self.weights.shape[1])
+
+    @property
+    def multipliers(self) -> int:
+        """How many there are."""
+        return self.groups * self.taps
+
+    @property
+    def steps(self) -> int:
+        """Cycles for every place of the image, at least one."""
+        return max(1, -(-len(self.places) // self.groups))
+
+    @property
+    def balance(self) -> float:
+        """Busiest group against the mean of all; 1 where all have equally many kernels, and where there are none."""
+        return self.steps * self.groups / len(self.places) if len(self.places) else 1.0
+
+    @cached_property
+    def lasts(self) -> NDArray[np.bool_]:
+        """Whether the sum of a group is stored with a kernel: behind the last one of an output, and of the group."""
+        number = np.arange(len(self.places))
+        ends = np.append(np.diff(self.places[:, 0]) != 0, True)[: len(number)]
+        found: NDArray[np.bool_] = ends | (number % self.steps == self.steps - 1)
+        return found
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """The stored sums of every output, output by output."""
+        found: list[list[Turn]] = [[] for _ in range(self.outputs)]
+        slots = [0] * self.groups
+        for number in np.flatnonzero(self.lasts).tolist():
+            group = number // self.steps
+            found[self.places[number, 0]].append(Turn(group, slots[group], False))
+            slots[group] += 1
+        return tuple(
+            Turn(turn.group, turn.slot, place == len(row) - 1, turn.nothing)
+            for row in (turns or [Turn(0, 0, True, True)] for turns in found)
+            for place, turn in enumerate(row)
+        )
+
+    @property
+    def slots(self) -> int:
+        """The most sums that a group stores for a place."""
+        return max(turn.slot for turn in self.turns) + 1
+
+
+def _needed(groups: int, places: NDArray[np.int64]) -> int:
+    """Of so many groups, those that get a kernel."""
+    return max(1, min(groups, len(places)))

@@ -1,0 +1,121 @@
+"""The kernels of a scheduled layer, read back from the text of its memories, step by step and turn by turn."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import CertificateError
+from fpgaprune.rtl.project import RtlLayer, VerilogProject
+from fpgaprune.rtl.scheduled_sums import MODULE
+
+_SUMS = re.compile(rf"\b{MODULE} #\(([^;]*?)\) sums \(")
+_PARAMETER = re.compile(r"\.(\w+)\((\d+)\)")
+_WORD = re.compile(r"^ *words\[(\d+)\] = (\d+)'h([0-9a-f]+);$", re.M)
+
+
+def read_program(project: VerilogProject, layer: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
+    """The raw kernels (taps, inputs, outputs) that a scheduled layer visits; zero where it visits none.
+
+    Raises:
+        CertificateError: a file is gone, its text is not in the form that `to_verilog` writes, or it visits a kernel
+            that is zero, twice, or for no output.
+    """
+    found = _SUMS.search(_text(project, layer, layer.module))
+    given = {name: int(value) for name, value in _PARAMETER.findall(found[1])} if found else {}
+    if not {"TAPS", "W_WIDTH", "GROUPS", "STEPS", "PARTS", "CHANNEL", "GROUP", "SLOT"} <= given.keys():
+        raise CertificateError(f"layer {layer.layer!r}: its Verilog has no schedule; write the Verilog again")
+    kernels = _words(project, layer, "kernels", given["STEPS"])
+    reader = _Reader(layer.layer, given, [_sums_of(kernels, given, group) for group in range(given["GROUPS"])])
+    return reader.kernels(_words(project, layer, "turns", given["PARTS"]), inputs, outputs)
+
+
+# The kernels of one stored sum: input channel and weights.
+_Sum = list[tuple[int, list[int]]]
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """What the turns make of the stored sums.
+
+    Attributes:
+        where: the layer, for messages.
+        given: the parameters of its module.
+        sums: for each group, its stored sums, slot by slot.
+    """
+
+    where: str
+    given: dict[str, int]
+    sums: list[list[_Sum]]
+
+    def kernels(self, turns: list[int], inputs: int, outputs: int) -> NDArray[np.int64]:
+        """The kernels (taps, inputs, outputs) that `turns` add up for every output."""
+        found = np.zeros((self.given["TAPS"], inputs, outputs), np.int64)
+        unread = {(group, slot) for group, row in enumerate(self.sums) for slot in range(len(row))}
+        output = 0
+        for turn in turns:
+            slot = turn & ((1 << self.given["SLOT"]) - 1)
+            rest = turn >> self.given["SLOT"]
+            group = rest & ((1 << self.given["GROUP"]) - 1)
+            last, nothing = rest >> self.given["GROUP"] & 1, rest >> self.given["GROUP"] + 1
+            if output == outputs:
+                raise self._problem(f"has more than {outputs} outputs")
+            if not nothing:
+                if (group, slot) not in unread:
+                    raise self._problem(f"reads sum {slot} of group {group}, which is not stored or is read twice")
+                unread.remove((group, slot))
+                self._add(found, self.sums[group][slot], output)
+            output += last
+        if output != outputs or unread:
+            raise self._problem(f"makes {output} of {outputs} outputs and leaves {len(unread)} sums unread")
+        return found
+
+    def _add(self, found: NDArray[np.int64], kernels: _Sum, output: int) -> None:
+        for channel, weights in kernels:
+            if channel >= found.shape[1] or not any(weights) or found[:, channel, output].any():
+                raise self._problem(f"visits kernel ({channel}, {output}) twice, or though it is zero or none")
+            found[:, channel, output] = weights
+
+    def _problem(self, text: str) -> CertificateError:
+        return CertificateError(f"layer {self.where!r}: the schedule of its Verilog {text}; write the Verilog again")
+
+
+def _sums_of(words: list[int], given: dict[str, int], group: int) -> list[_Sum]:
+    """The stored sums of `group`; behind the last one, its words must be empty."""
+    taps, bits, channel_bits = given["TAPS"], given["W_WIDTH"], given["CHANNEL"]
+    width = 1 + taps * bits + channel_bits
+    found: list[_Sum] = [[]]
+    for word in words:
+        own = word >> group * width & ((1 << width) - 1)
+        channel, own = own & ((1 << channel_bits) - 1), own >> channel_bits
+        weights = []
+        for _ in range(taps):
+            weight = own & ((1 << bits) - 1)
+            weights.append(weight - (1 << bits) if weight >> (bits - 1) else weight)
+            own >>= bits
+        found[-1].append((channel, weights))
+        if own:
+            found.append([])
+    if any(any(weights) for _, weights in found.pop()):
+        raise CertificateError(f"group {group} of a schedule in the Verilog multiplies for no output")
+    return found
+
+
+def _words(project: VerilogProject, layer: RtlLayer, memory: str, count: int) -> list[int]:
+    rows = {int(at): int(word, 16) for at, _, word in _WORD.findall(_text(project, layer, f"{layer.module}_{memory}"))}
+    if sorted(rows) != list(range(count)):
+        raise CertificateError(
+            f"layer {layer.layer!r}: the memory {layer.module}_{memory} has {len(rows)} words; wanted {count}"
+        )
+    return [rows[place] for place in range(count)]
+
+
+def _text(project: VerilogProject, layer: RtlLayer, module: str) -> str:
+    name = next((name for name in layer.files if name.endswith(f"/{module}.v")), module)
+    try:
+        return (project.path / name).read_text()
+    except FileNotFoundError as error:
+        raise CertificateError(f"{project.path}: {name} is gone; write the Verilog again") from error

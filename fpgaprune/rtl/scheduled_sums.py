@@ -1,0 +1,162 @@
+"""`ScheduledSums`: sums over kept kernels alone, a few kernels a cycle, as a part of a layer and as Verilog text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from fpgaprune.rtl.program import Program
+
+MODULE = "fp_scheduled"
+# Modules of hw/rtl that it contains.
+CONTAINS = ("fp_memory", "fp_products")
+# A memory with more words, and more bits, is a block of its own on the device.
+_WORDS, _BITS = 64, 4096
+# Cycles from the last step of a place until its first output is read, beside those of the tree of additions.
+_THROUGH = 9
+
+
+@dataclass(frozen=True)
+class ScheduledSums:
+    """Weighted sums of channel-serial beats, made by a program.
+
+    Attributes:
+        program: which kernels are multiplied when.
+        channels: beats of a place of the image.
+        width, signed: of each value in a beat.
+        bits: of a sum.
+        places: sums of all outputs are made so often for a sample.
+    """
+
+    program: Program
+    channels: int
+    width: int
+    signed: bool
+    bits: int
+    places: int
+
+    @property
+    def before(self) -> int:
+        """Bits of data in."""
+        return self.program.taps * self.width
+
+    @property
+    def after(self) -> int:
+        """Bits of data out."""
+        return self.bits
+
+    @cached_property
+    def weight_bits(self) -> int:
+        """Bits that hold every weight kept."""
+        weights = self.program.weights
+        low, high = (int(weights.min()), int(weights.max())) if weights.size else (0, 0)
+        return max(2, max(-low - 1, high).bit_length() + 1)
+
+    @property
+    def period(self) -> int:
+        """Cycles for every place of the image, if beats come in time: of the groups, the beats, or the outputs."""
+        return max(self.program.steps, self.channels, len(self.program.turns))
+
+    @property
+    def levels(self) -> int:
+        """Levels of additions over the taps of a kernel."""
+        return (self.program.taps - 1).bit_length()
+
+    @property
+    def through(self) -> int:
+        """Cycles from the last beat of a place until its first output leaves, as all steps come between."""
+        return self.program.steps + self.levels + _THROUGH
+
+    @property
+    def sides(self) -> int:
+        """Places whose beats are in memory, so that neither they nor the groups wait: a power of two."""
+        # From the first beat of a place until another place may come there.
+        taken = self.channels + self.program.steps + 2
+        return 1 << max(1, (-(-taken // self.period) - 1).bit_length())
+
+    @property
+    def buffers(self) -> int:
+        """Places whose sums are under way, so that the groups need not wait for the outputs: a power of two."""
+        under_way = self.through + len(self.program.turns)
+        return 1 << max(1, (-(-under_way // self.period) - 1).bit_length())
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """Those of its module, by name."""
+        program = self.program
+        return {
+            "TAPS": program.taps,
+            "X_WIDTH": self.width,
+            "X_SIGNED": int(self.signed),
+            "W_WIDTH": self.weight_bits,
+            "SUM_WIDTH": self.bits,
+            "LEVELS": self.levels,
+            "CHANNELS": self.channels,
+            "GROUPS": program.groups,
+            "STEPS": program.steps,
+            "PARTS": len(program.turns),
+            "SIDES": self.sides,
+            "BUFFERS": self.buffers,
+            "SIDE": _bits_of(self.sides - 1),
+            "CHANNEL": _bits_of(self.channels - 1),
+            "STEP": _bits_of(program.steps - 1),
+            "TURN": _bits_of(len(program.turns) - 1),
+            "GROUP": _bits_of(program.groups - 1),
+            "SLOT": _bits_of(program.slots - 1),
+            "BUFFER": _bits_of(self.buffers - 1),
+        }
+
+    def words(self) -> tuple[int, list[int]]:
+        """Bits and words of the memory of kernels, one for each step: for each group {last, weights, channel}."""
+        p, program = self.parameters, self.program
+        width = 1 + program.taps * self.weight_bits + p["CHANNEL"]
+        mask = (1 << self.weight_bits) - 1
+        words = [0] * program.steps
+        for number, (place, last) in enumerate(zip(program.places.tolist(), program.lasts.tolist(), strict=True)):
+            word = int(last)
+            for weight in reversed(program.weights[number].tolist()):
+                word = word << self.weight_bits | (weight & mask)
+            group, step = divmod(number, program.steps)
+            words[step] |= (word << p["CHANNEL"] | place[1]) << group * width
+        return program.groups * width, words
+
+    def turns(self) -> tuple[int, list[int]]:
+        """Bits and words of the memory of turns: {nothing, last, group, slot}."""
+        p = self.parameters
+        rows = [
+            ((turn.nothing << 1 | turn.last) << p["GROUP"] | turn.group) << p["SLOT"] | turn.slot
+            for turn in self.program.turns
+        ]
+        return 2 + p["GROUP"] + p["SLOT"], rows
+
+
+def memory_files(module: str, sums: ScheduledSums, head: str) -> Mapping[str, str]:
+    """The files, by name, of the memories of kernels and of turns."""
+    kernels, turns = f"{module}_kernels", f"{module}_turns"
+    p = sums.parameters
+    note = f"// For each of {p['GROUPS']} groups from the lowest bits on: {{last, {p['TAPS']} weights, channel}}.\n"
+    more = "// Stored sums that are read: {nothing, last, group, slot}.\n"
+    return {
+        f"{kernels}.v": head + note + _memory(kernels, *sums.words(), p["STEP"]),
+        f"{turns}.v": head + more + _memory(turns, *sums.turns(), p["TURN"]),
+    }
+
+
+def _memory(module: str, width: int, words: Iterable[int], address: int) -> str:
+    """A module that holds `words`, and gives the one at `at` a cycle later."""
+    words = list(words)
+    style = '    (* rom_style = "block" *)\n' if len(words) > _WORDS and len(words) * width > _BITS else ""
+    digits = -(-width // 4)
+    rows = "".join(f"        words[{place}] = {width}'h{word:0{digits}x};\n" for place, word in enumerate(words))
+    return (
+        f"module {module} (\n    input wire clk,\n    input wire ce,\n    input wire [{address - 1}:0] at,\n"
+        f"    output reg [{width - 1}:0] word\n);\n{style}    reg [{width - 1}:0] words [0:{len(words) - 1}];\n"
+        "    always @(posedge clk) begin\n        if (ce) begin\n            word <= words[at];\n        end\n    end\n"
+        f"    initial begin\n{rows}    end\nendmodule\n"
+    )
+
+
+def _bits_of(value: int) -> int:
+    """Bits that hold `value`, at least one."""
+    return max(1, value.bit_length())
