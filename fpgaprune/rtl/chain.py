@@ -100,10 +100,10 @@ class Chain:
         rows, columns = [1] * (2 - len(positions)) + positions
         return rows, columns, channels // self.stream.lanes
 
-    def queue_row(self) -> None:
-        """A row of the image can wait."""
-        _, columns, beats = self.pixels()
-        self.queue(columns * beats)
+    def queue_rows(self, count: int) -> None:
+        """So many rows of the image can wait."""
+        rows, columns, beats = self.pixels()
+        self.queue(min(rows, count) * columns * beats)
 
     def pad(self, sides: tuple[int, int, int, int], value: int) -> None:
         """The image has a border of `value`, of `sides` (top, bottom, left, right) pixels."""

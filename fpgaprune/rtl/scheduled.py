@@ -46,7 +46,7 @@ def scheduled_sums(
     chain.unpack()
     chain.relaid(1)
     if taps > 1 or stride != (1, 1):
-        _row_waits(context, chain, pad)
+        _rows_wait(context, chain, size[0], pad)
     chain.pad(pad, 0)
     s = chain.stream
     if not weights.any_order(s.low, s.high, s.fraction).all():
@@ -85,8 +85,8 @@ def cycles_of(layer: LayerSpec, multipliers: int) -> int:
     return math.prod(positions) * max(steps, int(weight.shape[-2]), outputs)
 
 
-def _row_waits(context: Context, chain: Chain, pad: tuple[int, int, int, int]) -> None:
-    """A row of the image can wait where rows complete no window, or are put around it, so that nothing else waits."""
+def _rows_wait(context: Context, chain: Chain, height: int, pad: tuple[int, int, int, int]) -> None:
+    """As many rows of the image can wait as complete no window, so that the multipliers have work meanwhile."""
     padded_before = isinstance(context.step.sources[0].operation, Pad) and not any(pad)
     if not padded_before:
-        chain.queue_row()
+        chain.queue_rows(max(1, height - 1 - pad[0]))
