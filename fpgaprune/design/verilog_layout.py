@@ -24,7 +24,7 @@ class VerilogLayout:
         fold: for a Dense layer by name, in how many cycles its products are made, weights in memory; 1 is at once.
         multipliers: for a Dense layer or a convolution by name, how many multipliers it has: they take the kernels kept
             one after another, by a schedule, with weights in memory. A convolution takes all taps of a kernel at once,
-            so the number is rounded down to whole kernels, one at least. Its values come one by one.
+            so the number is rounded down to whole kernels; below that, a kernel is taken part by part.
         parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded.
         serial: a layer that has enough cycles for each of its sums computes them bit by bit, which takes fewer LUTs
             and more cycles; never if False.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +15,6 @@ from fpgaprune.rtl.folded import fold, lanes_of
 from fpgaprune.rtl.in_time import QUEUE, serial_sums
 from fpgaprune.rtl.links import SerialTrees, Trees
 from fpgaprune.rtl.number import Number
-from fpgaprune.rtl.program import Program
 from fpgaprune.rtl.scheduled import scheduled_sums
 from fpgaprune.rtl.sums import Weights, weighted
 
@@ -25,7 +23,7 @@ def dense(context: Context, chain: Chain) -> None:
     """Every input times every weight: at once, or a few inputs a cycle with the weights in memory."""
     step = context.step
     weights = _weights(context, step.weight("weight"))
-    if scheduled_sums(context, chain, weights, lambda groups: Program.of(weights.matrix[None], groups)):
+    if scheduled_sums(context, chain, weights):
         return
     lanes = lanes_of(context, chain, weights)
     if lanes is not None:
@@ -44,9 +42,7 @@ def convolution(context: Context, chain: Chain) -> None:
         _depthwise(context, chain)
         return
     weight = context.step.weight("weight")
-    kernels = weight.reshape(-1, *weight.shape[-2:])
-    weights = _weights(context, weight.reshape(-1, weight.shape[-1]))
-    _windows(context, chain, weights, lambda groups: Program.of(kernels, groups))
+    _windows(context, chain, _weights(context, weight.reshape(-1, weight.shape[-1])))
 
 
 def _depthwise(context: Context, chain: Chain) -> None:
@@ -63,14 +59,14 @@ def _depthwise(context: Context, chain: Chain) -> None:
         (usual if by_channel is None else by_channel[channel]) * channels + channel for channel in range(channels)
     ]
     weights = Weights(matrix, step.type("weight"), step.constants("bias"), step.type("accum"), orders)
-    _windows(context, chain, weights, lambda groups: Program.depthwise(taps, groups))
+    _windows(context, chain, weights)
     chain.dropped = taps.size - weights.kept
 
 
-def _windows(context: Context, chain: Chain, weights: Weights, program: Callable[[int], Program]) -> None:
+def _windows(context: Context, chain: Chain, weights: Weights) -> None:
     """The sums of every window."""
     window = context.step.operation(Convolution).window
-    if scheduled_sums(context, chain, weights, program, window.size, window.stride, window.pad):
+    if scheduled_sums(context, chain, weights, window.size, window.stride, window.pad):
         return
     chain.pad(window.pad, 0)
     _sums(context, chain, weights, window.size, window.stride)

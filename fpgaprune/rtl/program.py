@@ -28,37 +28,48 @@ class Turn:
 class Program:
     """The kernels that each group of multipliers visits, and which sums make each output.
 
+    Where a layer has fewer multipliers than a kernel has taps, what is visited is a part of a kernel.
+
     Attributes:
-        groups: so many kernels are multiplied in a cycle.
-        places: (N, 2) output and input channel of each kernel kept, output by output.
-        weights: (N, taps) their raw weights.
+        groups: so many parts are multiplied in a cycle.
+        split: parts of a kernel.
+        places: (N, 2) of each part that is kept, output by output: the output, and input channel * split + part.
+        weights: (N, taps of a part) their raw weights.
         outputs: how many outputs there are.
-        all: kernels, kept and locked.
+        all: parts, kept and locked.
     """
 
     groups: int
+    split: int
     places: NDArray[np.int64]
     weights: NDArray[np.int64]
     outputs: int
     all: int
 
     @classmethod
-    def of(cls, kernels: NDArray[np.int64], groups: int) -> Program:
-        """The program of raw kernels (taps, inputs, outputs) for at most so many groups; zero kernels are not in it."""
-        places = np.argwhere(kernels.any(axis=0).T)
-        weights = kernels[:, places[:, 1], places[:, 0]].T
-        return cls(_needed(groups, places), places, weights, kernels.shape[2], kernels[0].size)
+    def of(cls, kernels: NDArray[np.int64], multipliers: int) -> Program:
+        """The program of raw kernels (taps, inputs, outputs) for at most so many multipliers; zeros are not in it."""
+        taps, inputs, outputs = kernels.shape
+        split, groups = _divided(taps, multipliers)
+        rows = kernels.reshape(split, taps // split, inputs, outputs).transpose(2, 0, 1, 3)
+        parts = rows.reshape(inputs * split, taps // split, outputs)
+        places = np.argwhere(parts.any(axis=1).T)
+        weights = parts[places[:, 1], :, places[:, 0]]
+        return cls(_needed(groups, places), split, places, weights, outputs, inputs * split * outputs)
 
     @classmethod
-    def depthwise(cls, kernels: NDArray[np.int64], groups: int) -> Program:
-        """The program of raw kernels (taps, channels), each from a channel to itself, for at most so many groups."""
-        kept = np.flatnonzero(kernels.any(axis=0))
-        places, channels = np.stack([kept, kept], axis=1), kernels.shape[1]
-        return cls(_needed(groups, places), places, kernels[:, kept].T, channels, channels)
+    def depthwise(cls, kernels: NDArray[np.int64], multipliers: int) -> Program:
+        """The program of raw kernels (taps, channels), each from a channel to itself."""
+        taps, channels = kernels.shape
+        split, groups = _divided(taps, multipliers)
+        parts = kernels.reshape(split, taps // split, channels).transpose(2, 0, 1).reshape(-1, taps // split)
+        kept = np.flatnonzero(parts.any(axis=1))
+        places = np.stack([kept // split, kept], axis=1)
+        return cls(_needed(groups, places), split, places, parts[kept], channels, channels * split)
 
     @property
     def taps(self) -> int:
-        """Weights of a kernel."""
+        """Weights of what is visited."""
         return int(self.weights.shape[1])
 
     @property
@@ -103,6 +114,15 @@ class Program:
     def slots(self) -> int:
         """The most sums that a group stores for a place."""
         return max(turn.slot for turn in self.turns) + 1
+
+
+def _divided(taps: int, multipliers: int) -> tuple[int, int]:
+    """Into how many parts kernels of so many taps are split, and how many parts are multiplied in a cycle."""
+    if multipliers >= taps:
+        return 1, multipliers // taps
+    splits = [split for split in range(1, taps + 1) if taps % split == 0 and taps // split <= multipliers]
+    # The one that leaves the fewest multipliers out, in the fewest groups.
+    return max(((split, multipliers * split // taps) for split in splits), key=lambda d: (d[1] * taps // d[0], -d[0]))
 
 
 def _needed(groups: int, places: NDArray[np.int64]) -> int:

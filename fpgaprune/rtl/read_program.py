@@ -26,14 +26,17 @@ def read_program(project: VerilogProject, layer: RtlLayer, inputs: int, outputs:
     """
     found = _SUMS.search(_text(project, layer, layer.module))
     given = {name: int(value) for name, value in _PARAMETER.findall(found[1])} if found else {}
-    if not {"TAPS", "W_WIDTH", "GROUPS", "STEPS", "PARTS", "CHANNEL", "GROUP", "SLOT"} <= given.keys():
+    if (
+        not {"TAPS", "W_WIDTH", "SPLIT", "GROUPS", "STEPS", "TURNS", "CHANNEL", "PIECE", "GROUP", "SLOT"}
+        <= given.keys()
+    ):
         raise CertificateError(f"layer {layer.layer!r}: its Verilog has no schedule; write the Verilog again")
     kernels = _words(project, layer, "kernels", given["STEPS"])
     reader = _Reader(layer.layer, given, [_sums_of(kernels, given, group) for group in range(given["GROUPS"])])
-    return reader.kernels(_words(project, layer, "turns", given["PARTS"]), inputs, outputs)
+    return reader.kernels(_words(project, layer, "turns", given["TURNS"]), inputs, outputs)
 
 
-# The kernels of one stored sum: input channel and weights.
+# The parts of kernels of one stored sum: input channel * parts of a kernel + part, and weights.
 _Sum = list[tuple[int, list[int]]]
 
 
@@ -53,7 +56,8 @@ class _Reader:
 
     def kernels(self, turns: list[int], inputs: int, outputs: int) -> NDArray[np.int64]:
         """The kernels (taps, inputs, outputs) that `turns` add up for every output."""
-        found = np.zeros((self.given["TAPS"], inputs, outputs), np.int64)
+        split = self.given["SPLIT"]
+        found = np.zeros((self.given["TAPS"], inputs * split, outputs), np.int64)
         unread = {(group, slot) for group, row in enumerate(self.sums) for slot in range(len(row))}
         output = 0
         for turn in turns:
@@ -71,13 +75,14 @@ class _Reader:
             output += last
         if output != outputs or unread:
             raise self._problem(f"makes {output} of {outputs} outputs and leaves {len(unread)} sums unread")
-        return found
+        return found.reshape(-1, inputs, split, outputs).transpose(2, 0, 1, 3).reshape(-1, inputs, outputs)
 
     def _add(self, found: NDArray[np.int64], kernels: _Sum, output: int) -> None:
-        for channel, weights in kernels:
-            if channel >= found.shape[1] or not any(weights) or found[:, channel, output].any():
+        for place, weights in kernels:
+            if place >= found.shape[1] or not any(weights) or found[:, place, output].any():
+                channel = place // self.given["SPLIT"]
                 raise self._problem(f"visits kernel ({channel}, {output}) twice, or though it is zero or none")
-            found[:, channel, output] = weights
+            found[:, place, output] = weights
 
     def _problem(self, text: str) -> CertificateError:
         return CertificateError(f"layer {self.where!r}: the schedule of its Verilog {text}; write the Verilog again")
@@ -85,18 +90,20 @@ class _Reader:
 
 def _sums_of(words: list[int], given: dict[str, int], group: int) -> list[_Sum]:
     """The stored sums of `group`; behind the last one, its words must be empty."""
-    taps, bits, channel_bits = given["TAPS"], given["W_WIDTH"], given["CHANNEL"]
-    width = 1 + taps * bits + channel_bits
+    taps, bits, piece_bits = given["TAPS"], given["W_WIDTH"], given["PIECE"]
+    place_bits = given["CHANNEL"] + piece_bits
+    width = 1 + taps * bits + place_bits
     found: list[_Sum] = [[]]
     for word in words:
         own = word >> group * width & ((1 << width) - 1)
-        channel, own = own & ((1 << channel_bits) - 1), own >> channel_bits
+        place, own = own & ((1 << place_bits) - 1), own >> place_bits
+        place = (place >> piece_bits) * given["SPLIT"] + (place & ((1 << piece_bits) - 1))
         weights = []
         for _ in range(taps):
             weight = own & ((1 << bits) - 1)
             weights.append(weight - (1 << bits) if weight >> (bits - 1) else weight)
             own >>= bits
-        found[-1].append((channel, weights))
+        found[-1].append((place, weights))
         if own:
             found.append([])
     if any(any(weights) for _, weights in found.pop()):

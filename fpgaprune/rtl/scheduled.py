@@ -7,9 +7,6 @@ take no cycle, so a layer with a quarter of its kernels needs a quarter of the c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-
-import numpy as np
 
 from fpgaprune.design import LayerSpec, Pad
 from fpgaprune.errors import RtlError
@@ -28,12 +25,11 @@ def scheduled_sums(
     context: Context,
     chain: Chain,
     weights: Weights,
-    program: Callable[[int], Program],
     size: tuple[int, int] = (1, 1),
     stride: tuple[int, int] = (1, 1),
     pad: tuple[int, int, int, int] = NO_PAD,
 ) -> bool:
-    """The sums of every window of `size`, by a `program` of so many groups, if the layout gives the layer multipliers.
+    """The sums of every window of `size` are made by a schedule, if the layout gives the layer multipliers.
 
     Raises:
         RtlError: the layout gives it some, and the order of additions counts.
@@ -41,11 +37,10 @@ def scheduled_sums(
     wanted = context.layout.multipliers.get(context.step.layer.name)
     if wanted is None:
         return False
-    taps = size[0] * size[1]
-    made = program(max(1, wanted // taps))
+    made = program_of(context.step.layer, wanted)
     chain.unpack()
     chain.relaid(1)
-    if taps > 1 or stride != (1, 1):
+    if size != (1, 1) or stride != (1, 1):
         _rows_wait(context, chain, size[0], pad)
     chain.pad(pad, 0)
     s = chain.stream
@@ -58,7 +53,8 @@ def scheduled_sums(
     channels = s.shape[-1]
     chain.window_by_channel(size, stride)
     places = chain.stream.beats // channels
-    sums = ScheduledSums(made, channels, s.width, s.signed, max(2, width_of(low, high)), places)
+    bits, pause = max(2, width_of(low, high)), (size[1] - 1) * channels
+    sums = ScheduledSums(made, channels, s.width, s.signed, bits, places, pause)
     chain.compute_scheduled(sums, context.step.layer.output_shape, (low, high))
 
     def finished(values: list[Number], output: Number) -> list[Number]:
@@ -68,21 +64,27 @@ def scheduled_sums(
 
     chain.compute_numbered("finish", finished, context.step.result, made.outputs)
     chain.kept, chain.dropped = weights.kept, made.taps * made.all - weights.kept
+    whole = "kernels" if made.split == 1 else f"parts of {made.taps} taps"
     chain.notes.append(
-        f"scheduled: {made.multipliers} multipliers in {made.groups} groups, {len(made.places)} of {made.all} kernels "
+        f"scheduled: {made.multipliers} multipliers in {made.groups} groups, {len(made.places)} of {made.all} {whole} "
         f"kept, {sums.period} cycles for every place, the busiest group {made.balance:.3f} of the mean"
     )
     return True
 
 
+def program_of(layer: LayerSpec, multipliers: int) -> Program:
+    """What `multipliers` do for a Dense layer or a convolution."""
+    weight = layer.weights["weight"]
+    if layer.is_depthwise:
+        return Program.depthwise(weight.reshape(-1, layer.output_shape[-1]), multipliers)
+    return Program.of(weight.reshape(-1, *weight.shape[-2:]), multipliers)
+
+
 def cycles_of(layer: LayerSpec, multipliers: int) -> int:
     """Cycles that a scheduled layer takes for a sample, if its beats come in time."""
-    weight = layer.weights["weight"]
-    *positions, outputs = layer.output_shape
-    taps = math.prod(weight.shape[:-2])
-    kept = int(np.count_nonzero(weight.reshape(taps, -1).any(axis=0)))
-    steps = -(-kept // max(1, multipliers // taps))
-    return math.prod(positions) * max(steps, int(weight.shape[-2]), outputs)
+    program = program_of(layer, multipliers)
+    channels = int(layer.weights["weight"].shape[-2])
+    return math.prod(layer.output_shape[:-1]) * max(program.steps, channels, len(program.turns))
 
 
 def _rows_wait(context: Context, chain: Chain, height: int, pad: tuple[int, int, int, int]) -> None:

@@ -27,6 +27,7 @@ class ScheduledSums:
         width, signed: of each value in a beat.
         bits: of a sum.
         places: sums of all outputs are made so often for a sample.
+        pause: beats that belong to no place, between the last place of a row of the image and the first of the next.
     """
 
     program: Program
@@ -35,11 +36,12 @@ class ScheduledSums:
     signed: bool
     bits: int
     places: int
+    pause: int = 0
 
     @property
     def before(self) -> int:
         """Bits of data in."""
-        return self.program.taps * self.width
+        return self.program.taps * self.program.split * self.width
 
     @property
     def after(self) -> int:
@@ -71,8 +73,8 @@ class ScheduledSums:
     @property
     def sides(self) -> int:
         """Places whose beats are in memory, so that neither they nor the groups wait: a power of two."""
-        # From the first beat of a place until another place may come there.
-        taken = self.channels + self.program.steps + 2
+        # From the first beat of a place until another place may come there; and so that work is left at a row's end.
+        taken = max(self.channels + self.program.steps + 2, self.pause + self.channels + self.period)
         return 1 << max(1, (-(-taken // self.period) - 1).bit_length())
 
     @property
@@ -92,13 +94,15 @@ class ScheduledSums:
             "W_WIDTH": self.weight_bits,
             "SUM_WIDTH": self.bits,
             "LEVELS": self.levels,
+            "SPLIT": program.split,
             "CHANNELS": self.channels,
             "GROUPS": program.groups,
             "STEPS": program.steps,
-            "PARTS": len(program.turns),
+            "TURNS": len(program.turns),
             "SIDES": self.sides,
             "BUFFERS": self.buffers,
             "SIDE": _bits_of(self.sides - 1),
+            "PIECE": (program.split - 1).bit_length(),
             "CHANNEL": _bits_of(self.channels - 1),
             "STEP": _bits_of(program.steps - 1),
             "TURN": _bits_of(len(program.turns) - 1),
@@ -108,9 +112,9 @@ class ScheduledSums:
         }
 
     def words(self) -> tuple[int, list[int]]:
-        """Bits and words of the memory of kernels, one for each step: for each group {last, weights, channel}."""
+        """Bits and words of the memory of kernels, one for each step: for each group {last, weights, channel, part}."""
         p, program = self.parameters, self.program
-        width = 1 + program.taps * self.weight_bits + p["CHANNEL"]
+        width = 1 + program.taps * self.weight_bits + p["CHANNEL"] + p["PIECE"]
         mask = (1 << self.weight_bits) - 1
         words = [0] * program.steps
         for number, (place, last) in enumerate(zip(program.places.tolist(), program.lasts.tolist(), strict=True)):
@@ -118,7 +122,8 @@ class ScheduledSums:
             for weight in reversed(program.weights[number].tolist()):
                 word = word << self.weight_bits | (weight & mask)
             group, step = divmod(number, program.steps)
-            words[step] |= (word << p["CHANNEL"] | place[1]) << group * width
+            channel, part = divmod(place[1], program.split)
+            words[step] |= ((word << p["CHANNEL"] | channel) << p["PIECE"] | part) << group * width
         return program.groups * width, words
 
     def turns(self) -> tuple[int, list[int]]:
@@ -135,7 +140,9 @@ def memory_files(module: str, sums: ScheduledSums, head: str) -> Mapping[str, st
     """The files, by name, of the memories of kernels and of turns."""
     kernels, turns = f"{module}_kernels", f"{module}_turns"
     p = sums.parameters
-    note = f"// For each of {p['GROUPS']} groups from the lowest bits on: {{last, {p['TAPS']} weights, channel}}.\n"
+    note = (
+        f"// For each of {p['GROUPS']} groups from the lowest bits on: {{last, {p['TAPS']} weights, channel, part}}.\n"
+    )
     more = "// Stored sums that are read: {nothing, last, group, slot}.\n"
     return {
         f"{kernels}.v": head + note + _memory(kernels, *sums.words(), p["STEP"]),

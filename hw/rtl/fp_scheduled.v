@@ -1,9 +1,9 @@
 // Weighted sums of CHANNELS values in STEPS clocks by GROUPS of TAPS multipliers, as a memory outside says step by step.
 //
-// Beats of one place of the image come channel by channel, TAPS values each, into one of SIDES sides of a memory, while
+// Beats of one place of the image come channel by channel, SPLIT * TAPS values each, into one of SIDES sides of a memory, while
 // the groups read another side; each group has a copy. In each of the STEPS clocks of a place, `step` asks for
-// `word`, which comes a clock later and holds for each group {last, TAPS weights, channel}: its products with that
-// channel's beat are added to its sum, which is stored with `last`. When the place is done, `turn` asks for `part`, for
+// `word`, which comes a clock later and holds for each group {last, TAPS weights, channel, piece}: its products with
+// that piece of that channel's beat are added to its sum, which is stored with `last`. When the place is done, `turn` asks for `part`, for
 // one output after another: {nothing, last, group, slot} names a stored sum; those up to `last` make one output.
 // Sums of BUFFERS places can be under way. `word` and `part` are registers; that of `part` moves with `reads`.
 // Counters have the bits that their limits need, and limits are integers: the widths differ on purpose.
@@ -16,14 +16,16 @@ module fp_scheduled #(
     parameter W_WIDTH = 8,
     parameter SUM_WIDTH = 24,
     parameter LEVELS = 4,
+    parameter SPLIT = 1,
     parameter CHANNELS = 4,
     parameter GROUPS = 2,
     parameter STEPS = 8,
-    parameter PARTS = 4,
+    parameter TURNS = 4,
     parameter SIDES = 2,
     parameter BUFFERS = 2,
-    // Bits of: a side, a channel, a step, a turn, a group, a slot, a buffer.
+    // Bits of: a side, a piece (0 if there is one), a channel, a step, a turn, a group, a slot, a buffer.
     parameter SIDE = 1,
+    parameter PIECE = 0,
     parameter CHANNEL = 2,
     parameter STEP = 3,
     parameter TURN = 2,
@@ -33,19 +35,19 @@ module fp_scheduled #(
 ) (
     input wire clk,
     input wire rst,
-    input wire [TAPS*X_WIDTH-1:0] s_data,
+    input wire [SPLIT*TAPS*X_WIDTH-1:0] s_data,
     input wire s_valid,
     output wire s_ready,
     output wire [SUM_WIDTH-1:0] m_data,
     output wire m_valid,
     input wire m_ready,
     output wire [STEP-1:0] step,
-    input wire [GROUPS*(1+TAPS*W_WIDTH+CHANNEL)-1:0] word,
+    input wire [GROUPS*(1+TAPS*W_WIDTH+CHANNEL+PIECE)-1:0] word,
     output wire reads,
     output wire [TURN-1:0] turn,
     input wire [2+GROUP+SLOT-1:0] part
 );
-    localparam WORD = 1 + TAPS * W_WIDTH + CHANNEL;
+    localparam WORD = 1 + TAPS * W_WIDTH + CHANNEL + PIECE;
     // Clocks from a step's word until its sum is stored.
     localparam THROUGH = LEVELS + 4;
 
@@ -130,6 +132,7 @@ module fp_scheduled #(
     generate
         for (g = 0; g < GROUPS; g = g + 1) begin : groups
             wire [WORD-1:0] own = word[g*WORD +: WORD];
+            wire [SPLIT*TAPS*X_WIDTH-1:0] beat;
             wire [TAPS*X_WIDTH-1:0] x;
             reg [TAPS*W_WIDTH-1:0] weights;
             reg last;
@@ -137,17 +140,24 @@ module fp_scheduled #(
             wire [SUM_WIDTH-1:0] total;
             reg [SLOT-1:0] next_slot;
             wire [SLOT-1:0] slot = firsts[THROUGH-1] ? 0 : next_slot;
-            fp_memory #(.WIDTH(TAPS*X_WIDTH), .DEPTH(1 << (SIDE + CHANNEL)), .ADDRESS(SIDE+CHANNEL)) beats (
+            fp_memory #(.WIDTH(SPLIT*TAPS*X_WIDTH), .DEPTH(1 << (SIDE + CHANNEL)), .ADDRESS(SIDE+CHANNEL)) beats (
                 .clk(clk),
                 .write(take),
                 .write_at({write_side, channel}),
                 .in_data(s_data),
                 .read(1'b1),
-                .read_at({side, own[CHANNEL-1:0]}),
-                .out_data(x)
+                .read_at({side, own[PIECE +: CHANNEL]}),
+                .out_data(beat)
             );
+            if (SPLIT == 1) begin : whole_beats
+                assign x = beat;
+            end else begin : pieces
+                reg [PIECE-1:0] piece;
+                always @(posedge clk) piece <= own[PIECE-1:0];
+                assign x = beat[piece*TAPS*X_WIDTH +: TAPS*X_WIDTH];
+            end
             always @(posedge clk) begin
-                weights <= own[CHANNEL +: TAPS*W_WIDTH];
+                weights <= own[PIECE+CHANNEL +: TAPS*W_WIDTH];
                 last <= own[WORD-1];
                 next_slot <= slot + leaves;
             end
@@ -193,7 +203,7 @@ module fp_scheduled #(
     reg full;
     reg signed [SUM_WIDTH-1:0] choice;
     reg signed [SUM_WIDTH-1:0] sum;
-    wire last_turn = at_turn == PARTS - 1;
+    wire last_turn = at_turn == TURNS - 1;
     wire begins = (~reading | last_turn) & (whole_places != 0) & reads;
     wire nothing = named[GROUP+SLOT+1];
     assign reads = m_ready | ~full;

@@ -69,11 +69,11 @@ def channel_windows(rows, columns, channels, size, stride):
     return Bench(text, [(rows * columns * channels, 1)], [(places * channels, size[0] * size[1])], expected)
 
 
-def scheduled(seed, taps, channels, outputs, groups, kept, places=3):
+def scheduled(seed, taps, channels, outputs, multipliers, kept, places=3):
     """`fp_scheduled` with random kernels."""
     rng = np.random.default_rng(seed)
     kernels = rng.integers(-8, 8, (taps, channels, outputs)) * (rng.random((channels, outputs)) < kept)
-    sums = ScheduledSums(Program.of(kernels, groups), channels, 6, True, 16, places)
+    sums = ScheduledSums(Program.of(kernels, multipliers), channels, 6, True, 16, places)
     p = sums.parameters
     given = ", ".join(f".{name}({value})" for name, value in p.items())
     (word, words), (turn, turns) = sums.words(), sums.turns()
@@ -111,10 +111,11 @@ SCHEDULED = {
     "fp_channel_window_strided": channel_windows(7, 6, 2, (2, 3), (3, 2)),
     "fp_channel_window_row": channel_windows(1, 7, 1, (1, 3), (1, 2)),
     "fp_channel_window_sparse": channel_windows(4, 5, 2, (1, 1), (2, 3)),
-    "fp_scheduled": scheduled(0, 4, 3, 5, 2, 0.7),
+    "fp_scheduled": scheduled(0, 4, 3, 5, 8, 0.7),
     "fp_scheduled_split": scheduled(1, 1, 9, 2, 5, 0.8),
-    "fp_scheduled_sparse": scheduled(2, 9, 4, 6, 3, 0.2),
-    "fp_scheduled_one": scheduled(3, 3, 1, 1, 1, 1.0),
-    "fp_scheduled_none": scheduled(4, 2, 3, 2, 1, 0.0),
-    "fp_scheduled_full": scheduled(5, 4, 6, 8, 1, 1.0),
+    "fp_scheduled_sparse": scheduled(2, 9, 4, 6, 27, 0.2),
+    "fp_scheduled_one": scheduled(3, 3, 1, 1, 3, 1.0),
+    "fp_scheduled_none": scheduled(4, 2, 3, 2, 2, 0.0),
+    "fp_scheduled_pieces": scheduled(6, 6, 3, 4, 5, 0.6),
+    "fp_scheduled_full": scheduled(5, 4, 6, 8, 4, 1.0),
 }
