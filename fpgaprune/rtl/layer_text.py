@@ -267,8 +267,8 @@ class _Writer:
         self._placed(Instance(MODULE, sums.parameters))
         self.datapaths.append(partial(memory_files, self.module, sums, self.head))
         p = sums.parameters
-        word, turn = sums.words()[0], sums.turns()[0]
-        given = ", ".join(f".{name}({value})" for name, value in p.items())
+        word, turn = sums.word_bits, sums.turn_bits
+        given = ", ".join(f".{name}({value})" for name, value in {**p, "STARTS": sums.starts}.items())
         self.body += (
             f"    wire [{p['STEP'] - 1}:0] step;\n    wire [{word - 1}:0] word;\n    wire reads;\n"
             f"    wire [{p['TURN'] - 1}:0] turn;\n    wire [{turn - 1}:0] part;\n"

@@ -87,6 +87,17 @@ class Program:
         """Busiest group against the mean of all; 1 where all have equally many kernels, and where there are none."""
         return self.steps * self.groups / len(self.places) if len(self.places) else 1.0
 
+    def gaps(self, piece_bits: int, place_bits: int) -> tuple[list[int], NDArray[np.int64]]:
+        """Where each group begins, and for each part how many places lie between it and the one before it.
+
+        A place is {channel, part}, as bits; behind the last one comes the first.
+        """
+        channel, part = np.divmod(self.places[:, 1], self.split)
+        at = channel << piece_bits | part
+        found = (np.diff(at, prepend=0) - 1) % (1 << place_bits)
+        found[:: self.steps] = 0
+        return at[:: self.steps].tolist(), found
+
     @cached_property
     def lasts(self) -> NDArray[np.bool_]:
         """Whether the sum of a group is stored with a kernel: behind the last one of an output, and of the group."""

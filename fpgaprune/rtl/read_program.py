@@ -14,6 +14,8 @@ from fpgaprune.rtl.scheduled_sums import MODULE
 
 _SUMS = re.compile(rf"\b{MODULE} #\(([^;]*?)\) sums \(")
 _PARAMETER = re.compile(r"\.(\w+)\((\d+)\)")
+_GIVEN = {"TAPS", "W_WIDTH", "SPLIT", "GROUPS", "STEPS", "TURNS", "CHANNEL", "PIECE", "GAP", "GROUP", "SLOT"}
+_STARTS = re.compile(r"\.STARTS\(\d+'h([0-9a-f]+)\)")
 _WORD = re.compile(r"^ *words\[(\d+)\] = (\d+)'h([0-9a-f]+);$", re.M)
 
 
@@ -26,13 +28,12 @@ def read_program(project: VerilogProject, layer: RtlLayer, inputs: int, outputs:
     """
     found = _SUMS.search(_text(project, layer, layer.module))
     given = {name: int(value) for name, value in _PARAMETER.findall(found[1])} if found else {}
-    if (
-        not {"TAPS", "W_WIDTH", "SPLIT", "GROUPS", "STEPS", "TURNS", "CHANNEL", "PIECE", "GROUP", "SLOT"}
-        <= given.keys()
-    ):
+    starts = _STARTS.search(found[1]) if found else None
+    if starts is None or not given.keys() >= _GIVEN:
         raise CertificateError(f"layer {layer.layer!r}: its Verilog has no schedule; write the Verilog again")
     kernels = _words(project, layer, "kernels", given["STEPS"])
-    reader = _Reader(layer.layer, given, [_sums_of(kernels, given, group) for group in range(given["GROUPS"])])
+    groups = [_sums_of(kernels, given, group, int(starts[1], 16)) for group in range(given["GROUPS"])]
+    reader = _Reader(layer.layer, given, groups)
     return reader.kernels(_words(project, layer, "turns", given["TURNS"]), inputs, outputs)
 
 
@@ -88,16 +89,18 @@ class _Reader:
         return CertificateError(f"layer {self.where!r}: the schedule of its Verilog {text}; write the Verilog again")
 
 
-def _sums_of(words: list[int], given: dict[str, int], group: int) -> list[_Sum]:
+def _sums_of(words: list[int], given: dict[str, int], group: int, starts: int) -> list[_Sum]:
     """The stored sums of `group`; behind the last one, its words must be empty."""
-    taps, bits, piece_bits = given["TAPS"], given["W_WIDTH"], given["PIECE"]
+    taps, bits, gap_bits, piece_bits = (given[name] for name in ("TAPS", "W_WIDTH", "GAP", "PIECE"))
     place_bits = given["CHANNEL"] + piece_bits
-    width = 1 + taps * bits + place_bits
+    width = 1 + taps * bits + gap_bits
     found: list[_Sum] = [[]]
-    for word in words:
+    at = starts >> group * place_bits
+    for step, word in enumerate(words):
         own = word >> group * width & ((1 << width) - 1)
-        place, own = own & ((1 << place_bits) - 1), own >> place_bits
-        place = (place >> piece_bits) * given["SPLIT"] + (place & ((1 << piece_bits) - 1))
+        gap, own = own & ((1 << gap_bits) - 1), own >> gap_bits
+        at = (at + (gap + 1 if step else 0)) & ((1 << place_bits) - 1)
+        place = (at >> piece_bits) * given["SPLIT"] + (at & ((1 << piece_bits) - 1))
         weights = []
         for _ in range(taps):
             weight = own & ((1 << bits) - 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ CONTAINS = ("fp_memory", "fp_products")
 # A memory with more words, and more bits, is a block of its own on the device.
 _WORDS, _BITS = 64, 4096
 # Cycles from the last step of a place until its first output is read, beside those of the tree of additions.
-_THROUGH = 9
+_THROUGH = 10
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class ScheduledSums:
     def sides(self) -> int:
         """Places whose beats are in memory, so that neither they nor the groups wait: a power of two."""
         # From the first beat of a place until another place may come there; and so that work is left at a row's end.
-        taken = max(self.channels + self.program.steps + 2, self.pause + self.channels + self.period)
+        taken = max(self.channels + self.program.steps + 3, self.pause + self.channels + self.period)
         return 1 << max(1, (-(-taken // self.period) - 1).bit_length())
 
     @property
@@ -102,57 +102,79 @@ class ScheduledSums:
             "SIDES": self.sides,
             "BUFFERS": self.buffers,
             "SIDE": _bits_of(self.sides - 1),
-            "PIECE": (program.split - 1).bit_length(),
+            "PIECE": _piece_bits(program),
             "CHANNEL": _bits_of(self.channels - 1),
             "STEP": _bits_of(program.steps - 1),
             "TURN": _bits_of(len(program.turns) - 1),
             "GROUP": _bits_of(program.groups - 1),
             "SLOT": _bits_of(program.slots - 1),
             "BUFFER": _bits_of(self.buffers - 1),
+            "GAP": max(self._gaps[1], default=0).bit_length(),
         }
 
-    def words(self) -> tuple[int, list[int]]:
-        """Bits and words of the memory of kernels, one for each step: for each group {last, weights, channel, part}."""
+    @cached_property
+    def _gaps(self) -> tuple[list[int], list[int]]:
+        piece = _piece_bits(self.program)
+        starts, gaps = self.program.gaps(piece, piece + _bits_of(self.channels - 1))
+        return starts, gaps.tolist()
+
+    @property
+    def starts(self) -> str:
+        """{channel, part} of the first step for each group, as a constant."""
+        p = self.parameters
+        bits, value = p["CHANNEL"] + p["PIECE"], 0
+        for start in reversed(self._gaps[0]):
+            value = value << bits | start
+        return f"{bits * self.program.groups}'h{value:x}"
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of a word of the memory of kernels."""
+        return self.program.groups * (1 + self.program.taps * self.weight_bits + self.parameters["GAP"])
+
+    def words(self) -> list[int]:
+        """The memory of kernels, a word for each step: for each group {last, weights, gap}."""
         p, program = self.parameters, self.program
-        width = 1 + program.taps * self.weight_bits + p["CHANNEL"] + p["PIECE"]
+        width = self.word_bits // program.groups
         mask = (1 << self.weight_bits) - 1
         words = [0] * program.steps
-        for number, (place, last) in enumerate(zip(program.places.tolist(), program.lasts.tolist(), strict=True)):
+        rows = zip(program.weights.tolist(), program.lasts.tolist(), self._gaps[1], strict=True)
+        for number, (weights, last, gap) in enumerate(rows):
             word = int(last)
-            for weight in reversed(program.weights[number].tolist()):
+            for weight in reversed(weights):
                 word = word << self.weight_bits | (weight & mask)
             group, step = divmod(number, program.steps)
-            channel, part = divmod(place[1], program.split)
-            words[step] |= ((word << p["CHANNEL"] | channel) << p["PIECE"] | part) << group * width
-        return program.groups * width, words
+            words[step] |= (word << p["GAP"] | gap) << group * width
+        return words
 
-    def turns(self) -> tuple[int, list[int]]:
-        """Bits and words of the memory of turns: {nothing, last, group, slot}."""
+    @property
+    def turn_bits(self) -> int:
+        """Bits of a word of the memory of turns."""
+        return 2 + self.parameters["GROUP"] + self.parameters["SLOT"]
+
+    def turns(self) -> list[int]:
+        """The memory of turns: {nothing, last, group, slot}."""
         p = self.parameters
-        rows = [
+        return [
             ((turn.nothing << 1 | turn.last) << p["GROUP"] | turn.group) << p["SLOT"] | turn.slot
             for turn in self.program.turns
         ]
-        return 2 + p["GROUP"] + p["SLOT"], rows
 
 
 def memory_files(module: str, sums: ScheduledSums, head: str) -> Mapping[str, str]:
     """The files, by name, of the memories of kernels and of turns."""
     kernels, turns = f"{module}_kernels", f"{module}_turns"
     p = sums.parameters
-    note = (
-        f"// For each of {p['GROUPS']} groups from the lowest bits on: {{last, {p['TAPS']} weights, channel, part}}.\n"
-    )
+    note = f"// For each of {p['GROUPS']} groups from the lowest bits on: {{last, {p['TAPS']} weights, gap}}.\n"
     more = "// Stored sums that are read: {nothing, last, group, slot}.\n"
     return {
-        f"{kernels}.v": head + note + _memory(kernels, *sums.words(), p["STEP"]),
-        f"{turns}.v": head + more + _memory(turns, *sums.turns(), p["TURN"]),
+        f"{kernels}.v": head + note + _memory(kernels, sums.word_bits, sums.words(), p["STEP"]),
+        f"{turns}.v": head + more + _memory(turns, sums.turn_bits, sums.turns(), p["TURN"]),
     }
 
 
-def _memory(module: str, width: int, words: Iterable[int], address: int) -> str:
+def _memory(module: str, width: int, words: Sequence[int], address: int) -> str:
     """A module that holds `words`, and gives the one at `at` a cycle later."""
-    words = list(words)
     style = '    (* rom_style = "block" *)\n' if len(words) > _WORDS and len(words) * width > _BITS else ""
     digits = -(-width // 4)
     rows = "".join(f"        words[{place}] = {width}'h{word:0{digits}x};\n" for place, word in enumerate(words))
@@ -162,6 +184,10 @@ def _memory(module: str, width: int, words: Iterable[int], address: int) -> str:
         "    always @(posedge clk) begin\n        if (ce) begin\n            word <= words[at];\n        end\n    end\n"
         f"    initial begin\n{rows}    end\nendmodule\n"
     )
+
+
+def _piece_bits(program: Program) -> int:
+    return (program.split - 1).bit_length()
 
 
 def _bits_of(value: int) -> int:

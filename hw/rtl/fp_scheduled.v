@@ -2,8 +2,8 @@
 //
 // Beats of one place of the image come channel by channel, SPLIT * TAPS values each, into one of SIDES sides of a memory, while
 // the groups read another side; each group has a copy. In each of the STEPS clocks of a place, `step` asks for
-// `word`, which comes a clock later and holds for each group {last, TAPS weights, channel, piece}: its products with
-// that piece of that channel's beat are added to its sum, which is stored with `last`. When the place is done, `turn` asks for `part`, for
+// `word`, which comes a clock later and holds for each group {last, TAPS weights, gap}: its products with a piece of a
+// channel's beat, `gap` pieces behind the one after that of the step before, are added to its sum, which is stored with `last`. When the place is done, `turn` asks for `part`, for
 // one output after another: {nothing, last, group, slot} names a stored sum; those up to `last` make one output.
 // Sums of BUFFERS places can be under way. `word` and `part` are registers; that of `part` moves with `reads`.
 // Counters have the bits that their limits need, and limits are integers: the widths differ on purpose.
@@ -31,7 +31,10 @@ module fp_scheduled #(
     parameter TURN = 2,
     parameter GROUP = 1,
     parameter SLOT = 2,
-    parameter BUFFER = 1
+    parameter BUFFER = 1,
+    // Bits of a gap, and {channel, piece} of the first step for each group.
+    parameter GAP = 0,
+    parameter [GROUPS*(CHANNEL+PIECE)-1:0] STARTS = 0
 ) (
     input wire clk,
     input wire rst,
@@ -42,12 +45,13 @@ module fp_scheduled #(
     output wire m_valid,
     input wire m_ready,
     output wire [STEP-1:0] step,
-    input wire [GROUPS*(1+TAPS*W_WIDTH+CHANNEL+PIECE)-1:0] word,
+    input wire [GROUPS*(1+TAPS*W_WIDTH+GAP)-1:0] word,
     output wire reads,
     output wire [TURN-1:0] turn,
     input wire [2+GROUP+SLOT-1:0] part
 );
-    localparam WORD = 1 + TAPS * W_WIDTH + CHANNEL + PIECE;
+    localparam WORD = 1 + TAPS * W_WIDTH + GAP;
+    localparam PLACE = CHANNEL + PIECE;
     // Clocks from a step's word until its sum is stored.
     localparam THROUGH = LEVELS + 4;
 
@@ -70,10 +74,14 @@ module fp_scheduled #(
     wire starts = (~running | ends) & (waiting != 0) & (room != 0);
     assign step = at_step;
 
-    // A step's word has come; the last word of a place gives its side back.
+    // A step's word has come; its beat is fetched, the last of which gives the side back.
     reg came;
     reg came_first;
     reg came_last;
+    reg [SIDE-1:0] came_side;
+    reg fetch;
+    reg fetch_first;
+    reg fetch_last;
     reg [SIDE-1:0] side;
     // What the groups stored is whole; its memory is free again.
     wire stored;
@@ -83,7 +91,11 @@ module fp_scheduled #(
         came <= running & ~rst;
         came_first <= at_step == 0;
         came_last <= ends & ~rst;
-        side <= read_side;
+        came_side <= read_side;
+        fetch <= came & ~rst;
+        fetch_first <= came_first & came;
+        fetch_last <= came_last & ~rst;
+        side <= came_side;
         if (rst) begin
             channel <= 0;
             write_side <= 0;
@@ -99,7 +111,7 @@ module fp_scheduled #(
                 channel <= whole ? 0 : channel + 1'b1;
             end
             write_side <= write_side + whole;
-            filled <= filled + whole - came_last;
+            filled <= filled + whole - fetch_last;
             waiting <= waiting + whole - starts;
             room <= room + freed - starts;
             running <= starts | (running & ~ends);
@@ -117,9 +129,9 @@ module fp_scheduled #(
     reg live;
     assign stored = ending[THROUGH-1];
     always @(posedge clk) begin
-        live <= came & ~rst;
-        firsts <= {firsts[THROUGH-2:0], came_first & came};
-        ending <= rst ? {THROUGH{1'b0}} : {ending[THROUGH-2:0], came_last};
+        live <= fetch & ~rst;
+        firsts <= {firsts[THROUGH-2:0], fetch_first};
+        ending <= rst ? {THROUGH{1'b0}} : {ending[THROUGH-2:0], fetch_last};
     end
 
     // The buffer that is written, and the one that is read.
@@ -134,31 +146,43 @@ module fp_scheduled #(
             wire [WORD-1:0] own = word[g*WORD +: WORD];
             wire [SPLIT*TAPS*X_WIDTH-1:0] beat;
             wire [TAPS*X_WIDTH-1:0] x;
-            reg [TAPS*W_WIDTH-1:0] weights;
-            reg last;
+            wire [PLACE-1:0] gap;
+            reg [PLACE-1:0] at;
+            reg [TAPS*W_WIDTH:0] found_weights;
+            reg [TAPS*W_WIDTH:0] weights;
             wire leaves;
             wire [SUM_WIDTH-1:0] total;
             reg [SLOT-1:0] next_slot;
             wire [SLOT-1:0] slot = firsts[THROUGH-1] ? 0 : next_slot;
+            if (GAP == 0) begin : none
+                assign gap = 0;
+            end else begin : some
+                assign gap = own[GAP-1:0];
+            end
+            always @(posedge clk) begin
+                if (came) begin
+                    at <= came_first ? STARTS[g*PLACE +: PLACE] : at + gap + 1'b1;
+                end
+            end
             fp_memory #(.WIDTH(SPLIT*TAPS*X_WIDTH), .DEPTH(1 << (SIDE + CHANNEL)), .ADDRESS(SIDE+CHANNEL)) beats (
                 .clk(clk),
                 .write(take),
                 .write_at({write_side, channel}),
                 .in_data(s_data),
                 .read(1'b1),
-                .read_at({side, own[PIECE +: CHANNEL]}),
+                .read_at({side, at[PIECE +: CHANNEL]}),
                 .out_data(beat)
             );
             if (SPLIT == 1) begin : whole_beats
                 assign x = beat;
             end else begin : pieces
                 reg [PIECE-1:0] piece;
-                always @(posedge clk) piece <= own[PIECE-1:0];
+                always @(posedge clk) piece <= at[PIECE-1:0];
                 assign x = beat[piece*TAPS*X_WIDTH +: TAPS*X_WIDTH];
             end
             always @(posedge clk) begin
-                weights <= own[PIECE+CHANNEL +: TAPS*W_WIDTH];
-                last <= own[WORD-1];
+                found_weights <= own[WORD-1:GAP];
+                weights <= found_weights;
                 next_slot <= slot + leaves;
             end
             fp_products #(
@@ -172,9 +196,9 @@ module fp_scheduled #(
                 .clk(clk),
                 .rst(rst),
                 .valid(live),
-                .last(last),
+                .last(weights[TAPS*W_WIDTH]),
                 .x(x),
-                .weights(weights),
+                .weights(weights[TAPS*W_WIDTH-1:0]),
                 .leaves(leaves),
                 .total(total)
             );

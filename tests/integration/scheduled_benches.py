@@ -75,8 +75,8 @@ def scheduled(seed, taps, channels, outputs, multipliers, kept, places=3):
     kernels = rng.integers(-8, 8, (taps, channels, outputs)) * (rng.random((channels, outputs)) < kept)
     sums = ScheduledSums(Program.of(kernels, multipliers), channels, 6, True, 16, places)
     p = sums.parameters
-    given = ", ".join(f".{name}({value})" for name, value in p.items())
-    (word, words), (turn, turns) = sums.words(), sums.turns()
+    given = ", ".join(f".{name}({value})" for name, value in {**p, "STARTS": sums.starts}.items())
+    word, words, turn, turns = sums.word_bits, sums.words(), sums.turn_bits, sums.turns()
 
     def memory(name, at, width, rows, enable):
         cases = "".join(f"            {place}: {name} <= {width}'h{row:x};\n" for place, row in enumerate(rows))

@@ -154,3 +154,20 @@ def test_the_cycles_of_a_scheduled_layer_are_given_to_the_others():
     design, name, _ = design_of("conv", locked=0)
     assert plan_verilog(design, VerilogLayout(multipliers={name: 9})).beats == 12 * 20
     assert plan_verilog(design, VerilogLayout(multipliers={name: 18})).beats == 12 * 10
+
+
+def test_kernels_that_follow_one_another_need_no_address(tmp_path):
+    """Of a layer without locked kernels a word has weights and a flag; a gap takes the bits of the widest one."""
+    net = Net(np.random.default_rng(0))
+    name = net.dense(net.input(8), 6)
+    design = net.design(name)
+    layer = replace(design[name], types={**design[name].types, "accum": FixedType(40, 20)})
+    weight = np.ones((8, 6), np.int64)
+    for zeros, gap in (([], 0), ([(2, 1)], 1), ([(2, 1), (3, 1), (4, 1), (7, 3), (0, 4)], 2)):
+        for place in zeros:
+            weight[place] = 0
+        made = replace(layer, weights={**layer.weights, "weight": weight.copy()})
+        layers = tuple(made if la.name == name else la for la in design.layers)
+        project = to_verilog(replace(design, layers=layers), tmp_path, multipliers={name: 3})
+        assert f".GAP({gap})" in (tmp_path / "rtl" / f"{name}.v").read_text()
+        assert (read_weights(project, made) == weight).all()
