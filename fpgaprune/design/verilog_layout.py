@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fpgaprune.design.network import Design
@@ -25,6 +25,8 @@ class VerilogLayout:
         multipliers: for a Dense layer or a convolution by name, how many multipliers it has: they take the kernels kept
             one after another, by a schedule, with weights in memory. A convolution takes all taps of a kernel at once,
             so the number is rounded down to whole kernels; below that, a kernel is taken part by part.
+        paired: convolutions of `multipliers` in which a multiplier takes the values of two places at once, with one
+            weight: two products in one DSP block that has a factor of 25 bits, as AMD's have.
         parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded.
         serial: a layer that has enough cycles for each of its sums computes them bit by bit, which takes fewer LUTs
             and more cycles; never if False.
@@ -36,6 +38,7 @@ class VerilogLayout:
     levels: int = 1
     fold: Mapping[str, int] = field(default_factory=dict)
     multipliers: Mapping[str, int] = field(default_factory=dict)
+    paired: Collection[str] = ()
     parallel_products: int = 4096
     serial: bool = True
     interval: int = 0
@@ -47,6 +50,8 @@ class VerilogLayout:
             raise RtlError(f"adder levels between two registers are {self.levels}; wanted at least 1")
         if self.interval < 0:
             raise RtlError(f"the interval is {self.interval} cycles; wanted 0 (as a sample's pixels take) or more")
+        if alone := set(self.paired) - set(self.multipliers):
+            raise RtlError(f"paired names {', '.join(sorted(alone))}, which has no entry in multipliers; give it one")
         for name, number in self.multipliers.items():
             if number < 1:
                 raise RtlError(f"layer {name!r} gets {number} multipliers; wanted at least 1")

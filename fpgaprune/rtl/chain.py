@@ -184,8 +184,11 @@ class Chain:
         """The beats of each place have become the raw sums of its outputs, one a beat, between `bounds`."""
         outputs = sums.program.outputs
         self.links.append(sums)
-        self.held += sums.sides * sums.channels + sums.buffers * outputs
-        need = np.repeat(self.need[sums.channels - 1 :: sums.channels], outputs)
+        self.held += sums.together * (sums.sides * sums.channels + sums.buffers * outputs)
+        ends = self.need[sums.channels - 1 :: sums.channels]
+        # A place waits for those behind it that are multiplied together with it.
+        last = np.arange(len(ends)) // sums.together * sums.together + sums.together - 1
+        need = np.repeat(ends[np.minimum(last, len(ends) - 1)], outputs)
         low, high = bounds
         after = replace(self.stream, shape=shape, beats=need.size, lanes=1, width=sums.bits, signed=True, each=None)
         self.stream, self.need = replace(after, low=low, high=high), need

@@ -146,7 +146,7 @@ class _Network:
             self.readers[name] += 1
         self.branches: dict[str, list[_Edge]] = {}
         self.contexts: dict[str, Context] = {}
-        turns = (cycles_of(design[name], number) for name, number in layout.multipliers.items())
+        turns = (cycles_of(design[name], layout) for name in layout.multipliers)
         self.beats = max(layout.interval, *(_beats(design, layer) for layer in design.layers), *turns)
         # If a sample is one beat in every layer, each pipeline takes one in every cycle and may stop as a whole.
         self.waits = self.beats == 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from fpgaprune.design import LayerSpec, Pad
+from fpgaprune.design import LayerSpec, Pad, VerilogLayout
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import width_of
@@ -18,6 +18,8 @@ from fpgaprune.rtl.program import Program
 from fpgaprune.rtl.scheduled_sums import ScheduledSums
 from fpgaprune.rtl.sums import Weights
 
+# Bits of the wider factor of AMD's DSP48E1, with its sign (UG479).
+_FACTOR_BITS = 25
 NO_PAD = (0, 0, 0, 0)
 
 
@@ -54,7 +56,10 @@ def scheduled_sums(
     chain.window_by_channel(size, stride)
     places = chain.stream.beats // channels
     bits, pause = max(2, width_of(low, high)), (size[1] - 1) * channels
-    sums = ScheduledSums(made, channels, s.width, s.signed, bits, places, pause)
+    together = 2 if context.step.layer.name in context.layout.paired else 1
+    sums = ScheduledSums(made, channels, s.width, s.signed, bits, places, pause, together)
+    if together == 2:
+        _require_room_for_two(sums)
     chain.compute_scheduled(sums, context.step.layer.output_shape, (low, high))
 
     def finished(values: list[Number], output: Number) -> list[Number]:
@@ -65,9 +70,10 @@ def scheduled_sums(
     chain.compute_numbered("finish", finished, context.step.result, made.outputs)
     chain.kept, chain.dropped = weights.kept, made.taps * made.all - weights.kept
     whole = "kernels" if made.split == 1 else f"parts of {made.taps} taps"
+    place = "two places" if together == 2 else "place"
     chain.notes.append(
         f"scheduled: {made.multipliers} multipliers in {made.groups} groups, {len(made.places)} of {made.all} {whole} "
-        f"kept, {sums.period} cycles for every place, the busiest group {made.balance:.3f} of the mean"
+        f"kept, {sums.period} cycles for every {place}, the busiest group {made.balance:.3f} of the mean"
     )
     return True
 
@@ -80,11 +86,27 @@ def program_of(layer: LayerSpec, multipliers: int) -> Program:
     return Program.of(weight.reshape(-1, *weight.shape[-2:]), multipliers)
 
 
-def cycles_of(layer: LayerSpec, multipliers: int) -> int:
+def cycles_of(layer: LayerSpec, layout: VerilogLayout) -> int:
     """Cycles that a scheduled layer takes for a sample, if its beats come in time."""
-    program = program_of(layer, multipliers)
-    channels = int(layer.weights["weight"].shape[-2])
-    return math.prod(layer.output_shape[:-1]) * max(program.steps, channels, len(program.turns))
+    program = program_of(layer, layout.multipliers[layer.name])
+    together = 2 if layer.name in layout.paired else 1
+    beats = max(int(layer.weights["weight"].shape[-2]), len(program.turns))
+    return -(-math.prod(layer.output_shape[:-1]) // together) * max(program.steps, together * beats)
+
+
+def _require_room_for_two(sums: ScheduledSums) -> None:
+    """The values of two places and the products of one fit beside each other into a factor of a multiplier.
+
+    Raises:
+        RtlError: they do not, or there is one place.
+    """
+    bits = 2 * sums.width + sums.weight_bits + (0 if sums.signed else 1)
+    if sums.places == 1 or bits > _FACTOR_BITS:
+        raise RtlError(
+            f"the layout pairs its places, but it has {sums.places}, and two values of {sums.width} bits beside a "
+            f"weight of {sums.weight_bits} take {bits} bits; wanted two places or more, and at most {_FACTOR_BITS}: "
+            "take it out of `paired`"
+        )
 
 
 def _rows_wait(context: Context, chain: Chain, height: int, pad: tuple[int, int, int, int]) -> None:

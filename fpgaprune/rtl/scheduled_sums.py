@@ -10,11 +10,11 @@ from fpgaprune.rtl.program import Program
 
 MODULE = "fp_scheduled"
 # Modules of hw/rtl that it contains.
-CONTAINS = ("fp_memory", "fp_products")
+CONTAINS = ("fp_group", "fp_memory", "fp_products", "fp_total", "fp_turns")
 # A memory with more words, and more bits, is a block of its own on the device.
 _WORDS, _BITS = 64, 4096
 # Cycles from the last step of a place until its first output is read, beside those of the tree of additions.
-_THROUGH = 10
+_THROUGH = 9
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class ScheduledSums:
         bits: of a sum.
         places: sums of all outputs are made so often for a sample.
         pause: beats that belong to no place, between the last place of a row of the image and the first of the next.
+        together: places whose values meet a weight in one multiplier: one, or two.
     """
 
     program: Program
@@ -37,6 +38,7 @@ class ScheduledSums:
     bits: int
     places: int
     pause: int = 0
+    together: int = 1
 
     @property
     def before(self) -> int:
@@ -57,8 +59,12 @@ class ScheduledSums:
 
     @property
     def period(self) -> int:
-        """Cycles for every place of the image, if beats come in time: of the groups, the beats, or the outputs."""
-        return max(self.program.steps, self.channels, len(self.program.turns))
+        """Cycles for places that are `together`, if beats come in time: of the groups, the beats, or the outputs."""
+        return max(self.program.steps, self.together * self.channels, self._turns)
+
+    @property
+    def _turns(self) -> int:
+        return self.together * len(self.program.turns)
 
     @property
     def levels(self) -> int:
@@ -68,19 +74,20 @@ class ScheduledSums:
     @property
     def through(self) -> int:
         """Cycles from the last beat of a place until its first output leaves, as all steps come between."""
-        return self.program.steps + self.levels + _THROUGH
+        return self.program.steps + self.levels + self.together + _THROUGH
 
     @property
     def sides(self) -> int:
         """Places whose beats are in memory, so that neither they nor the groups wait: a power of two."""
         # From the first beat of a place until another place may come there; and so that work is left at a row's end.
-        taken = max(self.channels + self.program.steps + 3, self.pause + self.channels + self.period)
+        beats = self.together * self.channels
+        taken = max(beats + self.program.steps + 3, self.pause + beats + self.period)
         return 1 << max(1, (-(-taken // self.period) - 1).bit_length())
 
     @property
     def buffers(self) -> int:
         """Places whose sums are under way, so that the groups need not wait for the outputs: a power of two."""
-        under_way = self.through + len(self.program.turns)
+        under_way = self.through + self._turns
         return 1 << max(1, (-(-under_way // self.period) - 1).bit_length())
 
     @property
@@ -95,6 +102,8 @@ class ScheduledSums:
             "SUM_WIDTH": self.bits,
             "LEVELS": self.levels,
             "SPLIT": program.split,
+            "TOGETHER": self.together,
+            "PLACES": self.places,
             "CHANNELS": self.channels,
             "GROUPS": program.groups,
             "STEPS": program.steps,

@@ -27,23 +27,52 @@ MEMORY = """\
 """
 
 # Three products of the lanes of a beat, added up over two beats.
-PRODUCTS = """\
-    wire {name}_enters, {name}_done, {name}_taken;
+TOTAL = """\
+    wire {name}_enters, {name}_there, {name}_done, {name}_taken;
     wire [15:0] {name}_total;
-    reg {name}_last;
+    wire [35:0] {name}_products;
+    reg {name}_last, {name}_last1, {name}_last2;
     fp_credit #(.ROOM(16)) {name}_credit (.clk(clk), .rst(rst), .s_valid({0}_valid), .s_ready({0}_ready),
         .enters({name}_enters), .freed({1}_valid & {1}_ready), .skipped({name}_enters & ~{name}_last));
-    always @(posedge clk) {name}_last <= ~rst & ({name}_last ^ {name}_enters);
-    fp_products #(.TAPS(3), .X_WIDTH(6), .X_SIGNED(1), .W_WIDTH(6), .SUM_WIDTH(16), .LEVELS(2)) {name} (.clk(clk),
-        .rst(rst), .valid({name}_enters), .last({name}_last), .x({0}_data[17:0]), .weights({0}_data[35:18]),
-        .leaves({name}_done), .total({name}_total));
+    always @(posedge clk) begin
+        {name}_last <= ~rst & ({name}_last ^ {name}_enters);
+        {name}_last1 <= {name}_last;
+        {name}_last2 <= {name}_last1;
+    end
+    fp_delay #(.DEPTH(2)) {name}_delay (.clk(clk), .rst(rst), .in({name}_enters), .out({name}_there));
+    fp_products #(.TAPS(3), .X_WIDTH(6), .X_SIGNED(1), .W_WIDTH(6), .TOGETHER(1)) {name}_p (.clk(clk),
+        .x({0}_data[17:0]), .weights({0}_data[35:18]), .products({name}_products));
+    fp_total #(.TAPS(3), .WIDTH(12), .SUM_WIDTH(16), .LEVELS(2)) {name} (.clk(clk), .rst(rst), .valid({name}_there),
+        .last({name}_last2), .products({name}_products), .leaves({name}_done), .total({name}_total));
     fp_fifo #(.WIDTH(16), .DEPTH(16)) {name}_queue (.clk(clk), .rst(rst), .s_data({name}_total), .s_valid({name}_done),
         .s_ready({name}_taken), .m_data({1}_data), .m_valid({1}_valid), .m_ready({1}_ready));
 """
 
 
-def products(x):
+def totals(x):
     return [(x[:, :3] * x[:, 3:]).sum(axis=1).reshape(3, 2).sum(axis=1)[:, None]]
+
+
+def doubled_products(signed):
+    """Two values that meet one weight in one multiplier; `signed` or not."""
+    text = f"""\
+    wire {{name}}_enters, {{name}}_there, {{name}}_taken;
+    wire [23:0] {{name}}_products;
+    fp_credit #(.ROOM(9)) {{name}}_credit (.clk(clk), .rst(rst), .s_valid({{0}}_valid), .s_ready({{0}}_ready),
+        .enters({{name}}_enters), .freed({{1}}_valid & {{1}}_ready), .skipped(1'b0));
+    fp_delay #(.DEPTH(3)) {{name}}_delay (.clk(clk), .rst(rst), .in({{name}}_enters), .out({{name}}_there));
+    fp_products #(.TAPS(1), .X_WIDTH(6), .X_SIGNED({int(signed)}), .W_WIDTH(6), .TOGETHER(2)) {{name}} (.clk(clk),
+        .x({{0}}_data[11:0]), .weights({{0}}_data[17:12]), .products({{name}}_products));
+    fp_fifo #(.WIDTH(24), .DEPTH(8)) {{name}}_queue (.clk(clk), .rst(rst), .s_data({{name}}_products),
+        .s_valid({{name}}_there), .s_ready({{name}}_taken), .m_data({{1}}_data), .m_valid({{1}}_valid),
+        .m_ready({{1}}_ready));
+"""
+
+    def expected(x):
+        values = x[:, :2] if signed else x[:, :2] & 63
+        return [values * x[:, 2:]]
+
+    return Bench(text, [(40, 3)], [(40, 2)], expected, out_width=12)
 
 
 def channel_windows(rows, columns, channels, size, stride):
@@ -69,11 +98,11 @@ def channel_windows(rows, columns, channels, size, stride):
     return Bench(text, [(rows * columns * channels, 1)], [(places * channels, size[0] * size[1])], expected)
 
 
-def scheduled(seed, taps, channels, outputs, multipliers, kept, places=3):
+def scheduled(seed, taps, channels, outputs, multipliers, kept, places=3, together=1, signed=True):
     """`fp_scheduled` with random kernels."""
     rng = np.random.default_rng(seed)
     kernels = rng.integers(-8, 8, (taps, channels, outputs)) * (rng.random((channels, outputs)) < kept)
-    sums = ScheduledSums(Program.of(kernels, multipliers), channels, 6, True, 16, places)
+    sums = ScheduledSums(Program.of(kernels, multipliers), channels, 6, signed, 16, places, 0, together)
     p = sums.parameters
     given = ", ".join(f".{name}({value})" for name, value in {**p, "STARTS": sums.starts}.items())
     word, words, turn, turns = sums.word_bits, sums.words(), sums.turn_bits, sums.turns()
@@ -98,19 +127,25 @@ def scheduled(seed, taps, channels, outputs, multipliers, kept, places=3):
     )
 
     def expected(x):
-        return [np.einsum("pct,tco->po", x.reshape(places, channels, taps), kernels).reshape(-1, 1)]
+        values = (x if signed else x & 63).reshape(places, channels, taps)
+        return [np.einsum("pct,tco->po", values, kernels).reshape(-1, 1)]
 
     given, out = [(places * channels, taps)], [(places * outputs, 1)]
-    return Bench(text, given, out, expected, out_width=16, clocks=places * sums.period)
+    return Bench(text, given, out, expected, out_width=16, clocks=-(-places // together) * sums.period)
 
 
 SCHEDULED = {
     "fp_memory": Bench(MEMORY, [(7, 1)], [(7, 1)], lambda x: [x]),
-    "fp_products": Bench(PRODUCTS, [(6, 6)], [(3, 1)], products, out_width=16),
+    "fp_total": Bench(TOTAL, [(6, 6)], [(3, 1)], totals, out_width=16),
+    "fp_products": doubled_products(signed=True),
+    "fp_products_unsigned": doubled_products(signed=False),
     "fp_channel_window": channel_windows(5, 4, 3, (3, 2), (1, 1)),
     "fp_channel_window_strided": channel_windows(7, 6, 2, (2, 3), (3, 2)),
     "fp_channel_window_row": channel_windows(1, 7, 1, (1, 3), (1, 2)),
     "fp_channel_window_sparse": channel_windows(4, 5, 2, (1, 1), (2, 3)),
+    **{f"fp_{name}": scheduled(7, 4, 3, 5, 8, 0.7, 4, 2) for name in ("group", "turns")},
+    "fp_scheduled_odd": scheduled(8, 6, 2, 4, 6, 0.9, 5, 2, signed=False),
+    "fp_scheduled_two_pieces": scheduled(9, 6, 4, 3, 3, 0.6, 3, 2),
     "fp_scheduled": scheduled(0, 4, 3, 5, 8, 0.7),
     "fp_scheduled_split": scheduled(1, 1, 9, 2, 5, 0.8),
     "fp_scheduled_sparse": scheduled(2, 9, 4, 6, 27, 0.2),

