@@ -13,6 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+# Large parts of kernels take fewer memories than small ones, so that many multipliers need not be used to the last one.
+_ENOUGH = 0.9
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -129,11 +132,13 @@ class Program:
 
 def _divided(taps: int, multipliers: int) -> tuple[int, int]:
     """Into how many parts kernels of so many taps are split, and how many parts are multiplied in a cycle."""
-    if multipliers >= taps:
+    if multipliers >= 2 * taps:
         return 1, multipliers // taps
     splits = [split for split in range(1, taps + 1) if taps % split == 0 and taps // split <= multipliers]
-    # The one that leaves the fewest multipliers out, in the fewest groups.
-    return max(((split, multipliers * split // taps) for split in splits), key=lambda d: (d[1] * taps // d[0], -d[0]))
+    used = {split: multipliers * split // taps * (taps // split) for split in splits}
+    enough = min(_ENOUGH * multipliers, max(used.values()))
+    split = next(split for split in splits if used[split] >= enough)
+    return split, multipliers * split // taps
 
 
 def _needed(groups: int, places: NDArray[np.int64]) -> int:

@@ -53,6 +53,10 @@ def test_every_sum_is_that_of_the_kernels_kept(seed):
     ("taps", "multipliers", "split", "groups"),
     [
         (9, 30, 1, 3),
+        (9, 17, 9, 17),
+        (9, 15, 3, 5),
+        (9, 13, 3, 4),
+        (9, 10, 1, 1),
         (9, 9, 1, 1),
         (9, 8, 9, 8),
         (9, 6, 3, 2),
@@ -64,7 +68,7 @@ def test_every_sum_is_that_of_the_kernels_kept(seed):
         (1, 5, 1, 5),
     ],
 )
-def test_fewer_multipliers_than_taps_take_a_kernel_part_by_part(taps, multipliers, split, groups):
+def test_few_multipliers_take_a_kernel_part_by_part(taps, multipliers, split, groups):
     program = Program.of(np.ones((taps, 4, 4), np.int64), multipliers)
     assert (program.split, program.groups, program.taps) == (split, groups, taps // split)
 
