@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fpgaprune.design.network import Design
-from fpgaprune.design.operations import Dense
+from fpgaprune.design.operations import Convolution, Dense
 from fpgaprune.errors import RtlError
 
 ADDERS = ("shared", "plain", "da4ml")
@@ -22,6 +22,11 @@ class VerilogLayout:
         levels: adder levels between two registers. One gives the highest clock frequency; more give fewer registers
             and a shorter latency. Where a slice has as many registers as LUTs, one takes the fewest LUTs as well.
         fold: for a Dense layer by name, in how many cycles its products are made, weights in memory; 1 is at once.
+        multipliers: for a Dense layer or a convolution by name, how many multipliers it has: they take the kernels kept
+            one after another, by a schedule, with weights in memory. A convolution takes all taps of a kernel at once,
+            so the number is rounded down to whole kernels; below that, a kernel is taken part by part.
+        paired: convolutions of `multipliers` in which a multiplier takes the values of two places at once, with one
+            weight: two products in one DSP block that has a factor of 25 bits, as AMD's have.
         parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded.
         serial: a layer that has enough cycles for each of its sums computes them bit by bit, which takes fewer LUTs
             and more cycles; never if False.
@@ -32,6 +37,8 @@ class VerilogLayout:
     adders: str = "shared"
     levels: int = 1
     fold: Mapping[str, int] = field(default_factory=dict)
+    multipliers: Mapping[str, int] = field(default_factory=dict)
+    paired: Collection[str] = ()
     parallel_products: int = 4096
     serial: bool = True
     interval: int = 0
@@ -43,15 +50,25 @@ class VerilogLayout:
             raise RtlError(f"adder levels between two registers are {self.levels}; wanted at least 1")
         if self.interval < 0:
             raise RtlError(f"the interval is {self.interval} cycles; wanted 0 (as a sample's pixels take) or more")
+        if alone := set(self.paired) - set(self.multipliers):
+            raise RtlError(f"paired names {', '.join(sorted(alone))}, which has no entry in multipliers; give it one")
+        for name, number in self.multipliers.items():
+            if number < 1:
+                raise RtlError(f"layer {name!r} gets {number} multipliers; wanted at least 1")
 
     def require_fits(self, design: Design) -> None:
         """Every layer that it names can be laid out so.
 
         Raises:
-            RtlError: one is no Dense layer of `design`.
+            RtlError: one is no Dense layer of `design`, or no layer that multiplies.
         """
-        unknown = set(self.fold) - {layer.name for layer in design.layers if isinstance(layer.operation, Dense)}
-        if unknown:
-            raise RtlError(
-                f"fold names {', '.join(sorted(unknown))}, which is no Dense layer of design {design.name!r}"
-            )
+        for field_name, kinds, words in (
+            ("fold", Dense, "Dense layer"),
+            ("multipliers", Dense | Convolution, "Dense layer or convolution"),
+        ):
+            named = getattr(self, field_name)
+            unknown = set(named) - {layer.name for layer in design.layers if isinstance(layer.operation, kinds)}
+            if unknown:
+                raise RtlError(
+                    f"{field_name} names {', '.join(sorted(unknown))}, which is no {words} of design {design.name!r}"
+                )

@@ -130,8 +130,10 @@ def _run(
     sent = b"".join(_packed(port, array) for port, array in zip(project.inputs, samples, strict=True))
     run = f"run_{hashlib.sha256(sent + repr(options).encode()).hexdigest()[:16]}"
     write_bytes(place / f"{run}.in", sent)
-    # A design that moves at all takes fewer cycles a sample, even if it computes each of its sums bit by bit.
-    patience = 10_000 + 256 * sum(port.beats for port in project.inputs)
+    # A design that moves at all takes fewer cycles a sample, even if it computes each of its sums bit by bit; one
+    # multiplier that has a Dense layer to itself takes a cycle for every product.
+    products = sum(layer.kept or 0 for layer in project.layers)
+    patience = 10_000 + products + 256 * sum(port.beats for port in project.inputs)
     arguments = [f"{run}.in", f"{run}.out", str(count), *options, str(patience)]
     try:
         run_tool([str(program.resolve()), *arguments], place, timeout_s, log_name=f"{run}.log")

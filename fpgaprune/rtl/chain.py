@@ -11,6 +11,7 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit, width_of
 from fpgaprune.rtl.links import Computation, Lane, Link, Module, Need, SerialTrees, Stream, Trees
 from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.scheduled_sums import ScheduledSums
 from fpgaprune.rtl.serial import SerialSums
 
 # The readers of a window with more bits are all over the device, so a register stands between its taps and them.
@@ -89,23 +90,37 @@ class Chain:
         self.relaid(self.stream.shape[-1])
         return self.stream.sides
 
+    def pixels(self) -> tuple[int, int, int]:
+        """Rows and columns of the image, and beats of a pixel: one of all its values, or one for each value."""
+        channels = self.stream.shape[-1]
+        if self.stream.lanes != 1:
+            self.relaid(channels)
+        return *self.stream.sides, channels // self.stream.lanes
+
+    def queue_rows(self, count: int) -> None:
+        """So many rows of the image can wait."""
+        rows, columns, beats = self.pixels()
+        self.queue(min(rows, count) * columns * beats)
+
     def pad(self, sides: tuple[int, int, int, int], value: int) -> None:
         """The image has a border of `value`, of `sides` (top, bottom, left, right) pixels."""
         if not any(sides):
             return
         self.unpack()
-        rows, columns = self.image()
+        rows, columns, beats = self.pixels()
         top, bottom, left, right = sides
         s = self.stream
         fill = "".join(format(value & ((1 << s.width) - 1), f"0{s.width}b") * s.lanes)
-        after = self._reshaped(rows + top + bottom, columns + left + right, s.lanes)
+        high, wide = rows + top + bottom, columns + left + right
+        after = replace(self._reshaped(high, wide, s.lanes * beats), beats=high * wide * beats, lanes=s.lanes)
         each = s.each if value == 0 else None
         after = replace(after, low=min(s.low, value), high=max(s.high, value), each=each)
-        inside = np.zeros((rows + top + bottom, columns + left + right), np.int64)
-        inside[top : top + rows, left : left + columns] = 1
+        inside = np.zeros((high, wide * beats), np.int64)
+        inside[top : top + rows, left * beats : (left + columns) * beats] = 1
         need = self.need[np.maximum(np.cumsum(inside), 1) - 1]
         names = ("TOP", "BOTTOM", "LEFT", "RIGHT")
-        parameters = (("ROWS", rows), ("COLUMNS", columns), *zip(names, sides, strict=True))
+        border = (top, bottom, left * beats, right * beats)
+        parameters = (("ROWS", rows), ("COLUMNS", columns * beats), *zip(names, border, strict=True))
         self.module("fp_pad", after, (*parameters, ("FILL", f"{s.bits}'h{int(fill, 2):x}")), need, 0)
 
     def crop(self, sides: tuple[int, int, int, int]) -> None:
@@ -148,6 +163,32 @@ class Chain:
         numbers = (rows, columns, *size, *stride, int(many_readers and after.bits > _NEAR_BITS))
         parameters = tuple(zip(("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "SPREAD"), numbers, strict=True))
         self.module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 3)
+
+    def window_by_channel(self, size: tuple[int, int], stride: tuple[int, int]) -> None:
+        """Of an image whose beats are single values: each beat is a window of one channel, its taps row by row."""
+        if size == (1, 1) and stride == (1, 1):
+            return
+        rows, columns, channels = self.pixels()
+        high, wide = (rows - size[0]) // stride[0] + 1, (columns - size[1]) // stride[1] + 1
+        after = replace(self._reshaped(high, wide, channels), beats=high * wide * channels, lanes=size[0] * size[1])
+        places = self.need.reshape(rows, columns, channels)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
+        numbers = (channels, rows, columns, *size, *stride)
+        names = ("CHANNELS", "ROWS", "COLUMNS", "KH", "KW", "SH", "SW")
+        parameters = tuple(zip(names, numbers, strict=True))
+        self.module("fp_channel_window", replace(after, each=None), parameters, places[:high, :wide].reshape(-1), 0)
+
+    def compute_scheduled(self, sums: ScheduledSums, shape: tuple[int, ...], bounds: tuple[int, int]) -> None:
+        """The beats of each place have become the raw sums of its outputs, one a beat, between `bounds`."""
+        outputs = sums.program.outputs
+        self.links.append(sums)
+        self.held += sums.together * (sums.sides * sums.channels + sums.buffers * outputs)
+        ends = self.need[sums.channels - 1 :: sums.channels]
+        # A place waits for those behind it that are multiplied together with it.
+        last = np.arange(len(ends)) // sums.together * sums.together + sums.together - 1
+        need = np.repeat(ends[np.minimum(last, len(ends) - 1)], outputs)
+        low, high = bounds
+        after = replace(self.stream, shape=shape, beats=need.size, lanes=1, width=sums.bits, signed=True, each=None)
+        self.stream, self.need = replace(after, low=low, high=high), need
 
     def accumulate(self) -> None:
         """Each sample becomes one beat: the exact sum of its beats, lane by lane."""
@@ -222,16 +263,21 @@ class Chain:
         self._computed("sums" if trees else "finish", circuit, finish(totals), 1, kind, trees)
 
     def compute_numbered(
-        self, role: str, function: Callable[[list[Number], Number], list[Number]], kind: FixedType | None = None
+        self,
+        role: str,
+        function: Callable[[list[Number], Number], list[Number]],
+        kind: FixedType | None = None,
+        period: int | None = None,
     ) -> None:
-        """As `compute`, but `function` also gets the number of the beat in its sample."""
+        """As `compute`, but `function` also gets the number of the beat in its sample, or in every `period` beats."""
         s = self.stream
-        bits = max(1, (s.beats - 1).bit_length())
-        numbered = Module("fp_sequence", _texts((("WIDTH", s.bits), ("BEATS", s.beats), ("BITS", bits))), s.bits, 0)
+        period = period or s.beats
+        bits = max(1, (period - 1).bit_length())
+        numbered = Module("fp_sequence", _texts((("WIDTH", s.bits), ("BEATS", period), ("BITS", bits))), s.bits, 0)
         self.links.append(replace(numbered, after=s.bits + bits))
         circuit = Circuit()
         values = self._inputs(circuit, s.lanes)
-        number = Number(circuit, circuit.input(bits, False, 0, s.beats - 1), 0)
+        number = Number(circuit, circuit.input(bits, False, 0, period - 1), 0)
         self._computed(role, circuit, function(values, number), 1, kind)
 
     def compute_lanes(self, role: str, function: Callable[[Number], Number], kind: FixedType | None = None) -> None:

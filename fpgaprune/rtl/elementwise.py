@@ -36,9 +36,11 @@ def quantise(context: Context, chain: Chain) -> None:
     """Each value is assigned to a type of its own; if types differ from pixel to pixel, a sample becomes one beat."""
     step = context.step
     types = step.operation(Quantise).types(step.layer.output_shape)
-    lanes = chain.stream.lanes
-    if len(types) % lanes or types != types[:lanes] * (len(types) // lanes):
-        chain.relaid(len(types))
+
+    def repeats(lanes: int) -> bool:
+        return not len(types) % lanes and types == types[:lanes] * (len(types) // lanes)
+
+    chain.relaid(next(n for n in (chain.stream.lanes, step.layer.output_shape[-1], len(types)) if repeats(n)))
     chain.cast(types[: chain.stream.lanes], step.result)
 
 
@@ -46,6 +48,9 @@ def _prelu(context: Context, chain: Chain) -> None:
     """`nnet::prelu`: one alpha for each value of a sample, from memory if the beats of a sample have different ones."""
     step = context.step
     kind, alphas = step.type("param"), step.weight("param").reshape(chain.stream.beats, chain.stream.lanes)
+    channels = step.layer.output_shape[-1]
+    if chain.stream.lanes == 1 and (alphas.reshape(-1, channels) == alphas[:channels, 0]).all():
+        alphas = alphas[:channels]
     if (alphas == alphas[:1]).all():
 
         def at_once(values: list[Number]) -> list[Number]:
@@ -62,7 +67,7 @@ def _prelu(context: Context, chain: Chain) -> None:
             for x, column in zip(values, columns, strict=True)
         ]
 
-    chain.compute_numbered("prelu", from_memory, step.result)
+    chain.compute_numbered("prelu", from_memory, step.result, len(alphas))
 
 
 def batch_normalization(context: Context, chain: Chain) -> None:
@@ -70,8 +75,9 @@ def batch_normalization(context: Context, chain: Chain) -> None:
     step = context.step
     scale, bias = step.weight("scale").reshape(-1), step.weight("bias").reshape(-1)
     scale_type, bias_type = step.type("scale"), step.type("bias")
-    if scale.size == step.layer.output_shape[-1]:
-        chain.relaid(scale.size)
+    channels = step.layer.output_shape[-1]
+    if scale.size == channels and chain.stream.lanes != 1:
+        chain.relaid(channels)
     if scale.size == chain.stream.lanes:
 
         def at_once(values: list[Number]) -> list[Number]:
@@ -85,7 +91,9 @@ def batch_normalization(context: Context, chain: Chain) -> None:
         chain.kept = int(np.count_nonzero(scale))
         chain.dropped = scale.size - chain.kept
         return
-    scales = scale.reshape(chain.stream.beats, chain.stream.lanes)
+    # Single values need the scale of their channel, or each its own.
+    period = scale.size if chain.stream.lanes == 1 else chain.stream.beats
+    scales = scale.reshape(period, chain.stream.lanes)
     biases = np.broadcast_to(bias, scale.shape).reshape(scales.shape)
 
     def from_memory(values: list[Number], number: Number) -> list[Number]:
@@ -96,7 +104,7 @@ def batch_normalization(context: Context, chain: Chain) -> None:
             found.append((product + offset).into(step.result))
         return found
 
-    chain.compute_numbered("normalize", from_memory, step.result)
+    chain.compute_numbered("normalize", from_memory, step.result, period)
 
 
 def merge(context: Context, chain: Chain) -> None:

@@ -27,6 +27,7 @@ from fpgaprune.rtl.pairing import Pair, pair
 from fpgaprune.rtl.planned import DesignHardware, Instance, LayerHardware
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
 from fpgaprune.rtl.schedule import quick_schedule, schedule
+from fpgaprune.rtl.scheduled import cycles_of
 from fpgaprune.rtl.solve import Solver
 from fpgaprune.rtl.top import Placed, Wire, top_text
 from fpgaprune.target import hardware_path
@@ -145,7 +146,8 @@ class _Network:
             self.readers[name] += 1
         self.branches: dict[str, list[_Edge]] = {}
         self.contexts: dict[str, Context] = {}
-        self.beats = max(layout.interval, *(_beats(design, layer) for layer in design.layers))
+        turns = (cycles_of(design[name], layout) for name in layout.multipliers)
+        self.beats = max(layout.interval, *(_beats(design, layer) for layer in design.layers), *turns)
         # If a sample is one beat in every layer, each pipeline takes one in every cycle and may stop as a whole.
         self.waits = self.beats == 1
 

@@ -13,6 +13,7 @@ from fpgaprune.rtl.links import Computation, Link, Module, SerialTrees
 from fpgaprune.rtl.planned import Instance, Part, Pipeline
 from fpgaprune.rtl.room import queue_depth
 from fpgaprune.rtl.schedule import Schedule, schedule
+from fpgaprune.rtl.scheduled_sums import CONTAINS, MODULE, ScheduledSums, memory_files
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
 
@@ -25,7 +26,11 @@ _WINDOW_CYCLES = 3
 # So many more beats can wait while padding inserts its values, and the pixels behind them keep coming.
 _PAUSE = 8
 # Modules of hw/rtl that these modules of hw/rtl contain.
-_NEEDED = {_WINDOW: ("fp_line_buffer", "fp_taps"), "fp_upsample": ("fp_line_buffer",)}
+_NEEDED = {
+    _WINDOW: ("fp_line_buffer", "fp_taps"),
+    "fp_upsample": ("fp_line_buffer",),
+    "fp_channel_window": ("fp_line_buffer",),
+}
 
 
 # Stages of a circuit with a register after every so many adder levels.
@@ -151,7 +156,7 @@ class _Writer:
         while rest:
             run = [rest.pop(0)]
             freely = self._runs_freely(run[0])
-            while freely and rest and not isinstance(rest[0], Module):
+            while freely and rest and not isinstance(rest[0], Module | ScheduledSums):
                 run.append(rest.pop(0))
             self.count += 1
             after = f"t{self.count}"
@@ -161,6 +166,8 @@ class _Writer:
                 self._freely(run, name, after)
             elif isinstance(run[0], Module):
                 self._module(run[0], name, after)
+            elif isinstance(run[0], ScheduledSums):
+                self._scheduled(run[0], name, after)
             elif isinstance(run[0], Computation):
                 self._stopping(run[0], name, after)
             name = after
@@ -183,8 +190,8 @@ class _Writer:
 
     def _runs_freely(self, link: Link) -> bool:
         """Whether `link` never stops; the computations behind it, up to the next module, then never stop either."""
-        if isinstance(link, Module):
-            return link.name == _WINDOW
+        if isinstance(link, Module | ScheduledSums):
+            return isinstance(link, Module) and link.name == _WINDOW
         if isinstance(link, SerialSums | SerialTrees):
             return True
         plan = self._plan(link)
@@ -252,6 +259,27 @@ class _Writer:
             self.datapaths.append(partial(serial_datapath, name, sums, self.head))
         self.body += f"    {name} {label}_i (.clk(clk), .load({load}), .in_data({arriving}), .out_data({leaving}));\n"
 
+    def _scheduled(self, sums: ScheduledSums, before: str, after: str) -> None:
+        """The body has `sums` of the stream `before`, with the memories of its program."""
+        self.clocked = True
+        self.depth += sums.levels
+        self.library.update(CONTAINS)
+        self._placed(Instance(MODULE, sums.parameters))
+        self.datapaths.append(partial(memory_files, self.module, sums, self.head))
+        p = sums.parameters
+        word, turn = sums.word_bits, sums.turn_bits
+        given = ", ".join(f".{name}({value})" for name, value in {**p, "STARTS": sums.starts}.items())
+        self.body += (
+            f"    wire [{p['STEP'] - 1}:0] step;\n    wire [{word - 1}:0] word;\n    wire reads;\n"
+            f"    wire [{p['TURN'] - 1}:0] turn;\n    wire [{turn - 1}:0] part;\n"
+            f"    {self.module}_kernels kernels (.clk(clk), .ce(1'b1), .at(step), .word(word));\n"
+            f"    {self.module}_turns turns (.clk(clk), .ce(reads), .at(turn), .word(part));\n"
+            f"    {MODULE} #({given}) sums (\n"
+            "        .clk(clk), .rst(rst), .step(step), .word(word), .reads(reads), .turn(turn), .part(part),\n"
+            f"        .s_data({before}_data), .s_valid({before}_valid), .s_ready({before}_ready),\n"
+            f"        .m_data({after}_data), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
+        )
+
     def _stopping(self, link: Computation, before: str, after: str) -> None:
         """The body has `link` as a pipeline whose registers all stop while a beat cannot leave."""
         plan = self._plan(link)
@@ -270,7 +298,7 @@ class _Writer:
     def _freely(self, run: Sequence[Link], before: str, after: str) -> None:
         """The body has computations that never stop, the window before them if any, and a queue in which beats wait."""
         window = run[0] if isinstance(run[0], Module) else None
-        sums = [link for link in run if not isinstance(link, Module)]
+        sums = [link for link in run if not isinstance(link, Module | ScheduledSums)]
         depth = sum(self._plan(link).depth if isinstance(link, Computation) else link.cycles for link in sums)
         apart = max((link.period for link in sums if not isinstance(link, Computation)), default=1)
         through = depth + (_WINDOW_CYCLES if window else 0)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit, width_of
+from fpgaprune.rtl.scheduled_sums import ScheduledSums
 from fpgaprune.rtl.serial import SerialSums
 
 # Entry j: how many input beats must have come before output beat j leaves.
@@ -224,4 +225,4 @@ class Computation:
         return self.copies * sum(width for _, width in self.circuit.outputs)
 
 
-Link = Module | Computation | SerialSums | SerialTrees
+Link = Module | Computation | SerialSums | SerialTrees | ScheduledSums

@@ -29,9 +29,13 @@ def copied(context: Context, chain: Chain) -> None:
 
 def zero_padding(context: Context, chain: Chain) -> None:
     """`nnet::zeropad1d_cl` and `zeropad2d_cl`."""
-    chain.relaid(chain.stream.shape[-1])
+    _, _, beats = chain.pixels()
     chain.assign(context.step.result)
-    chain.pad(context.step.operation(Pad).sides, 0)
+    sides = context.step.operation(Pad).sides
+    if beats > 1:
+        # A row waits while one that is put below the image goes by.
+        chain.queue_rows(max(1, *sides[:2]))
+    chain.pad(sides, 0)
 
 
 def cropping(context: Context, chain: Chain) -> None:

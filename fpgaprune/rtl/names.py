@@ -39,7 +39,7 @@ _LONGEST = 64
 KEYWORDS = frozenset(_VERILOG_WORDS.split())
 _RESERVED = KEYWORDS | frozenset(_VHDL_WORDS.split()) | _OURS
 # Suffixes that turn the name of a layer's module into the names of its parts.
-_PART = re.compile(r"_(part|rom|to|rest|fork|fifo|wait)\d+|_(sums|products|again|layer)")
+_PART = re.compile(r"_(part|rom|to|rest|fork|fifo|wait)\d+|_(sums|products|kernels|turns|again|layer)")
 
 
 def verilog_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:

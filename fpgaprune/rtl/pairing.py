@@ -45,13 +45,14 @@ class Pair:
     def room(self, number: int, own: Mapping[str, Need], together: Mapping[str, Need]) -> int:
         """The most beats of stream `number` that wait for the other stream at one time."""
         before, place = self.befores[number], self.places[number]
-        taken = np.searchsorted(place, np.arange(self.chain.stream.beats), side="left")
         most = 0
         for name, need in own.items():
-            come = np.searchsorted(need, together[name], side="right")
+            # What has come just before a beat of the network's input, and what has met by then.
+            come = np.searchsorted(need, together[name])
+            met = np.searchsorted(place, np.searchsorted(together[name], together[name]))
             # Beats are counted where they enter `before`, which may make one beat of several.
-            gone = np.concatenate([[0], before.need])[taken]
-            most = max(most, int((come - gone).max(initial=0)))
+            gone = np.concatenate([[0], before.need])[met]
+            most = max(most, int((come - gone).max(initial=0)) + 1)
         return most
 
 
@@ -113,7 +114,10 @@ def _same_beats(befores: tuple[Chain, Chain]) -> None:
     one, two = befores
     sizes = [math.prod(chain.stream.shape) for chain in befores]
     if sizes[0] == sizes[1]:
-        two.relaid(one.stream.lanes)
+        # What is computed in turns costs less where values come one by one.
+        lanes = 1 if two.stream.lanes == 1 else one.stream.lanes
+        one.relaid(lanes)
+        two.relaid(lanes)
         return
     shapes = " with ".join("x".join(map(str, chain.stream.shape)) for chain in befores)
     small, large = (one, two) if sizes[0] < sizes[1] else (two, one)

@@ -15,6 +15,7 @@ from fpgaprune.rtl.context import Context
 from fpgaprune.rtl.number import Number, in_pairs
 from fpgaprune.rtl.sums import summed
 
+
 def pooling(context: Context, chain: Chain) -> None:
     """`nnet::pooling1d_cl` and `pooling2d_cl`, or over the whole image: `nnet::global_pooling1d_cl` and `2d_cl`."""
     pool = context.step.operation(Pooling)

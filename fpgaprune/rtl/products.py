@@ -15,6 +15,7 @@ from fpgaprune.rtl.folded import fold, lanes_of
 from fpgaprune.rtl.in_time import QUEUE, serial_sums
 from fpgaprune.rtl.links import SerialTrees, Trees
 from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.scheduled import scheduled_sums
 from fpgaprune.rtl.sums import Weights, weighted
 
 
@@ -22,6 +23,8 @@ def dense(context: Context, chain: Chain) -> None:
     """Every input times every weight: at once, or a few inputs a cycle with the weights in memory."""
     step = context.step
     weights = _weights(context, step.weight("weight"))
+    if scheduled_sums(context, chain, weights):
+        return
     lanes = lanes_of(context, chain, weights)
     if lanes is not None:
         fold(context, chain, weights, lanes)
@@ -63,6 +66,8 @@ def _depthwise(context: Context, chain: Chain) -> None:
 def _windows(context: Context, chain: Chain, weights: Weights) -> None:
     """The sums of every window."""
     window = context.step.operation(Convolution).window
+    if scheduled_sums(context, chain, weights, window.size, window.stride, window.pad):
+        return
     chain.pad(window.pad, 0)
     _sums(context, chain, weights, window.size, window.stride)
 

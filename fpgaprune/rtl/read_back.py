@@ -16,6 +16,7 @@ from fpgaprune.masks import MaskSet
 from fpgaprune.rtl.project import RtlLayer, VerilogProject
 from fpgaprune.rtl.read_datapath import Datapath, has_datapath
 from fpgaprune.rtl.read_memory import read_memory
+from fpgaprune.rtl.read_program import read_program
 from fpgaprune.rtl.read_serial import SerialDatapath
 
 # The link of a run's Verilog, which lies in the folder `rtl` there.
@@ -56,6 +57,8 @@ def read_weights(project: VerilogProject, layer: LayerSpec) -> NDArray[np.int64]
     """
     row = next((item for item in project.layers if item.layer == layer.name), None)
     shape = layer.weights["weight"].shape
+    if row is not None and has_datapath(row, "kernels"):
+        return _scheduled(project, row, layer)
     if row is not None and has_datapath(row, "products"):
         return read_memory(project, row, int(np.prod(shape[:-1])), shape[-1]).reshape(shape)
     if row is None or not has_datapath(row, "sums"):
@@ -71,6 +74,19 @@ def read_weights(project: VerilogProject, layer: LayerSpec) -> NDArray[np.int64]
             raise CertificateError(f"layer {layer.name!r}: a channel of the Verilog reads another one's values")
         return found.reshape(shape)
     return _sums(project, row, taps, shape[-1]).reshape(shape)
+
+
+def _scheduled(project: VerilogProject, row: RtlLayer, layer: LayerSpec) -> NDArray[np.int64]:
+    """The weights of a scheduled layer, in the design's shape."""
+    shape = layer.weights["weight"].shape
+    if not layer.is_depthwise:
+        return read_program(project, row, shape[-2], shape[-1]).reshape(shape)
+    channels = layer.output_shape[-1]
+    kernels = read_program(project, row, channels, channels)
+    found = np.diagonal(kernels, axis1=1, axis2=2)
+    if np.count_nonzero(kernels) != np.count_nonzero(found):
+        raise CertificateError(f"layer {layer.name!r}: a channel of the Verilog reads another one's values")
+    return found.reshape(shape)
 
 
 def _sums(project: VerilogProject, row: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:

