@@ -11,7 +11,6 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit, width_of
 from fpgaprune.rtl.links import Computation, Lane, Link, Module, Need, SerialTrees, Stream, Trees
 from fpgaprune.rtl.number import Number
-from fpgaprune.rtl.scheduled_sums import ScheduledSums
 from fpgaprune.rtl.serial import SerialSums
 
 # The readers of a window with more bits are all over the device, so a register stands between its taps and them.
@@ -46,11 +45,11 @@ class Chain:
 
     def register(self) -> None:
         """The chain ends in a register, so that no path runs from the modules before it to those behind it."""
-        self._module("fp_register", self.stream, (), self.need, 2)
+        self.module("fp_register", self.stream, (), self.need, 2)
 
     def queue(self, depth: int) -> None:
         """The chain ends in a queue of `depth` beats, at least two; it cuts paths as a register does."""
-        self._module("fp_fifo", self.stream, (("DEPTH", max(depth, 2)),), self.need, depth)
+        self.module("fp_fifo", self.stream, (("DEPTH", max(depth, 2)),), self.need, depth)
 
     def relaid(self, lanes: int) -> None:
         """Each beat has `lanes` values."""
@@ -69,7 +68,7 @@ class Chain:
             return
         s = self.stream
         after = replace(s, beats=s.beats // count, lanes=s.lanes * count, each=s.beside(count))
-        self._module("fp_gather", after, (("BEATS", count),), self.need[count - 1 :: count], 1)
+        self.module("fp_gather", after, (("BEATS", count),), self.need[count - 1 :: count], 1)
 
     def scatter(self, count: int) -> None:
         """Every beat has become `count` beats."""
@@ -78,12 +77,12 @@ class Chain:
         self.unpack()
         s = replace(self.stream, each=None)
         after = replace(s, beats=s.beats * count, lanes=s.lanes // count)
-        self._module("fp_scatter", after, (("BEATS", count),), np.repeat(self.need, count), count, width=after.bits)
+        self.module("fp_scatter", after, (("BEATS", count),), np.repeat(self.need, count), count, width=after.bits)
 
     def repeat(self, count: int) -> None:
         """Each beat leaves `count` times."""
         after = replace(self.stream, beats=self.stream.beats * count)
-        self._module("fp_repeat", after, (("BEATS", count),), np.repeat(self.need, count), 0)
+        self.module("fp_repeat", after, (("BEATS", count),), np.repeat(self.need, count), 0)
 
     def image(self) -> tuple[int, int]:
         """Rows and columns of the image; from now on each beat is one pixel of it."""
@@ -124,7 +123,7 @@ class Chain:
         names = ("TOP", "BOTTOM", "LEFT", "RIGHT")
         border = (top, bottom, left * beats, right * beats)
         parameters = (("ROWS", rows), ("COLUMNS", columns * beats), *zip(names, border, strict=True))
-        self._module("fp_pad", after, (*parameters, ("FILL", f"{s.bits}'h{int(fill, 2):x}")), need, 0)
+        self.module("fp_pad", after, (*parameters, ("FILL", f"{s.bits}'h{int(fill, 2):x}")), need, 0)
 
     def crop(self, sides: tuple[int, int, int, int]) -> None:
         """The image has lost `sides` (top, bottom, left, right) pixels at its border."""
@@ -134,7 +133,7 @@ class Chain:
         need = self.need.reshape(rows, columns)[top : rows - bottom, left : columns - right].reshape(-1)
         names = ("TOP", "BOTTOM", "LEFT", "RIGHT")
         parameters = (("ROWS", rows), ("COLUMNS", columns), *zip(names, sides, strict=True))
-        self._module("fp_crop", after, parameters, need, 0)
+        self.module("fp_crop", after, parameters, need, 0)
 
     def upsample(self, factors: tuple[int, int]) -> None:
         """Every pixel is repeated by (vertical, horizontal) `factors`."""
@@ -146,7 +145,7 @@ class Chain:
         again = np.repeat(pixels[:, -1:], columns * factors[1], axis=1)
         need = np.concatenate([first[:, None]] + [again[:, None]] * (factors[0] - 1), axis=1).reshape(-1)
         parameters = (("COLUMNS", columns), ("FY", factors[0]), ("FX", factors[1]))
-        self._module("fp_upsample", after, parameters, need, 0)
+        self.module("fp_upsample", after, parameters, need, 0)
 
     def window(
         self, size: tuple[int, int], stride: tuple[int, int], many_readers: bool = False, registered: bool = False
@@ -165,33 +164,7 @@ class Chain:
         ends = self.need.reshape(rows, columns)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
         numbers = (rows, columns, *size, *stride, int(many_readers and after.bits > _NEAR_BITS))
         parameters = tuple(zip(("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "SPREAD"), numbers, strict=True))
-        self._module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 3)
-
-    def window_by_channel(self, size: tuple[int, int], stride: tuple[int, int]) -> None:
-        """Of an image whose beats are single values: each beat is a window of one channel, its taps row by row."""
-        if size == (1, 1) and stride == (1, 1):
-            return
-        rows, columns, channels = self.pixels()
-        high, wide = (rows - size[0]) // stride[0] + 1, (columns - size[1]) // stride[1] + 1
-        after = replace(self._reshaped(high, wide, channels), beats=high * wide * channels, lanes=size[0] * size[1])
-        places = self.need.reshape(rows, columns, channels)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
-        numbers = (channels, rows, columns, *size, *stride)
-        names = ("CHANNELS", "ROWS", "COLUMNS", "KH", "KW", "SH", "SW")
-        parameters = tuple(zip(names, numbers, strict=True))
-        self._module("fp_channel_window", replace(after, each=None), parameters, places[:high, :wide].reshape(-1), 0)
-
-    def compute_scheduled(self, sums: ScheduledSums, shape: tuple[int, ...], bounds: tuple[int, int]) -> None:
-        """The beats of each place have become the raw sums of its outputs, one a beat, between `bounds`."""
-        outputs = sums.program.outputs
-        self.links.append(sums)
-        self.held += sums.together * (sums.sides * sums.channels + sums.buffers * outputs)
-        ends = self.need[sums.channels - 1 :: sums.channels]
-        # A place waits for those behind it that are multiplied together with it.
-        last = np.arange(len(ends)) // sums.together * sums.together + sums.together - 1
-        need = np.repeat(ends[np.minimum(last, len(ends) - 1)], outputs)
-        low, high = bounds
-        after = replace(self.stream, shape=shape, beats=need.size, lanes=1, width=sums.bits, signed=True, each=None)
-        self.stream, self.need = replace(after, low=low, high=high), need
+        self.module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 3)
 
     def accumulate(self) -> None:
         """Each sample becomes one beat: the exact sum of its beats, lane by lane."""
@@ -201,14 +174,14 @@ class Chain:
         width = max(max(-low - 1, high).bit_length() + 1, s.width + 1)
         after = replace(s, beats=1, width=width, low=low, high=high)
         parameters = (("LANES", s.lanes), ("OUT_WIDTH", width), ("BEATS", s.beats))
-        self._module("fp_accumulate", after, parameters, self.need[-1:], 1, width=s.width)
+        self.module("fp_accumulate", after, parameters, self.need[-1:], 1, width=s.width)
 
     def largest(self) -> None:
         """Each sample becomes one beat: the largest of its beats, lane by lane."""
         self.unpack()
         s = self.stream
         parameters = (("LANES", s.lanes), ("BEATS", s.beats))
-        self._module("fp_largest", replace(s, beats=1), parameters, self.need[-1:], 1, width=s.width)
+        self.module("fp_largest", replace(s, beats=1), parameters, self.need[-1:], 1, width=s.width)
 
     def compute(
         self,
@@ -225,7 +198,7 @@ class Chain:
         rows, columns = self.image()
         names = ("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "CLOCKS")
         parameters = tuple(zip(names, (rows, columns, *size, *stride, cycles), strict=True))
-        self._module("fp_pace", self.stream, parameters, self.need, 0)
+        self.module("fp_pace", self.stream, parameters, self.need, 0)
 
     def compute_serial(
         self, sums: SerialSums, finish: Callable[[list[tuple[Number, bool]]], list[Number]], kind: FixedType
@@ -399,7 +372,7 @@ class Chain:
         shape = (*(rows, columns)[3 - len(self.stream.shape) :], lanes)
         return replace(self.stream, shape=shape, beats=rows * columns, lanes=lanes)
 
-    def _module(
+    def module(
         self,
         name: str,
         after: Stream,
@@ -408,6 +381,7 @@ class Chain:
         held: int,
         width: int | None = None,
     ) -> None:
+        """The chain ends in the module `name` of `hw/rtl`; its WIDTH is that of a beat unless `width` is given."""
         before = self.stream
         texts = _texts((("WIDTH", before.bits if width is None else width), *parameters))
         self.links.append(Module(name, texts, before.bits, after.bits))
