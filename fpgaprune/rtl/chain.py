@@ -11,7 +11,6 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.rtl.circuit import Circuit, width_of
 from fpgaprune.rtl.links import Computation, Lane, Link, Module, Need, SerialTrees, Stream, Trees
 from fpgaprune.rtl.number import Number
-from fpgaprune.rtl.scheduled_sums import ScheduledSums
 from fpgaprune.rtl.serial import SerialSums
 
 # The readers of a window with more bits are all over the device, so a register stands between its taps and them.
@@ -163,32 +162,6 @@ class Chain:
         numbers = (rows, columns, *size, *stride, int(many_readers and after.bits > _NEAR_BITS))
         parameters = tuple(zip(("ROWS", "COLUMNS", "KH", "KW", "SH", "SW", "SPREAD"), numbers, strict=True))
         self.module("fp_window", after, parameters, ends[:high, :wide].reshape(-1), 3)
-
-    def window_by_channel(self, size: tuple[int, int], stride: tuple[int, int]) -> None:
-        """Of an image whose beats are single values: each beat is a window of one channel, its taps row by row."""
-        if size == (1, 1) and stride == (1, 1):
-            return
-        rows, columns, channels = self.pixels()
-        high, wide = (rows - size[0]) // stride[0] + 1, (columns - size[1]) // stride[1] + 1
-        after = replace(self._reshaped(high, wide, channels), beats=high * wide * channels, lanes=size[0] * size[1])
-        places = self.need.reshape(rows, columns, channels)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
-        numbers = (channels, rows, columns, *size, *stride)
-        names = ("CHANNELS", "ROWS", "COLUMNS", "KH", "KW", "SH", "SW")
-        parameters = tuple(zip(names, numbers, strict=True))
-        self.module("fp_channel_window", replace(after, each=None), parameters, places[:high, :wide].reshape(-1), 0)
-
-    def compute_scheduled(self, sums: ScheduledSums, shape: tuple[int, ...], bounds: tuple[int, int]) -> None:
-        """The beats of each place have become the raw sums of its outputs, one a beat, between `bounds`."""
-        outputs = sums.program.outputs
-        self.links.append(sums)
-        self.held += sums.together * (sums.sides * sums.channels + sums.buffers * outputs)
-        ends = self.need[sums.channels - 1 :: sums.channels]
-        # A place waits for those behind it that are multiplied together with it.
-        last = np.arange(len(ends)) // sums.together * sums.together + sums.together - 1
-        need = np.repeat(ends[np.minimum(last, len(ends) - 1)], outputs)
-        low, high = bounds
-        after = replace(self.stream, shape=shape, beats=need.size, lanes=1, width=sums.bits, signed=True, each=None)
-        self.stream, self.need = replace(after, low=low, high=high), need
 
     def accumulate(self) -> None:
         """Each sample becomes one beat: the exact sum of its beats, lane by lane."""

@@ -7,6 +7,9 @@ take no cycle, so a layer with a quarter of its kernels needs a quarter of the c
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from fpgaprune.design import LayerSpec, Pad, VerilogLayout
 from fpgaprune.errors import RtlError
@@ -53,14 +56,14 @@ def scheduled_sums(
         )
     low, high = weights.bounds(s.low, s.high)
     channels = s.shape[-1]
-    chain.window_by_channel(size, stride)
+    _windows(chain, size, stride)
     places = chain.stream.beats // channels
     bits, pause = max(2, width_of(low, high)), (size[1] - 1) * channels
     together = 2 if context.step.layer.name in context.layout.paired else 1
     sums = ScheduledSums(made, channels, s.width, s.signed, bits, places, pause, together)
     if together == 2:
         _require_room_for_two(sums)
-    chain.compute_scheduled(sums, context.step.layer.output_shape, (low, high))
+    _made(chain, sums, context.step.layer.output_shape, (low, high))
 
     def finished(values: list[Number], output: Number) -> list[Number]:
         start = output.looked_up(weights.starts, weights.accum.fraction)
@@ -76,6 +79,35 @@ def scheduled_sums(
         f"kept, {sums.period} cycles for every {place}, the busiest group {made.balance:.3f} of the mean"
     )
     return True
+
+
+def _windows(chain: Chain, size: tuple[int, int], stride: tuple[int, int]) -> None:
+    """Each beat of single values has become a window of one channel, its taps row by row."""
+    if size == (1, 1) and stride == (1, 1):
+        return
+    rows, columns, channels = chain.pixels()
+    high, wide = (rows - size[0]) // stride[0] + 1, (columns - size[1]) // stride[1] + 1
+    shape = (*(high, wide)[3 - len(chain.stream.shape) :], channels)
+    taps = size[0] * size[1]
+    after = replace(chain.stream, shape=shape, beats=high * wide * channels, lanes=taps, each=None)
+    places = chain.need.reshape(rows, columns, channels)[size[0] - 1 :: stride[0], size[1] - 1 :: stride[1]]
+    names = ("CHANNELS", "ROWS", "COLUMNS", "KH", "KW", "SH", "SW")
+    parameters = tuple(zip(names, (channels, rows, columns, *size, *stride), strict=True))
+    chain.module("fp_channel_window", after, parameters, places[:high, :wide].reshape(-1), 0)
+
+
+def _made(chain: Chain, sums: ScheduledSums, shape: tuple[int, ...], bounds: tuple[int, int]) -> None:
+    """The beats of each place have become the raw sums of its outputs, one a beat, between `bounds`."""
+    outputs = sums.program.outputs
+    chain.links.append(sums)
+    chain.held += sums.together * (sums.sides * sums.channels + sums.buffers * outputs)
+    ends = chain.need[sums.channels - 1 :: sums.channels]
+    # A place waits for the one that is multiplied together with it.
+    last = np.arange(len(ends)) // sums.together * sums.together + sums.together - 1
+    chain.need = np.repeat(ends[np.minimum(last, len(ends) - 1)], outputs)
+    low, high = bounds
+    after = replace(chain.stream, shape=shape, beats=chain.need.size, lanes=1, width=sums.bits, signed=True, each=None)
+    chain.stream = replace(after, low=low, high=high)
 
 
 def program_of(layer: LayerSpec, multipliers: int) -> Program:

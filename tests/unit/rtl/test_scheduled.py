@@ -10,7 +10,7 @@ from fpgaprune.design import VerilogLayout
 from fpgaprune.errors import CertificateError, RtlError
 from fpgaprune.fixed import FixedType
 from fpgaprune.masks import MaskSet
-from fpgaprune.rtl import plan_verilog, to_verilog
+from fpgaprune.rtl import Instance, plan_verilog, to_verilog
 from fpgaprune.rtl.read_back import check_verilog, read_weights
 
 from .networks import Net
@@ -188,3 +188,25 @@ def test_kernels_that_follow_one_another_need_no_address(tmp_path):
         project = to_verilog(replace(design, layers=layers), tmp_path, multipliers={name: 3})
         assert f".GAP({gap})" in (tmp_path / "rtl" / f"{name}.v").read_text()
         assert (read_weights(project, made) == weight).all()
+
+
+def test_layers_behind_a_scheduled_one_compute_one_value_a_cycle():
+    """Nothing gathers a pixel: not a scale for each channel, not a sum with a stream of whole pixels, not a border."""
+    net = Net(np.random.default_rng(6))
+    x = net.input(4, 5, 3)
+    first = net.conv(x, 3, pads=(1, 1, 1, 1))
+    scaled = net.batch_norm(first)
+    added = net.merge(x, scaled, "add")
+    last = net.conv(net.activation(added, "relu"), 4, pads=(1, 1, 1, 1))
+    design = net.design(last)
+    wide = [replace(la, types={**la.types, "accum": FixedType(40, 20)}) if la.weights else la for la in design.layers]
+    layout = VerilogLayout(multipliers={first: 9, last: 9})
+    made = plan_verilog(replace(design, layers=tuple(wide)), layout)
+    parts = [part for layer in made.layers for part in layer.every if isinstance(part, Instance)]
+    assert not [part for part in parts if part.module == "fp_gather"]
+    (scale,) = (layer for layer in made.layers if layer.layer == scaled)
+    numbered = next(part for part in scale.parts if isinstance(part, Instance) and part.module == "fp_sequence")
+    assert numbered["BEATS"] == 3
+    borders = [part for part in parts if part.module == "fp_pad"]
+    assert [part["COLUMNS"] for part in borders] == [5, 5 * 3]
+    assert [part["LEFT"] for part in borders] == [1, 3]
