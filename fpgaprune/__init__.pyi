@@ -12,6 +12,7 @@ from .emulate import emulate as emulate
 from .emulate import first_difference as first_difference
 from .emulate import trace as trace
 from .errors import FpgaPruneError as FpgaPruneError
+from .estimate import choose_layout as choose_layout
 from .estimate import estimate as estimate
 from .estimate import verilog_price as verilog_price
 from .export import export_onnx as export_onnx
@@ -38,6 +39,7 @@ from .hls import second_opinion as second_opinion
 from .hls import to_hls as to_hls
 from .masks import MaskSet as MaskSet
 from .measure import Advice as Advice
+from .measure import ChosenLayout as ChosenLayout
 from .measure import Estimate as Estimate
 from .measure import VerilogPrice as VerilogPrice
 from .quantise import import_hgq as import_hgq

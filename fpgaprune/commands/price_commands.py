@@ -101,6 +101,9 @@ def measure(
     interval: Annotated[
         int, typer.Option(help="Cycles for each sample: more give a smaller design; its pixels if left out.")
     ] = 0,
+    part: Annotated[
+        str | None, typer.Option(help="Lay each layer out so that the network fits this part, with the fewest cycles.")
+    ] = None,
     simulate: Annotated[int, typer.Option(help="Number of held-out samples to simulate; 0 for none.")] = 360,
     timeout: Annotated[float, typer.Option(help="Time limit for each run of a tool, in seconds.")] = 3600.0,
     quiet: Quiet = False,
@@ -116,8 +119,9 @@ def measure(
     from fpgaprune.measure import Measured
 
     require_kind(run_dir, "run")
-    asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz, "interval": interval}
-    settings = settings_of(run_dir, tuple(family or ()), **asked, simulate=simulate, timeout_s=timeout)
+    asked = {"seeds": seeds, "device": device, "board": board, "target_mhz": target_mhz}
+    laid: dict[str, Any] = {"interval": interval, "part": part}
+    settings = settings_of(run_dir, tuple(family or ()), **asked, **laid, simulate=simulate, timeout_s=timeout)
     with Watcher(quiet=quiet or as_json) as watcher:
         run = measure_run(run_dir, settings, watcher)
     found = json.loads(run.file("measure.json").read_text())
@@ -127,6 +131,8 @@ def measure(
         measured = Measured.from_json(found)
         for title, headers, rows in measured_tables(measured):
             show_table(headers, rows, title=title)
+        for line in measured.layout.lines() if measured.layout is not None else ():
+            print_line(line)
         if reason := measured.simulation.left_out:
             print_line(f"simulation  left out: {reason}")
         if measured.bitstream is not None:

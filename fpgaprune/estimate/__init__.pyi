@@ -14,4 +14,5 @@ from .recalibration import recalibrate as recalibrate
 from .recalibration import recalibration_errors as recalibration_errors
 from .rows import estimate_designs_file as estimate_designs_file
 from .stages import CALIBRATED as CALIBRATED
+from .verilog.choice import choose_layout as choose_layout
 from .verilog.price import verilog_price as verilog_price

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 from fpgaprune.advice import Edit, ladders, other_io_type
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, EstimateError
-from fpgaprune.estimate import estimate, verilog_price
+from fpgaprune.estimate import choose_layout, estimate, verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.layout import Laid, counts, nearest_limit
 from fpgaprune.flow import Flow, MeasureConfig, RunDirectory, TargetConfig
 from fpgaprune.measure import Measured, Resources
-from fpgaprune.target import Part, Target, list_parts
+from fpgaprune.target import Part, Target, find_part, list_parts
 
 # Cycles for each sample, as multiples of the fewest that a design can have.
 _SLOWER = (4, 16, 64, 256)
@@ -147,7 +148,8 @@ class VerilogRoute:
 
     def own(self, design: Design, config: Flow) -> Laid:
         """`design` with the interval of `[measure]`."""
-        return self._laid(design, config[MeasureConfig].interval, {}, "")
+        asked = config[MeasureConfig]
+        return self._laid(design, asked.interval, {}, "", asked.part)
 
     def measured(self, run: RunDirectory) -> Resources[int] | None:
         """What open synthesis counted."""
@@ -162,13 +164,25 @@ class VerilogRoute:
     def _slower(self, design: Design, settings: Any) -> Iterator[Laid]:
         first = self._laid(design, 0, settings, f"{design.io_type} 0")
         yield first
+        fits = first.share <= 1
         for factor in _SLOWER:
-            yield self._laid(design, factor * max(first.interval_cycles, 1), settings, f"{design.io_type} {factor}")
+            laid = self._laid(design, factor * max(first.interval_cycles, 1), settings, f"{design.io_type} {factor}")
+            fits = fits or laid.share <= 1
+            yield laid
+        if not fits:
+            # Choosing for each layer takes seconds, so it is done where one rule for all layers is not enough.
+            with suppress(EstimateError):
+                yield self._laid(design, 0, settings, f"{design.io_type} part", self.part.name)
 
-    def _laid(self, design: Design, interval: int, settings: Any, rung: str) -> Laid:
-        made = verilog_price(design, self.family, interval=interval)
+    def _laid(self, design: Design, interval: int, settings: Any, rung: str, part: str | None = None) -> Laid:
+        if part is None:
+            made = verilog_price(design, self.family, interval=interval)
+        else:
+            made = choose_layout(design, find_part(part), self.family, interval=interval or None).price
         resource, share = nearest_limit(made.resources, self.part)
         asked = {**settings, "measure": {"families": [self.family], "interval": interval}}
+        if part is not None:
+            asked["measure"]["part"] = part
         return Laid(rung, asked, share, resource, counts(made.resources), made.latency_cycles, made.interval_cycles)
 
 

@@ -25,7 +25,7 @@ def settings_of(run_dir: Path, families: tuple[str, ...], **asked: Any) -> Measu
         ConfigError: a setting is not allowed, or the part belongs to no family of open synthesis.
     """
     if not (families or asked.get("seeds") or asked.get("board")):
-        part = str(RunDirectory.existing(run_dir).manifest["config"]["target"]["part"])
+        part = str(asked.get("part") or RunDirectory.existing(run_dir).manifest["config"]["target"]["part"])
         own = family_of(find_part(part))
         if own is None:
             raise ConfigError(f"part {part!r} is of no family that open synthesis knows; give one with --family")

@@ -6,6 +6,10 @@ from .advice import LayerShare as LayerShare
 from .advice import Prediction as Prediction
 from .advice import Shortage as Shortage
 from .advice import Suggestion as Suggestion
+from .chosen_layout import AS_IT_COMES as AS_IT_COMES
+from .chosen_layout import SCHEDULED as SCHEDULED
+from .chosen_layout import ChosenLayout as ChosenLayout
+from .chosen_layout import LaidLayer as LaidLayer
 from .estimate import PRICED as PRICED
 from .estimate import Binding as Binding
 from .estimate import Estimate as Estimate

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fpgaprune.measure.chosen_layout import ChosenLayout
 from fpgaprune.measure.measurement import Measurement
 from fpgaprune.measure.plain import from_plain, to_plain
 from fpgaprune.measure.resources import RESOURCES, Resources, add
@@ -226,6 +227,7 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
         simulation: simulation of the Verilog.
         built: layer -> note on how its Verilog was made.
         bitstream: the file that configures a board, as JSON data; None if it was not asked for.
+        layout: how the layers were laid out for a part; None if no part was named for that.
         format: format of the file.
     """
 
@@ -237,6 +239,7 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
     simulation: Simulated = Simulated(left_out="the run was measured before its Verilog was simulated")
     built: Mapping[str, str] = {}
     bitstream: Mapping[str, Any] | None = None
+    layout: ChosenLayout | None = None
     format: int = 1
 
     def to_json(self) -> dict[str, Any]:
@@ -246,6 +249,7 @@ class Measured(Struct, frozen=True, rename={"synthesis": str(OPEN_SYNTH), "route
             "simulation": self.simulation.to_json(),
             str(OPEN_SYNTH): {family: found.to_json() for family, found in self.synthesis.items()},
             str(ROUTE_ECP5): None if self.route is None else self.route.to_json(),
+            "layout": None if self.layout is None else self.layout.to_json(),
         }
 
     @classmethod

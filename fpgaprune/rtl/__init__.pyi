@@ -17,4 +17,8 @@ from .project import RtlPort as RtlPort
 from .project import VerilogProject as VerilogProject
 from .read_back import VERILOG_LINK as VERILOG_LINK
 from .read_back import check_verilog as check_verilog
+from .scheduled import cycles_of as cycles_of
+from .scheduled import is_schedulable as is_schedulable
+from .scheduled import may_be_paired as may_be_paired
+from .scheduled_sums import in_blocks as in_blocks
 from .serial import SerialSums as SerialSums

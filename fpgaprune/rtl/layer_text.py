@@ -264,7 +264,7 @@ class _Writer:
         self.clocked = True
         self.depth += sums.levels
         self.library.update(CONTAINS)
-        self._placed(Instance(MODULE, sums.parameters))
+        self._placed(Instance(MODULE, {**sums.parameters, "OUTPUTS": sums.program.outputs}))
         self.datapaths.append(partial(memory_files, self.module, sums, self.head))
         p = sums.parameters
         word, turn = sums.word_bits, sums.turn_bits

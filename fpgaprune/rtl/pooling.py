@@ -115,12 +115,8 @@ def _one_by_one(context: Context, chain: Chain, size: tuple[int, int]) -> None:
     if pool.largest:
         chain.compute_lanes("finish", lambda x: (x if first else x.into(accum)).into(result), result)
         return
-    divisor, lanes = math.prod(size), chain.stream.lanes
-    # A division by a power of two is a shift. One circuit makes the others, where there is a cycle for each of them.
-    if divisor & (divisor - 1) and chain.stream.beats * lanes <= context.beats:
-        chain.relaid(1)
+    divisor = math.prod(size)
     chain.compute_lanes("finish", lambda x: x.into(accum).quotient(divisor).into(result), result)
-    chain.relaid(lanes)
 
 
 def _pooled(chain: Chain, size: tuple[int, int], largest: bool) -> None:

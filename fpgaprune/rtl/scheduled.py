@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fpgaprune.design import LayerSpec, Pad, VerilogLayout
+from fpgaprune.design import Convolution, Dense, Design, LayerSpec, Pad, VerilogLayout
 from fpgaprune.errors import RtlError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import width_of
@@ -126,13 +126,34 @@ def cycles_of(layer: LayerSpec, layout: VerilogLayout) -> int:
     return -(-math.prod(layer.output_shape[:-1]) // together) * max(program.steps, together * beats)
 
 
+def is_schedulable(design: Design, layer: LayerSpec) -> bool:
+    """Whether a schedule can make the sums of a layer: it multiplies by weights, and any order gives the same bits."""
+    if not isinstance(layer.operation, Dense | Convolution) or not layer.weights["weight"].any():
+        return False
+    accum, source = layer.types["accum"], design[layer.inputs[0]].types["result"]
+    return accum.overflow == "WRAP" and accum.fraction >= source.fraction + layer.types["weight"].fraction
+
+
+def may_be_paired(design: Design, layer: LayerSpec) -> bool:
+    """Whether a multiplier of a scheduled layer can take the values of two places at once."""
+    source, weight = design[layer.inputs[0]].types["result"], layer.types["weight"]
+    return (
+        math.prod(layer.output_shape[:-1]) > 1 and _pair_bits(source.width, source.signed, weight.width) <= _FACTOR_BITS
+    )
+
+
+def _pair_bits(width: int, signed: bool, weight_bits: int) -> int:
+    """Bits of a factor that holds two values and the room for the product of one."""
+    return 2 * width + weight_bits + (0 if signed else 1)
+
+
 def _require_room_for_two(sums: ScheduledSums) -> None:
     """The values of two places and the products of one fit beside each other into a factor of a multiplier.
 
     Raises:
         RtlError: they do not, or there is one place.
     """
-    bits = 2 * sums.width + sums.weight_bits + (0 if sums.signed else 1)
+    bits = _pair_bits(sums.width, sums.signed, sums.weight_bits)
     if sums.places == 1 or bits > _FACTOR_BITS:
         raise RtlError(
             f"the layout pairs its places, but it has {sums.places}, and two values of {sums.width} bits beside a "

@@ -182,9 +182,14 @@ def memory_files(module: str, sums: ScheduledSums, head: str) -> Mapping[str, st
     }
 
 
+def in_blocks(words: int, width: int) -> bool:
+    """Whether so many `words` of `width` bits lie in blocks of memory of their own."""
+    return words > _WORDS and words * width > _BITS
+
+
 def _memory(module: str, width: int, words: Sequence[int], address: int) -> str:
     """A module that holds `words`, and gives the one at `at` a cycle later."""
-    style = '    (* rom_style = "block" *)\n' if len(words) > _WORDS and len(words) * width > _BITS else ""
+    style = '    (* rom_style = "block" *)\n' if in_blocks(len(words), width) else ""
     digits = -(-width // 4)
     rows = "".join(f"        words[{place}] = {width}'h{word:0{digits}x};\n" for place, word in enumerate(words))
     return (

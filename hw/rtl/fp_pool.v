@@ -59,13 +59,33 @@ module fp_pool #(
         : last_x ? at + 1'b1 : at - (CHANNELS - 1);
 
     // What the next beat is added to is read while this one is written; where both have one place, it is in `leaving`.
-    reg [LANES*OUT_WIDTH-1:0] memory [0:PLACES-1];
-    reg [LANES*OUT_WIDTH-1:0] held;
     reg [LANES*OUT_WIDTH-1:0] leaving;
-    reg again;
-    wire [LANES*OUT_WIDTH-1:0] before = again ? leaving : held;
+    wire [LANES*OUT_WIDTH-1:0] before;
     wire [LANES*OUT_WIDTH-1:0] now;
     wire accept = s_valid & s_ready;
+    generate
+        if (PLACES == 1) begin : one
+            assign before = leaving;
+        end else begin : more
+            reg [LANES*OUT_WIDTH-1:0] memory [0:PLACES-1];
+            reg [LANES*OUT_WIDTH-1:0] held;
+            reg again;
+            assign before = again ? leaving : held;
+            always @(posedge clk) begin
+                if (accept) begin
+                    if (inside) begin
+                        memory[at] <= now;
+                    end
+                    held <= memory[next_at];
+                end
+                if (rst) begin
+                    again <= 1'b0;
+                end else if (accept) begin
+                    again <= (CHANNELS == 1) & inside & (next_at == at);
+                end
+            end
+        end
+    endgenerate
 
     assign s_ready = m_ready | ~m_valid;
     assign m_data = leaving;
@@ -88,11 +108,7 @@ module fp_pool #(
     endgenerate
 
     always @(posedge clk) begin
-        if (accept) begin
-            if (inside) begin
-                memory[at] <= now;
-            end
-            held <= memory[next_at];
+        if (accept & inside) begin
             leaving <= now;
         end
         if (rst) begin
@@ -103,10 +119,8 @@ module fp_pool #(
             across <= 0;
             down <= 0;
             at <= 0;
-            again <= 1'b0;
         end else if (accept) begin
             m_valid <= inside & last_x & last_y;
-            again <= (CHANNELS == 1) & inside & (next_at == at);
             at <= next_at;
             channel <= last_channel ? 0 : channel + 1'b1;
             if (last_channel) begin

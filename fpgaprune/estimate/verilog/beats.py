@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fpgaprune.estimate.verilog.flows import NEVER, Ints, Passing, flows_of, one_by_one
+from fpgaprune.estimate.verilog.flows import flows_of
+from fpgaprune.estimate.verilog.passing import NEVER, Ints, Passing, one_by_one
 from fpgaprune.rtl import DesignHardware
 
 # Samples that follow one another; the interval between the last two is that of all later ones.

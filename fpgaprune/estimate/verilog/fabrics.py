@@ -10,6 +10,7 @@ from typing import Any
 
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.rtl import in_blocks
 from fpgaprune.target import hardware_path
 
 
@@ -53,6 +54,11 @@ class Fabric:
                 self._memory(int(sizes[0]), int(sizes[1]), count, found)
             elif kind == "table" and sizes[0].isdigit():
                 self._table(int(sizes[0]), int(sizes[1]), count, found)
+            elif kind == "program":
+                self._program(int(sizes[0]), int(sizes[1]), count, found)
+            elif name == "multiplier":
+                found["dsp"] += count
+                found["multiplier"] += count
             elif kind == "product":
                 self._product(int(sizes[0]), int(sizes[1]), int(sizes[2]), count, found)
             else:
@@ -88,6 +94,14 @@ class Fabric:
         else:
             found["table_lut"] += count * bits * max(entries / m["table_entries"], 1.0)
             found["table_register"] += count * bits
+
+    def _program(self, words: int, bits: int, count: float, found: Counts) -> None:
+        """The words of a scheduled layer, in block memories where `to_verilog` asks for them."""
+        if in_blocks(words, bits):
+            found["bram18"] += count * self._block_memories(bits, words)
+        else:
+            found["table_lut"] += count * bits * max(words / self.memory["table_entries"], 1 / 16)
+            found["register"] += count * bits
 
     def _product(self, a: int, b: int, bits: int, count: float, found: Counts) -> None:
         p = self.product

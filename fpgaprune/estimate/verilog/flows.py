@@ -2,48 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fpgaprune.estimate.verilog.passing import NEVER, Cycles, Ints, Passing, by_sample, later, one_by_one
+from fpgaprune.estimate.verilog.scheduled_flow import scheduled
 from fpgaprune.rtl import Instance, LayerHardware, Part, Pipeline
-
-Ints = NDArray[np.int64]
-# Cycles in which the beats of a stream are offered, and in which they are taken.
-Cycles = tuple[Ints, Ints]
-# A cycle before all others.
-NEVER = -(1 << 40)
-
-
-@dataclass(frozen=True)
-class Passing:
-    """One part as a rule for cycles.
-
-    Attributes:
-        beats: of a sample, in each stream that leaves.
-        offers: from the cycles of the streams that it reads, when it offers each beat of the streams that leave.
-        takes: from those, and the cycles in which what leaves is taken, from when on it takes each beat that it reads.
-    """
-
-    beats: tuple[int, ...]
-    offers: Callable[[list[Cycles]], list[Ints]]
-    takes: Callable[[list[Cycles], list[Ints]], list[Ints]]
-
-
-def one_by_one(cycles: Ints) -> Ints:
-    """The first cycles not before `cycles` of which no two are the same, in order."""
-    place = np.arange(cycles.size)
-    found: Ints = np.maximum.accumulate(cycles - place) + place
-    return found
-
-
-def later(cycles: Ints, count: int) -> Ints:
-    """`cycles` of the beat that lies `count` beats before; NEVER where there is none."""
-    if count <= 0:
-        return cycles
-    return np.concatenate((np.full(min(count, cycles.size), NEVER), cycles[: max(cycles.size - count, 0)]))
 
 
 def flows_of(layer: LayerHardware, beats: Mapping[str, int]) -> list[tuple[Passing, list[str], list[str]]]:
@@ -122,10 +88,14 @@ def _flow(run: list[Part], beats: int) -> Passing:
             return _gather(beats, head["BEATS"])
         case "fp_accumulate" | "fp_largest":
             return _gather(beats, head["BEATS"])
+        case "fp_channel_window":
+            return _channel_window(head)
         case "fp_pool":
             return _pool(head)
         case "fp_scatter":
             return _scatter(beats, head["BEATS"])
+        case "fp_scheduled":
+            return scheduled(head)
         case "fp_repeat":
             return _through(beats, np.repeat(np.arange(beats), head["BEATS"]))
         case "fp_pad":
@@ -180,7 +150,7 @@ def _kept(beats: int, ends: Ints) -> Passing:
     """What leaves after each of the beats `ends` stands in a register; the beat behind that waits until it has left."""
 
     def offers(ins: list[Cycles]) -> list[Ints]:
-        return [_by_sample(ins[0][1], beats)[:, ends].reshape(-1) + 1]
+        return [by_sample(ins[0][1], beats)[:, ends].reshape(-1) + 1]
 
     def takes(ins: list[Cycles], outs: list[Ints]) -> list[Ints]:
         room = np.full(ins[0][1].size + 1, NEVER)
@@ -205,17 +175,19 @@ def _through(beats: int, source: Ints) -> Passing:
     last[source] = np.arange(size)
 
     def offers(ins: list[Cycles]) -> list[Ints]:
-        return [_by_sample(ins[0][0], beats)[:, source].reshape(-1)]
+        return [by_sample(ins[0][0], beats)[:, source].reshape(-1)]
 
     def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        room = _by_sample(outs[0], size)[:, last]
+        room = by_sample(outs[0], size)[:, last]
         return [np.where(last >= 0, room, NEVER).reshape(-1)]
 
     return Passing((size,), offers, takes)
 
 
-def _by_sample(cycles: Ints, beats: int) -> Ints:
-    return cycles.reshape(-1, beats)
+def _channel_window(i: Instance) -> Passing:
+    """What completes a window leaves with it; the rest is taken at once."""
+    ends = np.flatnonzero(np.repeat(completes(i), i["CHANNELS"]))
+    return _through(i["ROWS"] * i["COLUMNS"] * i["CHANNELS"], ends)
 
 
 def _pad(i: Instance) -> Passing:
@@ -227,14 +199,14 @@ def _pad(i: Instance) -> Passing:
     size, beats = inside.size, rows * columns
 
     def offers(ins: list[Cycles]) -> list[Ints]:
-        offered = _by_sample(ins[0][0], beats)
+        offered = by_sample(ins[0][0], beats)
         found = np.full((len(offered), size), NEVER)
         found[:, 0] = offered[:, 0]
         found[:, places] = offered
         return [found.reshape(-1)]
 
     def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        return [_by_sample(outs[0], size)[:, places].reshape(-1)]
+        return [by_sample(outs[0], size)[:, places].reshape(-1)]
 
     return Passing((size,), offers, takes)
 
@@ -254,13 +226,13 @@ def _upsample(i: Instance, beats: int) -> Passing:
     places, size = np.flatnonzero(fresh), fresh.size
 
     def offers(ins: list[Cycles]) -> list[Ints]:
-        offered = np.repeat(_by_sample(ins[0][0], beats), wide, axis=1)
+        offered = np.repeat(by_sample(ins[0][0], beats), wide, axis=1)
         found = np.full((len(offered), size), NEVER)
         found[:, places] = offered
         return [found.reshape(-1)]
 
     def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        return [_by_sample(outs[0], size)[:, places][:, wide - 1 :: wide].reshape(-1)]
+        return [by_sample(outs[0], size)[:, places][:, wide - 1 :: wide].reshape(-1)]
 
     return Passing((size,), offers, takes)
 
@@ -337,12 +309,12 @@ def _meeting(i: Instance, beats: list[int]) -> Passing:
     def offers(ins: list[Cycles]) -> list[Ints]:
         found = np.zeros((len(ins[0][0]) // beats[0], size), np.int64)
         found[:, first], found[:, ~first] = (
-            _by_sample(cycles[0], count) for cycles, count in zip(ins, beats, strict=True)
+            by_sample(cycles[0], count) for cycles, count in zip(ins, beats, strict=True)
         )
         return [found.reshape(-1)]
 
     def takes(_: list[Cycles], outs: list[Ints]) -> list[Ints]:
-        out = _by_sample(outs[0], size)
+        out = by_sample(outs[0], size)
         return [out[:, first].reshape(-1), out[:, ~first].reshape(-1)]
 
     return Passing((size,), offers, takes)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.datapaths import count_shift
+from fpgaprune.estimate.verilog.groups import count_scheduled
 from fpgaprune.rtl import Instance
 
 # Bits of a pixel that have line buffers of their own (`hw/rtl/fp_window.v`).
@@ -147,19 +148,30 @@ def _pool(i: Instance) -> Mapping[str, float]:
     bits, across = i["LANES"] * i["OUT_WIDTH"], i["COLUMNS"] // i["KW"]
     places = (1 if i["KH"] == 1 else across) * i["CHANNELS"]
     one = {"comparison_bit": bits} if i["LARGEST"] else {"adder": i["LANES"], "chain_bit": bits, "pair_bit": bits}
-    # The first value of a window is chosen; what a value is compared with too, where a pixel is one beat.
-    choices = {"choice_bit": bits * (2 if i["LARGEST"] and i["CHANNELS"] == 1 else 1), "register": bits}
+    # The first value of a window is chosen; what a value is compared with too, where it can be in two registers.
+    twice = i["LARGEST"] and i["CHANNELS"] == 1 and places > 1
+    choices = {"choice_bit": bits * (2 if twice else 1), "register": bits}
     limits = (i["CHANNELS"] - 1, i["KW"] - 1, i["KH"] - 1, across, i["ROWS"] // i["KH"], places - 1, 1)
-    return _joined(one, choices, _memory(bits, places), _counters(*limits))
+    return _joined(one, choices, _memory(bits, places) if places > 1 else {}, _counters(*limits))
 
 
 def _pace(i: Instance) -> Mapping[str, float]:
     return _joined(_window_counters(i), _counters(i["CLOCKS"] - 1, 1))
 
 
+def _channel_window(i: Instance) -> Mapping[str, float]:
+    found = _joined(
+        _line_buffer(i["WIDTH"] * (i["KH"] - 1), i["COLUMNS"] * i["CHANNELS"]) if i["KH"] > 1 else {},
+        _window_counters(i),
+        _counters(i["CHANNELS"] - 1),
+    )
+    return _joined(found, *[_line_buffer(i["WIDTH"] * i["KH"], i["CHANNELS"])] * (i["KW"] - 1))
+
+
 _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_accumulate": _accumulate,
     "fp_append": lambda i: {"choice_bit": i["WIDTH"], **_counters(i["BEATS_A"] + i["BEATS_B"] - 1)},
+    "fp_channel_window": _channel_window,
     "fp_credit": lambda i: _counters(i["ROOM"], 1),
     "fp_crop": lambda i: _counters(i["ROWS"] - 1, i["COLUMNS"] - 1),
     "fp_delay": lambda i: {"register": i["DEPTH"]},
@@ -176,6 +188,7 @@ _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_register": lambda i: {"register": 2 * i["WIDTH"] + 2, "choice_bit": i["WIDTH"]},
     "fp_repeat": lambda i: _counters(i["BEATS"] - 1),
     "fp_scatter": _scatter,
+    "fp_scheduled": count_scheduled,
     "fp_sequence": lambda i: _counters(i["BEATS"] - 1),
     "fp_upsample": _upsample,
     "fp_window": _window,

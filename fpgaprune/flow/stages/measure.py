@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+from msgspec import structs
 from pydantic import Field, field_validator
 
 from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
-from fpgaprune.errors import CertificateError, RtlError, TargetError, ToolError, UnsupportedLayerError
-from fpgaprune.fabric import OPEN_TOOLS, find_board, find_family, find_router, versions_found
+from fpgaprune.errors import CertificateError, EstimateError, RtlError, TargetError, ToolError, UnsupportedLayerError
+from fpgaprune.estimate import choose_layout
+from fpgaprune.fabric import OPEN_TOOLS, family_of, find_board, find_family, find_router, versions_found
 from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.digests import differences, digest_tree
 from fpgaprune.flow.measuring import measure_project
@@ -22,9 +24,10 @@ from fpgaprune.flow.section import Flow, Section, read_by, require
 from fpgaprune.flow.sections import TargetConfig
 from fpgaprune.flow.simulating import simulate_verilog, verilog_checks
 from fpgaprune.flow.stage import MASKS, Artefacts, FlowStage, ReportPart, Results, StageContext
-from fpgaprune.measure import ROUTE_ECP5, Measured
+from fpgaprune.measure import ROUTE_ECP5, ChosenLayout, Measured
 from fpgaprune.report import LinkSummary
 from fpgaprune.rtl import VERILOG_LINK, VerilogProject, check_verilog
+from fpgaprune.target import find_part
 
 
 class MeasureConfig(Section):
@@ -42,6 +45,8 @@ class MeasureConfig(Section):
     """Clock for place and route to aim at; the network's own if left out."""
     interval: int = Field(default=0, ge=0)
     """Cycles for each sample: more cycles give a smaller design; 0 means one for each position of the sample."""
+    part: Annotated[str | None, read_by(find_part)] = None
+    """Lay each layer out so that the network fits this part: with the fewest cycles, or with `interval`."""
     simulate: int = Field(default=360, ge=0)
     """Held-out samples that Verilator runs; 0 for none."""
     timeout_s: float = Field(default=3600.0, gt=0)
@@ -87,7 +92,9 @@ def _measure(context: StageContext) -> dict[str, Any]:
     design, part = Design.load(run.file("design.json")), context.config[TargetConfig].target().part
     links: dict[str, Any] = {}
     try:
-        project = to_verilog(design, run.file("rtl"), interval=settings.interval)
+        chosen = _chosen(design, settings)
+        fields = {"interval": settings.interval} if chosen is None else chosen.settings
+        project = to_verilog(design, run.file("rtl"), **fields)
         links = _proven(context.artefacts)
         some = for_keras(at(context.data.x_test, slice(settings.simulate)))
         simulation = simulate_verilog(project, design, some, settings.timeout_s, context.progress.step)
@@ -98,13 +105,24 @@ def _measure(context: StageContext) -> dict[str, Any]:
             run.path,
             context.progress.step,
             simulation,
-            **settings.model_dump(exclude={"interval", "simulate"}),
+            **settings.model_dump(exclude={"interval", "part", "simulate"}),
         )
-    except (ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
+    except (EstimateError, ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
         run.write_json("measure.json", None)
         return {"left_out": str(error), **links}
-    run.write_json("measure.json", found.to_json())
+    run.write_json("measure.json", structs.replace(found, layout=chosen).to_json())
     return links
+
+
+def _chosen(design: Design, settings: MeasureConfig) -> ChosenLayout | None:
+    """The layout for the part that the settings name; None if they name none."""
+    if settings.part is None:
+        return None
+    part = find_part(settings.part)
+    family = family_of(part)
+    if family is None:
+        raise TargetError(f"part {part.name!r} is of no family that open synthesis knows; no layout can be chosen")
+    return choose_layout(design, part, family, interval=settings.interval or None)
 
 
 def _proven(files: Artefacts) -> dict[str, Any]:

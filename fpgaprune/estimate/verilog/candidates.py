@@ -1,0 +1,105 @@
+"""`Candidates`: the ways in which each layer can keep one interval, with what each takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from fpgaprune.design import Design, LayerSpec, VerilogLayout
+from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.estimate.verilog.fabrics import Fabric
+from fpgaprune.estimate.verilog.layer_counts import count_layer
+from fpgaprune.estimate.verilog.sharing import DigitCounter
+from fpgaprune.rtl import cycles_of, is_schedulable, may_be_paired, plan_verilog
+
+# The wider factor of a multiplier that takes two values at once.
+_WIDE = 25
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to lay a layer out: `multipliers` of a schedule, or 0 for as it comes; what it takes, by resource."""
+
+    multipliers: int
+    paired: bool
+    takes: Mapping[str, float]
+
+
+class Candidates:
+    """The ways of every layer of a design, for one family; each interval is asked for once."""
+
+    def __init__(self, design: Design, fabric: Fabric, layout: VerilogLayout) -> None:
+        self.design, self.fabric, self.layout = design, fabric, layout
+        self.layers = [layer for layer in design.layers if is_schedulable(design, layer)]
+        self.cycles = cache(self._cycles)
+        self.ladder = cache(self._ladder)
+
+    def may_pair(self, layer: LayerSpec) -> bool:
+        """Whether a multiplier of the family can take two values of `layer` at once."""
+        return self.fabric.product["wide"] >= _WIDE and may_be_paired(self.design, layer)
+
+    def slowest(self) -> int:
+        """Cycles of the slowest layer with one multiplier each."""
+        return max((self.cycles(layer.name, 1, False) for layer in self.layers), default=1)
+
+    def at(self, interval: int) -> tuple[dict[str, list[Way]], Counts]:
+        """For each layer the ways that keep `interval`, and what everything else takes."""
+        found: dict[str, list[Way]] = {layer.name: [] for layer in self.layers}
+        rest = Counts()
+        for paired in (False, True):
+            chosen = {
+                layer.name: number
+                for layer in self.layers
+                if (not paired or self.may_pair(layer)) and (number := self.fewest(layer, interval, paired)) is not None
+            }
+            if paired and not chosen:
+                continue
+            own, others = self._taken(chosen, tuple(chosen) if paired else (), interval)
+            rest = rest if paired else others
+            for name, number in chosen.items():
+                found[name].append(Way(number, paired, own[name]))
+        own, others = self._taken({}, (), interval)
+        for name in found:
+            if name in own:
+                found[name].append(Way(0, False, own[name]))
+        return found, rest
+
+    def fewest(self, layer: LayerSpec, interval: int, paired: bool) -> int | None:
+        """The fewest multipliers with which `layer` keeps `interval`; None if none are enough."""
+        return next((number for cycles, number in self.ladder(layer.name, paired) if cycles <= interval), None)
+
+    def _ladder(self, name: str, paired: bool) -> tuple[tuple[int, int], ...]:
+        """Cycles and multipliers of a layer, each faster than the one before: parts of a kernel, then whole kernels."""
+        weight = self.design[name].weights["weight"]
+        taps = math.prod(weight.shape[:-2])
+        kernels = int(weight.reshape(taps, -1).any(axis=0).sum())
+        # With more groups than that, values come and sums leave more slowly than they are multiplied.
+        groups = -(-kernels // max(weight.shape[-2:])) + 1
+        found: list[tuple[int, int]] = []
+        for number in (*range(1, taps), *range(taps, taps * groups + 1, taps)):
+            cycles = self.cycles(name, number, paired)
+            if not found or cycles < found[-1][0]:
+                found.append((cycles, number))
+        return tuple(found)
+
+    def _cycles(self, name: str, multipliers: int, paired: bool) -> int:
+        layout = replace(self.layout, multipliers={name: multipliers}, paired=(name,) if paired else ())
+        return cycles_of(self.design[name], layout)
+
+    def _taken(
+        self, multipliers: Mapping[str, int], paired: tuple[str, ...], interval: int
+    ) -> tuple[dict[str, Mapping[str, float]], Counts]:
+        """What each layer with weights takes, and all others together."""
+        layout = replace(self.layout, multipliers=multipliers, paired=paired, interval=interval)
+        named = {layer.name for layer in self.layers}
+        own: dict[str, Mapping[str, float]] = {}
+        rest = Counts()
+        for part in plan_verilog(self.design, layout, DigitCounter(layout.levels)).layers:
+            takes = self.fabric.resources(count_layer(part))
+            if part.layer in named:
+                own[part.layer] = takes
+            else:
+                rest.more(takes)
+        return own, rest

@@ -1,0 +1,158 @@
+"""`choose_layout`: each layer of a design laid out so that all keep one interval and the whole fits a part.
+
+For an interval each layer has a few ways to keep it: a schedule with the fewest multipliers that are enough, the same
+with two values in each multiplier, or as it comes. One of each is chosen by a small integer program: the shares of the
+part are as small as they can be, and none exceeds what may be used. The smallest interval with an answer is found in
+steps, and then by halving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from fpgaprune.design import Design, VerilogLayout
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.verilog.candidates import Candidates, Way
+from fpgaprune.estimate.verilog.counts import Counts
+from fpgaprune.estimate.verilog.fabrics import find_fabric
+from fpgaprune.estimate.verilog.price import verilog_price
+from fpgaprune.measure import AS_IT_COMES, SCHEDULED, ChosenLayout, LaidLayer, capacity_of
+from fpgaprune.target import Part
+
+# Two intervals this close are as good as one; intervals that are tried first lie so far apart.
+_CLOSE, _STEP = 1.01, 1.5
+_NAMES = ("lut", "ff", "dsp", "bram18")
+
+
+def choose_layout(
+    design: Design,
+    part: Part,
+    family: str,
+    *,
+    share: float = 0.8,
+    interval: int | None = None,
+    layout: VerilogLayout | None = None,
+) -> ChosenLayout:
+    """The layout of `design` with the smallest interval that fits `part`, or with a given one the smallest shares.
+
+    Args:
+        design: what is to be computed.
+        part: where it must fit.
+        family: the part's family for open synthesis: `xc7` or `ecp5`.
+        share: of each resource that the middle of the price may take, 0..1.
+        interval: cycles for each sample; the fewest that fit unless given.
+        layout: all else of the layout; the defaults unless given.
+
+    Raises:
+        EstimateError: no layout fits, or nothing was fitted for the family, or the part's capacity is unknown.
+        UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
+    """
+    base = layout or VerilogLayout()
+    ways = Candidates(design, find_fabric(family), base)
+    there = {name: capacity_of(part)[name] for name in _NAMES}
+    room = {name: share * count for name, count in there.items() if count}
+    if not room:
+        raise EstimateError(
+            f"the capacity of {part.name} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
+        )
+    if interval is not None:
+        chosen = _fitting(ways.at(interval), room)
+        if chosen is None:
+            raise EstimateError(_refusal(design, part, share, f"{interval} cycles for each sample"))
+        return _explained(design, part, family, ways, chosen, share, interval)
+    found = _quickest(ways, room)
+    if found is None:
+        raise EstimateError(_refusal(design, part, share, "one multiplier for each layer"))
+    return _explained(design, part, family, ways, found[1], share, found[0])
+
+
+def _quickest(ways: Candidates, room: Mapping[str, float]) -> tuple[int, dict[str, Way]] | None:
+    """The smallest interval for which there is a choice, and the choice; None if there is none for any."""
+    best: tuple[int, dict[str, Way]] | None = None
+    high = ways.slowest() + 1
+    # Fewer cycles may take fewer block memories, so the first interval without a choice need not be the last.
+    while high > 1:
+        ways_there = ways.at(high)
+        chosen = _fitting(ways_there, room)
+        best = best if chosen is None else (high, chosen)
+        if any(not rows for rows in ways_there[0].values()):
+            break
+        high = int(high / _STEP)
+    if best is None:
+        return None
+    low = int(best[0] / _STEP)
+    while best[0] > low * _CLOSE and best[0] > low + 1:
+        middle = (low + best[0]) // 2
+        chosen = _fitting(ways.at(middle), room)
+        if chosen is None:
+            low = middle
+        else:
+            best = middle, chosen
+    return best
+
+
+def _refusal(design: Design, part: Part, share: float, how: str) -> str:
+    return (
+        f"no layout of {design.name!r} with {how} fits {share:.0%} of {part.name}; "
+        "choose a larger part, prune more, use fewer bits, or give a sample more cycles"
+    )
+
+
+def _fitting(found: tuple[dict[str, list[Way]], Counts], room: Mapping[str, float]) -> dict[str, Way] | None:
+    """One way for each layer, all within `room` and of the smallest shares; None if there is no such choice."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    ways, rest = found
+    flat = [(name, way) for name, rows in ways.items() for way in rows]
+    left = np.array([room[name] - rest[name] for name in room])
+    if (left < 0).any() or any(not rows for rows in ways.values()):
+        return None
+    if not flat:
+        return {}
+    takes = np.array([[way.takes[name] for _, way in flat] for name in room])
+    shares = (takes / np.array(list(room.values()))[:, None]).sum(axis=0)
+    one = np.array([[float(name == own) for own, _ in flat] for name in ways])
+    limits = [LinearConstraint(takes, ub=left), LinearConstraint(one, 1, 1)]
+    solved = milp(shares, constraints=limits, integrality=np.ones(len(flat)), bounds=Bounds(0, 1))
+    if solved.x is None:
+        return None
+    return {name: way for (name, way), chosen in zip(flat, solved.x, strict=True) if chosen > 0.5}
+
+
+def _explained(
+    design: Design, part: Part, family: str, ways: Candidates, chosen: Mapping[str, Way], share: float, interval: int
+) -> ChosenLayout:
+    multipliers = {name: way.multipliers for name, way in chosen.items() if way.multipliers}
+    paired = tuple(name for name, way in chosen.items() if way.paired)
+    layout = replace(ways.layout, multipliers=multipliers, paired=paired, interval=interval)
+    price = verilog_price(design, family, layout=layout)
+    rows = []
+    for name, way in chosen.items():
+        cycles = ways.cycles(name, way.multipliers, way.paired) if way.multipliers else None
+        rows.append(LaidLayer(name, SCHEDULED if way.multipliers else AS_IT_COMES, way.multipliers, way.paired, cycles))
+    used = {
+        name: figure.value / count
+        for name in _NAMES
+        if (count := capacity_of(part)[name]) and (figure := price.resources[name]) is not None
+    }
+    return ChosenLayout(
+        part.name, share, interval, tuple(rows), used, price, *_faster(ways, rows, price.interval_cycles)
+    )
+
+
+def _faster(ways: Candidates, rows: list[LaidLayer], interval: int) -> tuple[int | None, int | None]:
+    """How many multipliers more make the slowest scheduled layer faster, and the interval then; None if none do."""
+    timed = sorted((row for row in rows if row.cycles is not None), key=lambda row: -(row.cycles or 0))
+    if not timed or timed[0].cycles is None:
+        return None, None
+    slowest = timed[0]
+    layer = ways.design[slowest.layer]
+    wanted = ways.fewest(layer, timed[0].cycles - 1, slowest.paired)
+    if wanted is None:
+        return None, None
+    now = ways.cycles(slowest.layer, wanted, slowest.paired)
+    next_one = (timed[1].cycles or 0) if len(timed) > 1 else 0
+    return wanted - slowest.multipliers, min(interval, max(now, next_one))

@@ -1,0 +1,111 @@
+"""`ChosenLayout`: how our own Verilog lays each layer out on a part, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from fpgaprune.measure.plain import from_plain, to_plain
+from fpgaprune.measure.resources import LABELS
+from fpgaprune.measure.verilog_price import VerilogPrice
+
+SCHEDULED, AS_IT_COMES = "scheduled", "as it comes"
+
+
+class LaidLayer(Struct, frozen=True):
+    """One layer that multiplies by weights.
+
+    Attributes:
+        layer: its name.
+        way: `scheduled`, or `as it comes`: at once, folded or bit by bit, whichever takes the fewest LUTs in time.
+        multipliers: of a scheduled layer; 0 of another.
+        paired: whether a multiplier takes the values of two places.
+        cycles: for a sample, of a scheduled layer; None of another, which keeps the pace of its pixels.
+    """
+
+    layer: str
+    way: str
+    multipliers: int
+    paired: bool
+    cycles: int | None
+
+
+class ChosenLayout(Struct, frozen=True):
+    """A layout for a part.
+
+    Attributes:
+        part: its name.
+        share: of each resource that the layout may take, 0..1.
+        interval: cycles that a sample may take.
+        layers: in the order of the data.
+        used: resource -> share of the part that the price takes.
+        price: of the whole design in this layout.
+        faster: multipliers that the slowest layer would take more, to be faster; None where none can be.
+        then_cycles: the interval with them.
+    """
+
+    part: str
+    share: float
+    interval: int
+    layers: tuple[LaidLayer, ...]
+    used: Mapping[str, float]
+    price: VerilogPrice
+    faster: int | None
+    then_cycles: int | None
+
+    @property
+    def slowest(self) -> LaidLayer | None:
+        """The scheduled layer that takes the most cycles; None if none is scheduled."""
+        timed = [row for row in self.layers if row.cycles is not None]
+        return max(timed, key=lambda row: row.cycles or 0, default=None)
+
+    @property
+    def binding(self) -> str:
+        """The resource of which the layout takes the largest share."""
+        return max(self.used, key=lambda name: self.used[name])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The fields of `VerilogLayout` that make it."""
+        rows = [row for row in self.layers if row.way == SCHEDULED]
+        return {
+            "multipliers": {row.layer: row.multipliers for row in rows},
+            "paired": tuple(row.layer for row in rows if row.paired),
+            "interval": self.interval,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Sentences for a person: what binds, which layer is slowest, what more multipliers would bring."""
+        shares = ", ".join(f"{LABELS[name]} {share:.0%}" for name, share in self.used.items())
+        yield f"{self.part}: {shares}; {LABELS[self.binding]} binds, at most {self.share:.0%} may be used"
+        slowest = self.slowest
+        if slowest is None:
+            yield f"a sample every {self.price.interval_cycles} cycles; no layer is scheduled"
+            return
+        yield (
+            f"a sample every {self.price.interval_cycles} cycles; {slowest.layer} is the slowest with "
+            f"{slowest.cycles} cycles and {slowest.multipliers} multipliers"
+        )
+        if self.faster is not None:
+            yield f"{self.faster} multipliers more for {slowest.layer}: a sample every {self.then_cycles} cycles"
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON data, with what binds."""
+        slowest = self.slowest
+        return {
+            **to_plain(self),
+            "price": self.price.to_json(),
+            "binding": self.binding,
+            "slowest": None if slowest is None else slowest.layer,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ChosenLayout:
+        """The layout that `to_json` gave.
+
+        Raises:
+            ReportError: the data has another form.
+        """
+        return from_plain(data, cls, "a layout")
