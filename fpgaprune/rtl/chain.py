@@ -96,10 +96,10 @@ class Chain:
             self.relaid(channels)
         return *self.stream.sides, channels // self.stream.lanes
 
-    def queue_rows(self, count: int) -> None:
-        """So many rows of the image can wait."""
+    def queue_rows(self, count: int, pixels: int) -> None:
+        """So many rows of the image can wait; of an image that is one row, so many pixels."""
         rows, columns, beats = self.pixels()
-        self.queue(min(rows, count) * columns * beats)
+        self.queue((min(rows, count) * columns if rows > 1 else min(columns, pixels)) * beats)
 
     def pad(self, sides: tuple[int, int, int, int], value: int) -> None:
         """The image has a border of `value`, of `sides` (top, bottom, left, right) pixels."""

@@ -34,7 +34,7 @@ def zero_padding(context: Context, chain: Chain) -> None:
     sides = context.step.operation(Pad).sides
     if beats > 1:
         # A row waits while one that is put below the image goes by.
-        chain.queue_rows(max(1, *sides[:2]))
+        chain.queue_rows(max(1, *sides[:2]), max(1, *sides[2:]))
     chain.pad(sides, 0)
 
 

@@ -46,7 +46,7 @@ def scheduled_sums(
     chain.unpack()
     chain.relaid(1)
     if size != (1, 1) or stride != (1, 1):
-        _rows_wait(context, chain, size[0], pad)
+        _rows_wait(context, chain, size, pad)
     chain.pad(pad, 0)
     s = chain.stream
     if not weights.any_order(s.low, s.high, s.fraction).all():
@@ -162,8 +162,8 @@ def _require_room_for_two(sums: ScheduledSums) -> None:
         )
 
 
-def _rows_wait(context: Context, chain: Chain, height: int, pad: tuple[int, int, int, int]) -> None:
+def _rows_wait(context: Context, chain: Chain, size: tuple[int, int], pad: tuple[int, int, int, int]) -> None:
     """As many rows of the image can wait as complete no window, so that the multipliers have work meanwhile."""
     padded_before = isinstance(context.step.sources[0].operation, Pad) and not any(pad)
     if not padded_before:
-        chain.queue_rows(max(1, height - 1 - pad[0]))
+        chain.queue_rows(max(1, size[0] - 1 - pad[0]), max(1, size[1] - 1 - pad[2]))
