@@ -1,0 +1,143 @@
+"""The layout of each layer for a part: no smaller interval fits, and the choice says why."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fpgaprune as fp
+from fpgaprune.design import VerilogLayout
+from fpgaprune.errors import EstimateError
+from fpgaprune.estimate.verilog.candidates import Candidates
+from fpgaprune.estimate.verilog.fabrics import find_fabric
+from fpgaprune.measure import AS_IT_COMES, SCHEDULED, ChosenLayout
+from fpgaprune.rtl import cycles_of
+from tests.benchmarks.verilog_networks import Network
+
+NAMES = ("lut", "ff", "dsp", "bram18")
+
+
+def network(zeros=0.0, channels=(4, 8, 12)):
+    net = Network(3)
+    net.bits, net.weight_bits, net.zeros, net.powers, net.kernels = 8, 8, zeros, False, True
+    net.input(10, 10, channels[0])
+    for filters in channels[1:]:
+        net.conv(filters)
+        net.relu()
+    net.pool(False, whole=True)
+    net.dense(5)
+    return net.design("network")
+
+
+def part(lut=2400, ff=6000, dsp=40, bram18=12):
+    whole = fp.find_part("xc7z020clg400-1")
+    return replace(whole, name="small", lut=lut, ff=ff, dsp=dsp, bram18=bram18)
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    return fp.choose_layout(network(), part(), "xc7")
+
+
+def fits(design, interval, room):
+    """Whether any of all choices keeps `interval` within `room`, by trying them all."""
+    ways, rest = Candidates(design, find_fabric("xc7"), VerilogLayout()).at(interval)
+    return any(
+        all(rest[name] + sum(way.takes[name] for way in choice) <= room[name] for name in NAMES)
+        for choice in itertools.product(*ways.values())
+    )
+
+
+def test_what_is_chosen_fits_and_is_within_a_hundredth_of_the_fewest_cycles(chosen):
+    room = {"lut": 0.8 * 2400, "ff": 0.8 * 6000, "dsp": 32, "bram18": 9.6}
+    assert all(chosen.price.resources[name].value <= 1.02 * room[name] for name in NAMES)
+    assert {row.way for row in chosen.layers} >= {SCHEDULED}
+    assert fits(network(), chosen.interval, room)
+    for smaller in (0.98, 0.7):
+        assert not fits(network(), int(chosen.interval * smaller), room), smaller
+
+
+def test_every_scheduled_layer_keeps_the_interval_with_the_fewest_multipliers(chosen):
+    design = network()
+    for row in chosen.layers:
+        if row.way == SCHEDULED:
+            paired = {row.layer} if row.paired else ()
+            layout = VerilogLayout(multipliers={row.layer: row.multipliers}, paired=paired)
+            assert cycles_of(design[row.layer], layout) == row.cycles <= chosen.interval
+        else:
+            assert (row.way, row.multipliers, row.cycles) == (AS_IT_COMES, 0, None)
+    made = VerilogLayout(**chosen.settings)
+    assert fp.verilog_price(design, "xc7", layout=made) == chosen.price
+
+
+def test_a_larger_part_is_faster_and_zeros_are_too(chosen):
+    larger = fp.choose_layout(network(), part(lut=9000, ff=18000, dsp=120, bram18=60), "xc7")
+    assert larger.price.interval_cycles < 0.6 * chosen.price.interval_cycles
+    pruned = fp.choose_layout(network(0.7), part(), "xc7")
+    assert pruned.price.interval_cycles < 0.6 * chosen.price.interval_cycles
+
+
+def test_with_an_interval_the_shares_are_the_smallest(chosen):
+    slow = fp.choose_layout(network(), part(), "xc7", interval=4 * chosen.interval)
+    assert slow.price.interval_cycles <= 1.05 * 4 * chosen.interval
+    assert sum(slow.used.values()) < 0.8 * sum(chosen.used.values())
+
+
+def test_the_choice_says_what_binds_what_is_slowest_and_what_more_would_bring(chosen):
+    first, second, *more = chosen.lines()
+    assert first.startswith("small: LUT ")
+    assert first.endswith(" binds, at most 80% may be used")
+    assert f"a sample every {chosen.price.interval_cycles} cycles; {chosen.slowest.layer} is the slowest with" in second
+    assert chosen.used[chosen.binding] == max(chosen.used.values())
+    assert chosen.slowest.cycles == max(row.cycles or 0 for row in chosen.layers)
+    if chosen.faster is not None:
+        assert more == [
+            f"{chosen.faster} multipliers more for {chosen.slowest.layer}: a sample every {chosen.then_cycles} cycles"
+        ]
+        assert chosen.then_cycles <= chosen.price.interval_cycles
+
+
+def test_a_choice_is_the_same_after_json(chosen):
+    data = chosen.to_json()
+    assert (data["binding"], data["slowest"]) == (chosen.binding, chosen.slowest.layer)
+    assert ChosenLayout.from_json(data) == chosen
+
+
+def test_no_pairs_where_a_multiplier_is_too_narrow():
+    found = fp.choose_layout(network(), part(lut=6000, ff=9000, bram18=40), "ecp5", interval=20000)
+    assert any(row.way == SCHEDULED for row in found.layers)
+    assert not any(row.paired for row in found.layers)
+
+
+def test_a_layer_whose_additions_have_an_order_is_as_it_comes():
+    design = network()
+    layers = [
+        replace(la, types={**la.types, "accum": replace(la.types["accum"], overflow="SAT")})
+        if la.name == "conv1"
+        else la
+        for la in design.layers
+    ]
+    found = fp.choose_layout(replace(design, layers=tuple(layers)), part(lut=60000, ff=90000), "xc7")
+    assert "conv1" not in {row.layer for row in found.layers}
+
+
+@pytest.mark.parametrize("interval", [None, 100])
+def test_a_part_that_is_too_small_is_refused(interval):
+    with pytest.raises(EstimateError, match=r"no layout of 'network' with .* fits 80% of small; choose a larger part"):
+        fp.choose_layout(network(), part(lut=300), "xc7", interval=interval)
+
+
+def test_a_part_without_known_capacity_is_refused():
+    with pytest.raises(EstimateError, match="the capacity of small is unknown"):
+        fp.choose_layout(network(), part(None, None, None, None), "xc7")
+
+
+def test_locked_kernels_take_no_cycle():
+    """A quarter of the kernels takes a quarter of the cycles in each way of one multiplier."""
+    whole, pruned = (Candidates(network(zeros), find_fabric("xc7"), VerilogLayout()) for zeros in (0.0, 0.7))
+    layer = network(0.7)["conv3"]
+    kept = np.mean(layer.weights["weight"].any(axis=(0, 1)))
+    assert pruned.cycles("conv3", 9, False) == pytest.approx(kept * whole.cycles("conv3", 9, False), rel=0.05)
