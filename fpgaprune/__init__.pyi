@@ -17,6 +17,7 @@ from .estimate import estimate as estimate
 from .estimate import verilog_price as verilog_price
 from .export import export_onnx as export_onnx
 from .fabric import RtlProject as RtlProject
+from .fabric import ask as ask
 from .fabric import golden_vectors as golden_vectors
 from .fabric import to_verilog as to_verilog
 from .fabric import write_handoff as write_handoff

@@ -118,6 +118,10 @@ class RunError(FpgaPruneError, RuntimeError):
     """A folder is in use, incomplete or not a run directory."""
 
 
+class BoardError(FpgaPruneError, RuntimeError):
+    """A board is not there, does not answer, or holds another design."""
+
+
 class ToolError(FpgaPruneError, RuntimeError):
     """An external tool is missing, failed or ran too long."""
 

@@ -1,3 +1,4 @@
+from .board_commands import ask as ask
 from .config_command import config as config
 from .examples_command import examples as examples
 from .fit_command import fit as fit

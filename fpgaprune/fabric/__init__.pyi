@@ -1,5 +1,8 @@
+from .asking import Answers as Answers
+from .asking import ask as ask
 from .bitstream import make_bitstream as make_bitstream
 from .boards import find_board as find_board
+from .boards import list_serial_boards as list_serial_boards
 from .cells import family_of as family_of
 from .cells import find_family as find_family
 from .families import OPEN_TOOLS as OPEN_TOOLS

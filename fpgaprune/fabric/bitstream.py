@@ -10,9 +10,11 @@ from typing import Any
 from msgspec import Struct
 
 from fpgaprune.errors import RtlError, TargetError
-from fpgaprune.fabric.boards import BAUD, TOP, board_top, find_board
+from fpgaprune.fabric.beats import beat_bytes
+from fpgaprune.fabric.boards import TOP, board_top, find_board
 from fpgaprune.fabric.cells import family_of
 from fpgaprune.fabric.families import find_router
+from fpgaprune.fabric.identity import digest_of_verilog
 from fpgaprune.fabric.nextpnr import run_nextpnr
 from fpgaprune.fabric.open_tools import find_open_tool
 from fpgaprune.fabric.records import digest_of, read_record, write_record
@@ -38,6 +40,7 @@ class Bitstream:
         fmax_mhz: frequency that the design reaches with its serial port; at least `clock_mhz`.
         in_bytes: bytes of one sample.
         out_bytes: bytes of one result.
+        digest: what the board says of its design when it is asked.
     """
 
     path: Path
@@ -48,6 +51,7 @@ class Bitstream:
     fmax_mhz: float
     in_bytes: int
     out_bytes: int
+    digest: str
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -119,5 +123,6 @@ def make_bitstream(
             f"{place.clock_mhz:g} MHz; try another seed, or pipeline the design more deeply"
         )
     path = write_bytes(output, (folder / packing.arguments[-1]).read_bytes())
-    sent, got = ((port.width_bits + 7) // 8 * port.beats for port in (project.inputs[0], project.outputs[0]))
-    return Bitstream(path, place.name, part.name, BAUD, place.clock_mhz, fmax, sent, got)
+    sent, got = (beat_bytes(port) * port.beats for port in (project.inputs[0], project.outputs[0]))
+    digest = digest_of_verilog(project)
+    return Bitstream(path, place.name, part.name, place.baud, place.clock_mhz, fmax, sent, got, digest)

@@ -1,7 +1,8 @@
-"""`Board`: the pins of a development board that a design with a serial port needs, from `hw/boards`."""
+"""`Board`: what a design with a serial port needs to know of a development board, from `hw/boards`."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,12 +11,15 @@ import msgspec
 
 from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
+from fpgaprune.fabric.identity import identity_of
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import hardware_path
 
 TOP = "fpgaprune_board"
 BAUD = 1_000_000
 _PINS = ("clk", "serial_in", "serial_out")
+# A pause of about this length within a sample gives it up.
+_PAUSE_S = 0.04
 
 
 class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,8 +34,14 @@ class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         speed: the FPGA's speed grade.
         clock_mhz: frequency of the oscillator at pin `clk`.
         io_type: electrical standard of the pins.
+        load: command that configures the board until it is switched off; `{file}` is the bitstream.
         pins: `clk`, `serial_in` and `serial_out` -> their sites.
         high: pins that must be held high -> their sites.
+        baud: bits a second on the serial line.
+        usb: vendor and product of the board's serial chip, as `0403:6015`; None if it has none, or is not known.
+        usb_interface: the chip's interface that is the serial line, from 0; None if it has only one.
+        note: what a user must do before the serial line works.
+        loaded: the day on which a bitstream of ours was loaded into a real board; None if that never happened.
     """
 
     name: str
@@ -39,11 +49,27 @@ class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     date: str
     device: str
     package: str
-    speed: int
     clock_mhz: float
     io_type: str
+    load: str
     pins: Mapping[str, str]
     high: Mapping[str, str] = {}
+    speed: int | None = None
+    baud: int = BAUD
+    usb: str | None = None
+    usb_interface: int | None = None
+    note: str = ""
+    loaded: str | None = None
+
+    @property
+    def pause_bits(self) -> int:
+        """A pause of so many bits' cycles, some 40 ms, gives a sample up."""
+        return round(math.log2(self.clock_mhz * 1e6 * _PAUSE_S))
+
+
+def list_serial_boards() -> tuple[str, ...]:
+    """The names of the boards in `hw/boards`."""
+    return tuple(sorted(path.stem for path in hardware_path("boards").glob("*.toml")))
 
 
 def find_board(board: str | os.PathLike[str]) -> Board:
@@ -58,7 +84,7 @@ def find_board(board: str | os.PathLike[str]) -> Board:
     try:
         document = read_toml(path, TargetError, "board file", "see hw/boards for the form")
     except FileNotFoundError:
-        known = ", ".join(sorted(p.stem for p in hardware_path("boards").glob("*.toml")))
+        known = ", ".join(list_serial_boards())
         raise TargetError(f"board {str(board)!r} is unknown; wanted a TOML file or one of {known}") from None
     try:
         found = msgspec.convert(document, Board)
@@ -75,19 +101,17 @@ def board_top(project: VerilogProject, board: Board, uart: str) -> str:
     Raises:
         TargetError: the project has several inputs or outputs, or a bit of the serial line takes no whole number of
             cycles.
+        RtlError: a file of the project is missing.
     """
-    if len(project.inputs) != 1 or len(project.outputs) != 1:
-        raise TargetError(
-            f"{project.name} has {len(project.inputs)} inputs and {len(project.outputs)} outputs; "
-            "a serial line carries one of each"
-        )
-    divider = board.clock_mhz * 1e6 / BAUD
+    identity = identity_of(project)
+    divider = board.clock_mhz * 1e6 / board.baud
     if divider < 4 or abs(divider - round(divider)) > 0.02 * divider:
-        raise TargetError(f"board {board.name}: {board.clock_mhz:g} MHz is no multiple of {BAUD:,} bits a second")
-    source, sink = project.inputs[0], project.outputs[0]
+        raise TargetError(f"board {board.name}: {board.clock_mhz:g} MHz is no multiple of {board.baud:,} bits a second")
+    source, sink = identity.source, identity.sink
+    told = identity.to_bytes()
     held = "".join(f",\n    output wire {name}" for name in board.high)
     levels = "".join(f"    assign {name} = 1'b1;\n" for name in board.high)
-    return f"""// {project.name} on {board.name}: samples and results go over a serial line of {BAUD:,} bits a second.
+    return f"""// {project.name} on {board.name}: samples and results over a serial line of {board.baud:,} baud.
 module {TOP} (
     input  wire clk,
     input  wire serial_in,
@@ -97,7 +121,9 @@ module {TOP} (
     wire [{source.width_bits - 1}:0] in_tdata;
     wire [{sink.width_bits - 1}:0] out_tdata;
     uart_stream #(
-        .DIVIDER({round(divider)}), .IN_BITS({source.width_bits}), .OUT_BITS({sink.width_bits}), .BEATS({source.beats})
+        .DIVIDER({round(divider)}), .IN_BITS({source.width_bits}), .OUT_BITS({sink.width_bits}), .BEATS({source.beats}),
+        .PAUSE_BITS({board.pause_bits}), .IDENTITY_BYTES({len(told)}),
+        .IDENTITY({8 * len(told)}'h{told[::-1].hex()})
     ) link (
         .clk(clk), .serial_in(serial_in), .serial_out(serial_out), .design_rst(rst),
         .to_design_tdata(in_tdata), .to_design_tvalid(in_tvalid), .to_design_tready(in_tready),

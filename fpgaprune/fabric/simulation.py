@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fpgaprune.emulate import raw_of_real
 from fpgaprune.errors import DataError, RtlError, ToolExitError
+from fpgaprune.fabric.beats import pack_beats, raw_samples, unpack_beats
 from fpgaprune.fabric.verilator import build
 from fpgaprune.files import write_bytes
 from fpgaprune.processes import run_tool
-from fpgaprune.real_array import real_array
-from fpgaprune.rtl import RtlPort, VerilogProject
+from fpgaprune.rtl import VerilogProject
 
 # What the simulator's exit codes mean (`hw/sim/harness.cpp`).
 _COMPLAINTS = {
@@ -127,7 +126,9 @@ def _run(
 ) -> Simulation:
     """What one simulator gives for `samples`."""
     count = len(samples[0])
-    sent = b"".join(_packed(port, array) for port, array in zip(project.inputs, samples, strict=True))
+    sent = b"".join(
+        pack_beats(port, array, 4 * port.words) for port, array in zip(project.inputs, samples, strict=True)
+    )
     run = f"run_{hashlib.sha256(sent + repr(options).encode()).hexdigest()[:16]}"
     write_bytes(place / f"{run}.in", sent)
     # A design that moves at all takes fewer cycles a sample, even if it computes each of its sums bit by bit; one
@@ -172,47 +173,20 @@ def _raw_samples(project: VerilogProject, x: NDArray[Any] | Sequence[NDArray[Any
     arrays = list(x) if several else [x]
     if len(arrays) != len(project.inputs):
         raise DataError(f"{project.top} has {len(project.inputs)} inputs; got {len(arrays)} arrays: give one for each")
-    found = []
-    for port, array in zip(project.inputs, arrays, strict=True):
-        values = real_array(array, f"samples for {port.prefix}").astype(np.float32, copy=False)
-        if values.shape[1:] != port.shape:
-            raise DataError(f"samples for {port.prefix} have shape {values.shape[1:]}; wanted {port.shape}")
-        if len(values) == 0:
-            raise DataError(f"there are no samples for {port.prefix}; wanted at least one")
-        found.append(raw_of_real(values.astype(np.float64), port.type))
+    found = [raw_samples(port, array) for port, array in zip(project.inputs, arrays, strict=True)]
     if len({len(array) for array in found}) != 1:
         counts = ", ".join(str(len(array)) for array in found)
         raise DataError(f"the inputs have {counts} samples; wanted the same number for each")
     return found
 
 
-def _packed(port: RtlPort, raw: NDArray[np.int64]) -> bytes:
-    """All beats of `raw` as whole 32-bit words, the lowest first."""
-    width = port.type.width
-    values = raw.reshape(-1, port.lanes)
-    bits = (values[:, :, None].view(np.uint64) >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
-    flat = bits.reshape(len(values), -1).astype(np.uint8)
-    padded = np.zeros((len(values), 32 * port.words), np.uint8)
-    padded[:, : flat.shape[1]] = flat
-    return np.packbits(padded, axis=1, bitorder="little").tobytes()
-
-
 def _unpacked(project: VerilogProject, count: int, received: bytes) -> Simulation:
-    raws, reals, start = [], [], 0
+    raws, start = [], 0
     for port in project.outputs:
-        beats = count * port.beats
-        size = 4 * port.words * beats
-        words = np.frombuffer(received, np.uint8, size, start).reshape(beats, -1)
-        start += size
-        width = port.type.width
-        bits = np.unpackbits(words, axis=1, bitorder="little")[:, : port.width_bits].reshape(beats, port.lanes, width)
-        powers = np.uint64(1) << np.arange(width, dtype=np.uint64)
-        raw = (bits.astype(np.uint64) * powers).sum(axis=2, dtype=np.uint64).view(np.int64)
-        if port.type.signed and width < 64:
-            raw = (raw << (64 - width)) >> (64 - width)
-        raw = raw.reshape(count, *port.shape)
-        raws.append(raw)
-        reals.append(port.type.to_float(raw))
+        end = start + 4 * port.words * port.beats * count
+        raws.append(unpack_beats(port, received[start:end], 4 * port.words))
+        start = end
+    reals = [port.type.to_float(raw) for port, raw in zip(project.outputs, raws, strict=True)]
     cycles = np.frombuffer(received, "<i8", offset=start).reshape(-1, count)
     inputs = len(project.inputs)
     return Simulation(

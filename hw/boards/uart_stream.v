@@ -4,12 +4,17 @@
 // Every beat of OUT_BITS that the design gives is sent the same way. A beat that is complete before the design took
 // the one before it is lost: send a sample, then read its result. A pause of 2 ** PAUSE_BITS cycles within a sample
 // gives the sample up and resets the design, so that a sender that was cut off can begin again.
+//
+// A sample that is given up after its first byte, if that byte is a question mark, is a question: the IDENTITY_BYTES of
+// IDENTITY are sent, lowest byte first. A sample of one byte is never given up, so such a design is never asked.
 module uart_stream #(
     parameter DIVIDER    = 25,  // clock cycles per bit
     parameter IN_BITS    = 8,
     parameter OUT_BITS   = 8,
     parameter BEATS      = 1,
-    parameter PAUSE_BITS = 20
+    parameter PAUSE_BITS = 20,
+    parameter IDENTITY_BYTES = 1,
+    parameter [8*IDENTITY_BYTES-1:0] IDENTITY = 0
 ) (
     input  wire                clk,
     input  wire                serial_in,
@@ -69,7 +74,9 @@ module uart_stream #(
     reg [8*IN_BYTES-1:0] in_shift;
     reg [15:0]           in_count;
     reg [31:0]           beat;
-    wire                 midway = in_count != 16'd0 || beat != 32'd0 || receiving;
+    reg                  question;  // all that came of this sample is a question mark
+    wire                 begun  = in_count != 16'd0 || beat != 32'd0;
+    wire                 midway = begun || receiving;
     assign to_design_tdata = in_shift[IN_BITS-1:0];
     always @(posedge clk) begin
         quiet <= (midway && !receiving && !rst) ? quiet + 1'b1 : 0;
@@ -80,6 +87,7 @@ module uart_stream #(
             beat             <= 32'd0;
         end else if (in_done) begin
             in_shift <= {in_byte, in_shift} >> 8;
+            question <= !begun && in_byte == 8'h3f;
             if (in_count == IN_BYTES - 1) begin
                 in_count         <= 16'd0;
                 to_design_tvalid <= 1'b1;
@@ -91,25 +99,34 @@ module uart_stream #(
 
     // Sender: a beat is taken when the one before it has been sent.
     reg                   sending = 1'b0;
+    reg                   telling = 1'b0;  // the identity is sent, a byte at a time
+    reg [15:0]            told;
     reg [8*OUT_BYTES-1:0] out_shift;
     reg [15:0]            out_count, out_wait;
     reg [3:0]             out_bit;
-    assign from_design_tready = !sending;
+    assign from_design_tready = !sending && !telling;
     always @(posedge clk)
         if (rst) begin
             sending    <= 1'b0;
             serial_out <= 1'b1;
-        end else if (!sending) begin
-            serial_out <= 1'b1;
-            if (from_design_tvalid) begin
+            telling    <= gave_up && begun && question && !receiving;
+            told       <= 16'd0;
+            out_wait   <= 16'd0;
+            out_bit    <= 4'd0;
+        end else if (out_wait != 16'd0) out_wait <= out_wait - 16'd1;  // a stop bit is as long as any other
+        else if (!sending) begin
+            if (telling) begin
+                sending   <= 1'b1;
+                out_shift <= IDENTITY[8*told +: 8];
+                out_count <= OUT_BYTES - 1;
+                told      <= told + 16'd1;
+                telling   <= told != IDENTITY_BYTES - 1;
+            end else if (from_design_tvalid) begin
                 sending   <= 1'b1;
                 out_shift <= from_design_tdata;
                 out_count <= 16'd0;
-                out_bit   <= 4'd0;
-                out_wait  <= 16'd0;
             end
-        end else if (out_wait != 16'd0) out_wait <= out_wait - 16'd1;
-        else begin
+        end else begin
             out_wait <= DIVIDER - 1;
             if (out_bit == 4'd0) serial_out <= 1'b0;
             else if (out_bit <= 4'd8) begin

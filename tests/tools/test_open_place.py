@@ -83,6 +83,13 @@ def test_a_bitstream_begins_like_one(project, tmp_path):
     assert made.fmax_mhz > made.clock_mhz
 
 
+@pytest.mark.parametrize("board", ["colorlight-i5", "orangecrab", "ecp5-evn"])
+def test_each_board_has_pins_that_its_package_has(project, tmp_path, board):
+    made = make_bitstream(project, board, tmp_path / "tiny.bit")
+    assert made.fmax_mhz > made.clock_mhz
+    assert made.path.read_bytes().index(b"\xff\xff\xbd\xb3") < 1024
+
+
 def test_an_ice40_takes_the_project_at_a_clock_of_its_own(tmp_path):
     try:
         for tool in (YOSYS, find_router("ice40").tool):

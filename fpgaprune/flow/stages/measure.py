@@ -173,6 +173,7 @@ def _needs() -> Iterator[Row]:
     yield package("measure", "mtkahypar", "floorplans for place and route", "rtl")
     yield simulator("measure", "simulation of the Verilog, with g++", "rtl")
     yield from (open_tool("measure", tool) for tool in OPEN_TOOLS)
+    yield package("measure", "pyserial", "asking a network on a board", "boards")
 
 
 STAGE = FlowStage(

@@ -12,6 +12,7 @@ from fpgaprune.fabric.bitstream import make_bitstream
 from fpgaprune.fabric.boards import find_board
 from fpgaprune.fabric.ecp5.router import ECP5
 from fpgaprune.fabric.harness import harness_of, stub_of
+from fpgaprune.fabric.identity import digest_of_verilog
 from fpgaprune.fabric.place import place_and_route
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import Cells, Resources
@@ -174,7 +175,10 @@ def test_a_bitstream_has_the_boards_pins_and_clock(tiny, tools, tmp_path):
     assert 'LOCATE COMP "serial_out" SITE "L4";' in constraints.read_text()
     assert 'FREQUENCY PORT "clk" 25 MHZ;' in constraints.read_text()
     (verilog,) = (tiny.path / "synth").rglob("around.v")
-    assert ".DIVIDER(25), .IN_BITS(16), .OUT_BITS(15), .BEATS(1)" in verilog.read_text()
+    assert ".DIVIDER(25), .IN_BITS(16), .OUT_BITS(15), .BEATS(1),\n        .PAUSE_BITS(20)" in verilog.read_text()
+    assert found.digest == digest_of_verilog(tiny)
+    # The lowest byte is sent first, so the constant ends in the mark and the digest, each turned around.
+    assert f"{bytes.fromhex(found.digest)[::-1].hex()}{b'fpq1'[::-1].hex()})" in verilog.read_text()
     assert "assign wifi_gpio0 = 1'b1;" in verilog.read_text()
 
 
@@ -202,8 +206,8 @@ def test_a_board_of_ones_own_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("speed = 6", "", "mine.toml: Object missing required field `speed`; see hw/boards for the form"),
-        ("speed = 6", 'speed = "six"', r"mine.toml: Expected `int`, got `str` - at `\$.speed`; see hw/boards"),
+        ('package = "CABGA381"', "", "mine.toml: Object missing required field `package`; see hw/boards for the form"),
+        ("speed = 6", 'speed = "six"', r"mine.toml: Expected `int \| null`, got `str` - at `\$.speed`; see hw/boards"),
         ('clk = "G2"', "", "has pins serial_in, serial_out; wanted clk, serial_in, serial_out"),
         ("speed = 6", "speed = 6\nbuttons = 3", "mine.toml: Object contains unknown field `buttons`; see hw/boards"),
         ("[high]", "[high", "is not TOML"),
@@ -217,7 +221,9 @@ def test_a_board_file_of_another_form_is_refused(tmp_path, old, new, message):
 
 
 def test_an_unknown_board_lists_those_that_are():
-    with pytest.raises(TargetError, match="board 'icebreaker' is unknown; wanted a TOML file or one of ulx3s"):
+    with pytest.raises(
+        TargetError, match="board 'icebreaker' is unknown; wanted a TOML file or one of colorlight-i5, ecp5-evn, "
+    ):
         find_board("icebreaker")
 
 

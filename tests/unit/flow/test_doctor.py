@@ -51,6 +51,7 @@ def test_pip_is_never_told_a_single_package(bare):
         "pip install 'fpgaprune[second-opinion]'",
         "pip install 'fpgaprune[rtl]'",
         "pip install 'fpgaprune[ice40]'",
+        "pip install 'fpgaprune[boards]'",
         "pip install 'fpgaprune[hgq]'",
     }
 

@@ -55,9 +55,11 @@ def test_all_samples_come_back_in_order_from_several_processes(program, monkeypa
     monkeypatch.setattr(simulate, "_cores", lambda: 3)
     x = samples(50)
     told = []
-    ran = program().run(x, on_progress=told.append)
+    # Slower than the time between two looks, or none may fall into the run.
+    ran = program("time.sleep(0.03)").run(x, on_progress=told.append)
     assert np.array_equal(ran.outputs, 2 * x)
     assert (ran.samples, ran.asked) == (50, 50)
+    assert told
     assert told[-1] <= 50
     assert told == sorted(told)
     assert program().predict(samples(0)).shape == (0, 2)

@@ -1,0 +1,54 @@
+"""`fpgaprune ask`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fpgaprune.commands.common_options import AsJson, Quiet
+from fpgaprune.terminal import print_json, print_line, print_problem
+
+# So many classes are printed.
+_SHOWN = 20
+
+
+def ask(
+    board: Annotated[
+        str, typer.Argument(metavar="BOARD|PORT", help="A board, as ulx3s, its TOML file, or a port, as /dev/ttyUSB0.")
+    ],
+    samples: Annotated[Path, typer.Argument(help="An .npz with samples x or x_test, and perhaps labels y or y_test.")],
+    run: Annotated[
+        Path | None, typer.Option(help="The run that the bitstream was made from; every bit is compared.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the outputs to this .npz.")] = None,
+    baud: Annotated[int | None, typer.Option(help="Bits a second; the board's own if left out.")] = None,
+    timeout: Annotated[float, typer.Option(help="Most seconds of silence.")] = 2.0,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a network on a board over its serial line: classes, samples a second, and its bits against the emulation.
+
+    The board is first asked for the digest of its design. With --run, the bitstream of another design is refused, and
+    the exit status is 1 if a bit differs from the emulation.
+    """
+    from fpgaprune.flow import ask_board
+
+    found = ask_board(board, samples, run=run, out=out, baud=baud, timeout_s=timeout)
+    if as_json:
+        print_json(found.to_json())
+    elif not quiet:
+        answers = found.answers
+        print_line(f"design      {answers.digest}")
+        print_line(f"samples     {len(answers.raw)}, {answers.samples_per_second:.1f} a second")
+        if found.classes is not None:
+            more = " ..." if len(found.classes) > _SHOWN else ""
+            print_line(f"classes     {' '.join(map(str, found.classes[:_SHOWN]))}{more}")
+        if found.right is not None:
+            print_line(f"right       {found.right:.2%}")
+        if found.unlike_emulation == 0:
+            print_line("every bit is the emulation's", "green")
+    if found.unlike_emulation:
+        print_problem("check", f"{found.unlike_emulation} outputs have other bits than the emulation")
+        raise typer.Exit(1)

@@ -1,0 +1,136 @@
+"""`ask`: what a network on a board answers over its serial line."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import BoardError
+from fpgaprune.fabric.beats import beat_bytes, pack_beats, raw_samples, unpack_beats
+from fpgaprune.fabric.identity import QUESTION, SIZE, Identity, digest_of_verilog
+from fpgaprune.fabric.serial_line import SerialLine, open_line
+from fpgaprune.real_array import real_array
+from fpgaprune.rtl import VerilogProject
+
+# How often the board is asked who it is. If a sender was cut off, the first question completes or ends its sample.
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a board answered.
+
+    Attributes:
+        output: real values (N, ...), one row for each sample.
+        raw: the same values as raw integers.
+        seconds: from the first byte sent to the last byte received.
+        digest: digest of the design on the board.
+    """
+
+    output: NDArray[np.float64]
+    raw: NDArray[np.int64]
+    seconds: float
+    digest: str
+
+    @property
+    def samples_per_second(self) -> float:
+        """Samples a second, the serial line and this machine included."""
+        return len(self.raw) / self.seconds
+
+
+def ask(
+    board_or_port: str,
+    x: Any,
+    *,
+    project: VerilogProject | None = None,
+    digest: str | None = None,
+    baud: int | None = None,
+    timeout_s: float = 2.0,
+    on_step: Callable[[int, int, str], None] | None = None,
+) -> Answers:
+    """What the network on a board gives for `x`; it is first asked for the digest of its design.
+
+    The board tells the form of its samples too, so that no project is needed to ask it. One sample is sent after the
+    answer to the one before it.
+
+    Args:
+        board_or_port: `ulx3s` or another board of `hw/boards`, a board's TOML file, or a port such as `/dev/ttyUSB0`.
+        x: samples (N, ...), real, as for `emulate`.
+        project: the Verilog that the bitstream was made from: another design is refused, and shapes are its shapes.
+        digest: the digest that the board must have, in place of that of `project`.
+        baud: bits a second; the board's own, or 1,000,000 at a port, unless given.
+        timeout_s: most seconds of silence.
+        on_step: is told the samples done, the samples in all, and nothing more.
+
+    Raises:
+        ToolError: pyserial is missing.
+        BoardError: the board is absent, does not answer, or holds another design.
+        DataError: the samples do not fit the design.
+    """
+    with closing(open_line(board_or_port, baud, timeout_s)) as line, _connected(board_or_port):
+        identity = _identity(line, board_or_port)
+        wanted = digest or (None if project is None else digest_of_verilog(project))
+        if wanted is not None and identity.digest != wanted:
+            raise BoardError(
+                f"the board at {board_or_port} holds another design ({identity.digest}, wanted {wanted}); "
+                "load the bitstream of this one, or name the run that its bitstream was made from"
+            )
+        source, sink = identity.source, identity.sink
+        if project is not None:
+            source = replace(source, shape=project.inputs[0].shape)
+            sink = replace(sink, shape=project.outputs[0].shape)
+        else:
+            x = real_array(x, "samples")
+            x = x.reshape(len(x), math.prod(x.shape[1:]))
+        sent = pack_beats(source, raw_samples(source, x), beat_bytes(source))
+        size, back = beat_bytes(source) * source.beats, beat_bytes(sink) * sink.beats
+        total = len(sent) // size
+        received = bytearray()
+        started = time.monotonic()
+        for number in range(total):
+            line.write(sent[number * size : (number + 1) * size])
+            answer = line.read(back)
+            if len(answer) < back:
+                raise BoardError(
+                    f"sample {number + 1} of {total}: {len(answer)} of {back} bytes came back from {board_or_port} "
+                    f"within {timeout_s:g} s; see the cable, or allow more time"
+                )
+            received += answer
+            if on_step is not None:
+                on_step(number + 1, total, "samples")
+        seconds = time.monotonic() - started
+    raw = unpack_beats(sink, bytes(received), beat_bytes(sink))
+    return Answers(sink.type.to_float(raw), raw, seconds, identity.digest)
+
+
+@contextmanager
+def _connected(place: str) -> Iterator[None]:
+    """Within the block, an error of the port is one line."""
+    try:
+        yield
+    except OSError as error:
+        text = str(error).split(":")[0]
+        raise BoardError(f"the board at {place} was disconnected ({text}); plug it in, and ask again") from None
+
+
+def _identity(line: SerialLine, place: str) -> Identity:
+    heard = 0
+    for _ in range(_TRIES):
+        line.reset_input_buffer()
+        line.write(QUESTION)
+        answer = line.read(SIZE)
+        heard += len(answer)
+        if (found := Identity.from_bytes(answer)) is not None:
+            return found
+    came = f"{heard} bytes that are no answer came" if heard else "nothing came"
+    raise BoardError(
+        f"the board at {place} does not say which design it holds ({came}); load a bitstream of this fpgaprune "
+        "into it, and see port and baud rate"
+    )

