@@ -64,9 +64,9 @@ module fp_pool #(
     wire [LANES*OUT_WIDTH-1:0] now;
     wire accept = s_valid & s_ready;
     generate
-        if (PLACES == 1) begin : one
+        if (PLACES == 1) begin : single
             assign before = leaving;
-        end else begin : more
+        end else begin : several
             reg [LANES*OUT_WIDTH-1:0] memory [0:PLACES-1];
             reg [LANES*OUT_WIDTH-1:0] held;
             reg again;
