@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from fpgaprune.measure import Estimate, LayerEstimate
 
 Folders = Annotated[
-    list[Path], typer.Argument(metavar="RUN_DIR|PROJECT...", help="Run folders or hls4ml projects, with reports of a vendor's tool.")
+    list[Path],
+    typer.Argument(
+        metavar="RUN_DIR|PROJECT...", help="Run folders or hls4ml projects, with reports of a vendor's tool."
+    ),
 ]
 
 
@@ -42,7 +45,9 @@ def estimate(
     verilog: Annotated[
         bool, typer.Option("--verilog", help="Estimate fpgaprune's own Verilog, as open synthesis will count it.")
     ] = False,
-    family: Annotated[str | None, typer.Option(help="With --verilog: xc7 or ecp5; that of the part if left out.")] = None,
+    family: Annotated[
+        str | None, typer.Option(help="With --verilog: xc7 or ecp5; that of the part if left out.")
+    ] = None,
     interval: Annotated[
         int | None, typer.Option(help="With --verilog: cycles for each sample; the number of pixels if left out.")
     ] = None,
@@ -53,7 +58,9 @@ def estimate(
 
     if verilog:
         if source is None or designs is not None or coefficients is not None or clock_ns is not None:
-            raise ConfigError("--verilog takes one run folder, design or project, and no clock; leave out the other options")
+            raise ConfigError(
+                "--verilog takes one run folder, design or project, and no clock; leave out the other options"
+            )
         _print_verilog(source, part, family, interval or 0, as_json)
         return
     if family is not None or interval is not None:
@@ -88,9 +95,12 @@ def estimate(
 def measure(
     run_dir: Annotated[Path, typer.Argument(help="A run folder.")],
     family: Annotated[
-        list[str] | None, typer.Option(help="xc7, xcup, ecp5, gowin or ice40; that of the part if left out. May be repeated.")
+        list[str] | None,
+        typer.Option(help="xc7, xcup, ecp5, gowin or ice40; that of the part if left out. May be repeated."),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Number of runs of place and route on an ECP5, each with its own seed.")] = 0,
+    seeds: Annotated[
+        int, typer.Option(help="Number of runs of place and route on an ECP5, each with its own seed.")
+    ] = 0,
     device: Annotated[
         str | None, typer.Option(help="The ECP5 device; if left out, the smallest that holds the network.")
     ] = None,
@@ -102,7 +112,8 @@ def measure(
         int, typer.Option(help="Cycles for each sample. More cycles give a smaller design. If 0, the number of pixels.")
     ] = 0,
     part: Annotated[
-        str | None, typer.Option(help="Choose a layout for each layer so that the network fits this part with the fewest cycles.")
+        str | None,
+        typer.Option(help="Choose a layout for each layer so that the network fits this part with the fewest cycles."),
     ] = None,
     simulate: Annotated[int, typer.Option(help="Number of held-out samples to simulate; 0 for none.")] = 360,
     timeout: Annotated[float, typer.Option(help="Time limit for each run of a tool, in seconds.")] = 3600.0,

@@ -10,7 +10,16 @@ import typer
 
 from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.checks import require_checks
-from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
+from fpgaprune.commands.common_options import (
+    DATA_HELP,
+    AsJson,
+    ClockNs,
+    MaxLoss,
+    Quiet,
+    Sparsity,
+    parse_max_loss,
+    parse_sparsity,
+)
 from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.watcher import Watcher
 
@@ -35,9 +44,7 @@ def run(
     clock_ns: ClockNs = None,
     sparsity: Sparsity = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs of fine-tuning. Key finetune.epochs.")] = None,
-    max_loss: Annotated[
-        float | None, typer.Option(help="Largest allowed loss, as a fraction: 0.02 is two points of accuracy. Key verdict.max_loss.")
-    ] = None,
+    max_loss: MaxLoss = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -58,7 +65,7 @@ def run(
         clock_ns=clock_ns,
         sparsity=parse_sparsity(sparsity),
         epochs=epochs,
-        max_loss=max_loss,
+        max_loss=parse_max_loss(max_loss),
     )
     folder = out or Path("runs") / config.name
     with Watcher(quiet=quiet or as_json) as watcher:

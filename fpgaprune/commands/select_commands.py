@@ -29,7 +29,9 @@ Criterion = Annotated[
 Cost = Annotated[
     str, typer.Option(help="none, or adders(6): divide each score by the adders that weights of 6 bits take.")
 ]
-Lock = Annotated[list[str] | None, typer.Option(help="A slice to lock, such as 'conv2/kernel[:, :, 29, 13]'. May be repeated.")]
+Lock = Annotated[
+    list[str] | None, typer.Option(help="A slice to lock, such as 'conv2/kernel[:, :, 29, 13]'. May be repeated.")
+]
 Masks = Annotated[Path | None, typer.Option(help="A mask file; its locks are added.")]
 Zeros = Annotated[bool, typer.Option("--zeros", help="Lock the weights that are zero already.")]
 Fixed = Annotated[
@@ -44,7 +46,9 @@ Protect = Annotated[list[str] | None, typer.Option(help="A glob of weights that 
 MinFree = Annotated[int, typer.Option(help="Smallest number of units of each weight that stay free.")]
 MinFreePerOutput = Annotated[int, typer.Option(help="Smallest number of units of each output channel that stay free.")]
 MinFreeChannels = Annotated[float, typer.Option(help="Smallest share of each layer's channels that stays alive.")]
-Samples = Annotated[int | None, typer.Option(help="Number of training samples that the criterion reads; all if left out.")]
+Samples = Annotated[
+    int | None, typer.Option(help="Number of training samples that the criterion reads; all if left out.")
+]
 Batch = Annotated[int, typer.Option(help="Samples in each batch that the criterion reads.")]
 Seed = Annotated[int, typer.Option(help="Seed of the criterion 'random'.")]
 _SHOWN = 6  # Warnings that the terminal shows: the first layers show the cause.
@@ -56,10 +60,12 @@ def select(
     sparsity: Sparsity = None,
     granularity: Granularity = "kernel",
     criterion: Criterion = "l1",
-    scope: Annotated[str, typer.Option(help="network: one threshold for all layers; layer: the same sparsity in each layer.")] = (
-        "network"
-    ),
-    normalize: Annotated[str, typer.Option(help="How scores of different layers are made comparable: lamp, mean, max, l2 or none.")] = "lamp",
+    scope: Annotated[
+        str, typer.Option(help="network: one threshold for all layers; layer: the same sparsity in each layer.")
+    ] = ("network"),
+    normalize: Annotated[
+        str, typer.Option(help="How scores of different layers are made comparable: lamp, mean, max, l2 or none.")
+    ] = "lamp",
     cost: Cost = "none",
     lock: Lock = None,
     masks: Masks = None,
@@ -71,11 +77,15 @@ def select(
     min_free_per_output: MinFreePerOutput = 0,
     min_free_channels: MinFreeChannels = 0.125,
     uncoupled: Annotated[
-        bool, typer.Option("--uncoupled", help="Choose each filter alone, even if its output is added to that of another.")
+        bool,
+        typer.Option("--uncoupled", help="Choose each filter alone, even if its output is added to that of another."),
     ] = False,
     close: Annotated[bool, typer.Option("--close", help="Add the locks that follow from other locks.")] = False,
     close_by: Annotated[
-        list[str] | None, typer.Option(help="Add only the locks that follow by this rule: bias, batch_norm or dead_inputs. May be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="Add only the locks that follow by this rule: bias, batch_norm or dead_inputs. May be repeated."
+        ),
     ] = None,
     data: Annotated[str | None, typer.Option(help=DATA_HELP)] = None,
     samples: Samples = None,
@@ -125,7 +135,8 @@ def sensitivity(
     data: Annotated[str, typer.Option(help=DATA_HELP)] = "digits",
     out: Annotated[Path, typer.Option(help="Folder for the table, the JSON file and the plot.")] = Path("sensitivity"),
     sparsity: Annotated[
-        list[float] | None, typer.Option(help="A fraction to lock, 0..1. May be repeated; 0.25, 0.5, 0.75 and 0.9 if left out.")
+        list[float] | None,
+        typer.Option(help="A fraction to lock, 0..1. May be repeated; 0.25, 0.5, 0.75 and 0.9 if left out."),
     ] = None,
     granularity: Granularity = "kernel",
     criterion: Criterion = "l1",
@@ -176,7 +187,10 @@ def import_tfmot(
     out: Annotated[Path, typer.Option(help="The Keras 3 model to write.")] = Path("imported.keras"),
     masks: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("imported_masks.npz"),
     trust: Annotated[
-        bool, typer.Option("--trust", help="Read a SavedModel folder. Its program runs, so use this only for files that you trust.")
+        bool,
+        typer.Option(
+            "--trust", help="Read a SavedModel folder. Its program runs, so use this only for files that you trust."
+        ),
     ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,

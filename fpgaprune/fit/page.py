@@ -57,7 +57,11 @@ def headline(answer: Fit) -> str:
     broken = [
         *([] if best.fits else [f"it takes {best.share:.0%} of the {LABELS[best.resource]}s"]),
         *([] if best.loses_little else [loss]),
-        *([] if best.in_time else [f"it takes {best.latency_cycles:,} cycles, a sample every {best.interval_cycles:,}"]),
+        *(
+            []
+            if best.in_time
+            else [f"it takes {best.latency_cycles:,} cycles, a sample every {best.interval_cycles:,}"]
+        ),
     ]
     return f"No network that was tried keeps every limit. The nearest one: {' and '.join(broken)}."
 

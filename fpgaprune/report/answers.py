@@ -111,7 +111,9 @@ def _saved(report: RunReport) -> Answer:
     ]
     if report.before is None or report.after is None:
         return Answer(
-            question, lines[0] if report.layers else "The run reports no layer", tuple(lines[1:]) if report.layers else ()
+            question,
+            lines[0] if report.layers else "The run reports no layer",
+            tuple(lines[1:]) if report.layers else (),
         )
     # The last stage is nearest to the chip. Figures of another stage cannot be compared with it.
     sides = (report.before, report.after)
