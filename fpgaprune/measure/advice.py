@@ -127,7 +127,7 @@ class Suggestion(Struct, frozen=True):
 
 
 class Advice(Struct, frozen=True):
-    """The resources of which a part has too few for a design, and what would help.
+    """The resources of which a part has too few for a design, and the changes that would help.
 
     Attributes:
         design: name of the design.
