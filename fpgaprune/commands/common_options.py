@@ -8,15 +8,17 @@ import typer
 
 from fpgaprune.errors import ConfigError
 
-DATA_HELP = "'digits', an .npz or package.module:function, whose code runs."
+DATA_HELP = "'digits', an .npz file, or package.module:function (its code runs)."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ClockNs = Annotated[float | None, typer.Option(help="Clock period in ns. Key target.clock_ns.")]
 MaxLoss = Annotated[
-    float | None, typer.Option(help="Largest loss in per cent: 0.5 is half a point of accuracy. Key verdict.max_loss.")
+    float | None,
+    typer.Option(help="Largest allowed loss in per cent: 0.5 is half a point of accuracy. Key verdict.max_loss."),
 ]
 Sparsity = Annotated[
-    list[str] | None, typer.Option(help="Fraction of units to lock, 0..1, or for a glob: 'conv2/kernel=0.8'.")
+    list[str] | None,
+    typer.Option(help="Fraction of kernels to lock, 0..1; 'conv2/kernel=0.8' is for one weight. May be repeated."),
 ]
 
 

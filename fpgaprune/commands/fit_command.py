@@ -21,7 +21,7 @@ def fit(
         Path,
         typer.Argument(
             metavar="MODEL.keras|FLOW.toml",
-            help="A trained Keras model, with --data and --part; or a flow file that names one.",
+            help="A trained Keras model with --data and --part, or a flow file that names a model.",
         ),
     ],
     data: Annotated[str | None, typer.Option(help=f"{DATA_HELP} Key data.source.")] = None,
@@ -32,28 +32,31 @@ def fit(
     max_loss: MaxLoss = None,
     share: Annotated[float, typer.Option(help="Largest share of each resource of the part, 0..1.")] = 0.8,
     latency_us: Annotated[float | None, typer.Option(help="Longest latency in microseconds.")] = None,
-    interval_cycles: Annotated[int | None, typer.Option(help="Most cycles between two samples.")] = None,
-    samples_per_s: Annotated[float | None, typer.Option(help="Least samples a second.")] = None,
+    interval_cycles: Annotated[int | None, typer.Option(help="Largest number of cycles between two samples.")] = None,
+    samples_per_s: Annotated[float | None, typer.Option(help="Smallest number of samples a second.")] = None,
     minutes: Annotated[
-        float, typer.Option(help="Time for the search; the run of the best network comes on top.")
+        float, typer.Option(help="Minutes for the search. The final run of the best network takes extra time.")
     ] = 10.0,
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of fine-tuning of the best network. Key finetune.epochs.")
     ] = None,
     route: Annotated[
-        str, typer.Option(help="hls: an hls4ml project, by its estimate; verilog: our own, which is synthesised.")
+        str,
+        typer.Option(
+            help="hls: an hls4ml project, priced by the estimate; verilog: our own Verilog, which is then synthesised."
+        ),
     ] = "hls",
-    out: Annotated[Path | None, typer.Option(help="Folder of the answer; runs/NAME-fit if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the result; runs/NAME-fit if left out.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find the best network that a part takes: what is locked, how many bits, which layout.
+    """Find the best network that fits a part: choose its zeros, its numbers of bits and its layout.
 
-    Half a per cent may be lost unless --max-loss says otherwise.
-    What has no limit is made as small as possible: the latency, then the share of the part, then the loss. The exit
-    status is 1 if no network that was tried keeps to every limit. A search that was ended goes on when the command is
-    run again. If a flow file names package.module:function, this command runs that code.
+    Without --max-loss, half a per cent may be lost.
+    The search makes everything without a limit as small as possible: first the latency, then the share of the part,
+    then the loss. The exit status is 1 if no network that was tried keeps every limit. If you stop the search, run the
+    same command again to continue. If a flow file names package.module:function, this command runs that code.
     """
     from fpgaprune.fit import Limits, fit_flow
     from fpgaprune.flow import VerdictConfig, asked_config, kind_of
@@ -100,7 +103,7 @@ def _print_answer(found: Fit, folder: Path) -> None:
     from fpgaprune.fit import facts, front_rows, headline
 
     headers, rows = front_rows(found)
-    show_table(headers, rows, title="networks that no other beats in loss, share and latency together")
+    show_table(headers, rows, title="the best networks: no other is better in loss, share and latency at once")
     print_line(headline(found), "green" if found.meets_limits else "bold red")
     for label, text in facts(found.best, found):
         print_line(f"{label:<12} {text}")

@@ -86,7 +86,7 @@ def test_a_verified_run_is_json_or_a_table(tmp_path, monkeypatch, as_json):
     if as_json:
         assert json.loads(said)["ok"] is True
     else:
-        assert "nothing is locked, so there was nothing to check" in said
+        assert "nothing is locked, so there is nothing to check" in said
 
 
 def test_paths_and_notes_are_whole_lines_without_colours(model, tmp_path, monkeypatch):
@@ -98,7 +98,7 @@ def test_paths_and_notes_are_whole_lines_without_colours(model, tmp_path, monkey
     replaced(monkeypatch, "calibrate_folders", found)
     out = tmp_path / "[red].toml"
     *_, moved, note = printed("calibrate", tmp_path, "--out", out).splitlines()
-    assert (moved, note) == (f"0 coefficients moved; {out}", LONG)
+    assert (moved, note) == (f"0 coefficients changed; written to {out}", LONG)
 
 
 def test_rows_are_priced_a_line_each(tmp_path, monkeypatch):
@@ -141,13 +141,13 @@ def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
     monkeypatch.setattr("fpgaprune.flow.run_flow", lambda *_: finished)
     replaced(monkeypatch, "metric_of", None)
     monkeypatch.setattr("fpgaprune.report.headline", lambda _: ("pruning costs nothing", "good"))
-    estimated = "1,234 cycles (analytic estimate of logic synthesis)"
+    estimated = "1,234 cycles (analytic estimate for logic synthesis)"
     assert printed("run", "--out", out).splitlines()[:-1] == [
         "pruning costs nothing",
         "warning: [red] did not converge",
-        "hardware    the class that Keras gives on 97.50% of 1,000 samples",
+        "hardware    gives the same class as Keras for 97.50 % of 1,000 samples",
         "compiled    left out: no [red] compiler",
         f"before      does not fit, {estimated}",
-        f"after       fits, but the upper end of its range does not, {estimated}",
+        f"after       fits by the middle of its range, not by the upper end, {estimated}",
         f"report      {out / 'report.html'}",
     ]
