@@ -102,7 +102,7 @@ def test_the_price_of_the_verilog(tmp_path):
     ("options", "message"),
     [
         (["--family", "xc7"], "--family and --interval belong to --verilog"),
-        (["--verilog", "--clock-ns", "5"], "--verilog prices one run folder, design or project, for no clock"),
+        (["--verilog", "--clock-ns", "5"], "--verilog takes one run folder, design or project, and no clock"),
         (["--verilog", "--family", "gowin"], "family 'gowin' has no price of Verilog; those that have: ecp5, xc7"),
     ],
 )
