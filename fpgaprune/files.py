@@ -129,6 +129,12 @@ def shipped_folder(name: str) -> Path | None:
     return next((folder for folder in (package / name, package.parent / name) if folder.is_dir()), None)
 
 
+def shipped_names(folder: str, ending: str) -> tuple[str, ...]:
+    """The names, without their `ending`, of the files in a folder of `hw`, sorted; none if `hw` is missing."""
+    home = shipped_folder("hw")
+    return () if home is None else tuple(sorted(path.stem for path in (home / folder).glob(f"*{ending}")))
+
+
 def digest_file(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file's bytes, in hex."""
     with open(path, "rb") as file:

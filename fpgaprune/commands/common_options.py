@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.files import shipped_names
 
 DATA_HELP = "'digits', an .npz or package.module:function, whose code runs."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -15,6 +17,15 @@ ClockNs = Annotated[float | None, typer.Option(help="Clock period in ns. Key tar
 Sparsity = Annotated[
     list[str] | None, typer.Option(help="Fraction of units to lock, 0..1, or for a glob: 'conv2/kernel=0.8'.")
 ]
+
+
+# Read from the names of files: what knows boards would be loaded before every --help.
+SERIAL_BOARDS = shipped_names("boards", ".toml")
+
+
+def one_of(names: Sequence[str]) -> str:
+    """`a, b or c`."""
+    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def parse_sparsity(given: list[str] | None) -> Any:

@@ -1,5 +1,7 @@
 from .asking import Answers as Answers
 from .asking import ask as ask
+from .bitstream import bitstream_ending as bitstream_ending
+from .bitstream import find_board_router as find_board_router
 from .bitstream import make_bitstream as make_bitstream
 from .boards import find_board as find_board
 from .boards import list_serial_boards as list_serial_boards
