@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from importlib import resources
@@ -116,6 +117,28 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
                 Path(name).unlink()
             raise
     return target
+
+
+@contextlib.contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Within the block, a draft of the folder `path` is filled; it gets its name at the end of the block.
+
+    If the block raises, nothing is left. A killed process leaves the draft, whose name says so.
+
+    Raises:
+        StorageError: the folder cannot be made, or `path` exists.
+    """
+    target = Path(path)
+    make_folder(target.parent)
+    with storage(target):
+        draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=DRAFT))
+        try:
+            yield draft
+            draft.chmod(0o777 & ~_umask())
+            draft.rename(target)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
 
 
 def is_draft(name: str) -> bool:

@@ -43,7 +43,7 @@ with open({calls!r}, "a") as calls:
 assert pathlib.Path(options["--json"]).is_file()
 {behaviour}
 sites = {{"ICESTORM_LC": 900, "TRELLIS_COMB": 1000, "TRELLIS_FF": 800, "MULT18X18D": 2, "DP16KD": 1}}
-sites.update({{"ICESTORM_DSP": 4, "LUT4": 700, "ALU": 50, "DFF": 600, "BSRAM": 3}})
+sites.update({{"ICESTORM_DSP": 4, "LUT4": 700, "ALU": 50, "DFF": 600, "BSRAM": 3, "MULT18X18": 1}})
 pathlib.Path(options["--report"]).write_text(json.dumps({{
     "fmax": {{"clk": {{"achieved": {base} + seed, "constraint": 100}}}},
     "utilization": {{site: {{"used": used, "available": 1}} for site, used in sites.items()}},

@@ -70,7 +70,7 @@ def test_gowin_is_told_device_pins_and_clock(tiny, tools, tmp_path):
     (constraints,) = (tiny.path / "synth").rglob("board.cst")
     assert 'IO_LOC "serial_in" 18;\nIO_PORT "serial_in" IO_TYPE=LVCMOS33;' in constraints.read_text()
     # The fake's adders are LUTs too.
-    assert made.used == Resources(lut=750, ff=600, bram18=3)
+    assert made.used == Resources(lut=750, ff=600, dsp=1, bram18=3)
     (script,) = (tiny.path / "synth").rglob("fpgaprune_board-*/synth.ys")
     assert "synth_gowin -family gw2a -top fpgaprune_board" in script.read_text()  # with buffers at its pins
 
