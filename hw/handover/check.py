@@ -83,7 +83,8 @@ def golden(folder, build, run):
             return False, " ".join(command[:3]) + " failed: " + (done.stdout.strip().splitlines() or ["?"])[-1]
     if "TEST PASSED" in done.stdout and "TEST FAILED" not in done.stdout:
         return True, "every word of the golden samples is right"
-    return False, (done.stdout.strip().splitlines() or ["it printed nothing"])[-1]
+    lines = done.stdout.strip().splitlines()
+    return False, ([line for line in lines if "TEST FAILED" in line] or lines or ["it printed nothing"])[-1]
 
 
 def check_hls(about):

