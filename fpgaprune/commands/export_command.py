@@ -13,7 +13,7 @@ from fpgaprune.terminal import print_json, print_line
 
 
 def export(
-    run_dir: Annotated[Path, typer.Argument(help="A run directory.")],
+    run_dir: Annotated[Path, typer.Argument(help="A run folder.")],
     receiver: Annotated[
         str,
         typer.Option(

@@ -24,7 +24,7 @@ def test_the_report_shows_seconds_for_each_stage_and_their_sum():
     assert [[cell.strip().replace("\u00a0", " ") for cell in row] for row in rows] == [
         ["train", "1 min 01 s"],
         ["select", "1.2 s"],
-        ["all of these", "1 min 02 s"],
+        ["all stages", "1 min 02 s"],
     ]
     assert "Where the time went" in text
     assert "Where the time went" in render_page(report)
