@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
-    from fpgaprune.fit import Fit
+    from fpgaprune.fit import Fit, Standing
 
 
 def fit(
@@ -46,6 +47,20 @@ def fit(
     route: Annotated[
         str, typer.Option(help="hls: an hls4ml project, by its estimate; verilog: our own, which is synthesised.")
     ] = "hls",
+    trials: Annotated[
+        int | None,
+        typer.Option(help="After the descent, let Optuna suggest so many networks at most, as far as the time goes."),
+    ] = None,
+    front: Annotated[
+        bool, typer.Option("--front", help="Search the whole front of loss, share and latency, not only the best.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(help="Do so many trials at a time, each in a process of this machine.")
+    ] = None,
+    memory_gib: Annotated[float | None, typer.Option(help="Most memory of such a process, in GiB.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Do trials on the workers of this scheduler of Dask, as tcp://host:8786.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the answer; runs/NAME-fit if left out.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,
@@ -55,9 +70,10 @@ def fit(
 
     What has no limit is made as small as possible: the latency, then the share of the part, then the loss. The exit
     status is 1 if no network that was tried keeps to every limit. A search that was ended goes on when the command is
-    run again. If a flow file names package.module:function, this command runs that code.
+    run again. If a flow file names package.module:function, this command runs that code. With --json, standard error
+    has a line of JSON for each trial: what it brought, the best so far, the seconds left.
     """
-    from fpgaprune.fit import Limits, fit_flow
+    from fpgaprune.fit import Limits, SearchOptions, fit_flow
     from fpgaprune.flow import VerdictConfig, asked_config, kind_of
 
     if max_loss is not None and not max_loss >= 0:
@@ -90,15 +106,24 @@ def fit(
         samples_per_s,
         minutes,
     )
+    options = SearchOptions(trials, workers, scheduler, front, memory_gib)
     folder = out or Path("runs") / f"{config.name}-fit"
+    heard = _print_standing if as_json and not quiet else None
     with Watcher(quiet=quiet or as_json) as watcher:
-        found = fit_flow(config, folder, limits, watcher, route)
+        found = fit_flow(config, folder, limits, watcher, route, options, heard)
     if as_json:
         print_json({"folder": str(folder), **found.to_json()})
     elif not quiet:
         _print_answer(found, folder)
     if not found.meets_limits:
         raise typer.Exit(1)
+
+
+def _print_standing(standing: Standing) -> None:
+    """A line of JSON on standard error, for a program that waits for the answer."""
+    from fpgaprune.measure import to_plain
+
+    typer.echo(json.dumps(to_plain(standing)), err=True)
 
 
 def _print_answer(found: Fit, folder: Path) -> None:
