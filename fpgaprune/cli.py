@@ -52,6 +52,7 @@ for command in (
     commands.import_tfmot,
     commands.estimate,
     commands.measure,
+    commands.export,
     commands.ask,
     commands.compare,
     commands.calibrate,

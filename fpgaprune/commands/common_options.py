@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.files import shipped_names
 
 DATA_HELP = "'digits', an .npz file, or package.module:function (its code runs)."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -33,6 +35,15 @@ def parse_max_loss(per_cent: float | None) -> float | None:
             f"--max-loss is {per_cent:g}; wanted per cent, 0 or more, as 0.5 for half a point of accuracy"
         )
     return None if per_cent is None else per_cent / 100
+
+
+# Read from the names of files: what knows boards would be loaded before every --help.
+SERIAL_BOARDS = shipped_names("boards", ".toml")
+
+
+def one_of(names: Sequence[str]) -> str:
+    """`a, b or c`."""
+    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def parse_sparsity(given: list[str] | None) -> Any:

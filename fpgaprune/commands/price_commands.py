@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fpgaprune.commands.advice_text import print_advice
+from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.checks import require_checks
-from fpgaprune.commands.common_options import AsJson, ClockNs, Quiet
+from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, ClockNs, Quiet, one_of
 from fpgaprune.errors import ConfigError
+from fpgaprune.files import shipped_names
 from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.watcher import Watcher
 
@@ -96,7 +98,7 @@ def measure(
     run_dir: Annotated[Path, typer.Argument(help="A run folder.")],
     family: Annotated[
         list[str] | None,
-        typer.Option(help="xc7, xcup, ecp5, gowin or ice40; that of the part if left out. May be repeated."),
+        typer.Option(help=f"{one_of(shipped_names('synth', '.toml'))}; that of the part if left out. May be repeated."),
     ] = None,
     seeds: Annotated[
         int, typer.Option(help="Number of runs of place and route on an ECP5, each with its own seed.")
@@ -104,7 +106,9 @@ def measure(
     device: Annotated[
         str | None, typer.Option(help="The ECP5 device; if left out, the smallest that holds the network.")
     ] = None,
-    board: Annotated[str | None, typer.Option(help="Write a bitstream: ulx3s, or a TOML file like hw/boards.")] = None,
+    board: Annotated[
+        str | None, typer.Option(help=f"Write a bitstream for {one_of((*SERIAL_BOARDS, 'a TOML file like theirs'))}.")
+    ] = None,
     target_mhz: Annotated[
         float | None, typer.Option(help="Clock that place and route aims at, in MHz; that of the flow if left out.")
     ] = None,
@@ -148,7 +152,7 @@ def measure(
         if reason := measured.simulation.left_out:
             print_line(f"simulation  left out: {reason}")
         if measured.bitstream is not None:
-            print_line(f"bitstream   {run_dir / measured.bitstream['path']}")
+            print_bitstream(run_dir, measured.bitstream)
         print_line(f"time        {watcher.where_the_time_went()}")
     require_checks(json.loads(run.file("report.json").read_text()))
 
