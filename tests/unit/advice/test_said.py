@@ -25,7 +25,7 @@ def prediction(latency, interval):
     ],
 )
 def test_a_cost_is_a_factor_of_three_digits_and_both_counts(latency, said):
-    assert cost_text(prediction(100, 5), prediction(latency, 5), True) == f"{said}; the same function"
+    assert cost_text(prediction(100, 5), prediction(latency, 5), True) == f"{said}; the function stays the same"
 
 
 def test_both_times_are_said_and_an_accuracy_that_may_change():
