@@ -25,8 +25,8 @@ For each row we tried a small network with this layer: with every back end, the 
 with 6-bit weights and 8-bit activations. `both` means `io_parallel` and `io_stream`; `parallel` or `stream` means
 only that one. A dash means that you get an error, which names the layer and says what to use instead.
 
-- **select, remove**: [selection](selection.md) and [removal](removal.md) follow channels through this layer. Other layers
-  keep all their channels, and `strict=True` refuses them.
+- **select, remove**: [selection](selection.md) and [removal](removal.md) follow channels through this layer. Other
+  layers keep all their channels, and `strict=True` refuses them.
 - **ONNX**: the layer is [written](onnx.md) with the bits of its weights.
 - **Vitis** to **Libero**: you can make an [hls4ml project](hls4ml.md). Vivado includes VivadoAccelerator.
 - **emulator**: its design for Vitis is [emulated](emulator.md) bit for bit.
