@@ -118,7 +118,7 @@ def _wanted(said: str) -> str:
         return f"{said[:1].lower()}{said[1:]}"
     for theirs, ours in _BOUNDS.items():
         if text.startswith(theirs):
-            return f"wanted {ours} {text.removeprefix(theirs)}"
+            return f"wanted {ours}{text.removeprefix(theirs)}"
     return f"wanted {text}"
 
 
