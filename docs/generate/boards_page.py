@@ -1,0 +1,39 @@
+"""The page reference/boards.md: every board with a serial line, from the files in hw/boards."""
+
+from __future__ import annotations
+
+from fpgaprune.fabric import bitstream_ending, find_board, list_serial_boards
+from fpgaprune.target import find_part
+
+PLACE = "reference/boards.md"
+_HEAD = """# Boards with a serial line
+
+For these boards open tools make a bitstream, and `fpgaprune ask` talks to the network on them: [A board](../howto/board.md).
+
+```console
+$ pip install 'fpgaprune[rtl,boards]'
+$ fpgaprune export runs/mine --for tang-nano-20k
+```
+
+| name | board | FPGA | LUT | clock | baud | bitstream |
+|---|---|---|---:|---:|---:|---|
+"""
+_LOADED = """
+A board is loaded with the command in this table; `{file}` is the bitstream. The last column is the day on which a bitstream of ours was
+loaded into a real board. Where it says never, pins and bits were only simulated, and the pins are those of the source.
+
+| name | command | before the serial line works | source of the pins | loaded |
+|---|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """The page as Markdown."""
+    boards = {name: find_board(name) for name in list_serial_boards()}
+    first = second = ""
+    for name, board in boards.items():
+        part = find_part(board.device)
+        cells = (part.name, f"{part.lut:,}", f"{board.clock_mhz:g} MHz", f"{board.baud:,}", f"`{bitstream_ending(name)}`")
+        first += f"| `{name}` | {board.name} | {' | '.join(cells)} |\n"
+        second += f"| `{name}` | `{board.load}` | {board.note or '–'} | {board.source} | {board.loaded or 'never'} |\n"
+    return f"{_HEAD}{first}{_LOADED}{second}"
