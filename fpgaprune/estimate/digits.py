@@ -6,6 +6,7 @@ What a multiplication by a constant costs depends on the digits of the constant:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
@@ -13,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.signed_digits import count_digits
+
+# A constant of so many bits, its sign included, takes a DSP slice whatever the width of the input.
+WIDE_BITS = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,9 @@ class Products:
         many: multiplications by a constant of three signed digits or more.
         distinct_few: as `few`, but equal constants on the same input count once.
         distinct_many: as `many`, but equal constants on the same input count once.
+        distinct_wide: those of `distinct_many` with `WIDE_BITS` bits or more.
         constant_bits: bits of the largest constant, sign included.
+        magnitude_bits: bits of all constants without their signs, added up.
     """
 
     total: int
@@ -37,7 +43,9 @@ class Products:
     many: int
     distinct_few: float
     distinct_many: float
+    distinct_wide: float
     constant_bits: int
+    magnitude_bits: float
 
     @property
     def nonzero(self) -> int:
@@ -56,6 +64,7 @@ def count_products(raw: NDArray[np.int64]) -> Products:
 def _count(content: bytes, shape: tuple[int, ...]) -> Products:
     matrix = np.frombuffer(content, dtype=np.int64).reshape(shape)
     digits = count_digits(matrix)
+    bits = np.frexp(np.abs(matrix).astype(np.float64))[1]
     kinds = np.bincount(np.minimum(digits, 3).ravel(), minlength=4)
     largest = int(np.abs(matrix).max(initial=0))
     return Products(
@@ -66,7 +75,9 @@ def _count(content: bytes, shape: tuple[int, ...]) -> Products:
         many=int(kinds[3]),
         distinct_few=_distinct(matrix, digits == 2),
         distinct_many=_distinct(matrix, digits >= 3),
+        distinct_wide=_distinct(matrix, (digits >= 3) & (bits >= WIDE_BITS - 1)),
         constant_bits=largest.bit_length() + 1,
+        magnitude_bits=float(bits.sum()),
     )
 
 
@@ -83,12 +94,24 @@ def multiplier_blocks(weight: NDArray[np.int64], reuse: int) -> NDArray[np.int64
     return np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, reuse)
 
 
-def expect_products(total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int) -> Products:
+def expect_products(
+    total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int, mean_bits: float
+) -> Products:
     """The multiplications of a layer of which only counts are known; the shared ones are an expected number."""
     few = max(total - zero - power_of_two - many, 0)
     two, three = _values_of(few, many)
     distinct = _expected_distinct(few, inputs, two), _expected_distinct(many, inputs, three)
-    return Products(total, zero, power_of_two, few, many, *distinct, constant_bits)
+    nonzero = total - zero
+    share = _wide_share(mean_bits) * nonzero / many if many and constant_bits >= WIDE_BITS else 0.0
+    wide = distinct[1] * min(share, 1.0)
+    return Products(total, zero, power_of_two, few, many, *distinct, wide, constant_bits, mean_bits * nonzero)
+
+
+def _wide_share(mean_bits: float) -> float:
+    """The share of constants with `WIDE_BITS` bits or more if they are of a normal distribution with this mean."""
+    # The mean of log2 of the magnitude is 0.916 below log2 of the deviation; a number has half a bit more on average.
+    deviation = 2.0 ** (mean_bits + 0.416)
+    return math.erfc(2.0 ** (WIDE_BITS - 2) / deviation / math.sqrt(2))
 
 
 def _distinct(matrix: NDArray[np.int64], chosen: NDArray[np.bool_]) -> float:

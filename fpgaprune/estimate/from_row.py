@@ -12,7 +12,7 @@ from fpgaprune.design import STRATEGIES, legal_reuse_factors, nearest_reuse_fact
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, expect_products
 from fpgaprune.estimate.families import UNPRICED, family_of, unpriced
-from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port
+from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits
 from fpgaprune.estimate.row_fields import Fields
 
 Row = Mapping[str, Any]
@@ -148,7 +148,8 @@ def _layer(
     shape_in, shape_out = fields.sizes("in"), fields.sizes("out")
     inp = fields.port("input_t", previous.out if previous else Port(16))
     out = fields.port("output_t", inp)
-    accum = fields.port("accum_t", out if family in ("dense", "conv") else inp)
+    # A sum without a type of its own does not round or saturate as the numbers that it reads do.
+    accum = fields.port("accum_t", replace(out if family in ("dense", "conv") else inp, rounds=False, saturates=False))
     weight = fields.port("scale_t" if family == "scale" else "weight_t", inp)
     depths = [d for d in fields.mapping("fifo_depth").values() if isinstance(d, int) and d > 0]
     size = fields.maybe_count("n_in", "n_elem")
@@ -188,6 +189,7 @@ def _layer(
         accum=accum,
         weight_bits=weight.bits,
         constant_bits=_constant_bits(fields, weight),
+        cut_bits=cut_bits(inp, weight, accum),
         products=_products(fields, n_in, n_out, weight.bits),
         table_size=fields.count("table_size", 1024),
         table_bits=fields.port("exp_table_t" if family == "softmax" else "table_t", Port(18)).bits,
@@ -254,12 +256,13 @@ def _products(fields: Fields, n_in: int, n_out: int, bits: int) -> Products | No
                 f"{total}; wanted counts that add up to no more"
             )
         widest = min(bits, counts.count("max_abs_bits", bits, low=0, high=64) + 1)
-        return expect_products(total, zero, one, many, inputs, widest)
+        mean = counts.number("mean_bits_nz", 0.0, 64.0) if counts.data.get("mean_bits_nz") is not None else bits / 2
+        return expect_products(total, zero, one, many, inputs, widest, mean)
     nonzero = fields.maybe_count("n_nonzero", "n_nonzero_est") or total
     if nonzero > total:
         raise EstimateError(f"{fields.where} has {nonzero} nonzero weights of {total}; wanted at most {total}")
     many = round(nonzero * _many_share(bits))
-    return expect_products(total, total - nonzero, round((nonzero - many) * 0.4), many, inputs, bits)
+    return expect_products(total, total - nonzero, round((nonzero - many) * 0.4), many, inputs, bits, bits / 2)
 
 
 def _constant_bits(fields: Fields, weight: Port) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fpgaprune.estimate.device import speed_of
 from fpgaprune.estimate.digits import multiplier_blocks
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
-from fpgaprune.estimate.multiplications import product_hardware, uses_dsp
+from fpgaprune.estimate.multiplications import dsp_share, product_hardware
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.stages import Rates, stage_figures
 from fpgaprune.measure import ESTIMATED, Figure, Resources, capacity_of
@@ -48,7 +48,7 @@ def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec:
         f"{saved['dsp']} DSP and {saved['lut']} LUT after synthesis"
     )
     limit = math.ceil(products.total / layer.reuse) - products.zero // layer.reuse
-    if layer.reuse > 1 and uses_dsp(layer, design) and 1 < limit < products.distinct_many:
+    if layer.reuse > 1 and dsp_share(layer, design) > 0.5 and 1 < limit < products.distinct_many:
         note += f"; at reuse {layer.reuse} every {layer.reuse} further zeros free one multiplier"
     return note
 
@@ -80,6 +80,8 @@ def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
         many=round(products.many * grown),
         distinct_few=products.distinct_few * grown,
         distinct_many=products.distinct_many * grown,
+        distinct_wide=products.distinct_wide * grown,
+        magnitude_bits=products.magnitude_bits * grown,
     )
     return replace(layer, products=full)
 
@@ -88,7 +90,7 @@ def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec:
     """One sentence on a folded layer: a multiplier is saved if all its weights are zero and the code is unrolled."""
     total = layer.products.total if layer.products else 0
     multipliers = math.ceil(total / layer.reuse)
-    kind = "DSP" if uses_dsp(layer, design) else "multipliers in LUTs"
+    kind = "DSP" if dsp_share(layer, design) > 0.5 else "multipliers in LUTs"
     blocks = multiplier_blocks(spec.weights["weight"], layer.reuse) if spec and "weight" in spec.weights else None
     freed = multipliers - int(np.count_nonzero(blocks.any(axis=1))) if blocks is not None else 0
     if layer.strategy == "resource":

@@ -10,7 +10,7 @@ from fpgaprune.estimate.hardware import Hardware
 # The resources whose figures follow from coefficients.
 CALIBRATED = ("lut", "ff")
 # The share of the csynth LUTs that logic synthesis leaves depends on what they do; all other ones select or control.
-_ARITHMETIC = {"add_bit", "add", "shift_add_bit", "multiply_bit2", "softmax_bit"}
+_ARITHMETIC = {"add_bit", "multiply_dsp", "shift_add_bit", "multiply_bit2", "softmax_bit"}
 _LANES = {"lane_select", "input_select_bit", "output_select_bit"}
 _MEMORY = {"line_shift", "window_fifo", "fifo_block", "fifo_block_bit", "fifo_shift", "fifo_shift_bit"}
 

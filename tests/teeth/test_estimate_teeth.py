@@ -103,15 +103,15 @@ def test_intervals_that_are_too_narrow_are_caught():
 def test_the_fit_finds_the_coefficients_that_made_the_equations():
     start = calibration().coefficients
     rng = np.random.default_rng(1)
-    truth = {"add_bit": 1.7, "add": 3.0, "process": 120.0}
+    truth = {"add_bit": 1.7, "multiply_dsp": 3.0, "process": 120.0}
     found = []
     for index in range(60):
-        quantities = {"add_bit": rng.uniform(100, 9000), "add": rng.uniform(10, 500), "process": 1.0}
+        quantities = {"add_bit": rng.uniform(100, 9000), "multiply_dsp": rng.uniform(10, 500), "process": 1.0}
         actual = sum(truth[k] * v for k, v in quantities.items())
         found.append(Equation("ABC"[index % 3], "layer", quantities, actual * (50 if index == 7 else 1)))
     fitted = fit(found, start, "lut")
     assert fitted["lut.add_bit"] == pytest.approx(1.7, rel=0.03)
-    assert fitted["lut.add"] == pytest.approx(3.0, rel=0.2)
+    assert fitted["lut.multiply_dsp"] == pytest.approx(3.0, rel=0.2)
     # What no equation shows stays at its prior.
     assert fitted["lut.pad_bit"] == pytest.approx(start["lut.pad_bit"].prior, rel=1e-3)
 
