@@ -66,17 +66,14 @@ def build(design: DesignFeatures) -> Parts:
 
 
 def _registers(design: DesignFeatures, layers: Sequence[Hardware]) -> Hardware:
-    """The registers that hold the input, and those that carry each layer's result to the next layer.
+    """The registers that carry each layer's result to the next layer.
 
     A layer that takes no cycle has none; where additions are short against the period, few layers end at a register.
     """
     made = Hardware()
     active = [(x, h) for x, h in zip(design.layers, layers, strict=True) if x.family not in _WIRES]
-    if active:
-        first = active[0][0]
-        made.ff["hold_bit"] = first.positions_in * first.channels_in * first.inp.bits
-    made.ff["boundary_bit"] = min(4 * window.pace(design), 1.0) * sum(
-        layer.positions_out * layer.channels_out * layer.out.bits
+    made.ff["boundary_bit"] = min(8 * window.pace(design), 1.0) * sum(
+        layer.live_out * layer.positions_out * layer.channels_out * layer.out.bits
         for layer, hardware in active
         if hardware.latency_cycles >= 1 or layer.products
     )

@@ -7,7 +7,7 @@ What a multiplication by a constant costs depends on the digits of the constant:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 import numpy as np
@@ -17,6 +17,8 @@ from fpgaprune.signed_digits import count_digits
 
 # A constant of so many bits, its sign included, takes a DSP slice whatever the width of the input.
 WIDE_BITS = 11
+# The constants that pruning leaves stand almost evenly: each is the first of its input, and of its output, so often.
+_EVENNESS = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Products:
         distinct_wide: those of `distinct_many` with `WIDE_BITS` bits or more.
         constant_bits: bits of the largest constant, sign included.
         magnitude_bits: bits of all constants without their signs, added up.
+        live_inputs: inputs with a constant other than zero.
+        live_outputs: outputs with a constant other than zero.
     """
 
     total: int
@@ -46,6 +50,8 @@ class Products:
     distinct_wide: float
     constant_bits: int
     magnitude_bits: float
+    live_inputs: float
+    live_outputs: float
 
     @property
     def nonzero(self) -> int:
@@ -78,6 +84,8 @@ def _count(content: bytes, shape: tuple[int, ...]) -> Products:
         distinct_wide=_distinct(matrix, (digits >= 3) & (bits >= WIDE_BITS - 1)),
         constant_bits=largest.bit_length() + 1,
         magnitude_bits=float(bits.sum()),
+        live_inputs=int(np.count_nonzero(matrix.any(axis=1))),
+        live_outputs=int(np.count_nonzero(matrix.any(axis=0))),
     )
 
 
@@ -85,6 +93,22 @@ def joined(one: Products, other: Products) -> Products:
     """The multiplications of `one` and `other` together; they share no multiplier."""
     sums = {f.name: getattr(one, f.name) + getattr(other, f.name) for f in fields(Products)}
     return Products(**{**sums, "constant_bits": max(one.constant_bits, other.constant_bits)})
+
+
+def scaled(products: Products, factor: float) -> Products:
+    """The multiplications by constants other than zero times `factor`; the rest of the total is multiplied by zero."""
+    power, few, many = (round(kind * factor) for kind in (products.power_of_two, products.few, products.many))
+    return replace(
+        products,
+        zero=max(products.total - power - few - many, 0),
+        power_of_two=power,
+        few=few,
+        many=many,
+        distinct_few=products.distinct_few * factor,
+        distinct_many=products.distinct_many * factor,
+        distinct_wide=products.distinct_wide * factor,
+        magnitude_bits=products.magnitude_bits * factor,
+    )
 
 
 def multiplier_blocks(weight: NDArray[np.int64], reuse: int) -> NDArray[np.int64] | None:
@@ -104,7 +128,16 @@ def expect_products(
     nonzero = total - zero
     share = _wide_share(mean_bits) * nonzero / many if many and constant_bits >= WIDE_BITS else 0.0
     wide = distinct[1] * min(share, 1.0)
-    return Products(total, zero, power_of_two, few, many, *distinct, wide, constant_bits, mean_bits * nonzero)
+    outputs = total / max(inputs, 1)
+    live = min(inputs, _EVENNESS * nonzero), min(outputs, _EVENNESS * nonzero)
+    return Products(total, zero, power_of_two, few, many, *distinct, wide, constant_bits, mean_bits * nonzero, *live)
+
+
+def scattered(products: Products, inputs: int) -> Products:
+    """`products` if the constants other than zero stand at random, so that more inputs and outputs have none."""
+    outputs = products.total / max(inputs, 1)
+    none = products.zero / products.total if products.total else 0.0
+    return replace(products, live_inputs=inputs * (1 - none**outputs), live_outputs=outputs * (1 - none**inputs))
 
 
 def _wide_share(mean_bits: float) -> float:

@@ -69,6 +69,9 @@ class LayerFeatures:
         fifo_depth: depth of the FIFO behind it; None means its number of positions.
         state: the product of a recurrent layer's state; `products` then counts only the product of its inputs.
         cut_bits: low bits of a product that its cast to the type of the sum drops; None if a point is unknown.
+        live: share of its products, or of the numbers that it computes one by one, that are neither constant nor
+            unread; the tool builds no others.
+        live_out: share of its results that are neither constant nor unread.
     """
 
     name: str
@@ -100,6 +103,8 @@ class LayerFeatures:
     fifo_depth: int | None = None
     state: LayerFeatures | None = None
     cut_bits: int | None = None
+    live: float = 1.0
+    live_out: float = 1.0
 
     @property
     def all_products(self) -> Products | None:

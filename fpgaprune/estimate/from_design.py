@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, count_products, multiplier_blocks
 from fpgaprune.estimate.families import UNPRICED, unpriced
 from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits
+from fpgaprune.estimate.live_numbers import with_live_shares
 from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
 
@@ -98,15 +100,17 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
         raise EstimateError(notes[-1])
     split = any(x.family == "conv" and x.positions_out > x.copies_in_parallel for x in layers)
     folded = split or any(spec.strategy == "resource" for spec in design.layers)
+    pipelined = not streams and not folded
+    chain = all(spec.inputs == (before.name,) for before, spec in pairwise(design.layers))
     return DesignFeatures(
         name=design.name,
-        layers=tuple(layers),
+        layers=tuple(with_live_shares(layers) if pipelined and chain else layers),
         streams=streams,
         tool=tool,
         clock_ns=clock,
         uncertainty_ns=clock * UNCERTAINTY[tool],
         part=part.lower(),
-        pipelined=not streams and not folded,
+        pipelined=pipelined,
         left_out=tuple(notes),
     )
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from fpgaprune.design import STRATEGIES, legal_reuse_factors, nearest_reuse_factor
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.digits import Products, expect_products
-from fpgaprune.estimate.families import UNPRICED, family_of, unpriced
+from fpgaprune.estimate.digits import Products, expect_products, scattered
+from fpgaprune.estimate.families import UNPRICED, family_of, is_quantizer, unpriced
 from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits
+from fpgaprune.estimate.live_numbers import with_live_shares
 from fpgaprune.estimate.row_fields import Fields
 
 Row = Mapping[str, Any]
@@ -73,15 +74,20 @@ def row_features(row: Row) -> DesignFeatures:
             features[-1] = replace(features[-1], copies_in_parallel=features[-1].positions_out)
     if not any(can_be_priced(layer.text("class")) for layer in parsed):
         raise EstimateError(notes[-1])
+    pipelined = _pipelined(fields, parsed, streams)
+    features = _written_as_read(features)
+    if any(is_quantizer(layer.kind) for layer in features):
+        # HGQ takes bits from a number until nothing is left of it.
+        features = [replace(x, products=x.products and scattered(x.products, x.n_in)) for x in features]
     return DesignFeatures(
         name=name,
-        layers=tuple(_written_as_read(features)),
+        layers=tuple(with_live_shares(features) if pipelined else features),
         streams=streams,
         tool=tool,
         clock_ns=clock,
         uncertainty_ns=uncertainty,
         part=fields.text("part", "").lower(),
-        pipelined=_pipelined(fields, parsed, streams),
+        pipelined=pipelined,
         multiplier=fields.choice("mul_impl_forced", ("dsp", "fabric")),
         # Without a pragma at the top, Vitis HLS runs one layer after another, one sample at a time.
         left_out=tuple(notes),
@@ -261,7 +267,8 @@ def _products(fields: Fields, n_in: int, n_out: int, bits: int) -> Products | No
     nonzero = fields.maybe_count("n_nonzero", "n_nonzero_est") or total
     if nonzero > total:
         raise EstimateError(f"{fields.where} has {nonzero} nonzero weights of {total}; wanted at most {total}")
-    many = round(nonzero * _many_share(bits))
+    # Pruning took the smallest weights, which have the fewest digits.
+    many = round(nonzero * (1 - (1 - _many_share(bits)) * nonzero / total))
     return expect_products(total, total - nonzero, round((nonzero - many) * 0.4), many, inputs, bits, bits / 2)
 
 

@@ -50,7 +50,7 @@ def scale(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """A comparison and a selection for each number, or a look-up table for a curved function."""
     made = Hardware()
-    numbers = layer.channels_in if design.streams else layer.positions_in * layer.channels_in
+    numbers = layer.live * (layer.channels_in if design.streams else layer.positions_in * layer.channels_in)
     function = function_named(layer.operation)
     if not layer.operation or (function is not None and function.table is None):
         made = _compared(layer, design, numbers)
@@ -69,7 +69,7 @@ def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     return made
 
 
-def _compared(layer: LayerFeatures, design: DesignFeatures, numbers: int) -> Hardware:
+def _compared(layer: LayerFeatures, design: DesignFeatures, numbers: float) -> Hardware:
     made = Hardware()
     rounds, saturates = layer.out.rounds, layer.out.saturates
     steps = 0.0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from fpgaprune.estimate.device import dsps_per_product, speed_of
-from fpgaprune.estimate.digits import Products
+from fpgaprune.estimate.digits import Products, scaled
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import rom_blocks
@@ -17,6 +18,8 @@ _DSP_BITS = 12
 _VITIS_FABRIC_BITS2 = 110
 # The reports count so many look-up tables more for an addition than it has bits.
 _CARRY = 7
+# The reports count the choice of one of so many inputs, whatever the number beyond.
+_LANES = 64
 # A multiplier that the project forces into look-up tables costs so many times as much: the tool takes no shortcuts.
 _FORCED = 1.5
 
@@ -51,6 +54,8 @@ def product_hardware(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """The multipliers, adders and weight memories of `layer`, and the cycles that one position takes."""
     if is_folded(layer):
         return _shared(layer, design)
+    if layer.live < 1 and layer.products is not None:
+        layer = replace(layer, products=scaled(layer.products, layer.live))
     return _unrolled(layer, design)
 
 
@@ -132,7 +137,7 @@ def _shared(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made.lut["input_select_bit"] = min(layer.reuse, layer.n_in) * math.ceil(layer.n_in / layer.reuse) * layer.inp.bits
     # The reports show that Vivado HLS shares that choice between outputs, except at these sizes; we do not know why.
     if layer.n_in % 16 == 0 and layer.n_in <= 256 and 8 <= layer.reuse < layer.n_in and design.tool == "vivado":
-        made.lut["lane_select"] = multipliers
+        made.lut["lane_select"] = multipliers * min(layer.n_in / _LANES, 1)
     if layer.reuse > layer.n_in:
         made.lut["output_select_bit"] = multipliers * layer.reuse / layer.n_in * layer.accum.bits
     made.lut["output_bit"] = layer.n_out * layer.out.bits

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.estimate.device import speed_of
-from fpgaprune.estimate.digits import multiplier_blocks
+from fpgaprune.estimate.digits import multiplier_blocks, scaled
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.multiplications import dsp_share, product_hardware
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
@@ -71,19 +71,7 @@ def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
     products = layer.products
     if products is None or not products.nonzero:
         return layer
-    grown = products.total / products.nonzero
-    full = replace(
-        products,
-        zero=0,
-        power_of_two=round(products.power_of_two * grown),
-        few=round(products.few * grown),
-        many=round(products.many * grown),
-        distinct_few=products.distinct_few * grown,
-        distinct_many=products.distinct_many * grown,
-        distinct_wide=products.distinct_wide * grown,
-        magnitude_bits=products.magnitude_bits * grown,
-    )
-    return replace(layer, products=full)
+    return replace(layer, products=scaled(products, products.total / products.nonzero), live=1.0, live_out=1.0)
 
 
 def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec: LayerSpec | None) -> str:

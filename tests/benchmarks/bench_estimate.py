@@ -24,9 +24,9 @@ from tests.benchmarks.calibration_rows import fit_rows, read_rows, used_rows  # 
 from tests.benchmarks.leave_out import covered_by_others, family, interval_factors, predict_left_out, ratios  # noqa: E402
 
 GOALS = {
-    "csynth.lut": (0.15, 0.5), "csynth.ff": (0.20, 0.6), "csynth.dsp": (0.05, 0.3), "csynth.bram18": (0.15, 1.0),
-    "csynth.latency_cycles": (0.05, 0.3), "csynth.interval_cycles": (0.05, 0.3),
-    "synth.lut": (0.20, 0.5), "synth.ff": (0.15, 0.5), "synth.dsp": (0.05, 0.3),
+    "csynth.lut": (0.10, 0.35), "csynth.ff": (0.18, 0.5), "csynth.dsp": (0.03, 0.3), "csynth.bram18": (0.02, 0.5),
+    "csynth.latency_cycles": (0.07, 0.3), "csynth.interval_cycles": (0.03, 0.3),
+    "synth.lut": (0.15, 0.45), "synth.ff": (0.18, 0.5), "synth.dsp": (0.05, 0.5),
 }  # fmt: skip
 
 

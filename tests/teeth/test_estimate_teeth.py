@@ -11,7 +11,7 @@ from fpgaprune.estimate.coefficients import calibration, read_calibration, write
 from fpgaprune.estimate.fit import Equation, fit
 from fpgaprune.estimate.rows import predict_row
 from fpgaprune.target import Target
-from tests.benchmarks.leave_out import covered, interval_factors, predict_left_out, ratios
+from tests.benchmarks.leave_out import covered, covered_by_others, interval_factors, predict_left_out, ratios
 from tests.property.test_estimate_monotone import figures, more_zeros
 from tests.unit.estimate.designs import mlp
 from tests.unit.estimate.test_rows import dense, row
@@ -98,6 +98,19 @@ def test_intervals_that_are_too_narrow_are_caught():
     assert 0.7 <= covered(rows, predictions, factors)["csynth.lut"] <= 0.9
     narrow = dict.fromkeys(factors, (0.99, 1.01))
     assert covered(rows, predictions, narrow)["csynth.lut"] < 0.7
+
+
+def test_factors_hold_designs_of_a_repository_that_errs_as_a_whole():
+    rng = np.random.default_rng(0)
+    found = {"csynth.lut": [(repo, float(np.exp(away))) for repo in "ABCDEFGHIJKL" for away in [rng.normal(0, 0.4)] * 6]}
+    low, high = interval_factors(found)["csynth.lut"]
+    shares = covered_by_others(found)
+    assert shares["csynth.lut"] is not None
+    assert shares["csynth.lut"] >= 0.8
+    truths = [ratio for _, ratio in found["csynth.lut"]]
+    # The middle 80 % of the designs would leave out more than one repository at an end.
+    assert low <= sorted(set(truths))[1]
+    assert high >= sorted(set(truths))[-2]
 
 
 def test_the_fit_finds_the_coefficients_that_made_the_equations():

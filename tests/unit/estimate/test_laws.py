@@ -5,6 +5,7 @@ import pytest
 from fpgaprune.estimate.coefficients import calibration
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_row import row_features
+from fpgaprune.estimate.rows import predict_row
 from fpgaprune.estimate.stages import stage_figures
 
 from .test_rows import dense, number, row
@@ -114,3 +115,64 @@ def test_results_of_early_turns_wait():
     _, others = first(dense(32, 10, weight_t=number(16, 6), **counts), clock_ns=25.0)
     assert turns.layers[0].dsp == 20
     assert figures["ff"] - others["ff"] == pytest.approx(4950 - 524, rel=0.35)
+
+
+def pruned(n_in, n_out, nonzero):
+    return dense(n_in, n_out, **constants(n_in * n_out, n_in * n_out - nonzero, 0, nonzero, 10, 8.7))
+
+
+RELU = {"class": "Activation", "activation": "relu", "n_in": 128}
+
+
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_numbers_that_nobody_reads_are_not_built(pipelined):
+    """4 x 128 x 3 with a quarter of the weights left: 81 of 128 products, 65 of 128 numbers of the ReLU are built."""
+    network = [pruned(4, 128, 128), RELU, pruned(128, 3, 96)]
+    pragma = "PIPELINE" if pipelined else "DATAFLOW"
+    first_layer, relu, last = build(
+        row_features(row({}, layers=network, clock_ns=25.0, part="xc7z020clg400-1", top_pragma=pragma))
+    ).layers
+    assert first_layer.dsp == pytest.approx(81 if pipelined else 128, rel=0.1)
+    assert relu.lut["compare_bit"] / 16 == pytest.approx(65 if pipelined else 128, rel=0.25)
+    assert last.dsp == pytest.approx(78 if pipelined else 96, rel=0.12)
+
+
+def test_a_layer_that_is_hardly_pruned_is_built_whole():
+    network = [pruned(16, 64, 512), RELU | {"n_in": 64}, pruned(64, 32, 1024)]
+    assert all(layer.live == layer.live_out == 1 for layer in row_features(row({}, layers=network)).layers)
+
+
+def test_hgq_leaves_numbers_without_a_weight():
+    """16 x 64 x 32 with 94 and 72 weights left: 252 of 1,792 look-up tables of the ReLU in the report."""
+    network = [pruned(16, 64, 94), RELU | {"n_in": 64}, pruned(64, 32, 72)]
+    even = row_features(row({}, layers=network)).layers[1].live
+    quantised = [{"class": "h_quantize_8", "n_in": 16}, *network]
+    assert even == 1
+    assert row_features(row({}, layers=quantised)).layers[2].live == pytest.approx(0.54, abs=0.01)
+
+
+def test_products_beyond_the_dsps_of_the_part_are_look_up_tables():
+    """4 x 128 x 3 of 16 bits on a part of 220 DSPs: 664 in the HLS report, 220 and 47,682 LUTs after synthesis."""
+    network = [pruned(4, 128, 500), RELU, pruned(128, 3, 380)]
+    asked = row({}, layers=network, clock_ns=25.0)
+    small = predict_row(asked | {"part": "xc7z020clg400-1"})
+    large = predict_row(asked | {"part": "xc7vx690tffg1761-2"})
+    unknown = predict_row(asked | {"part": "my-own-part"})
+    wanted = large["csynth"]["DSP"]
+    assert 860 <= wanted <= 880
+    assert (small["synth"]["DSP"], large["synth"]["DSP"], unknown["synth"]["DSP"]) == (220, wanted, wanted)
+    assert small["synth"]["LUT"] - large["synth"]["LUT"] == pytest.approx((wanted - 220) * 70, rel=0.01)
+
+
+@pytest.mark.parametrize(("n_in", "reuse", "each"), [(32, 8, 145), (64, 8, 280), (128, 32, 268), (256, 32, 272)])
+def test_lanes_choose_among_64_inputs_at_most(n_in, reuse, each):
+    made, _ = first(folded(n_in, 16, reuse, (16, 6), (16, 6), (16, 6)), tool="Vivado HLS")
+    rate = calibration().rates.lut["lane_select"][0]
+    assert made.layers[0].lut["lane_select"] * rate / (n_in * 16 / reuse) == pytest.approx(each, rel=0.1)
+
+
+def test_pruning_leaves_the_constants_of_many_digits():
+    """A row without counts, half of 4,032 weights left: 1,592 DSPs, where a share of 0.72 would give 1,452."""
+    layer = dense(96, 42, n_nonzero_est=2016, weight_t=number(16, 6))
+    made, _ = first(layer, part="xcu250-figd2104-2L-e", tool="Vivado HLS")
+    assert made.layers[0].dsp == pytest.approx(1592, rel=0.1)
