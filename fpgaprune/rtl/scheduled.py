@@ -44,9 +44,11 @@ def scheduled_sums(
         return False
     made = program_of(context.step.layer, wanted)
     chain.unpack()
+    # A layer that pads values one by one has a queue before it; one that pads whole pixels has none.
+    comes_serially = chain.stream.lanes == 1
     chain.relaid(1)
     if size != (1, 1) or stride != (1, 1):
-        _rows_wait(context, chain, size, pad)
+        _rows_wait(context, chain, size, pad, comes_serially)
     chain.pad(pad, 0)
     s = chain.stream
     if not weights.any_order(s.low, s.high, s.fraction).all():
@@ -162,8 +164,10 @@ def _require_room_for_two(sums: ScheduledSums) -> None:
         )
 
 
-def _rows_wait(context: Context, chain: Chain, size: tuple[int, int], pad: tuple[int, int, int, int]) -> None:
+def _rows_wait(
+    context: Context, chain: Chain, size: tuple[int, int], pad: tuple[int, int, int, int], comes_serially: bool
+) -> None:
     """As many rows of the image can wait as complete no window, so that the multipliers have work meanwhile."""
-    padded_before = isinstance(context.step.sources[0].operation, Pad) and not any(pad)
+    padded_before = comes_serially and isinstance(context.step.sources[0].operation, Pad) and not any(pad)
     if not padded_before:
         chain.queue_rows(max(1, size[0] - 1 - pad[0]), max(1, size[1] - 1 - pad[2]))

@@ -84,7 +84,7 @@ def row(name: str, design: fp.Design, x: np.ndarray, part: str, share: float, in
         found = project.simulate(x, timeout_s=3600)
         differ = int((found.output.astype(np.float32) != np.asarray(fp.emulate(design, x))).sum())
         print(f"  {found.interval_cycles} clocks, latency {found.latency_cycles}, {differ} values differ", flush=True)
-        total = project.synthesize(family, workers=1, timeout_s=3600).whole.cells
+        total = replace(project, layers=()).synthesize(family, workers=1, timeout_s=3600).whole.cells
     priced = chosen.price.resources
     cells: list[Any] = [name, f"{share:.0%}", found.interval_cycles, chosen.price.interval_cycles, found.latency_cycles]
     for resource in ("lut", "ff", "dsp", "bram18"):

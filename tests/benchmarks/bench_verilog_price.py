@@ -104,7 +104,9 @@ def write(fits: dict[str, dict[str, Fitted]], laws: dict[str, list[float]]) -> N
             layers[resource] = [round(end, 3) for end in interval(one.layers)]
         text += _section(f"{family}.ranges", ranges) + _section(f"{family}.layer_ranges", layers)
         for resource, one in made.items():
-            values = {name: round(value, 4) for name, value in one.coefficients.items() if value}
+            # What `bench_scheduled_price.py` fitted stays.
+            others = {name: value for name, value in kept[family][resource].items() if name not in one.coefficients}
+            values = {name: round(value, 4) for name, value in one.coefficients.items() if value} | others
             text += _section(f"{family}.{resource}", values)
         text += _section(f"{family}.memory", kept[family]["memory"])
         text += _section(f"{family}.product", kept[family]["product"])

@@ -19,7 +19,7 @@ from fpgaprune.rtl import DesignHardware
 
 # Samples that follow one another; the interval between the last two is that of all later ones.
 _SAMPLES = 4
-_MOST_PASSES = 60
+_MOST_PASSES = 600
 
 
 @dataclass(frozen=True)

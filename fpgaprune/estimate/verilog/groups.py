@@ -35,7 +35,9 @@ def _group(i: Instance) -> Counts:
     found[f"memory_{i['SUM_WIDTH']}_{1 << (i['BUFFER'] + i['SLOT'])}"] += together
     found["register"] += together * (beats + i["SUM_WIDTH"])
     found["choice_bit"] += together * taps * i["X_WIDTH"] * (split - 1) / 3
-    found["multiplier"] += taps
+    # Registers of factors are inside a DSP block, or beside it; which of a beat's parts is read is chosen.
+    found.more({"multiplier": taps, "weight_bit": taps * i["W_WIDTH"]})
+    found["piece_bit"] += together * taps * i["X_WIDTH"] * (split - 1)
     # The word of a step waits twice.
     found["register"] += 2 * (1 + taps * i["W_WIDTH"]) + i["SLOT"] + i["CHANNEL"] + i["PIECE"] + together + 3
     found["counter"] += i["CHANNEL"] + i["PIECE"] + i["SLOT"]
