@@ -72,7 +72,8 @@ def plot(rows: Sequence[Mapping[str, Any]], predictions: Sequence[Mapping[str, A
     import matplotlib as mpl
 
     mpl.use("Agg")
-    mpl.rcParams.update({"font.size": 8})
+    # The same rows give the same bytes.
+    mpl.rcParams.update({"font.size": 8, "svg.hashsalt": "estimate", "svg.fonttype": "none"})
     from matplotlib import pyplot
 
     by_id = {p["id"]: p for p in predictions}
@@ -97,7 +98,7 @@ def plot(rows: Sequence[Mapping[str, Any]], predictions: Sequence[Mapping[str, A
         axis.plot([low, high], [low / 1.5, high / 1.5], "k:", lw=0.5)
     axes.flat[0].legend(fontsize=5)
     figure.tight_layout()
-    figure.savefig(path, dpi=100)
+    figure.savefig(path, metadata={"Date": None})
 
 
 def speed(rows: Sequence[Mapping[str, Any]]) -> float:

@@ -102,7 +102,9 @@ def test_intervals_that_are_too_narrow_are_caught():
 
 def test_factors_hold_designs_of_a_repository_that_errs_as_a_whole():
     rng = np.random.default_rng(0)
-    found = {"csynth.lut": [(repo, float(np.exp(away))) for repo in "ABCDEFGHIJKL" for away in [rng.normal(0, 0.4)] * 6]}
+    found = {
+        "csynth.lut": [(repo, float(np.exp(away))) for repo in "ABCDEFGHIJKL" for away in [rng.normal(0, 0.4)] * 6]
+    }
     low, high = interval_factors(found)["csynth.lut"]
     shares = covered_by_others(found)
     assert shares["csynth.lut"] is not None
