@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, RunError
-from fpgaprune.fit import trial
+from fpgaprune.fit import job
 from fpgaprune.flow import verify_run
 
 pytestmark = pytest.mark.flow
@@ -56,7 +56,7 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
 
 def test_a_second_start_trains_nothing(searched, monkeypatch):
     folder, data, found = searched
-    monkeypatch.setattr(trial, "run_flow", lambda *_: pytest.fail("a trial that has ended was done again"))
+    monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("a trial that has ended was done again"))
     again = fp.fit(
         folder / "out" / "model.keras", data, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out",
         minutes=0.01, epochs=1,
