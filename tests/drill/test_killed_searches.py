@@ -52,7 +52,7 @@ def answer(folder):
 
 def drill(folder, kills, trials, seed):
     """Kills a process of a search `kills` times, and lets it end; the processes that were killed."""
-    rng, killed = random.Random(seed), []
+    rng, killed = random.Random(seed), []  # noqa: S311 - kills, not secrets
     search, ended = begun(folder, trials), {}
     while len(killed) < kills:
         # A coordinator is also killed while it starts; the others are killed in the middle of their trials.
