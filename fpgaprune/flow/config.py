@@ -127,7 +127,7 @@ def _wanted(said: str) -> str:
     if text == said:
         return f"{said[:1].lower()}{said[1:]}"
     # Why the value could not be read follows after a comma.
-    text = text.split(", unable ")[0].split(", got ")[0]
+    text = text.split(", unable ")[0].split(", got ")[0].split(" or instance of ")[0]
     for theirs, ours in _WORDS.items():
         text = text.replace(theirs, ours)
     return f"wanted {text}"
