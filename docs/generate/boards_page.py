@@ -33,7 +33,13 @@ def page() -> str:
     first = second = ""
     for name, board in boards.items():
         part = find_part(board.device)
-        cells = (part.name, f"{part.lut:,}", f"{board.clock_mhz:g} MHz", f"{board.baud:,}", f"`{bitstream_ending(name)}`")
+        cells = (
+            part.name,
+            f"{part.lut:,}",
+            f"{board.clock_mhz:g} MHz",
+            f"{board.baud:,}",
+            f"`{bitstream_ending(name)}`",
+        )
         first += f"| `{name}` | {board.name} | {' | '.join(cells)} |\n"
         second += f"| `{name}` | `{board.load}` | {board.note or '–'} | {board.source} | {board.loaded or 'never'} |\n"
     return f"{_HEAD}{first}{_LOADED}{second}"
