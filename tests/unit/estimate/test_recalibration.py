@@ -70,7 +70,7 @@ def test_reports_that_agree_change_no_estimate():
 
 @pytest.mark.parametrize("layers", [True, False])
 def test_another_tool_is_learnt_also_for_designs_left_out(layers):
-    truth = scaled(lut_add_bit=1.8, lut_shift_add_bit=1.8, ff_adder_bit=1.5, synth_lut_arithmetic=0.6)
+    truth = scaled(lut_add_bit=1.8, lut_shift_add_bit=1.8, ff_adder_bit=1.5, synth_lut_logic=0.6)
     reports = measured(truth, layers)
     before, left = worst(recalibration_errors(reports, SHIPPED)), worst(errors_of_left_out(reports, SHIPPED))
     assert before["csynth.lut"] > 0.15
@@ -88,9 +88,9 @@ def test_what_no_report_shows_stays():
 
 
 def test_logic_synthesis_is_learnt_from_its_own_reports_only():
-    without = recalibrate(measured(scaled(synth_lut_arithmetic=0.3), synth=False), SHIPPED)
-    with_them = recalibrate(measured(scaled(synth_lut_arithmetic=0.3)), SHIPPED)
-    name = "synth.lut_arithmetic"
+    without = recalibrate(measured(scaled(synth_lut_logic=0.3), synth=False), SHIPPED)
+    with_them = recalibrate(measured(scaled(synth_lut_logic=0.3)), SHIPPED)
+    name = "synth.lut_logic"
     assert without.values[name] == SHIPPED.values[name]
     assert with_them.values[name] < 0.7 * SHIPPED.values[name]
 
