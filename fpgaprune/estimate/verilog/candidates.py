@@ -60,7 +60,8 @@ class Candidates:
             rest = rest if paired else others
             for name, number in chosen.items():
                 found[name].append(Way(number, paired, own[name]))
-        own, others = self._taken({}, (), interval)
+        # What cannot be scheduled cannot be loaded either, and everything else shall be.
+        own, others = ({}, Counts()) if self.layout.loadable else self._taken({}, (), interval)
         for name in found:
             if name in own:
                 found[name].append(Way(0, False, own[name]))
@@ -92,7 +93,8 @@ class Candidates:
         self, multipliers: Mapping[str, int], paired: tuple[str, ...], interval: int
     ) -> tuple[dict[str, Mapping[str, float]], Counts]:
         """What each layer with weights takes, and all others together."""
-        layout = replace(self.layout, multipliers=multipliers, paired=paired, interval=interval)
+        loadable = self.layout.loadable and bool(multipliers)
+        layout = replace(self.layout, multipliers=multipliers, paired=paired, loadable=loadable, interval=interval)
         named = {layer.name for layer in self.layers}
         own: dict[str, Mapping[str, float]] = {}
         rest = Counts()
