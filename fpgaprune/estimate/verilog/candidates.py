@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
+
 from fpgaprune.design import Design, LayerSpec, VerilogLayout
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.fabrics import Fabric
@@ -16,6 +18,8 @@ from fpgaprune.rtl import cycles_of, is_schedulable, may_be_paired, plan_verilog
 
 # The wider factor of a multiplier that takes two values at once.
 _WIDE = 25
+# Adders for more weights than that take minutes to be written, compiled and synthesised, and most of the LUTs.
+_MANY = 1024
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,11 @@ class Candidates:
         """Cycles of the slowest layer with one multiplier each."""
         return max((self.cycles(layer.name, 1, False) for layer in self.layers), default=1)
 
-    def at(self, interval: int) -> tuple[dict[str, list[Way]], Counts]:
-        """For each layer the ways that keep `interval`, and what everything else takes."""
+    def at(self, interval: int, every: bool = False) -> tuple[dict[str, list[Way]], Counts]:
+        """For each layer the ways that keep `interval`, and what everything else takes.
+
+        A layer of many weights comes as it is only where no schedule keeps the interval; anywhere, if `every`.
+        """
         found: dict[str, list[Way]] = {layer.name: [] for layer in self.layers}
         rest = Counts()
         for paired in (False, True):
@@ -63,7 +70,8 @@ class Candidates:
         # What cannot be scheduled cannot be loaded either, and everything else shall be.
         own, others = ({}, Counts()) if self.layout.loadable else self._taken({}, (), interval)
         for name in found:
-            if name in own:
+            many = np.count_nonzero(self.design[name].weights["weight"]) > _MANY
+            if name in own and (every or not many or not found[name]):
                 found[name].append(Way(0, False, own[name]))
         return found, rest
 
