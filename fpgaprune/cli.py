@@ -24,7 +24,7 @@ def _print_version(wanted: bool) -> None:
 
 app = typer.Typer(
     name="fpgaprune",
-    help="Prune a trained Keras network kernel by kernel, prove it, and price it for a named FPGA.",
+    help="Prune a trained Keras network for an FPGA: lock kernels at zero, prove it, and estimate what it saves.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -52,6 +52,7 @@ for command in (
     commands.import_tfmot,
     commands.estimate,
     commands.measure,
+    commands.export,
     commands.ask,
     commands.compare,
     commands.calibrate,

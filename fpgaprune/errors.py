@@ -115,7 +115,7 @@ class DataError(FpgaPruneError, ValueError):
 
 
 class RunError(FpgaPruneError, RuntimeError):
-    """A folder is in use, incomplete or not a run directory."""
+    """A folder is in use, incomplete or not a run folder."""
 
 
 class BoardError(FpgaPruneError, RuntimeError):

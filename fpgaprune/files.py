@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from importlib import resources
@@ -118,6 +119,28 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
     return target
 
 
+@contextlib.contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Within the block, a draft of the folder `path` is filled; it gets its name at the end of the block.
+
+    If the block raises, nothing is left. A killed process leaves the draft, whose name says so.
+
+    Raises:
+        StorageError: the folder cannot be made, or `path` exists.
+    """
+    target = Path(path)
+    make_folder(target.parent)
+    with storage(target):
+        draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=DRAFT))
+        try:
+            yield draft
+            draft.chmod(0o777 & ~_umask())
+            draft.rename(target)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+
+
 def is_draft(name: str) -> bool:
     """Whether a killed process left the file or folder of this name unfinished."""
     return name.startswith(".") and name.endswith(DRAFT)
@@ -127,6 +150,12 @@ def shipped_folder(name: str) -> Path | None:
     """The folder `name` that comes with fpgaprune: within the package in a wheel, beside it in a checkout; or None."""
     package = Path(str(resources.files("fpgaprune")))
     return next((folder for folder in (package / name, package.parent / name) if folder.is_dir()), None)
+
+
+def shipped_names(folder: str, ending: str) -> tuple[str, ...]:
+    """The names, without their `ending`, of the files in a folder of `hw`, sorted; none if `hw` is missing."""
+    home = shipped_folder("hw")
+    return () if home is None else tuple(sorted(path.stem for path in (home / folder).glob(f"*{ending}")))
 
 
 def digest_file(path: str | os.PathLike[str]) -> str:

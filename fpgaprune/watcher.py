@@ -123,10 +123,10 @@ class Watcher:
     def where_the_time_went(self) -> str:
         """A phrase: the seconds of all stages that ran, and the two that took longest."""
         if not self.seconds:
-            return "nothing to do: every stage is unchanged"
+            return "nothing to do, because every stage is unchanged"
         longest = sorted(self.seconds, key=lambda name: -self.seconds[name])[:2]
         named = ", ".join(f"{name} {_duration(self.seconds[name])}" for name in longest)
-        return f"{_duration(sum(self.seconds.values()))} in all; {named}"
+        return f"{_duration(sum(self.seconds.values()))} in total; {named}"
 
     def remaining_s(self) -> float | None:
         """Seconds that the current work may still take, at the speed of its last steps; None if unknown."""

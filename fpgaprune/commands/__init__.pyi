@@ -1,6 +1,7 @@
 from .board_commands import ask as ask
 from .config_command import config as config
 from .examples_command import examples as examples
+from .export_command import export as export
 from .fit_command import fit as fit
 from .price_commands import calibrate as calibrate
 from .price_commands import compare as compare

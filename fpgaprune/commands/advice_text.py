@@ -28,7 +28,7 @@ def print_advice(advice: Advice, shown: int = SHOWN) -> None:
         lines += [f"\n{change.number}. {change.knob}: {change.verdict}", *filter(None, (change.cost, change.figures))]
         lines += [change.place, *(f"    {line}" for line in change.change.splitlines())]
     if len(suggested) > shown:
-        lines.append(f"\n{len(suggested) - shown} more with --json, and in the report of a run")
+        lines.append(f"\n{len(suggested) - shown} more changes; --json and the report of a run show them")
     width = Console().width
     for line in (*lines, *advice.notes):
         # Text to copy is not folded.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fpgaprune.commands.common_options import AsJson, Quiet
+from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, Quiet, one_of
 from fpgaprune.terminal import print_json, print_line, print_problem
 
 # So many classes are printed.
@@ -16,7 +17,11 @@ _SHOWN = 20
 
 def ask(
     board: Annotated[
-        str, typer.Argument(metavar="BOARD|PORT", help="A board, as ulx3s, its TOML file, or a port, as /dev/ttyUSB0.")
+        str,
+        typer.Argument(
+            metavar="BOARD|PORT",
+            help=f"{one_of((*SERIAL_BOARDS, 'the TOML file of a board'))}; or a port, as /dev/ttyUSB0.",
+        ),
     ],
     samples: Annotated[Path, typer.Argument(help="An .npz with samples x or x_test, and perhaps labels y or y_test.")],
     run: Annotated[
@@ -52,3 +57,15 @@ def ask(
     if found.unlike_emulation:
         print_problem("check", f"{found.unlike_emulation} outputs have other bits than the emulation")
         raise typer.Exit(1)
+
+
+def print_bitstream(run: Path, made: Mapping[str, Any]) -> None:
+    """Prints where the bitstream of a run is, how it is loaded, and what was never tried."""
+    path = run / made["path"]
+    print_line(f"bitstream   {path}: {made['board']}, {made['clock_mhz']:g} MHz of {made['fmax_mhz']:g}")
+    # Runs that an older fpgaprune measured say less.
+    if "load" in made:
+        print_line(f"load        {made['load'].replace('{file}', str(path))}")
+        if made["note"]:
+            print_line(f"note        {made['note']}")
+        print_line(f"tried       {made['loaded']}", "yellow" if made["loaded"].startswith("no ") else "")

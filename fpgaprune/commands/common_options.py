@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from fpgaprune.errors import ConfigError
+from fpgaprune.files import shipped_names
 
-DATA_HELP = "'digits', an .npz or package.module:function, whose code runs."
+DATA_HELP = "'digits', an .npz file, or package.module:function (its code runs)."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ClockNs = Annotated[float | None, typer.Option(help="Clock period in ns. Key target.clock_ns.")]
-Sparsity = Annotated[
-    list[str] | None, typer.Option(help="Fraction of units to lock, 0..1, or for a glob: 'conv2/kernel=0.8'.")
+MaxLoss = Annotated[
+    float | None,
+    typer.Option(help="Largest allowed loss in per cent: 0.5 is half a point of accuracy. Key verdict.max_loss."),
 ]
+Sparsity = Annotated[
+    list[str] | None,
+    typer.Option(help="Fraction of kernels to lock, 0..1; 'conv2/kernel=0.8' is for one weight. May be repeated."),
+]
+
+
+def parse_max_loss(per_cent: float | None) -> float | None:
+    """The fraction that `--max-loss` asks for.
+
+    Raises:
+        ConfigError: it is not 0 per cent or more.
+    """
+    if per_cent is not None and not per_cent >= 0:
+        raise ConfigError(
+            f"--max-loss is {per_cent:g}; wanted per cent, 0 or more, as 0.5 for half a point of accuracy"
+        )
+    return None if per_cent is None else per_cent / 100
+
+
+# Read from the names of files: what knows boards would be loaded before every --help.
+SERIAL_BOARDS = shipped_names("boards", ".toml")
+
+
+def one_of(names: Sequence[str]) -> str:
+    """`a, b or c`."""
+    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def parse_sparsity(given: list[str] | None) -> Any:

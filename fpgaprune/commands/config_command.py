@@ -11,11 +11,10 @@ import typer
 def config(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the page docs/flow_file.md.")] = False,
 ) -> None:
-    """Print every key of a flow file with its default and its meaning: 'fpgaprune config > flow.toml' is a start.
+    """Print a flow file with every key, its default and its meaning: 'fpgaprune config > flow.toml'.
 
-    The output is a flow file itself: the comment above each key gives its meaning and the allowed values. Keys
-    without a default are comments, and so are optional tables, such as other schedules of fine-tuning and settings of
-    single layers.
+    A comment above each key says what it means and which values are allowed. Keys without a default are comments.
+    Optional tables are comments too, for example other schedules of fine-tuning and settings of single layers.
     """
     from fpgaprune.flow import to_markdown, to_toml
 

@@ -19,9 +19,9 @@ def examples(
     ),
     quiet: Quiet = False,
 ) -> None:
-    """Copy the examples to a folder: scripts, notebooks and a flow file, each complete.
+    """Copy the examples to a folder: scripts, notebooks and flow files. Each runs as it is.
 
-    A file of yours with the name of an example is never replaced: then nothing is written.
+    If the folder has another file with the name of an example, nothing is written.
     """
     source = shipped_folder("examples")
     if source is None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, Quiet
+from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, MaxLoss, Quiet, parse_max_loss
 from fpgaprune.errors import ConfigError
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
-    from fpgaprune.fit import Fit
+    from fpgaprune.fit import Fit, Standing
 
 
 def fit(
@@ -21,7 +22,7 @@ def fit(
         Path,
         typer.Argument(
             metavar="MODEL.keras|FLOW.toml",
-            help="A trained Keras model, with --data and --part; or a flow file that names one.",
+            help="A trained Keras model with --data and --part, or a flow file that names a model.",
         ),
     ],
     data: Annotated[str | None, typer.Option(help=f"{DATA_HELP} Key data.source.")] = None,
@@ -29,41 +30,54 @@ def fit(
         str | None, typer.Option(help="Part, order number, board or FILE.toml:PART. Key target.part.")
     ] = None,
     clock_ns: ClockNs = None,
-    max_loss: Annotated[
-        float | None,
-        typer.Option(help="Largest loss in per cent: 0.5 is half a point of accuracy. 0.5 if left out."),
-    ] = None,
+    max_loss: MaxLoss = None,
     share: Annotated[float, typer.Option(help="Largest share of each resource of the part, 0..1.")] = 0.8,
     latency_us: Annotated[float | None, typer.Option(help="Longest latency in microseconds.")] = None,
-    interval_cycles: Annotated[int | None, typer.Option(help="Most cycles between two samples.")] = None,
-    samples_per_s: Annotated[float | None, typer.Option(help="Least samples a second.")] = None,
+    interval_cycles: Annotated[int | None, typer.Option(help="Largest number of cycles between two samples.")] = None,
+    samples_per_s: Annotated[float | None, typer.Option(help="Smallest number of samples a second.")] = None,
     minutes: Annotated[
-        float, typer.Option(help="Time for the search; the run of the best network comes on top.")
+        float, typer.Option(help="Minutes for the search. The final run of the best network takes extra time.")
     ] = 10.0,
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of fine-tuning of the best network. Key finetune.epochs.")
     ] = None,
     route: Annotated[
-        str, typer.Option(help="hls: an hls4ml project, by its estimate; verilog: our own, which is synthesised.")
+        str,
+        typer.Option(
+            help="hls: an hls4ml project, priced by the estimate; verilog: our own Verilog, which is then synthesised."
+        ),
     ] = "hls",
-    out: Annotated[Path | None, typer.Option(help="Folder of the answer; runs/NAME-fit if left out.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Let Optuna suggest at most this many networks after the first search.")
+    ] = None,
+    front: Annotated[
+        bool,
+        typer.Option("--front", help="Search the whole front of loss, share and latency, not only its best point."),
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of trials at a time, each in its own process on this machine.")
+    ] = None,
+    memory_gib: Annotated[float | None, typer.Option(help="Memory limit of each of these processes, in GiB.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Run the trials on the workers of this Dask scheduler: tcp://host:8786.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the result; runs/NAME-fit if left out.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find the best network that a part takes: what is locked, how many bits, which layout.
+    """Find the best network that fits a part: choose its zeros, its numbers of bits and its layout.
 
-    What has no limit is made as small as possible: the latency, then the share of the part, then the loss. The exit
-    status is 1 if no network that was tried keeps to every limit. A search that was ended goes on when the command is
-    run again. If a flow file names package.module:function, this command runs that code.
+    Without --max-loss, half a per cent may be lost.
+    The search makes everything without a limit as small as possible: first the latency, then the share of the part,
+    then the loss. The exit status is 1 if no network that was tried keeps every limit. If you stop the search, run the
+    same command again to continue. If a flow file names package.module:function, this command runs that code.
+    With --json, standard error has a line of JSON for each trial: its result, the best so far, the seconds left.
     """
-    from fpgaprune.fit import Limits, fit_flow
+    from fpgaprune.fit import Limits, SearchOptions, fit_flow
     from fpgaprune.flow import VerdictConfig, asked_config, kind_of
 
-    if max_loss is not None and not max_loss >= 0:
-        raise ConfigError(
-            f"--max-loss is {max_loss:g}; wanted per cent, 0 or more, as 0.5 for half a point of accuracy"
-        )
+    loss = parse_max_loss(max_loss)
     is_model = kind_of(flow) == "model"
     missing = [option for option, value in (("--data", data), ("--part", part)) if value is None]
     if is_model and missing and flow.exists():
@@ -78,7 +92,7 @@ def fit(
         part=part,
         clock_ns=clock_ns,
         epochs=epochs,
-        max_loss=None if max_loss is None else max_loss / 100,
+        max_loss=loss,
         sparsity=0.0 if is_model else None,
     )
     asked = config[VerdictConfig]
@@ -90,9 +104,11 @@ def fit(
         samples_per_s,
         minutes,
     )
+    options = SearchOptions(trials, workers, scheduler, front, memory_gib)
     folder = out or Path("runs") / f"{config.name}-fit"
+    heard = _print_standing if as_json and not quiet else None
     with Watcher(quiet=quiet or as_json) as watcher:
-        found = fit_flow(config, folder, limits, watcher, route)
+        found = fit_flow(config, folder, limits, watcher, route, options, heard)
     if as_json:
         print_json({"folder": str(folder), **found.to_json()})
     elif not quiet:
@@ -101,11 +117,18 @@ def fit(
         raise typer.Exit(1)
 
 
+def _print_standing(standing: Standing) -> None:
+    """A line of JSON on standard error, for a program that waits for the answer."""
+    from fpgaprune.measure import to_plain
+
+    typer.echo(json.dumps(to_plain(standing)), err=True)
+
+
 def _print_answer(found: Fit, folder: Path) -> None:
     from fpgaprune.fit import facts, front_rows, headline
 
     headers, rows = front_rows(found)
-    show_table(headers, rows, title="networks that no other beats in loss, share and latency together")
+    show_table(headers, rows, title="the best networks: no other is better in loss, share and latency at once")
     print_line(headline(found), "green" if found.meets_limits else "bold red")
     for label, text in facts(found.best, found):
         print_line(f"{label:<12} {text}")

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fpgaprune.commands.advice_text import print_advice
+from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.checks import require_checks
-from fpgaprune.commands.common_options import AsJson, ClockNs, Quiet
+from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, ClockNs, Quiet, one_of
 from fpgaprune.errors import ConfigError
+from fpgaprune.files import shipped_names
 from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.watcher import Watcher
 
@@ -20,40 +22,47 @@ if TYPE_CHECKING:
     from fpgaprune.measure import Estimate, LayerEstimate
 
 Folders = Annotated[
-    list[Path], typer.Argument(metavar="RUN_DIR|PROJECT...", help="Folders with designs and vendor reports.")
+    list[Path],
+    typer.Argument(
+        metavar="RUN_DIR|PROJECT...", help="Run folders or hls4ml projects, with reports of a vendor's tool."
+    ),
 ]
 
 
 def estimate(
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN_DIR|DESIGN|PROJECT]", help="A run directory, a design.json, an hls4ml project."),
+        typer.Argument(metavar="[RUN_DIR|DESIGN|PROJECT]", help="A run folder, a design.json or an hls4ml project."),
     ] = None,
     part: Annotated[
         str | None, typer.Option(help="Part, order number, board or FILE.toml:PART; the design's own if left out.")
     ] = None,
     clock_ns: ClockNs = None,
     designs: Annotated[
-        Path | None, typer.Option(help="Price designs that are rows of counts: a file with one JSON object a line.")
+        Path | None, typer.Option(help="A file of designs that are known by counts only, one JSON object on each line.")
     ] = None,
     coefficients: Annotated[
-        Path | None, typer.Option("--calibration", help="Coefficients that fpgaprune calibrate wrote.")
+        Path | None, typer.Option("--calibration", help="The file that fpgaprune calibrate wrote.")
     ] = None,
     verilog: Annotated[
-        bool, typer.Option("--verilog", help="Price fpgaprune's own Verilog, as open synthesis will count it.")
+        bool, typer.Option("--verilog", help="Estimate fpgaprune's own Verilog, as open synthesis will count it.")
     ] = False,
-    family: Annotated[str | None, typer.Option(help="With --verilog: xc7 or ecp5; the part's own if left out.")] = None,
+    family: Annotated[
+        str | None, typer.Option(help="With --verilog: xc7 or ecp5; that of the part if left out.")
+    ] = None,
     interval: Annotated[
-        int | None, typer.Option(help="With --verilog: cycles for each sample; its pixels if left out.")
+        int | None, typer.Option(help="With --verilog: cycles for each sample; the number of pixels if left out.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Price a design for a part: resources, latency, interval, and whether it fits."""
+    """Estimate what a design takes on a part: resources, latency, interval, and whether it fits."""
     from fpgaprune.estimate import read_own_calibration
 
     if verilog:
         if source is None or designs is not None or coefficients is not None or clock_ns is not None:
-            raise ConfigError("--verilog prices one run directory, design or project, for no clock; leave out the rest")
+            raise ConfigError(
+                "--verilog takes one run folder, design or project, and no clock; leave out the other options"
+            )
         _print_verilog(source, part, family, interval or 0, as_json)
         return
     if family is not None or interval is not None:
@@ -66,7 +75,7 @@ def estimate(
         _print_predictions(designs, calibrated)
         return
     if source is None or designs is not None:
-        raise ConfigError("estimate takes either one run directory, design or project, or --designs FILE.jsonl")
+        raise ConfigError("estimate takes either one run folder, design or project, or --designs FILE.jsonl")
     from fpgaprune.advice import advise
     from fpgaprune.flow import load_designs, price, require_kind, target_of
 
@@ -86,34 +95,41 @@ def estimate(
 
 
 def measure(
-    run_dir: Annotated[Path, typer.Argument(help="A run directory.")],
+    run_dir: Annotated[Path, typer.Argument(help="A run folder.")],
     family: Annotated[
-        list[str] | None, typer.Option(help="xc7, xcup, ecp5, gowin or ice40; the part's own if left out.")
+        list[str] | None,
+        typer.Option(help=f"{one_of(shipped_names('synth', '.toml'))}; that of the part if left out. May be repeated."),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of place and route on an ECP5.")] = 0,
+    seeds: Annotated[
+        int, typer.Option(help="Number of runs of place and route on an ECP5, each with its own seed.")
+    ] = 0,
     device: Annotated[
-        str | None, typer.Option(help="The ECP5; the smallest that holds the network if left out.")
+        str | None, typer.Option(help="The ECP5 device; if left out, the smallest that holds the network.")
     ] = None,
-    board: Annotated[str | None, typer.Option(help="Write a bitstream: ulx3s, or a TOML file like hw/boards.")] = None,
+    board: Annotated[
+        str | None, typer.Option(help=f"Write a bitstream for {one_of((*SERIAL_BOARDS, 'a TOML file like theirs'))}.")
+    ] = None,
     target_mhz: Annotated[
-        float | None, typer.Option(help="Clock to aim at in place and route; the network's own if left out.")
+        float | None, typer.Option(help="Clock that place and route aims at, in MHz; that of the flow if left out.")
     ] = None,
     interval: Annotated[
-        int, typer.Option(help="Cycles for each sample: more give a smaller design; its pixels if left out.")
+        int, typer.Option(help="Cycles for each sample. More cycles give a smaller design. If 0, the number of pixels.")
     ] = 0,
     part: Annotated[
-        str | None, typer.Option(help="Lay each layer out so that the network fits this part, with the fewest cycles.")
+        str | None,
+        typer.Option(help="Choose a layout for each layer so that the network fits this part with the fewest cycles."),
     ] = None,
     simulate: Annotated[int, typer.Option(help="Number of held-out samples to simulate; 0 for none.")] = 360,
     timeout: Annotated[float, typer.Option(help="Time limit for each run of a tool, in seconds.")] = 3600.0,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure a run's network as Verilog with open tools: bits, cycles and resources, and the clock on an ECP5.
+    """Measure the network of a run with open tools: write Verilog, simulate it, synthesise it, place and route it.
 
-    The report in the run directory shows the result. Measurements that are unchanged are not repeated. The exit status
-    is 1 if a check of the report fails, for example if the Verilog gives other bits than the emulation. If the flow
-    file of the run names package.module:function, this command runs that code: trust the flow file before you use it.
+    It measures cycles and resources, and with --seeds the clock on an ECP5. The report in the run folder then shows
+    the result. A measurement is not repeated if nothing changed. The exit status is 1 if a check of the report fails,
+    for example if the Verilog gives other bits than the emulation. If the flow file of the run names
+    package.module:function, this command runs that code, so check a flow file that is not yours.
     """
     from fpgaprune.flow import measure_run, measured_tables, require_kind, settings_of
     from fpgaprune.measure import Measured
@@ -136,13 +152,13 @@ def measure(
         if reason := measured.simulation.left_out:
             print_line(f"simulation  left out: {reason}")
         if measured.bitstream is not None:
-            print_line(f"bitstream   {run_dir / measured.bitstream['path']}")
+            print_bitstream(run_dir, measured.bitstream)
         print_line(f"time        {watcher.where_the_time_went()}")
     require_checks(json.loads(run.file("report.json").read_text()))
 
 
 def compare(source: Folders, as_json: AsJson = False) -> None:
-    """Compare estimates with vendor reports, stage by stage, with the ratios predicted / actual."""
+    """Compare estimates with vendor reports of the same stage, and print the ratios estimate / report."""
     from fpgaprune.flow import compare_folders, comparison_tables
 
     found = compare_folders(source)
@@ -160,7 +176,7 @@ def calibrate(
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("calibration.toml"),
     as_json: AsJson = False,
 ) -> None:
-    """Fit the estimates to your own vendor reports; estimate --calibration uses the result."""
+    """Fit the estimates to your own vendor reports. Use the result with estimate --calibration."""
     from fpgaprune.flow import calibrate_folders
 
     found = calibrate_folders(source, out)
@@ -173,7 +189,7 @@ def calibrate(
     ]
     title = f"median error on {len(found['designs'])} designs"
     show_table(("figure", "as shipped", "calibrated", "each left out"), rows, title=title)
-    print_line(f"{len(found['moved'])} coefficients moved; {out}")
+    print_line(f"{len(found['moved'])} coefficients changed; written to {out}")
     for note in found["notes"]:
         print_line(note)
 
@@ -182,14 +198,14 @@ def parts(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PART]...", help="Names, order numbers, boards, or files of your own; all parts if left out."
+            metavar="[PART]...", help="Parts, order numbers, boards or files of your own. If left out, all parts."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the known FPGA parts with their capacities, and the boards whose name stands for their part.
+    """List the known FPGA parts with their capacities, and the boards with their parts.
 
-    With names of parts or boards, the source of the figures is printed too.
+    If you name parts or boards, it prints the source of the figures too.
     """
     from dataclasses import asdict
 
@@ -274,8 +290,8 @@ def _print_estimate(priced: dict[str, Estimate]) -> None:
         show_table(headers, [*(row(layer.name, layer) for layer in made.layers), row("total", made)], title=side)
         part = made.target.part.name
         fits = {True: f"fits {part}", False: f"does not fit {part}", None: f"cannot be judged against {part}"}
-        upper = ", its upper end too" if made.fits_upper else ", but its upper end does not" if made.fits else ""
-        print_line(f"{fits[made.fits]}{upper}; figures: analytic estimate of {ANALYTIC_SYNTH.words}")
+        upper = ", also by its upper end" if made.fits_upper else ", but not by its upper end" if made.fits else ""
+        print_line(f"{fits[made.fits]}{upper}; figures: analytic estimate for {ANALYTIC_SYNTH.words}")
         left_out = [f"{layer.name} ({layer.kind})" for layer in made.layers if layer.at(ANALYTIC_SYNTH).unknown]
         if left_out:
-            print_line(f"left out, because no hardware model prices them: {', '.join(left_out)}")
+            print_line(f"left out, because the estimate has no model of them: {', '.join(left_out)}")

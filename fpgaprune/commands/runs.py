@@ -10,7 +10,16 @@ import typer
 
 from fpgaprune.commands.advice_text import print_advice
 from fpgaprune.commands.checks import require_checks
-from fpgaprune.commands.common_options import DATA_HELP, AsJson, ClockNs, Quiet, Sparsity, parse_sparsity
+from fpgaprune.commands.common_options import (
+    DATA_HELP,
+    AsJson,
+    ClockNs,
+    MaxLoss,
+    Quiet,
+    Sparsity,
+    parse_max_loss,
+    parse_sparsity,
+)
 from fpgaprune.terminal import Cell, print_json, print_line, print_problem, show_table
 from fpgaprune.watcher import Watcher
 
@@ -23,11 +32,11 @@ def run(
         Path | None,
         typer.Argument(
             metavar="[FLOW.toml|MODEL.keras]",
-            help="A flow file; or a saved Keras model, with --data, --part and --sparsity. If left out, the built-in "
-            "flow. Options replace keys of the flow file.",
+            help="A flow file, or a saved Keras model with --data, --part and --sparsity. Without it the built-in "
+            "flow runs. Options override keys of the flow file.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Run directory; runs/NAME if left out.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME if left out.")] = None,
     data: Annotated[str | None, typer.Option(help=f"{DATA_HELP} Key data.source.")] = None,
     part: Annotated[
         str | None, typer.Option(help="Part, order number, board or FILE.toml:PART. Key target.part.")
@@ -35,18 +44,16 @@ def run(
     clock_ns: ClockNs = None,
     sparsity: Sparsity = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs of fine-tuning. Key finetune.epochs.")] = None,
-    max_loss: Annotated[
-        float | None, typer.Option(help="Largest loss of accuracy that is allowed, 0..1. Key verdict.max_loss.")
-    ] = None,
+    max_loss: MaxLoss = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a flow, stage after stage, from the training of the network to its report.
+    """Run a flow, from the trained network to its report.
 
-    Stages whose inputs and settings are unchanged are skipped. The exit status is 1 if a check of the report fails.
-    If a flow file names package.module:function, this command runs that code: trust the file before you run it.
-    `fpgaprune config` lists every key of a flow file.
+    Run the same command again after a stop: it skips stages whose inputs and settings are unchanged. The exit status
+    is 1 if a check of the report fails. If a flow file names package.module:function, this command runs that code, so
+    check a flow file that is not yours. `fpgaprune config` lists every key of a flow file.
     """
     from fpgaprune.flow import asked_config, run_flow
 
@@ -58,7 +65,7 @@ def run(
         clock_ns=clock_ns,
         sparsity=parse_sparsity(sparsity),
         epochs=epochs,
-        max_loss=max_loss,
+        max_loss=parse_max_loss(max_loss),
     )
     folder = out or Path("runs") / config.name
     with Watcher(quiet=quiet or as_json) as watcher:
@@ -73,9 +80,9 @@ def run(
 
 
 def verify(
-    run_dir: Annotated[Path, typer.Argument(help="A run directory.")], quiet: Quiet = False, as_json: AsJson = False
+    run_dir: Annotated[Path, typer.Argument(help="A run folder.")], quiet: Quiet = False, as_json: AsJson = False
 ) -> None:
-    """Check a run's certificate again from its files alone. The exit status is 1 after any violation."""
+    """Check every file and every locked weight of a run again. The exit status is 1 if something is wrong."""
     from fpgaprune.flow import require_kind, verify_run
 
     require_kind(run_dir, "run")
@@ -90,7 +97,7 @@ def verify(
         if not problems and any(link.locked for link in links):
             print_line("every locked element is exactly zero", "green")
         elif not problems:
-            print_line("nothing is locked, so there was nothing to check", "yellow")
+            print_line("nothing is locked, so there is nothing to check", "yellow")
     for problem in problems:
         print_problem("violation", problem)
     if problems:
@@ -99,11 +106,11 @@ def verify(
 
 def inspect(
     model: Annotated[Path, typer.Argument(help="A .keras file.")],
-    out: Annotated[Path | None, typer.Option(help="Folder for the heat maps, one for each convolution.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the pictures (PNG), one for each convolution.")] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """List layers, shapes and parameters; draw each convolution's kernel norms as PNG."""
+    """List the layers of a model with shapes and parameters, and draw the kernels of each convolution."""
     from fpgaprune.flow import inspect_model, require_kind
 
     require_kind(model, "model")
@@ -120,7 +127,7 @@ def inspect(
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """List the tools of each stage: which were found, what each is for, and how to install the missing ones."""
+    """List the tools of each stage, which of them are installed, and how to install the others."""
     from fpgaprune.flow import examine, missing_extras
 
     found = examine()
@@ -132,9 +139,9 @@ def doctor(as_json: AsJson = False) -> None:
         if not place or found[place - 1]["stage"] != row["stage"]:
             rows.append((row["stage"], "", ""))
         rows.append((f"  {row['tool']}", row["found"] or "not found", row["unlocks"]))
-    show_table(("stage and tool", "found", "unlocks"), rows)
+    show_table(("stage and tool", "found", "needed for"), rows)
     for command, tools in missing_extras(found).items():
-        print_line(f"{command} brings {', '.join(tools)}")
+        print_line(f"{command} installs {', '.join(tools)}")
 
 
 def _print_outcome(folder: Path, records: dict[str, Any], config: Flow, advice: dict[str, Any] | None) -> None:

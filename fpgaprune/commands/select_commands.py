@@ -12,7 +12,7 @@ from fpgaprune.commands.common_options import DATA_HELP, AsJson, Quiet, Sparsity
 from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
-_MODEL_HELP = "A .keras file, or what tf_keras and TF-MOT saved: .keras, .h5 or a SavedModel folder."
+_MODEL_HELP = "A .keras file, or a model of tf_keras or TF-MOT: .keras, .h5 or a SavedModel folder."
 Model = Annotated[Path, typer.Argument(help=_MODEL_HELP)]
 Granularity = Annotated[
     str,
@@ -23,30 +23,34 @@ Granularity = Annotated[
 Criterion = Annotated[
     str,
     typer.Option(
-        help="l1, l2, taylor, fisher, ...; an unknown one lists all. Or package.module:function, whose code runs."
+        help="l1, l2, taylor, fisher, ... (a wrong name lists all), or package.module:function (its code runs)."
     ),
 ]
 Cost = Annotated[
-    str, typer.Option(help="none, or adders(6): scores are divided by the adders that weights of 6 bits take.")
+    str, typer.Option(help="none, or adders(6): divide each score by the adders that weights of 6 bits take.")
 ]
-Lock = Annotated[list[str] | None, typer.Option(help="A slice to lock, as 'conv2/kernel[:, :, 29, 13]'.")]
-Masks = Annotated[Path | None, typer.Option(help="A mask file whose locks are added.")]
+Lock = Annotated[
+    list[str] | None, typer.Option(help="A slice to lock, such as 'conv2/kernel[:, :, 29, 13]'. May be repeated.")
+]
+Masks = Annotated[Path | None, typer.Option(help="A mask file; its locks are added.")]
 Zeros = Annotated[bool, typer.Option("--zeros", help="Lock the weights that are zero already.")]
 Fixed = Annotated[
     list[str] | None,
-    typer.Option(help="Lock weights that a type rounds to zero: 'fixed<8,1>', or 'conv*/kernel=fixed<8,1>'."),
+    typer.Option(help="Lock the weights that a type rounds to zero: 'fixed<8,1>', or 'conv*/kernel=fixed<8,1>'."),
 ]
 Paths = Annotated[
     list[str] | None,
-    typer.Option("--path", help="A glob of weights to choose from; if left out, those with most multiplications."),
+    typer.Option("--path", help="A glob of weights to choose from; if left out, those with the most multiplications."),
 ]
 Protect = Annotated[list[str] | None, typer.Option(help="A glob of weights that are never locked.")]
-MinFree = Annotated[int, typer.Option(help="Fewest units of each weight that stay free.")]
-MinFreePerOutput = Annotated[int, typer.Option(help="Fewest units of each output channel that stay free.")]
+MinFree = Annotated[int, typer.Option(help="Smallest number of units of each weight that stay free.")]
+MinFreePerOutput = Annotated[int, typer.Option(help="Smallest number of units of each output channel that stay free.")]
 MinFreeChannels = Annotated[float, typer.Option(help="Smallest share of each layer's channels that stays alive.")]
-Samples = Annotated[int | None, typer.Option(help="Number of training samples for a criterion; all if left out.")]
-Batch = Annotated[int, typer.Option(help="Samples in a batch of a criterion.")]
-Seed = Annotated[int, typer.Option(help="Seed of the criterion random.")]
+Samples = Annotated[
+    int | None, typer.Option(help="Number of training samples that the criterion reads; all if left out.")
+]
+Batch = Annotated[int, typer.Option(help="Samples in each batch that the criterion reads.")]
+Seed = Annotated[int, typer.Option(help="Seed of the criterion 'random'.")]
 _SHOWN = 6  # Warnings that the terminal shows: the first layers show the cause.
 
 
@@ -56,10 +60,12 @@ def select(
     sparsity: Sparsity = None,
     granularity: Granularity = "kernel",
     criterion: Criterion = "l1",
-    scope: Annotated[str, typer.Option(help="network: one threshold for all; layer: the same share in each.")] = (
-        "network"
-    ),
-    normalize: Annotated[str, typer.Option(help="lamp, mean, max, l2 or none: scores across layers.")] = "lamp",
+    scope: Annotated[
+        str, typer.Option(help="network: one threshold for all layers; layer: the same sparsity in each layer.")
+    ] = ("network"),
+    normalize: Annotated[
+        str, typer.Option(help="How scores of different layers are made comparable: lamp, mean, max, l2 or none.")
+    ] = "lamp",
     cost: Cost = "none",
     lock: Lock = None,
     masks: Masks = None,
@@ -71,11 +77,15 @@ def select(
     min_free_per_output: MinFreePerOutput = 0,
     min_free_channels: MinFreeChannels = 0.125,
     uncoupled: Annotated[
-        bool, typer.Option("--uncoupled", help="Decide each filter alone, even where outputs are added.")
+        bool,
+        typer.Option("--uncoupled", help="Choose each filter alone, even if its output is added to that of another."),
     ] = False,
     close: Annotated[bool, typer.Option("--close", help="Add the locks that follow from other locks.")] = False,
     close_by: Annotated[
-        list[str] | None, typer.Option(help="Add the locks that follow by one rule: bias, batch_norm or dead_inputs.")
+        list[str] | None,
+        typer.Option(
+            help="Add only the locks that follow by this rule: bias, batch_norm or dead_inputs. May be repeated."
+        ),
     ] = None,
     data: Annotated[str | None, typer.Option(help=DATA_HELP)] = None,
     samples: Samples = None,
@@ -123,9 +133,10 @@ def select(
 def sensitivity(
     model: Model,
     data: Annotated[str, typer.Option(help=DATA_HELP)] = "digits",
-    out: Annotated[Path, typer.Option(help="Folder for table, JSON and plot.")] = Path("sensitivity"),
+    out: Annotated[Path, typer.Option(help="Folder for the table, the JSON file and the plot.")] = Path("sensitivity"),
     sparsity: Annotated[
-        list[float] | None, typer.Option(help="A fraction to measure at; 0.25, 0.5, 0.75 and 0.9 if left out.")
+        list[float] | None,
+        typer.Option(help="A fraction to lock, 0..1. May be repeated; 0.25, 0.5, 0.75 and 0.9 if left out."),
     ] = None,
     granularity: Granularity = "kernel",
     criterion: Criterion = "l1",
@@ -141,7 +152,7 @@ def sensitivity(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure accuracy at several sparsities of each weight alone, without training; continue an earlier run."""
+    """Prune one weight at a time and measure the accuracy, without training. An earlier measurement is continued."""
     from fpgaprune.flow import measure_sensitivity, require_kind
     from fpgaprune.select import SPARSITIES
 
@@ -176,12 +187,15 @@ def import_tfmot(
     out: Annotated[Path, typer.Option(help="The Keras 3 model to write.")] = Path("imported.keras"),
     masks: Annotated[Path, typer.Option(help="The mask file to write.")] = Path("imported_masks.npz"),
     trust: Annotated[
-        bool, typer.Option("--trust", help="Read a SavedModel folder; its program runs, so trust it first.")
+        bool,
+        typer.Option(
+            "--trust", help="Read a SavedModel folder. Its program runs, so use this only for files that you trust."
+        ),
     ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import a model that TF-MOT pruned: as a Keras 3 model with the same predictions, and its masks."""
+    """Turn a model that TF-MOT pruned into a Keras 3 model with the same predictions, and a mask file."""
     from fpgaprune.flow import import_pruned, require_kind
 
     require_kind(model, "model")

@@ -1,6 +1,14 @@
 from .asking import Answers as Answers
 from .asking import ask as ask
+from .bitstream import Bitstream as Bitstream
+from .bitstream import bitstream_ending as bitstream_ending
+from .bitstream import find_board_router as find_board_router
 from .bitstream import make_bitstream as make_bitstream
+from .board_folder import ANSWER_BYTES as ANSWER_BYTES
+from .board_folder import board_files as board_files
+from .board_folder import golden_bytes as golden_bytes
+from .board_folder import vector_files as vector_files
+from .board_folder import write_simulation as write_simulation
 from .boards import find_board as find_board
 from .boards import list_serial_boards as list_serial_boards
 from .cells import family_of as family_of
@@ -8,7 +16,9 @@ from .cells import find_family as find_family
 from .families import OPEN_TOOLS as OPEN_TOOLS
 from .families import find_router as find_router
 from .families import versions_found as versions_found
+from .handoff import Handoff as Handoff
 from .handoff import write_handoff as write_handoff
+from .identity import digest_of_verilog as digest_of_verilog
 from .open_tools import OpenTool as OpenTool
 from .open_tools import find_open_tool as find_open_tool
 from .place import place_and_route as place_and_route

@@ -11,16 +11,18 @@ from msgspec import Struct
 
 from fpgaprune.errors import RtlError, TargetError
 from fpgaprune.fabric.beats import beat_bytes
-from fpgaprune.fabric.boards import TOP, board_top, find_board
+from fpgaprune.fabric.board_advice import advise_board
+from fpgaprune.fabric.boards import TOP, Board, board_top, find_board
 from fpgaprune.fabric.cells import family_of
 from fpgaprune.fabric.families import find_router
 from fpgaprune.fabric.identity import digest_of_verilog
 from fpgaprune.fabric.nextpnr import run_nextpnr
 from fpgaprune.fabric.open_tools import find_open_tool
 from fpgaprune.fabric.records import digest_of, read_record, write_record
+from fpgaprune.fabric.router import Packing, Router
 from fpgaprune.fabric.wrapped import wrapped_netlist
 from fpgaprune.files import write_bytes
-from fpgaprune.measure import to_plain
+from fpgaprune.measure import Cells, Resources, to_plain
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import find_part, hardware_path
 
@@ -32,7 +34,7 @@ class Bitstream:
     """A design on a board.
 
     Attributes:
-        path: the `.bit` file.
+        path: the file, as `.bit` for an ECP5, `.fs` for a Gowin FPGA, `.bin` for an iCE40.
         board: the board that it configures.
         device: the FPGA on the board.
         baud: bits a second on the serial line.
@@ -41,6 +43,10 @@ class Bitstream:
         in_bytes: bytes of one sample.
         out_bytes: bytes of one result.
         digest: what the board says of its design when it is asked.
+        used: what the design takes on the device with its serial port, after place and route.
+        load: the command that configures the board.
+        note: what a user must do before the serial line works; empty if nothing.
+        loaded: whether such a bitstream was ever loaded into a real board, as a sentence.
     """
 
     path: Path
@@ -52,6 +58,10 @@ class Bitstream:
     in_bytes: int
     out_bytes: int
     digest: str
+    used: Resources[int]
+    load: str
+    note: str
+    loaded: str
 
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON data."""
@@ -61,6 +71,30 @@ class Bitstream:
 
 class _Record(Struct):
     fmax_mhz: float
+    used: Resources[int]
+
+
+def find_board_router(board: str | os.PathLike[str]) -> tuple[Board, Router, Packing]:
+    """The board, what places and routes its FPGA, and what packs its bitstream.
+
+    Raises:
+        TargetError: the board is unknown, or no open tool makes bitstreams for its FPGA.
+    """
+    place = find_board(board)
+    part = find_part(place.device)
+    router = find_router(family_of(part) or part.family)
+    if router.packing is None:
+        raise TargetError(f"fpgaprune makes no bitstream for {router.devices.name}; wanted a board with another FPGA")
+    return place, router, router.packing
+
+
+def bitstream_ending(board: str | os.PathLike[str]) -> str:
+    """How the name of a bitstream for `board` ends, as `.bit`.
+
+    Raises:
+        TargetError: as for `find_board_router`.
+    """
+    return Path(find_board_router(board)[2].product).suffix
 
 
 def make_bitstream(
@@ -80,49 +114,73 @@ def make_bitstream(
     Args:
         project: as `to_verilog` writes it, with one input and one output.
         board: name in `hw/boards`, or a TOML file like those there.
-        output: the `.bit` file to write.
+        output: the file to write; its name ends as that of `Bitstream.path`.
         device: the FPGA on the board; the one in the board's file unless given.
         seed: seed of place and route.
         timeout_s: most seconds for each tool.
         cache: as for `synthesize`.
 
     Raises:
-        TargetError: the board or the device is unknown, or the design does not fit.
+        TargetError: the board or the device is unknown, or the design does not fit; the message names a board of
+            `hw/boards` that would take it, by what synthesis for that board's FPGA counts.
         ToolError: a tool is missing, died or ran too long; its log is kept.
-        RtlError: `output` is a folder, or the design is too slow for the board's clock; nothing is written.
+        RtlError: `output` is a folder or ends otherwise, or the design is too slow for the board's clock; nothing is
+            written.
     """
+    place, router, packing = find_board_router(board)
+    ending = Path(packing.product).suffix
     if Path(output).is_dir():
-        raise RtlError(f"bitstream {os.fspath(output)!r} is a folder; name a file, as {Path(output).name}.bit")
-    place = find_board(board)
-    part = find_part(device or place.device)
-    router = find_router(family_of(part) or part.family)
-    packing, devices = router.packing, router.devices
-    if packing is None:
-        raise TargetError(f"fpgaprune makes no bitstream for {devices.name}; wanted a board with another FPGA")
-    devices.find(part.name)
+        raise RtlError(f"bitstream {os.fspath(output)!r} is a folder; name a file, as {Path(output).name}{ending}")
+    if Path(output).suffix != ending:
+        raise RtlError(f"bitstream {os.fspath(output)!r} for {place.name}: its name must end in {ending}")
+    devices = router.devices
+    part = devices.find(device or place.device)
     tool, packer = find_open_tool(router.tool), find_open_tool(packing.tool)
     router.made_by()  # A package that is missing is named before synthesis.
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
     verilog = board_top(project, place, uart)
     netlist = wrapped_netlist(project, router, TOP, verilog, cache=cache, timeout_s=timeout_s)
-    devices.check_fits(project.name, netlist.cells, part)
+    home = project.path / "synth" if cache is None else Path(cache)
+    whole = Cells.sum([netlist.cells, netlist.around])
+    try:
+        devices.check_fits(project.name, whole, part)
+    except TargetError as error:
+        advice = advise_board(project, router.family, whole, home, timeout_s)
+        raise TargetError(f"{error}; {advice}") from None
     pins = packing.pins(place)
-    options = (*devices.selecting(part, place.package, place.speed), *packing.routing)
+    routing = (option.format(clock_mhz=place.clock_mhz) for option in packing.routing)
+    options = (*devices.selecting(part, place.package, place.speed), *routing)
     prepared = netlist.prepared(router, part, timeout_s)
     made_by = (tool.version, packer.version, prepared.name, pins)
     folder = netlist.folder / f"{part.name}-{digest_of(*made_by, *options, str(seed))}"
     if not (folder / _RESULT).is_file():
         write_bytes(folder / packing.pins_file, pins.encode())
         report = run_nextpnr(tool, folder, prepared, options, seed, timeout_s)
-        packer.run(packing.arguments, folder, timeout_s, f"{packing.tool.program}.log")
-        write_record(folder / _RESULT, _Record(report.fmax_mhz))
-    fmax = read_record(folder / _RESULT, _Record, "a record of place and route", "delete it").fmax_mhz
+        arguments = (*devices.devices[part.name].packing, *packing.arguments)
+        packer.run(arguments, folder, timeout_s, f"{packing.tool.program}.log")
+        used = Resources(**devices.used(report.sites, Cells(), whole))
+        write_record(folder / _RESULT, _Record(report.fmax_mhz, used))
+    found = read_record(folder / _RESULT, _Record, "a record of place and route", "delete it")
+    fmax = found.fmax_mhz
     if fmax < place.clock_mhz:
         raise RtlError(
             f"{project.name} reaches {fmax:.1f} MHz on {part.name}, and the clock of {place.name} runs at "
             f"{place.clock_mhz:g} MHz; try another seed, or pipeline the design more deeply"
         )
-    path = write_bytes(output, (folder / packing.arguments[-1]).read_bytes())
+    path = write_bytes(output, (folder / packing.product).read_bytes())
     sent, got = (beat_bytes(port) * port.beats for port in (project.inputs[0], project.outputs[0]))
-    digest = digest_of_verilog(project)
-    return Bitstream(path, place.name, part.name, place.baud, place.clock_mhz, fmax, sent, got, digest)
+    return Bitstream(
+        path,
+        place.name,
+        part.name,
+        place.baud,
+        place.clock_mhz,
+        fmax,
+        sent,
+        got,
+        digest_of_verilog(project),
+        found.used,
+        place.load,
+        place.note,
+        place.was_loaded,
+    )

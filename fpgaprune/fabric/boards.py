@@ -12,6 +12,7 @@ import msgspec
 from fpgaprune.documents import read_toml
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.identity import identity_of
+from fpgaprune.files import shipped_names
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import hardware_path
 
@@ -66,10 +67,19 @@ class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """A pause of so many bits' cycles, some 40 ms, gives a sample up."""
         return round(math.log2(self.clock_mhz * 1e6 * _PAUSE_S))
 
+    @property
+    def was_loaded(self) -> str:
+        """Whether a bitstream of ours was ever loaded into a real board, as a sentence."""
+        if self.loaded is None:
+            return (
+                f"no bitstream of fpgaprune was ever loaded into a real {self.name}: pins and bits are simulated only"
+            )
+        return f"a bitstream of fpgaprune was loaded into a real {self.name} on {self.loaded}"
+
 
 def list_serial_boards() -> tuple[str, ...]:
     """The names of the boards in `hw/boards`."""
-    return tuple(sorted(path.stem for path in hardware_path("boards").glob("*.toml")))
+    return shipped_names("boards", ".toml")
 
 
 def find_board(board: str | os.PathLike[str]) -> Board:

@@ -25,6 +25,7 @@ class Family:
         parts: the families of `hw/parts` that it covers.
         synthesis: yosys's commands; `{top}` is the module.
         unnamed: yosys's commands if the cells need no readable names.
+        pins: yosys's commands for a top module whose ports are the device's pins.
         takes: resource -> cell type -> how much of the resource one cell takes.
         own: cell types that count under their own name.
         free: cell types that take no resource.
@@ -39,6 +40,7 @@ class Family:
     parts: tuple[str, ...]
     synthesis: tuple[str, ...]
     unnamed: tuple[str, ...]
+    pins: tuple[str, ...]
     takes: Mapping[str, Mapping[str, int]]
     own: frozenset[str]
     free: frozenset[str]
@@ -87,18 +89,26 @@ def find_family(family: str) -> Family:
     """
     if family not in list_families():
         raise TargetError(f"family {family!r} is unknown to open synthesis; wanted one of {', '.join(list_families())}")
-    document = tomllib.loads(hardware_path("synth", f"{family}.toml").read_text(encoding="utf-8"))
+    document = _document(family)
     synthesis = tuple(document.pop("synthesis"))
     return Family(
         **{key: document.pop(key) for key in _TEXTS},
         parts=tuple(document.pop("parts")),
         synthesis=synthesis,
         unnamed=tuple(document.pop("unnamed", synthesis)),
+        pins=tuple(document.pop("pins", synthesis)),
         place=document.pop("place", None),
         own=frozenset(document.pop("own", ())),
         free=frozenset(document.pop("free", ())),
         takes=document,
     )
+
+
+def _document(family: str) -> dict[str, Any]:
+    """The file of `family`, with the tables of the family that it is like and does not write itself."""
+    document = tomllib.loads(hardware_path("synth", f"{family}.toml").read_text(encoding="utf-8"))
+    like = document.pop("like", None)
+    return document if like is None else {**_document(like), **document}
 
 
 def family_of(part: Part) -> str | None:

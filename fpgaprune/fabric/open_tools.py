@@ -23,7 +23,7 @@ class OpenTool:
         product: what it does, for messages.
         package: the Python package that holds it.
         module: the module that the package installs.
-        version_flag: makes the program print its version.
+        version_flag: makes the program print its version; empty if the program cannot.
         call: Python code that runs the packaged tool with the arguments in `sys.argv[1:]`.
         extra: the extra of fpgaprune that installs the package.
     """
@@ -86,11 +86,11 @@ YOSYS = OpenTool(
 )
 
 
-def yowasp(program: str, product: str, package: str, extra: str = "rtl") -> OpenTool:
+def yowasp(program: str, product: str, package: str, extra: str = "rtl", version_flag: str = "--version") -> OpenTool:
     """A program that YoWASP packs for Python."""
     module, function = package.replace("-", "_"), program.replace("-", "_")
     call = f"import sys; from {module} import run_{function}; sys.exit(run_{function}(sys.argv[1:]))"
-    return OpenTool(program, product, package, module, "--version", call, extra)
+    return OpenTool(program, product, package, module, version_flag, call, extra)
 
 
 def find_open_tool(tool: OpenTool) -> Found:
@@ -101,7 +101,8 @@ def find_open_tool(tool: OpenTool) -> Found:
     """
     program = find_tool(tool.program)
     if program is not None:
-        return Found(tool, (str(program),), _printed_version(str(program), tool))
+        told = _printed_version(str(program), tool) if tool.version_flag else f"{tool.program} of unknown version"
+        return Found(tool, (str(program),), told)
     if find_spec(tool.module) is None:
         raise ToolError(
             f"{tool.program} ({tool.product}) was found neither on PATH nor as a Python package; "

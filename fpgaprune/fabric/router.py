@@ -23,8 +23,9 @@ class Packing:
         tool: the tool that packs it.
         pins: returns the text of the file that ties ports to a board's pins.
         pins_file: name of that file.
-        routing: nextpnr's options that read `pins_file` and write the routed design.
-        arguments: the tool's arguments; the last one is the file that it writes.
+        routing: nextpnr's options that read `pins_file` and write the routed design; `{clock_mhz}` is the board's.
+        arguments: the tool's arguments, after those of the device.
+        product: the file that the tool writes; loaders know it by the ending of its name.
     """
 
     tool: OpenTool
@@ -32,6 +33,7 @@ class Packing:
     pins_file: str
     routing: tuple[str, ...]
     arguments: tuple[str, ...]
+    product: str
 
 
 @dataclass(frozen=True)

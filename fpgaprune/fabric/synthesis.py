@@ -35,7 +35,7 @@ def synthesize(
 
     Args:
         project: as `to_verilog` writes it.
-        family: one of `list_families()`: `xc7`, `xcup`, `ecp5`, `gowin`, `ice40`.
+        family: one of `list_families()`, as `xc7` or `ecp5`.
         whole: also synthesise the whole design; that takes as long as all layers together, and more memory.
         timeout_s: most seconds for one module; a module that takes longer has no cells, and its `left_out` says why.
         cache: folder of results; `synth` in the project's folder unless given.

@@ -95,7 +95,7 @@ def wrapped_netlist(
 
 
 def _script(family: Family, project_top: str, top: str) -> str:
-    synthesis = "\n".join(command.format(top=top) for command in family.synthesis)
+    synthesis = "\n".join(command.format(top=top) for command in family.pins)
     return f"""read_verilog around.v stub.v
 {synthesis}
 tee -q -o {_AROUND} stat -json

@@ -39,7 +39,7 @@ def write_page(answer: Fit, folder: Path) -> Path:
             points,
             float(answer.limits["max_loss"] or 0.0),
             float(answer.limits["share"] or 1.0),
-            f"Shares are upper ends of the {answer.price}, over what the part has; no vendor's tool was run.",
+            f"Shares are upper ends of the {answer.price}, divided by what the part has. No vendor's tool was run.",
             answer.notes,
         ),
     )
@@ -57,9 +57,13 @@ def headline(answer: Fit) -> str:
     broken = [
         *([] if best.fits else [f"it takes {best.share:.0%} of the {LABELS[best.resource]}s"]),
         *([] if best.loses_little else [loss]),
-        *([] if best.in_time else [f"it takes {best.latency_cycles:,} cycles, a sample each {best.interval_cycles:,}"]),
+        *(
+            []
+            if best.in_time
+            else [f"it takes {best.latency_cycles:,} cycles, a sample every {best.interval_cycles:,}"]
+        ),
     ]
-    return f"No network that was tried keeps to every limit. The nearest: {' and '.join(broken)}."
+    return f"No network that was tried keeps every limit. The nearest one: {' and '.join(broken)}."
 
 
 def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -74,7 +78,7 @@ def front_rows(answer: Fit) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         )
         for point in sorted(answer.front, key=lambda point: point.lost)
     ]
-    return ("network", "loss", "share", "cycles", "limits\nheld"), rows
+    return ("network", "loss", "share", "cycles", "limits\nkept"), rows
 
 
 def limit_words(answer: Fit) -> list[str]:
@@ -84,7 +88,7 @@ def limit_words(answer: Fit) -> list[str]:
     words.append(f"at most {100 * (limits['share'] or 1):g} % of each resource")
     for key, text in (
         ("latency_us", "at most {:g} µs"),
-        ("interval_cycles", "a sample each {:g} cycles"),
+        ("interval_cycles", "a sample every {:g} cycles"),
         ("samples_per_s", "at least {:,g} samples a second"),
     ):
         value = limits[key]
@@ -109,7 +113,7 @@ def facts(best: FitPoint, answer: Fit) -> list[tuple[str, str]]:
         ),
         (
             "latency",
-            f"{best.latency_cycles:,} cycles, {seconds:,.3g} µs; a sample each {best.interval_cycles:,} cycles",
+            f"{best.latency_cycles:,} cycles, {seconds:,.3g} µs; a sample every {best.interval_cycles:,} cycles",
         ),
         ("run", best.folder),
     ]

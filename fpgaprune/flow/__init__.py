@@ -1,4 +1,4 @@
-"""The staged flow: configuration, run directory, and the stages composed from the stage packages."""
+"""The staged flow: configuration, run folder, and the stages composed from the stage packages."""
 
 import lazy_loader
 

@@ -11,6 +11,7 @@ from .doctor import examine as examine
 from .doctor import missing_extras as missing_extras
 from .file_kinds import kind_of as kind_of
 from .file_kinds import require_kind as require_kind
+from .handover import hand_over as hand_over
 from .inspection import inspect_model as inspect_model
 from .measured_run import measure_run as measure_run
 from .measured_run import settings_of as settings_of

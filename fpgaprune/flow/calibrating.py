@@ -32,7 +32,7 @@ def calibrate_folders(folders: Iterable[Path], out: Path, start: Calibration | N
     """`out` holds coefficients that fit the reports in `folders`; the result says what changed.
 
     Args:
-        folders: run directories or hls4ml projects, with the reports of a vendor tool inside.
+        folders: run folders or hls4ml projects, with the reports of a vendor tool inside.
         out: TOML file to write; `fpgaprune estimate --calibration` reads it.
         start: the coefficients to start from, by default the shipped ones; they stay if the reports say little.
 

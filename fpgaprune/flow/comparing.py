@@ -30,7 +30,7 @@ def compare_folders(folders: Iterable[Path]) -> Comparison:
     """Estimates beside vendor reports for every design found.
 
     Args:
-        folders: run directories, whose reports are in `hls/`, or hls4ml projects.
+        folders: run folders, whose reports are in `hls/`, or hls4ml projects.
 
     Returns:
         The table; its notes name the reports that could not be read, and why.

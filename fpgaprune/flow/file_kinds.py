@@ -15,8 +15,8 @@ _NEEDED = "--data DATA.npz --part PART --sparsity 0.6"
 _WANTED = {
     "flow": "a flow file or a Keras model",
     "model": "a Keras model",
-    "run": "a run directory",
-    "design": "a run directory, a design.json or an hls4ml project",
+    "run": "a run folder",
+    "design": "a run folder, a design.json or an hls4ml project",
 }
 # Kind to what it is in words, and which command takes `{path}`.
 _ADVICE: dict[str, tuple[str, str]] = {
@@ -25,7 +25,7 @@ _ADVICE: dict[str, tuple[str, str]] = {
     "onnx": ("an ONNX file", "name the Keras model that it was made from; 'fpgaprune run' writes ONNX itself"),
     "arrays": ("an .npz of arrays", "name data with --data, and masks with --masks"),
     "run": (
-        "a run directory",
+        "a run folder",
         "'fpgaprune verify {path}' checks it, 'fpgaprune measure {path}' measures it, 'fpgaprune run FLOW.toml --out "
         "{path}' goes on with it",
     ),

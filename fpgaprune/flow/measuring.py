@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.design import Design
-from fpgaprune.fabric import family_of, make_bitstream, place_and_route, synthesize
+from fpgaprune.fabric import bitstream_ending, family_of, make_bitstream, place_and_route, synthesize
 from fpgaprune.files import digest_file
 from fpgaprune.measure import LABELS, RESOURCES, Kernels, Measured, Resources, Simulated
 from fpgaprune.rtl import VerilogProject
@@ -56,7 +56,7 @@ def measure_project(
         asked: dict[str, Any] = {"seeds": seeds, "target_mhz": target_mhz, "on_step": on_step}
         route = place_and_route(project, "ecp5", device, **asked, **limits)
     if board is not None:
-        output = folder / f"{project.name}.bit"
+        output = folder / f"{project.name}{bitstream_ending(board)}"
         made = make_bitstream(project, board, output, device=device, **limits).to_json()
         bitstream = {**made, "path": output.name, "sha256": digest_file(output)}
     built = {layer.layer: layer.note for layer in project.layers if layer.note}

@@ -1,4 +1,4 @@
-"""`price` estimates the designs of a run directory, a saved design or an hls4ml project, from files alone."""
+"""`price` estimates the designs of a run folder, a saved design or an hls4ml project, from files alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def price(
     """Side (`before`, `after`, or the design's name) to its estimate; arguments as in `load_designs` and `target_of`.
 
     Raises:
-        RunError: a run directory has no design yet.
+        RunError: a run folder has no design yet.
         DesignError: the file is no design.
         TargetError: the part is unknown, or the clock period is not above 0.
     """
@@ -60,10 +60,10 @@ def load_designs(source: Path) -> dict[str, Design]:
     """Side (`before`, `after`, or the design's name) to the design.
 
     Args:
-        source: a run directory, a `design.json`, or any hls4ml project (release 0.6 or later).
+        source: a run folder, a `design.json`, or any hls4ml project (release 0.6 or later).
 
     Raises:
-        RunError: a run directory has no design yet.
+        RunError: a run folder has no design yet.
         DesignError: the file is no design.
     """
     if (source / "firmware").is_dir():

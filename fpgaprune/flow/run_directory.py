@@ -60,7 +60,7 @@ class RunDirectory:
         """
         if not (path / MANIFEST).is_file():
             raise RunError(
-                f"{path} is no run directory: it has no {MANIFEST}; make one with 'fpgaprune run --out {path}'"
+                f"{path} is not a run folder: it has no {MANIFEST}; make one with 'fpgaprune run --out {path}'"
             )
         return cls(path)
 
@@ -206,7 +206,7 @@ class RunDirectory:
 
     def _read_manifest(self) -> dict[str, Any]:
         try:
-            advice = "delete the run directory and run again"
+            advice = "delete the run folder and run again"
             # A diverged training leaves figures that are NaN.
             manifest = read_json(self.file(MANIFEST), RunError, "a manifest", advice, strict=False)
         except FileNotFoundError:

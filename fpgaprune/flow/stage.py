@@ -100,7 +100,7 @@ class StageContext:
     """What every stage gets.
 
     Attributes:
-        run: the run directory.
+        run: the run folder.
         config: the flow.
         data: its samples.
         progress: learns of stages and steps.

@@ -24,7 +24,7 @@ def verify_run(path: Path) -> tuple[list[LinkCheck], list[str]]:
     `memory`; here the file is checked that Keras loaded it from.
 
     Raises:
-        RunError: `path` is no run directory, or the run has no certificate yet.
+        RunError: `path` is not a run folder, or the run has no certificate yet.
     """
     if (path / CERTIFICATE).is_file() and not (path / MANIFEST).is_file():
         return [], [f"{MANIFEST} is gone; the run wrote it"]

@@ -2,6 +2,8 @@ from .check import check_model as check_model
 from .classes import class_problem as class_problem
 from .differences import DesignDifference as DesignDifference
 from .differences import design_differences as design_differences
+from .golden import GOLDEN_INPUTS as GOLDEN_INPUTS
+from .golden import GOLDEN_OUTPUTS as GOLDEN_OUTPUTS
 from .hls_backends import BACKENDS as BACKENDS
 from .hls_project import HlsProject as HlsProject
 from .hls_project import make_design as make_design

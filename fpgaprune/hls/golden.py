@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.hls.ranges import Samples
 from fpgaprune.real_array import real_array
 
-INPUTS = "tb_data/tb_input_features.dat"
-OUTPUTS = "tb_data/tb_output_predictions.dat"
+if TYPE_CHECKING:
+    from fpgaprune.hls.ranges import Samples  # what that module imports is not loaded to hand a run over
+
+GOLDEN_INPUTS = "tb_data/tb_input_features.dat"
+GOLDEN_OUTPUTS = "tb_data/tb_output_predictions.dat"
 # If no golden samples are given, this many of the data are taken.
 GOLDEN = 32
 
@@ -95,7 +97,7 @@ def write_golden(folder: Path, design: Design, samples: Samples | None) -> int:
     found = None if samples is None else golden_samples(design, samples)
     if found is not None:
         (folder / "tb_data").mkdir(exist_ok=True)
-        for name, rows in ((INPUTS, found[0]), (OUTPUTS, found[1])):
+        for name, rows in ((GOLDEN_INPUTS, found[0]), (GOLDEN_OUTPUTS, found[1])):
             (folder / name).write_text("".join(" ".join(map(_digits, row)) + "\n" for row in rows))
     for bench in (folder / f"{design.name}_test.cpp", folder / "src" / f"{design.name}_test.cpp"):
         if bench.exists():
@@ -113,7 +115,7 @@ def _comparing(bench: str, size: int) -> str:
     opened = "std::ofstream fout(RESULTS_LOG);"
     if not before or not found or opened not in body:
         raise HlsError("hls4ml's test bench is not the one of hls4ml 1.3, so that it cannot compare golden outputs")
-    golden = "tb_out.c_str()" if main == "CCS_MAIN(" else f'"{OUTPUTS}"'
+    golden = "tb_out.c_str()" if main == "CCS_MAIN(" else f'"{GOLDEN_OUTPUTS}"'
     return (
         before
         + _COMPARISON.replace("@SIZE@", str(size))

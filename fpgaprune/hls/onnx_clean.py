@@ -145,10 +145,16 @@ def _say_paddings(graph: Any) -> None:
 
 
 def _say_defaults(graph: Any) -> None:
-    """Writes the default slope 1 of `Elu`; without it hls4ml takes 0.01."""
+    """Writes the default slope 1 of `Elu`; without it hls4ml takes 0.01. Removes defaults of `Gemm`.
+
+    qonnx takes a `transB` that is 0 as one that is set.
+    """
     for node in graph.node:
-        if node.op_type == "Elu" and "alpha" not in attributes(node):
+        found = attributes(node)
+        if node.op_type == "Elu" and "alpha" not in found:
             set_attribute(node, "alpha", 1.0)
+        if node.op_type == "Gemm" and not found.get("transB", 1):
+            set_attribute(node, "transB", None)
 
 
 def _turn_single_channels(graph: Any) -> None:

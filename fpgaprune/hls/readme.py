@@ -8,7 +8,7 @@ import numpy as np
 
 from fpgaprune.design import Design, Input
 from fpgaprune.hls.build import build_commands, shown, steps_of
-from fpgaprune.hls.golden import INPUTS, OUTPUTS
+from fpgaprune.hls.golden import GOLDEN_INPUTS, GOLDEN_OUTPUTS
 from fpgaprune.hls.hls_backends import BACKENDS
 
 _DOES = {
@@ -96,11 +96,11 @@ def _golden(design: Design, golden: int) -> list[str]:
     if not golden:
         lines += [
             "There are none: no samples were given, or this backend is not emulated. The test bench runs what is put",
-            f"into `{INPUTS}` and `{OUTPUTS}`, one sample a line.",
+            f"into `{GOLDEN_INPUTS}` and `{GOLDEN_OUTPUTS}`, one sample a line.",
         ]
     else:
         lines += [
-            f"`{INPUTS}` holds {golden} samples, `{OUTPUTS}` what fpgaprune's emulation gives for",
+            f"`{GOLDEN_INPUTS}` holds {golden} samples, `{GOLDEN_OUTPUTS}` what fpgaprune's emulation gives for",
             "them, bit for bit. The test bench ends with an error where the simulation gives another number.",
         ]
     if design.backend == "Catapult":

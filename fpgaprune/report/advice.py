@@ -16,7 +16,7 @@ from fpgaprune.report.table import LABELS, Column, Table
 _PLACES = {"flow file": "In the flow file:", "model": "In the model:", "command": "On the command line:"}
 
 # The text for (the upper end of the estimate fits, its middle fits).
-_FITS = {(True, True): "yes", (False, True): "its middle", (False, False): "no", (False, None): DASH}
+_FITS = {(True, True): "yes", (False, True): "by the middle", (False, False): "no", (False, None): DASH}
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def changes_table(advice: Advice) -> Table | None:
         ]
     stage = ANALYTIC_SYNTH
     return Table(
-        f"What each change would bring: analytic estimate of what {stage.words} ({stage.step}) will report",
+        f"The design after each change: analytic estimate of what {stage.words} ({stage.step}) will report",
         tuple(columns),
-        "Four of five true values are expected within a range; fits is yes if the upper end fits, too.",
+        "Four of five true values are expected within the range. yes in the column fits: the upper end fits too.",
     ).shown_columns()
 
 
@@ -93,7 +93,7 @@ def _shortage(shortage: Shortage) -> str:
     if beyond > 0:
         said += f"; {count_text(beyond)} too many"
     else:
-        said += f"; the middle fits, the upper end is {count_text(used.high - capacity)} too many"
+        said += f"; the middle of the range fits, its upper end is {count_text(used.high - capacity)} too many"
     layers = [f"{layer.layer} ({percent_text(layer.share, 0)})" for layer in shortage.layers]
     return f"{said}. Most of it goes to {_listed(layers)}." if layers else f"{said}."
 
@@ -108,9 +108,9 @@ def _verdict(after: Prediction | None) -> tuple[str, str]:
         return "not predicted", "open"
     part = after.part
     if after.fits_upper:
-        return f"fits {part}, its upper end too", "good"
+        return f"fits {part}, also by its upper end", "good"
     if after.fits:
-        return f"fits {part} by the middle, not by its upper end", "open"
+        return f"fits {part} by its middle, not by its upper end", "open"
     return f"does not fit {part}", "bad"
 
 

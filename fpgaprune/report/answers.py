@@ -45,17 +45,17 @@ def left_out(report: RunReport) -> tuple[tuple[str, str], ...]:
 def _fit(report: RunReport) -> Answer:
     question, part = "Does it fit?", report.target.part.name
     if report.after is None:
-        return Answer(question, "Not estimated", (report.left_out.get("estimate", "The run made no estimate."),))
+        return Answer(question, "Not estimated", (report.left_out.get("estimate", "The run has no estimate."),))
     fits, upper = report.after.fits, report.after.fits_upper
     verdict = f"Cannot tell for {part}" if fits is None else f"{'Fits' if fits else 'Does not fit'} {part}"
     if fits and upper is False:
         verdict = f"May fit {part}"
-    lines = [_binding(report.after, "binds first: ")]
+    lines = [_binding(report.after, "is the scarcest: ")]
     if upper is not None and fits:
         lines.append(
-            "The upper end of the estimates' 80 % range fits too"
+            "The upper end of the 80 % range of the estimate fits too"
             if upper
-            else "The upper end of the estimates' 80 % range does not fit"
+            else "The upper end of the 80 % range of the estimate does not fit"
         )
     if report.before is not None:
         fitted = report.before.fits
@@ -69,8 +69,8 @@ def _binding(estimate: Estimate, link: str) -> str:
     """What runs out first, and by how much."""
     binding = estimate.binding
     if binding is None:
-        return "what binds first is unknown"
-    where = f"; {binding.layer} takes the most" if binding.layer else ""
+        return "the scarcest resource is unknown"
+    where = f"; {binding.layer} takes most of it" if binding.layer else ""
     return (
         f"{LABELS[binding.resource]} {link}{percent_text(share(binding.used, binding.capacity))} of the part, "
         f"{count_text(binding.used)} of {count_text(binding.capacity)} ({binding.stage} estimate){where}"
@@ -88,15 +88,15 @@ def _cost(report: RunReport) -> Answer:
         f"{count_text(metric.samples)} held-out samples of {metric.data}; ± is one standard error",
     ]
     if metric.lost is None:
-        return Answer("What did it cost?", "Not measured", tuple(lines))
+        return Answer("What was lost?", "Not measured", tuple(lines))
     if metric.max_loss is not None:
-        lines.append(f"At most {metric.max_loss:g} was allowed (verdict.max_loss)")
+        lines.append(f"A loss of at most {metric.max_loss:g} is allowed (verdict.max_loss)")
     if metric.holds is False:
-        lines.append(f"What helps: {ADVICE}")
+        lines.append(f"What may help: {ADVICE}")
     tone = "open" if metric.holds is None else "good" if metric.holds else "bad"
     text = loss_text(metric)
     what = f"{metric.name} {text}" if not metric.higher_is_better else f"{text[0].upper()}{text[1:]} of {metric.name}"
-    return Answer("What did it cost?", "Nothing lost" if metric.lost == 0 else what, tuple(lines), tone)
+    return Answer("What was lost?", "Nothing lost" if metric.lost == 0 else what, tuple(lines), tone)
 
 
 def _saved(report: RunReport) -> Answer:
@@ -111,7 +111,9 @@ def _saved(report: RunReport) -> Answer:
     ]
     if report.before is None or report.after is None:
         return Answer(
-            question, lines[0] if report.layers else "No layer was reported", tuple(lines[1:]) if report.layers else ()
+            question,
+            lines[0] if report.layers else "The run reports no layer",
+            tuple(lines[1:]) if report.layers else (),
         )
     # The last stage is nearest to the chip. Figures of another stage cannot be compared with it.
     sides = (report.before, report.after)

@@ -60,14 +60,14 @@ def speed_table(report: RunReport) -> Table:
         ("inferences", rates, rate_text),
     ]
     return Table(
-        "Analytic estimate of speed",
+        "Speed, analytic estimate",
         (
             Column("", tuple(label for label, _, _ in texts), numeric=False),
             Column("before", tuple(show(values[0]) for _, values, show in texts)),
             Column("after", tuple(show(values[1]) for _, values, show in texts)),
             Column("change", tuple(change_text(*values) for _, values, _ in texts)),
         ),
-        f"Times and rates hold if the clock of {report.target.clock_ns:g} ns is met.",
+        f"Times and rates are right if the design reaches the clock of {report.target.clock_ns:g} ns.",
     )
 
 
@@ -89,7 +89,7 @@ def layer_speed_table(report: RunReport) -> Table:
     columns = [_names(pairs)]
     for key, label in (("latency_cycles", "latency, cycles"), ("interval_cycles", "interval, cycles")):
         columns += _counts(pairs, label, key)
-    return Table("Each layer: analytic estimate of speed", tuple(columns))
+    return Table("Speed of each layer, analytic estimate", tuple(columns))
 
 
 def multiplications_table(report: RunReport) -> Table | None:
@@ -105,9 +105,9 @@ def multiplications_table(report: RunReport) -> Table | None:
     for key, label in MULTIPLICATIONS:
         columns += _counts(pairs, label, key, of=lambda layer: layer.multiplications)
     return Table(
-        "Multiplications by the digits of their quantised weight",
+        "Multiplications, sorted by the digits of the quantised weight",
         tuple(columns),
-        "A zero weight needs no hardware, a power of two only wires; digits are those of the signed-digit form.",
+        "A zero weight needs no hardware, a power of two only wires. Digits are counted with signs: 7 = 8 - 1 has two.",
     )
 
 

@@ -106,7 +106,7 @@ def points_table(points: Sequence[FrontPoint]) -> Table:
             Column("share", tuple(percent_text(point.share, 0) for point in points)),
             Column("of", tuple(point.resource for point in points), numeric=False),
             Column("latency", tuple(f"{count_text(point.latency_cycles)} cycles" for point in points)),
-            Column("limits", tuple("holds" if point.meets_limits else "broken" for point in points), numeric=False),
+            Column("limits", tuple("kept" if point.meets_limits else "broken" for point in points), numeric=False),
         ),
     )
 

@@ -53,10 +53,10 @@ def render_markdown(report: RunReport) -> str:
     stages = estimate_stages(report)
     if stages:
         blocks += [
-            "## Resources against the part",
+            "## Resources and the part",
             _wrap(
-                "Analytic estimates of what the vendor's tools will report; no vendor tool was run for them. "
-                "Figures of different stages stand apart."
+                "Analytic estimates of what the vendor's tools will report, made without a vendor's tool. "
+                "Each stage has its own table."
             ),
         ]
         blocks += [block for stage in stages for block in _table(totals_table(report, stage))]
@@ -66,9 +66,9 @@ def render_markdown(report: RunReport) -> str:
         blocks += [
             "## Measured with open tools",
             _wrap(
-                "The network as streaming Verilog: simulated by Verilator, synthesised by yosys, placed and routed by "
-                "nextpnr, as far as the flow asks for it. This implementation is not the one estimated above. "
-                "Each table holds one stage."
+                "The network was written as Verilog. Verilator simulates it, yosys synthesises it, and nextpnr places "
+                "and routes it, if the flow asks for that. This is another implementation than the one estimated "
+                "above. Each table holds one stage."
             ),
             *(block for table in measured for block in _table(table)),
         ]
@@ -80,10 +80,10 @@ def render_markdown(report: RunReport) -> str:
     blocks += _table(certificate_table(report)) if report.certificate else []
     blocks += _table(checks_table(report)) if report.checks else []
     if not report.certificate and not report.checks:
-        blocks.append("Nothing was checked in this run.")
+        blocks.append("This run checked nothing.")
     omitted = left_out(report)
     if omitted:
-        blocks += ["### Left out, and why", _list(f"{what}: {why}" for what, why in omitted)]
+        blocks += ["### What was not done, and why", _list(f"{what}: {why}" for what, why in omitted)]
     if stages:
         blocks.append("## Layer by layer")
         blocks += [block for stage in stages for block in _table(layer_resources_table(report, stage))]

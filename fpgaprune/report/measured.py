@@ -110,9 +110,9 @@ def _layout_table(layout: ChosenLayout) -> Table:
 
 def _simulation_table(simulation: Simulated) -> Table:
     figures = {
-        "samples, one right after another": simulation.samples,
+        "samples, without a pause between them": simulation.samples,
         "outputs with other bits than the emulation": simulation.outputs_unlike_emulation,
-        "latency in cycles, from the first value in to the last value out": simulation.latency_cycles,
+        "latency in cycles, from the first input value to the last output value": simulation.latency_cycles,
         "interval in cycles, between two samples": simulation.interval_cycles,
     }
     return Table(
@@ -124,7 +124,7 @@ def _simulation_table(simulation: Simulated) -> Table:
 def _synthesis_table(synthesis: Synthesis, found: Measured) -> Table:
     kept = {row.layer: row.kept for row in found.kernels}
     layers = synthesis.layers
-    notes = [f"{synthesis.note}.", f"Each layer by itself; total: {synthesis.total_of or 'unknown'}."]
+    notes = [f"{synthesis.note}.", f"Each layer is synthesised alone; total: {synthesis.total_of or 'unknown'}."]
     if synthesis.total is not None and synthesis.whole.left_out:
         notes.append(f"Of the whole design, {synthesis.whole.left_out}; logic between the layers is not counted.")
     notes += [f"{layer.layer}: {layer.left_out}." for layer in layers if layer.left_out]
@@ -147,11 +147,11 @@ def _route_table(route: PlaceAndRoute, interval: int | None) -> Table:
     if limits is not None:
         speed = (
             f"Clock: {route.fmax_mhz:.1f} MHz, median of {len(route.reached_mhz)} seeds ({limits[0]:.1f} to "
-            f"{limits[1]:.1f}); speed grade {route.speed}. It says nothing about another family."
+            f"{limits[1]:.1f}); speed grade {route.speed}. A device of another family has another clock."
         )
         if interval and route.fmax_mhz:
             rate = count_text(1e6 * route.fmax_mhz / interval)
-            speed += f" With a sample every {count_text(interval)} cycles that is {rate} a second."
+            speed += f" With a sample every {count_text(interval)} cycles, this gives {rate} a second."
     return Table(
         f"Placed and routed on {route.device} by {route.tool} ({route.stage})",
         (

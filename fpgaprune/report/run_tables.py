@@ -31,8 +31,8 @@ def kernels_table(report: RunReport) -> Table:
             Column("after", tuple(map(count_text, after)), group="parameters"),
             Column("change", tuple(map(change_text, before, after)), group="parameters"),
         ),
-        "in × out counts channels. A Dense layer's kernel is one weight"
-        + (", and the total leaves those out." if len(counted) < len(layers) else "."),
+        "in × out are numbers of channels. A kernel of a Dense layer is one weight"
+        + (", and the total does not count those." if len(counted) < len(layers) else "."),
         totals=True,
     )
 
@@ -43,7 +43,7 @@ def certificate_table(report: RunReport) -> Table:
     return Table(
         "Locked elements compared bit for bit",
         (
-            Column("in", tuple(link.link for link in links), numeric=False),
+            Column("place", tuple(link.link for link in links), numeric=False),
             Column("weights", tuple(count_text(link.weights) for link in links)),
             Column("locked elements", tuple(count_text(link.locked) for link in links)),
             Column("violations", tuple(count_text(link.violations) for link in links)),

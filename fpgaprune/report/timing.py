@@ -9,7 +9,7 @@ from fpgaprune.report.contents import RunReport, StageTime
 from fpgaprune.report.numbers import DASH, seconds_text
 from fpgaprune.report.table import Column, Table
 
-UNCHANGED = "unchanged: this is the time of an earlier run"
+UNCHANGED = "unchanged; the time is that of an earlier run"
 
 
 def stage_times(
@@ -30,7 +30,7 @@ def stages_table(report: RunReport) -> Table:
     """The table of how long each stage took."""
     rows = [(stage.name, seconds_text(stage.seconds), stage.note) for stage in report.stages]
     known = [stage.seconds for stage in report.stages if stage.seconds is not None]
-    rows.append(("all of these", seconds_text(sum(known)) if known else DASH, ""))
+    rows.append(("all stages", seconds_text(sum(known)) if known else DASH, ""))
     names, seconds, notes = zip(*rows, strict=True)
     columns = [Column("stage", names, numeric=False), Column("time", seconds), Column("note", notes, numeric=False)]
     return Table("Where the time went", tuple(columns if any(notes) else columns[:2]), totals=True)

@@ -6,8 +6,8 @@ from fpgaprune.report.contents import Metric
 from fpgaprune.report.numbers import DASH, NO_BREAK, count_text, percent_text
 
 ADVICE = (
-    "lock less (select.sparsity), select otherwise (select.criterion, select.normalize, select.protect), train longer "
-    "(finetune.epochs), give more bits (hls.weight_bits, hls.activation_bits), or allow more (verdict.max_loss)"
+    "lock less (select.sparsity), choose in another way (select.criterion, select.normalize, select.protect), train "
+    "longer (finetune.epochs), use more bits (hls.weight_bits, hls.activation_bits), or allow more (verdict.max_loss)"
 )
 
 
@@ -24,8 +24,8 @@ def headline(metric: Metric) -> tuple[str, str]:
     lost = f"{what}: {loss_text(metric)}"
     if metric.max_loss is None:
         return f"Measured: {lost}", "open"
-    lost = f"{lost}, {_amount(metric, metric.max_loss)} allowed"
-    return (f"Kept: {lost}", "good") if metric.holds else (f"Failed: {lost}", "bad")
+    lost = f"{lost}; {_amount(metric, metric.max_loss)} may be lost"
+    return (f"Passed: {lost}", "good") if metric.holds else (f"Failed: {lost}", "bad")
 
 
 def value_text(metric: Metric, when: str) -> str:

@@ -87,6 +87,9 @@ SAME = {
     "reshaped": lambda: image(kl.Reshape((4, 27), name="shape"), kl.Conv1D(2, 3, name="last")),
     "reshaped at the end": lambda: image(kl.Reshape((4, 27), name="shape")),
     "flat at the end": lambda: image(kl.Flatten(name="flat")),
+    "one point before Dense": lambda: image(
+        kl.Conv2D(4, 6, activation="relu", name="all"), kl.Flatten(name="flat"), kl.Dense(3, name="head")
+    ),
     "no bias": lambda: image(
         kl.Conv2D(2, 3, use_bias=False, name="a"), kl.Flatten(name="f"), kl.Dense(3, use_bias=False)
     ),

@@ -88,7 +88,7 @@ def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_p
     assert found["meets_limits"] is False
     assert found["best"]["fits"] is False
     assert any("listed part of the same family" in note for note in found["notes"])
-    assert "No network that was tried keeps to every limit" in (out / "report.html").read_text()
+    assert "No network that was tried keeps every limit" in (out / "report.html").read_text()
 
 
 def test_a_model_without_data_is_told_how_to_be_fitted(searched):

@@ -102,7 +102,7 @@ def test_the_price_of_the_verilog(tmp_path):
     ("options", "message"),
     [
         (["--family", "xc7"], "--family and --interval belong to --verilog"),
-        (["--verilog", "--clock-ns", "5"], "--verilog prices one run directory, design or project, for no clock"),
+        (["--verilog", "--clock-ns", "5"], "--verilog takes one run folder, design or project, and no clock"),
         (["--verilog", "--family", "gowin"], "family 'gowin' has no price of Verilog; those that have: ecp5, xc7"),
     ],
 )
@@ -121,10 +121,10 @@ def test_an_estimate_of_rows_takes_no_part_and_no_clock(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["verify", "nowhere"], "nowhere is no run directory"),
+        (["verify", "nowhere"], "nowhere is not a run folder"),
         (["estimate", "nowhere.json"], "no design at nowhere.json"),
         (["run", "nowhere.toml"], "flow file nowhere.toml does not exist"),
-        (["measure", "nowhere"], "nowhere is no run directory"),
+        (["measure", "nowhere"], "nowhere is not a run folder"),
         (["inspect", "nowhere.keras"], "model file nowhere.keras does not exist"),
     ],
 )

@@ -58,11 +58,11 @@ def test_the_end_of_a_stage_says_how_long_it_took(capsys):
 
 def test_the_last_words_say_where_the_time_went():
     watcher = Watcher(quiet=True)
-    assert watcher.where_the_time_went() == "nothing to do: every stage is unchanged"
+    assert watcher.where_the_time_went() == "nothing to do, because every stage is unchanged"
     for name, seconds in (("train", 80.0), ("select", 1.0), ("finetune", 49.5)):
         watcher.stage(name, "running")
         watcher.stage(name, "done", seconds=seconds)
-    assert watcher.where_the_time_went() == "2 min 10 s in all; train 1 min 20 s, finetune 49.5 s"
+    assert watcher.where_the_time_went() == "2 min 10 s in total; train 1 min 20 s, finetune 49.5 s"
 
 
 def test_time_is_measured_where_nobody_gives_it():

@@ -48,5 +48,6 @@ ECP5 = Router(
         "board.lpf",
         routing=("--lpf", "board.lpf", "--textcfg", "board.config"),
         arguments=("board.config", "board.bit"),
+        product="board.bit",
     ),
 )

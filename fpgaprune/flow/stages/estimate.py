@@ -50,9 +50,9 @@ def _outcome(results: Results) -> Iterator[tuple[str, str]]:
         figure = results[side]
         fits = {True: "fits", False: "does not fit", None: "cannot be judged"}[figure["fits"]]
         if figure["fits"] and figure["fits_upper"] is False:
-            fits = "fits, but the upper end of its range does not"
+            fits = "fits by the middle of its range, not by the upper end"
         cycles = f"{figure['latency_cycles']:,} cycles"
-        yield f"{side:<11} {fits}, {cycles} (analytic estimate of logic synthesis)", ""
+        yield f"{side:<11} {fits}, {cycles} (analytic estimate for logic synthesis)", ""
 
 
 STAGE = FlowStage(

@@ -258,7 +258,7 @@ def _compared(name: str, found: Results, config: Flow, searched: Results | None)
     samples, metric = found["samples"], found["name"]
     checks = []
     if "agreement" in found:
-        advice = "give more bits (hls.weight_bits, hls.activation_bits), or ask for less (verdict.agreement)"
+        advice = "give more bits (hls.weight_bits, hls.activation_bits), or lower the limit (verdict.agreement)"
         limit = config[VerdictConfig].agreement
         same = Check(against, "same class", found["agreement"], limit, True, samples, advice=advice, about="metric")
         checks.append(same)
@@ -271,7 +271,7 @@ def _compared(name: str, found: Results, config: Flow, searched: Results | None)
                 found["lost"],
                 config[HlsConfig].max_loss + found["lost_error"],
                 samples=samples,
-                advice="search with less to lose (hls.max_loss), or on other samples (x_valid, y_valid)",
+                advice="let the search lose less (hls.max_loss), or give it other samples (x_valid, y_valid)",
                 about="metric",
             )
         )
@@ -294,8 +294,8 @@ def _outcome(results: Results) -> Iterator[tuple[str, str]]:
         if "left_out" in found:
             yield f"{label:<11} left out: {found['left_out']}", ""
         elif "agreement" in found:
-            same = f"{found['agreement']:.2%} of {found['samples']:,} samples"
-            yield f"{label:<11} the class that Keras gives on {same}", ""
+            same = f"{100 * found['agreement']:.2f} % of {found['samples']:,} samples"
+            yield f"{label:<11} gives the same class as Keras for {same}", ""
 
 
 def _needs() -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -13,7 +14,15 @@ from fpgaprune.certificate import LinkCheck
 from fpgaprune.design import Design
 from fpgaprune.errors import CertificateError, EstimateError, RtlError, TargetError, ToolError, UnsupportedLayerError
 from fpgaprune.estimate import choose_layout
-from fpgaprune.fabric import OPEN_TOOLS, family_of, find_board, find_family, find_router, versions_found
+from fpgaprune.fabric import (
+    OPEN_TOOLS,
+    family_of,
+    find_board,
+    find_board_router,
+    find_family,
+    find_router,
+    versions_found,
+)
 from fpgaprune.flow.dependence import section_json
 from fpgaprune.flow.digests import differences, digest_tree
 from fpgaprune.flow.measuring import measure_project
@@ -34,13 +43,13 @@ class MeasureConfig(Section):
     """What open tools measure of the network as Verilog: nothing without families, seeds or a board."""
 
     families: Annotated[tuple[str, ...], read_by(find_family)] = ()
-    """Families of FPGAs to synthesise for: `xc7`, `xcup`, `ecp5`, `gowin` or `ice40`."""
+    """Families of FPGAs to synthesise for: `xc7`, `xcup`, `ecp5`, `gowin`, `gw5a`, `ice40` or `ice40up`."""
     seeds: int = Field(default=0, ge=0, le=100)
     """Runs of place and route on an ECP5, each with a seed of its own."""
     device: str | None = None
     """The ECP5 device; if left out, the smallest that holds the network."""
     board: str | None = None
-    """Write a bitstream for it: `ulx3s`, or a TOML file like those in hw/boards."""
+    """Write a bitstream for it: a board of hw/boards, as `ulx3s` or `tang-nano-20k`, or a TOML file."""
     target_mhz: float | None = Field(default=None, gt=0)
     """Clock for place and route to aim at; the network's own if left out."""
     interval: int = Field(default=0, ge=0)
@@ -156,8 +165,16 @@ def _made(run: RunDirectory) -> dict[str, Any] | None:
 def _settings(config: Flow) -> Any:
     settings = config[MeasureConfig]
     # If a tool was installed since, the stage can do what it left out.
-    tools = versions_found(ROUTE_ECP5.family) if settings.asks else []
-    return [section_json(settings), config[TargetConfig].part, *tools]
+    return [section_json(settings), config[TargetConfig].part, *(_tools(settings) if settings.asks else ())]
+
+
+def _tools(settings: MeasureConfig) -> list[str]:
+    """The tools for place and route, and those of the board's family where that is another one."""
+    families = [ROUTE_ECP5.family]
+    if settings.board is not None:
+        with contextlib.suppress(TargetError):  # the stage itself says that a board's file is missing
+            families.append(find_board_router(settings.board)[1].family)
+    return [line for family in dict.fromkeys(families) for line in versions_found(family)]
 
 
 def _part(context: StageContext, results: Results) -> ReportPart:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from fpgaprune.cli import app
 from fpgaprune.commands.advice_text import print_advice
-from fpgaprune.commands.common_options import by_pattern, parse_sparsity
+from fpgaprune.commands.common_options import by_pattern, parse_max_loss, parse_sparsity
 from fpgaprune.errors import ConfigError
 from fpgaprune.masks import MaskSet
 from fpgaprune.measure import Advice, Figure, Prediction, Resources, Shortage
@@ -43,6 +43,15 @@ def test_options_are_one_value_or_values_by_glob():
     assert parse_sparsity([]) is None
     assert parse_sparsity(["0.8"]) == 0.8
     assert parse_sparsity(["a*=0.5", "b=0.25"]) == {"a*": 0.5, "b": 0.25}
+
+
+def test_a_loss_is_given_in_per_cent():
+    assert parse_max_loss(None) is None
+    assert parse_max_loss(0.0) == 0.0
+    assert parse_max_loss(0.5) == 0.005
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(ConfigError, match="wanted per cent, 0 or more"):
+            parse_max_loss(wrong)
     assert by_pattern(["a=b=c"], "--fixed") == {"a": "b=c"}
     with pytest.raises(ConfigError, match="--fixed is given x, a=y; wanted one value"):
         by_pattern(["x", "a=y"], "--fixed")
@@ -77,7 +86,7 @@ def test_a_verified_run_is_json_or_a_table(tmp_path, monkeypatch, as_json):
     if as_json:
         assert json.loads(said)["ok"] is True
     else:
-        assert "nothing is locked, so there was nothing to check" in said
+        assert "nothing is locked, so there is nothing to check" in said
 
 
 def test_paths_and_notes_are_whole_lines_without_colours(model, tmp_path, monkeypatch):
@@ -89,7 +98,7 @@ def test_paths_and_notes_are_whole_lines_without_colours(model, tmp_path, monkey
     replaced(monkeypatch, "calibrate_folders", found)
     out = tmp_path / "[red].toml"
     *_, moved, note = printed("calibrate", tmp_path, "--out", out).splitlines()
-    assert (moved, note) == (f"0 coefficients moved; {out}", LONG)
+    assert (moved, note) == (f"0 coefficients changed; written to {out}", LONG)
 
 
 def test_rows_are_priced_a_line_each(tmp_path, monkeypatch):
@@ -132,13 +141,13 @@ def test_a_run_says_what_it_came_to(tmp_path, monkeypatch):
     monkeypatch.setattr("fpgaprune.flow.run_flow", lambda *_: finished)
     replaced(monkeypatch, "metric_of", None)
     monkeypatch.setattr("fpgaprune.report.headline", lambda _: ("pruning costs nothing", "good"))
-    estimated = "1,234 cycles (analytic estimate of logic synthesis)"
+    estimated = "1,234 cycles (analytic estimate for logic synthesis)"
     assert printed("run", "--out", out).splitlines()[:-1] == [
         "pruning costs nothing",
         "warning: [red] did not converge",
-        "hardware    the class that Keras gives on 97.50% of 1,000 samples",
+        "hardware    gives the same class as Keras for 97.50 % of 1,000 samples",
         "compiled    left out: no [red] compiler",
         f"before      does not fit, {estimated}",
-        f"after       fits, but the upper end of its range does not, {estimated}",
+        f"after       fits by the middle of its range, not by the upper end, {estimated}",
         f"report      {out / 'report.html'}",
     ]

@@ -262,7 +262,7 @@ def test_the_command_says_what_it_left_out_of_a_project(tmp_path):
     done = CliRunner().invoke(app, ["estimate", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "cannot be judged against xc7z020" in done.output
-    assert "left out, because no hardware model prices them: relu1 (wavelet)" in done.output
+    assert "left out, because the estimate has no model of them: relu1 (wavelet)" in done.output
 
 
 def test_expressions():

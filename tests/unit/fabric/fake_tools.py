@@ -19,7 +19,9 @@ with open({calls!r}, "a") as calls:
 cells = {{"LUT4": 10 * len(top), "TRELLIS_FF": len(top), "CCU2C": 3}}
 if "synth_ice40" in script:
     cells = {{"SB_LUT4": 10 * len(top), "SB_DFF": len(top), "SB_CARRY": 3}}
-cells.update({extra!r})
+if "synth_gowin" in script:
+    cells = {{"LUT4": 10 * len(top), "DFF": len(top), "ALU": 3}}
+cells.update({extra})
 counts = json.dumps({{"design": {{"num_cells_by_type": cells}}}})
 pathlib.Path(re.search(r"-o (\\S+) stat", script)[1]).write_text(counts)
 pathlib.Path(re.search(r"write_json(?: -selected)? (\\S+)", script)[1]).write_text(
@@ -31,7 +33,7 @@ pathlib.Path(re.search(r"write_json(?: -selected)? (\\S+)", script)[1]).write_te
 NEXTPNR = """#!{python}
 import json, pathlib, sys, time
 if "--version" in sys.argv:
-    print("nextpnr-ecp5 -- Next Generation Place and Route (Version played)")
+    print("nextpnr -- Next Generation Place and Route (Version played)")
     sys.exit()
 options = dict(zip(sys.argv[1:], sys.argv[2:]))
 seed = int(options["--seed"])
@@ -41,12 +43,26 @@ with open({calls!r}, "a") as calls:
 assert pathlib.Path(options["--json"]).is_file()
 {behaviour}
 sites = {{"ICESTORM_LC": 900, "TRELLIS_COMB": 1000, "TRELLIS_FF": 800, "MULT18X18D": 2, "DP16KD": 1}}
+sites.update({{"ICESTORM_DSP": 4, "LUT4": 700, "ALU": 50, "DFF": 600, "BSRAM": 3, "MULT18X18": 1}})
 pathlib.Path(options["--report"]).write_text(json.dumps({{
     "fmax": {{"clk": {{"achieved": {base} + seed, "constraint": 100}}}},
     "utilization": {{site: {{"used": used, "available": 1}} for site, used in sites.items()}},
 }}))
-if "--textcfg" in options:
-    pathlib.Path(options["--textcfg"]).write_text("configuration " + str(seed))
+for written in ("--textcfg", "--write", "--asc"):
+    if written in options:
+        pathlib.Path(options[written]).write_text("configuration " + str(seed))
+"""
+
+# Writes the file after -o, else its last argument.
+PACKER = """#!{python}
+import pathlib, sys
+words = sys.argv[1:]
+pathlib.Path({told!r}).write_text(" ".join(words))
+if words == ["--version"]:
+    print("a packer (played)")
+    sys.exit()
+written = words[words.index("-o") + 1] if "-o" in words else words[-1]
+pathlib.Path(written).write_text("bits")
 """
 
 ECPPACK = """#!{python}
@@ -72,8 +88,19 @@ def fake_ecppack(folder: Path) -> Path:
     return write_program(folder, "ecppack", ECPPACK.format(python=sys.executable))
 
 
-def fake_yosys(folder: Path, behaviour: str = "", extra: dict[str, int] | None = None) -> Path:
-    """`yosys` in `folder`/bin; each module it synthesises is a line of the file returned."""
+def fake_packers(folder: Path) -> Path:
+    """`ecppack`, `gowin_pack` and `icepack` in `folder`/bin; the options of the last run are in the file returned."""
+    told = folder / "packed"
+    for name in ("ecppack", "gowin_pack", "icepack"):
+        write_program(folder, name, PACKER.format(python=sys.executable, told=str(told)))
+    return told
+
+
+def fake_yosys(folder: Path, behaviour: str = "", extra: dict[str, int] | str | None = None) -> Path:
+    """`yosys` in `folder`/bin; each module it synthesises is a line of the file returned.
+
+    `extra` are cells beyond the usual ones, or an expression that gives them.
+    """
     calls = folder / "calls"
     calls.touch()
     write_program(

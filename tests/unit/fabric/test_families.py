@@ -56,6 +56,12 @@ def test_what_stands_around_a_project_is_taken_off_its_sites():
     assert SiteKind("CELL", ("lut", "ff")).without(100, around, own) == 70
 
 
+def test_sites_under_other_names_are_counted_too():
+    site = SiteKind("LUT4", ("lut",), {"ALU": 1, "RAM16SDP4": 6})
+    assert site.used({"LUT4": 5, "ALU": 3, "RAM16SDP4": 2, "MUX2_LUT5": 9}) == 20
+    assert site.used({"LUT4": 5}) == 5
+
+
 def test_a_report_without_a_site_of_the_table_is_refused():
     with pytest.raises(RtlError, match="nextpnr's report counts no DP16KD of Lattice ECP5"):
         devices_of("ecp5").used({"TRELLIS_COMB": 1, "TRELLIS_FF": 1, "MULT18X18D": 0}, NOTHING, NOTHING)
@@ -71,4 +77,9 @@ def test_each_thing_a_measurement_depends_on_has_a_line_found_or_missing(fakes, 
     assert packer.startswith("ecppack ")
     assert rules.startswith(f"{VERSION} mtkahypar ")
     # A family's other tools are none of another's business.
-    assert [line.split(" ")[0] for line in versions_found("ice40")] == ["Yosys", "nextpnr-ice40", "verilator"]
+    assert [line.split(" ")[0] for line in versions_found("ice40")] == [
+        "Yosys",
+        "nextpnr-ice40",
+        "icepack",
+        "verilator",
+    ]

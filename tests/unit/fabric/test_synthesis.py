@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="fake tools are shell
 
 
 def test_families_are_those_of_the_lists():
-    assert list_families() == ("ecp5", "gowin", "ice40", "xc7", "xcup")
+    assert list_families() == ("ecp5", "gowin", "gw5a", "ice40", "ice40up", "xc7", "xcup")
 
 
 @pytest.mark.parametrize("family", list_families())
@@ -49,7 +49,9 @@ def test_a_part_finds_its_family_and_an_intel_part_none():
         ("xcup", {"RAM32M16": 1, "URAM288": 2, "FDRE": 3}, {"lut": 8, "uram": 2, "ff": 3}),
         ("ecp5", {"LUT4": 1, "CCU2C": 4, "TRELLIS_DPR16X4": 1, "PFUMX": 3}, {"lut": 15, "carry": 4, "uram": 0}),
         ("gowin", {"LUT3": 978, "ALU": 46, "RAM16SDP4": 18, "INV": 5, "DFFR": 2}, {"lut": 1137, "ff": 2}),
+        ("gw5a", {"LUT3": 7, "ALU": 2, "SDPB": 3}, {"lut": 9, "bram18": 3}),
         ("ice40", {"SB_LUT4": 3, "SB_RAM40_4K": 2}, {"lut": 3, "bram18": None}),
+        ("ice40up", {"SB_LUT4": 3, "SB_MAC16": 2}, {"lut": 3, "dsp": 2}),
     ],
 )
 def test_cells_become_figures(family, types, figures):
@@ -117,8 +119,8 @@ def test_a_cache_is_shared_between_projects_but_not_between_families_and_tools(t
     synthesize(tiny, "ecp5", cache=tmp_path / "cache")
     synthesize(other, "ecp5", cache=tmp_path / "cache")
     assert len(calls.read_text().split()) == 3
-    with pytest.raises(RtlError, match="gowin"):  # the fake knows ECP5's cells only: so it was started
-        synthesize(other, "gowin", cache=tmp_path / "cache")
+    with pytest.raises(RtlError, match="xc7"):  # the fake knows ECP5's cells only: so it was started
+        synthesize(other, "xc7", cache=tmp_path / "cache")
     started = len(calls.read_text().split())
     tool = fakes / "bin" / "yosys"
     tool.write_text(tool.read_text().replace("Yosys 9.9", "Yosys 10"))

@@ -57,5 +57,5 @@ def test_the_command_prints_the_same_and_the_best_first(run):
 def test_a_design_that_fits_is_left_in_peace(tmp_path):
     cnn().save(tmp_path / "design.json")
     text = CliRunner().invoke(app, ["estimate", str(tmp_path / "design.json")]).stdout
-    assert "fits xc7z020, its upper end too; figures: analytic estimate of logic synthesis" in text
+    assert "fits xc7z020, also by its upper end; figures: analytic estimate for logic synthesis" in text
     assert "what would make" not in text

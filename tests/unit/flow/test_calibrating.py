@@ -1,4 +1,4 @@
-"""`fpgaprune calibrate` on run directories with vendor reports."""
+"""`fpgaprune calibrate` on run folders with vendor reports."""
 
 import json
 from dataclasses import replace

@@ -173,5 +173,5 @@ def test_a_part_without_family_asks_for_one(tmp_path):
 
 
 def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(RunError, match="is no run directory"):
+    with pytest.raises(RunError, match="is not a run folder"):
         settings_of(tmp_path / "nowhere", ())

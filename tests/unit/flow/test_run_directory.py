@@ -106,7 +106,7 @@ def test_folders_of_something_else_are_refused(tmp_path):
         RunDirectory(tmp_path)
     with pytest.raises(RunError, match="is a file"):
         RunDirectory(tmp_path / "thesis.tex")
-    with pytest.raises(RunError, match="is no run directory"):
+    with pytest.raises(RunError, match="is not a run folder"):
         RunDirectory.existing(tmp_path / "gone")
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
 

@@ -77,7 +77,7 @@ def test_how_a_layer_is_built_stands_below_its_figures():
 def test_the_clock_comes_with_its_seeds_and_its_spread():
     note = measured_tables(run_report(measured=measured()))[2].note
     assert "91.2 MHz, median of 3 seeds (88.0 to 95.5)" in note
-    assert "With a sample every 100 cycles that is 912,500 a second." in note
+    assert "With a sample every 100 cycles, this gives 912,500 a second." in note
 
 
 def test_the_simulation_gives_the_clocks_of_a_sample():

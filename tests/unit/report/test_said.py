@@ -34,8 +34,8 @@ def metric(lost, error, allowed):
 def test_a_loss_holds_up_to_one_standard_error_and_only_one_that_does_not_is_advised(lost, error, allowed, holds):
     measured = metric(lost, error, allowed)
     assert measured.holds is holds
-    answer = next(a for a in give_answers(run_report(metric=measured)) if a.question == "What did it cost?")
-    assert (f"What helps: {ADVICE}" in answer.lines) is (holds is False)
+    answer = next(a for a in give_answers(run_report(metric=measured)) if a.question == "What was lost?")
+    assert (f"What may help: {ADVICE}" in answer.lines) is (holds is False)
 
 
 def test_a_column_of_dashes_is_not_shown_unless_it_names_the_rows():
@@ -72,7 +72,7 @@ def test_the_text_has_the_links_of_the_certificate_or_says_that_nothing_was_chec
     text = write_report(tmp_path / "a", run_report()).markdown.read_text()
     assert re.search(r"memory +\| +2 +\| +300", text)
     text = write_report(tmp_path / "b", run_report(certificate=[], checks=[])).markdown.read_text()
-    assert "Nothing was checked in this run." in text
+    assert "This run checked nothing." in text
     assert "Locked elements compared bit for bit" not in text
 
 

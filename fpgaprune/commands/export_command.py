@@ -1,0 +1,47 @@
+"""`fpgaprune export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fpgaprune.commands.board_commands import print_bitstream
+from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, Quiet, one_of
+from fpgaprune.terminal import print_json, print_line
+
+
+def export(
+    run_dir: Annotated[Path, typer.Argument(help="A run folder.")],
+    receiver: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            help=f"{one_of(SERIAL_BOARDS)}: bitstream and client. pynq-z2 or another board or order number of AMD or "
+            "Intel, vivado or quartus for the run's own part: our Verilog with scripts. vitis or hls4ml: the hls4ml "
+            "project.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to make; RUN-for-RECEIVER beside the run if left out.")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put everything that a board, or a machine with a vendor's tool, needs of a run into one new folder.
+
+    Its README is one page in the order of the commands. Its check.py, run first, needs nothing of fpgaprune. The folder
+    is written whole or not at all.
+    """
+    from fpgaprune.flow import hand_over, require_kind
+
+    require_kind(run_dir, "run")
+    made = hand_over(run_dir, receiver, out)
+    bitstream = None if made.bitstream is None else {**made.bitstream.to_json(), "path": made.bitstream.path.name}
+    if as_json:
+        print_json({"folder": str(made.path), "bitstream": bitstream})
+    elif not quiet:
+        print_line(f"folder      {made.path}: begin with its README.md")
+        if bitstream is not None:
+            print_bitstream(made.path, bitstream)

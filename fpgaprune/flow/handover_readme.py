@@ -1,0 +1,134 @@
+"""The README of a folder that is handed over: one page, in the order of the commands."""
+
+from __future__ import annotations
+
+from fpgaprune.design import Design
+from fpgaprune.fabric import Bitstream, Handoff
+from fpgaprune.rtl import RtlPort, VerilogProject
+
+_CHECK = """## 1. See that it is whole
+
+```console
+$ python3 check.py
+```
+
+It compares every file with its digest{more}. It needs nothing of fpgaprune.
+"""
+
+_SIMULATED = ", and simulates the Verilog against {} golden samples where Verilator or Icarus Verilog is here"
+
+
+def board_readme(project: VerilogProject, made: Bitstream, board: str, name: str, samples: int, run: str) -> str:
+    """For a board with a serial line."""
+    note = f"\nBefore: {made.note}.\n" if made.note else ""
+    used = ", ".join(f"{made.used[key]:,} {key}" for key in ("lut", "ff", "dsp", "bram18") if made.used[key])
+    return f"""# {project.name} on {made.board}
+
+A network behind the board's serial line, made by fpgaprune from the run `{run}`. Design `{made.digest}`.
+The board: {made.loaded}.
+
+{_check(_SIMULATED.format(samples))}
+## 2. Load it
+{note}
+```console
+$ {made.load.replace("{file}", name)}
+```
+
+## 3. Ask it the golden samples
+
+```console
+$ pip install pyserial
+$ python3 ask.py /dev/ttyUSB0
+```
+
+The board says which design it holds, and every bit of {samples} results is compared.
+
+## 4. Ask it your own
+
+```console
+$ pip install 'fpgaprune[boards]'
+$ fpgaprune ask {board} mine.npz
+```
+
+`mine.npz` holds samples `x`, and perhaps labels `y`.
+
+In another language: {made.baud:,} baud, 8N1; send {made.in_bytes} bytes, read {made.out_bytes}.
+A sample is {_port(project.inputs[0])}; a result {_port(project.outputs[0])}.
+Each beat is whole bytes, the lowest first, and value 0 stands in the lowest bits.
+
+## What is here
+
+| | |
+| --- | --- |
+| `{name}` | the bitstream: {used} on {made.device}; {made.fmax_mhz:g} MHz reached, {made.clock_mhz:g} needed |
+| `rtl`, `board` | the network's Verilog; the top module around it and the pins |
+| `testbench.v`, `*.hex` | a test bench that stalls at random, and the words that it compares |
+| `golden_in.bin`, `golden_out.bin` | the same samples as bytes on the line |
+| `handover.json`, `SHA256SUMS` | what the scripts read |
+
+Another seed, layout or board: `fpgaprune measure {run} --board {board}`, then `fpgaprune export {run} --for {board}`.
+"""
+
+
+def vendor_readme(project: VerilogProject, handoff: Handoff, receiver: str, samples: int, run: str) -> str:
+    """For Vivado or Quartus."""
+    build, simulate, product = {
+        "vivado": ("vivado -mode batch -source vivado.tcl", "vivado -mode batch -source simulate.tcl", "AMD Vivado"),
+        "quartus_sh": ("quartus_sh -t quartus.tcl", "vsim -c -do simulate.do", "Intel Quartus"),
+    }[handoff.tool]
+    streams = "\n".join(
+        f"- `{port.prefix}_*`: {_port(port)}, {port.width_bits} bits wide"
+        for port in (*project.inputs, *project.outputs)
+    )
+    return f"""# {project.name} for {receiver}
+
+The network as Verilog with AXI4-Streams, for {handoff.order_number} at {1e3 / project.clock_ns:g} MHz,
+made by fpgaprune from the run `{run}`. The scripts were run by played tools only: no {product} was at hand.
+
+{_check(_SIMULATED.format(samples))}
+## 2. Simulate it in the vendor's simulator
+
+```console
+$ {simulate}
+```
+
+It prints `TEST PASSED`, or what differs.
+
+## 3. Build it
+
+```console
+$ {build}
+```
+
+Out of context, so that it needs no pins. Reports are in `{handoff.reports.name}`; `fpgaprune compare` reads them.
+
+## The streams
+
+{streams}
+
+`clk` and `rst` (active high, synchronous) are beside them. Value 0 of a beat stands in the lowest bits; `tlast`
+marks the last beat of a sample.
+"""
+
+
+def hls_readme(design: Design, run: str) -> str:
+    """For an hls4ml project."""
+    return f"""# {design.name} for hls4ml's {design.backend}
+
+The hls4ml project of the run `{run}`, made by fpgaprune for {design.part} at {1e3 / design.clock_ns:g} MHz.
+
+{_check(", and compiles the project's C++ with g++, where it is here, against the golden samples")}
+## 2. Build it
+
+The commands are in [project/README.md](project/README.md), in their order; they run in the folder `project`.
+Golden samples are in `project/tb_data`: C simulation and co-simulation fail where a number differs.
+"""
+
+
+def _check(more: str) -> str:
+    return _CHECK.format(more=more)
+
+
+def _port(port: RtlPort) -> str:
+    shape = " x ".join(map(str, port.shape))
+    return f"{shape} values of {port.type}, {port.beats} beats of {port.lanes}"

