@@ -38,6 +38,7 @@ class Candidates:
         self.design, self.fabric, self.layout = design, fabric, layout
         self.layers = [layer for layer in design.layers if is_schedulable(design, layer)]
         self.cycles = cache(self._cycles)
+        self.many = cache(lambda name: np.count_nonzero(design[name].weights["weight"]) > _MANY)
         self.ladder = cache(self._ladder)
 
     def may_pair(self, layer: LayerSpec) -> bool:
@@ -67,12 +68,16 @@ class Candidates:
             rest = rest if paired else others
             for name, number in chosen.items():
                 found[name].append(Way(number, paired, own[name]))
-        # What cannot be scheduled cannot be loaded either, and everything else shall be.
-        own, others = ({}, Counts()) if self.layout.loadable else self._taken({}, (), interval)
-        for name in found:
-            many = np.count_nonzero(self.design[name].weights["weight"]) > _MANY
-            if name in own and (every or not many or not found[name]):
-                found[name].append(Way(0, False, own[name]))
+        if self.layout.loadable:
+            # What cannot be scheduled cannot be loaded either, and everything else shall be.
+            return found, rest
+        # The adders of many weights are not counted in vain.
+        scheduled = (
+            {} if every else {name: rows[0].multipliers for name, rows in found.items() if rows and self.many(name)}
+        )
+        own, _ = self._taken(scheduled, (), interval)
+        for name in found.keys() & own.keys() - scheduled.keys():
+            found[name].append(Way(0, False, own[name]))
         return found, rest
 
     def fewest(self, layer: LayerSpec, interval: int, paired: bool) -> int | None:
