@@ -105,7 +105,7 @@ def test_a_design_that_differs_in_more_than_a_load_brings_is_refused(tmp_path):
         with pytest.raises(RtlError, match=r"layer '\w+' differs from that of the Verilog of .* in more than a load"):
             weights_stream(other, project)
     with pytest.raises(RtlError, match="has other layers than the Verilog of"):
-        weights_stream(replace(design, layers=design.layers[:1]), project)
+        weights_stream(replace(design, layers=design.layers[:1], outputs=(design.layers[0].name,)), project)
     fixed = to_verilog(design, tmp_path / "fixed", multipliers={name: 9})
     with pytest.raises(RtlError, match="takes no loads; write it with a layout that is loadable"):
         weights_stream(design, fixed)
