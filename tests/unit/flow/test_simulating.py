@@ -94,4 +94,5 @@ def test_a_c_simulation_runs_eight_samples_at_least_and_may_be_left_out():
     assert found == {"left_out": "12 samples, 2.5 s, 8 at least"}
     none = SimpleNamespace(config=parse_config({"hls": {"simulate": 0}}, "flow"), data=data, progress=Silent())
     # Nothing is compiled either.
-    assert hls._simulated(none, SimpleNamespace(), None, None) == {"left_out": "the flow does not ask for it (simulate above 0 in [hls])"}
+    said = {"left_out": "the flow does not ask for it (simulate above 0 in [hls])"}
+    assert hls._simulated(none, SimpleNamespace(), None, None) == said
