@@ -44,12 +44,14 @@ def reasons(answer: Fit) -> list[str]:
     said = []
     if sparsity := asked["select"]["sparsity"]:
         config = RunDirectory.existing(Path(answer.best.folder)).manifest["config"]["select"]
-        unit = asked["select"]["granularity"]
-        said.append(f"Locked: {sparsity:.0%} of all units ({unit}), those that count least by {config['criterion']!r}.")
+        units = f"{asked['select']['granularity']}s"
+        said.append(f"Locked: {sparsity:.0%} of the {units}, those with the lowest score ({config['criterion']}).")
     if answer.rates:
         rates = sorted(answer.rates.items(), key=lambda rate: rate[1])
         words = ", ".join(f"{_WORDS.get(name, name)} {100 * rate:.2f} %" for name, rate in rates)
-        said.append(f"Which knob was turned: the one that lost least when the price was halved. Last seen: {words}.")
+        said.append(
+            f"Turned: the knob that lost least for each halving of the price. When it was last turned: {words}."
+        )
     said.append(
         "Layout: the fastest whose price keeps to the share of the part."
         if answer.limits["latency_us"] is None

@@ -52,6 +52,10 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
     page = (folder / "out" / "report.html").read_text()
     assert "Fits: " in page
     assert 'href="best/report.html"' in page
+    assert "What each layer lost" in page
+    assert [row for row in ("dense", "dense_1") if f"<span>{row}</span>" not in page] == []
+    assert "8 → 12" in page
+    assert written["rates"] == found.rates
 
 
 def test_a_second_start_trains_nothing(searched, monkeypatch):
