@@ -1,4 +1,4 @@
-"""Trials an hour of `fpgaprune fit` on 1, 2 and 4 workers: the same trials each time, the first of each worker apart."""
+"""Trials an hour of `fpgaprune fit` on 1, 2 and 4 workers: the same trials; the first of each worker is left out."""
 
 import argparse
 import os
