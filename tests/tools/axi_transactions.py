@@ -55,8 +55,8 @@ class Bench:
     async def soft_reset(self):
         """A write resets the core; the streams' ends are reset as a DMA is."""
         await self.lite.write_dword(0x10, 1)
-        self.source.assert_reset()
-        self.sink.assert_reset()
+        self.source.assert_reset(True)
+        self.sink.assert_reset(True)
         while await self.read(0x10):
             await RisingEdge(self.dut.aclk)
         self.forget()
