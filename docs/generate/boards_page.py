@@ -8,7 +8,8 @@ from fpgaprune.target import find_part
 PLACE = "reference/boards.md"
 _HEAD = """# Boards with a serial line
 
-For these boards open tools make a bitstream, and `fpgaprune ask` talks to the network on them: [A board](../howto/board.md).
+Open tools make a bitstream for each of these boards. `fpgaprune ask` talks to the network on it:
+[A board](../howto/board.md).
 
 ```console
 $ pip install 'fpgaprune[rtl,boards]'
@@ -19,8 +20,9 @@ $ fpgaprune export runs/mine --for tang-nano-20k
 |---|---|---|---:|---:|---:|---|
 """
 _LOADED = """
-A board is loaded with the command in this table; `{file}` is the bitstream. The last column is the day on which a bitstream of ours was
-loaded into a real board. Where it says never, pins and bits were only simulated, and the pins are those of the source.
+The command in this table loads a board; `{file}` is the bitstream. The last column is the day on which a bitstream of
+ours was loaded into a real board. Where it says never, the bits were only simulated, and the pins are those of the
+source.
 
 | name | command | before the serial line works | source of the pins | loaded |
 |---|---|---|---|---|
@@ -33,13 +35,8 @@ def page() -> str:
     first = second = ""
     for name, board in boards.items():
         part = find_part(board.device)
-        cells = (
-            part.name,
-            f"{part.lut:,}",
-            f"{board.clock_mhz:g} MHz",
-            f"{board.baud:,}",
-            f"`{bitstream_ending(name)}`",
-        )
+        ending = f"`{bitstream_ending(name)}`"
+        cells = (part.name, f"{part.lut:,}", f"{board.clock_mhz:g} MHz", f"{board.baud:,}", ending)
         first += f"| `{name}` | {board.name} | {' | '.join(cells)} |\n"
         second += f"| `{name}` | `{board.load}` | {board.note or '–'} | {board.source} | {board.loaded or 'never'} |\n"
     return f"{_HEAD}{first}{_LOADED}{second}"

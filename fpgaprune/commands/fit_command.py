@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from fpgaprune.terminal import print_json, print_line, show_table
 from fpgaprune.watcher import Watcher
 
 if TYPE_CHECKING:
-    from fpgaprune.fit import Fit
+    from fpgaprune.fit import Fit, Standing
 
 
 def fit(
@@ -46,6 +47,20 @@ def fit(
             help="hls: an hls4ml project, priced by the estimate; verilog: our own Verilog, which is then synthesised."
         ),
     ] = "hls",
+    trials: Annotated[
+        int | None, typer.Option(help="Let Optuna suggest at most this many networks after the first search.")
+    ] = None,
+    front: Annotated[
+        bool,
+        typer.Option("--front", help="Search the whole front of loss, share and latency, not only its best point."),
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of trials at a time, each in its own process on this machine.")
+    ] = None,
+    memory_gib: Annotated[float | None, typer.Option(help="Memory limit of each of these processes, in GiB.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Run the trials on the workers of this Dask scheduler: tcp://host:8786.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the result; runs/NAME-fit if left out.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the flow; the model's file name if left out.")] = None,
     quiet: Quiet = False,
@@ -57,8 +72,9 @@ def fit(
     The search makes everything without a limit as small as possible: first the latency, then the share of the part,
     then the loss. The exit status is 1 if no network that was tried keeps every limit. If you stop the search, run the
     same command again to continue. If a flow file names package.module:function, this command runs that code.
+    With --json, standard error has a line of JSON for each trial: its result, the best so far, the seconds left.
     """
-    from fpgaprune.fit import Limits, fit_flow
+    from fpgaprune.fit import Limits, SearchOptions, fit_flow
     from fpgaprune.flow import VerdictConfig, asked_config, kind_of
 
     loss = parse_max_loss(max_loss)
@@ -88,15 +104,24 @@ def fit(
         samples_per_s,
         minutes,
     )
+    options = SearchOptions(trials, workers, scheduler, front, memory_gib)
     folder = out or Path("runs") / f"{config.name}-fit"
+    heard = _print_standing if as_json and not quiet else None
     with Watcher(quiet=quiet or as_json) as watcher:
-        found = fit_flow(config, folder, limits, watcher, route)
+        found = fit_flow(config, folder, limits, watcher, route, options, heard)
     if as_json:
         print_json({"folder": str(folder), **found.to_json()})
     elif not quiet:
         _print_answer(found, folder)
     if not found.meets_limits:
         raise typer.Exit(1)
+
+
+def _print_standing(standing: Standing) -> None:
+    """A line of JSON on standard error, for a program that waits for the answer."""
+    from fpgaprune.measure import to_plain
+
+    typer.echo(json.dumps(to_plain(standing)), err=True)
 
 
 def _print_answer(found: Fit, folder: Path) -> None:

@@ -3,6 +3,8 @@ from .answer import FitPoint as FitPoint
 from .fitting import fit as fit
 from .fitting import fit_flow as fit_flow
 from .limits import Limits as Limits
+from .options import SearchOptions as SearchOptions
 from .page import facts as facts
 from .page import front_rows as front_rows
 from .page import headline as headline
+from .standing import Standing as Standing

@@ -82,7 +82,7 @@ class FitPoint(Struct, frozen=True):
 
 
 class Fit(Struct, frozen=True):
-    """The answer of a search.
+    """The result of a search: the best network, and every network that was tried.
 
     Attributes:
         name: name of the flow.

@@ -36,6 +36,7 @@ class Descent:
         judge: trains and judges a network.
         goes_on: whether there is time for another trial.
         room: the loss that a point still leaves to the limit.
+        ahead: learns of networks that may be judged next, in the order in which they would be.
     """
 
     names: Sequence[str]
@@ -43,6 +44,7 @@ class Descent:
     judge: Judge
     goes_on: Callable[[], bool]
     room: Callable[[FitPoint], float]
+    ahead: Callable[[Sequence[Knobs]], None] = lambda _: None
     rates: dict[str, float] = field(default_factory=dict)
     """Knob to the loss for each halving of the price, the last time that it was turned."""
     notes: list[str] = field(default_factory=list)
@@ -64,8 +66,10 @@ class Descent:
                 step, dear = STEP, []
             price = self.foresight.at(rung, knobs).share
             moves = [(name, turned) for name in self.names if (turned := self._turn(knobs, name, rung, step * price))]
+            moves.sort(key=lambda move: self._expected(move[0], move[1], rung, price))
+            self.ahead([turned for _, turned in moves if turned not in tried])
             found = None
-            for name, turned in sorted(moves, key=lambda move: self._expected(move[0], move[1], rung, price)):
+            for name, turned in moves:
                 if turned in tried or not self.goes_on():
                     continue
                 made = self._judged(turned)

@@ -12,8 +12,10 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.files import make_folder
 from fpgaprune.fit.answer import Fit
 from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.options import SearchOptions
 from fpgaprune.fit.route import find_route
 from fpgaprune.fit.search import FitSearch
+from fpgaprune.fit.standing import Heard
 from fpgaprune.flow import Flow, Progress, Silent, TargetConfig, parse_config
 from fpgaprune.keras_file import save_keras
 from fpgaprune.npz_file import write_npz
@@ -21,7 +23,13 @@ from fpgaprune.target import Target
 
 
 def fit_flow(
-    config: Flow, out: Path, limits: Limits | None = None, told: Progress | None = None, route: str = "hls"
+    config: Flow,
+    out: Path,
+    limits: Limits | None = None,
+    told: Progress | None = None,
+    route: str = "hls",
+    options: SearchOptions | None = None,
+    heard: Heard | None = None,
 ) -> Fit:
     """The best network that the flow `config` can make for its part within `limits`; `out` holds it and the search.
 
@@ -35,14 +43,23 @@ def fit_flow(
         limits: what must hold.
         told: learns how far the search is.
         route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised.
+        options: how widely to search, and on which machines.
+        heard: learns how far the search is, after each trial.
 
     Raises:
         ConfigError: the flow does not fit its data or model.
         EstimateError: the network or the part has no price.
-        RunError: `out` holds something else.
+        RunError: `out` holds something else, or is in use.
+        ToolError: Optuna or Dask is missing, or a scheduler is gone.
     """
     return FitSearch(
-        find_route(route, config[TargetConfig].target()), config, out, limits or Limits(), told or Silent()
+        find_route(route, config[TargetConfig].target()),
+        config,
+        out,
+        limits or Limits(),
+        told or Silent(),
+        options or SearchOptions(),
+        heard or (lambda _: None),
     ).run()
 
 
@@ -62,6 +79,11 @@ def fit(
     seed: int = 0,
     route: str = "hls",
     told: Progress | None = None,
+    trials: int | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    front: bool = False,
+    memory_gib: float | None = None,
 ) -> Fit:
     """The best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
 
@@ -83,11 +105,21 @@ def fit(
         seed: of all random numbers.
         route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised.
         told: learns how far the search is.
+        trials: after the descent, a study by Optuna suggests so many networks at most. It runs until the time is over
+            if only `workers`, `scheduler` or `front` is given; without any of these, there is the descent alone.
+        workers: processes on this machine that do trials at the same time. A script that gives it needs
+            `if __name__ == "__main__":`, as all scripts that start processes.
+        scheduler: address of a scheduler of Dask, as `tcp://host:8786`, whose workers do the trials. All of them see
+            `out` and the data.
+        front: the study searches the whole front of loss, share and latency, not only the best network.
+        memory_gib: most memory of a worker on this machine in GiB.
 
     Raises:
         ConfigError: a limit, the model or the data are not what they should be.
         EstimateError: the network or the part has no price.
+        ToolError: Optuna or Dask is missing (`fpgaprune[search]`), or a scheduler is gone.
     """
+    options = SearchOptions(trials, workers, scheduler, front, memory_gib)
     folder = make_folder(Path(out))
     document: dict[str, Any] = {
         "name": "fit",
@@ -106,7 +138,7 @@ def fit(
     if epochs is not None:
         document["finetune"] = {"epochs": epochs}
     limits = Limits(max_loss, share, latency_us, interval_cycles, samples_per_s, minutes)
-    return fit_flow(parse_config(document, "fit"), folder, limits, told, route)
+    return fit_flow(parse_config(document, "fit"), folder, limits, told, route, options)
 
 
 def _source(data: Any, folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +61,13 @@ class Knobs:
                 "activation_bits": self.activation_bits,
             },
         }
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Knobs:
+        """The knobs whose settings these are; settings of a layout may be among them."""
+        select, hls = settings["select"], settings["hls"]
+        hold = settings.get("quantise", {}).get("hold", "")
+        return cls(select["granularity"], select["sparsity"], hls["weight_bits"], hls["activation_bits"], hold)
 
     def __str__(self) -> str:
         units = {"weight": "weights"}.get(self.granularity, f"{self.granularity}s")

@@ -48,8 +48,12 @@ class Laid:
         kept = self.keeps(limits, clock_ns)
         if not kept or self.share > limits.share:
             return (not kept, max(self.share, limits.share), self.latency_cycles)
+        return (False, 0.0, *self.goal(limits))
+
+    def goal(self, limits: Limits) -> tuple[float, float]:
+        """What is made small where the limits hold: the latency in steps of 10 %, unless it has a limit; the share."""
         timed = limits.latency_us is not None
-        return (False, 0.0, 0.0 if timed else round(math.log(max(self.latency_cycles, 1), _ALIKE)), self.share)
+        return (0.0 if timed else round(math.log(max(self.latency_cycles, 1), _ALIKE)), self.share)
 
 
 def nearest_limit(used: Resources[Any], part: Part) -> tuple[str, float]:

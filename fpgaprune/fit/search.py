@@ -1,31 +1,44 @@
-"""`FitSearch`: the descent, then the best network whole."""
+"""`FitSearch`: the descent, a study around it if asked for, then the best network whole."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import shutil
 import time
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
-
 from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
-from fpgaprune.files import make_folder, storage, write_bytes
+from fpgaprune.files import write_bytes
 from fpgaprune.fit.answer import Fit, FitPoint
+from fpgaprune.fit.clock import Clock
+from fpgaprune.fit.coordinator import Coordinator
 from fpgaprune.fit.descent import Descent, Judge
+from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.held_back import write_held_back
-from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.job import Job, Outcome
+from fpgaprune.fit.knobs import GRANULARITIES, WIDTHS, Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.options import SearchOptions
+from fpgaprune.fit.own_folder import FRONT, JOURNAL, SAMPLES, TRIALS, require_own, used_alone
 from fpgaprune.fit.page import write_page
+from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.route import Route, smallest_part
+from fpgaprune.fit.rungs import Rungs
 from fpgaprune.fit.settings import joined
+from fpgaprune.fit.standing import Heard, Standing
 from fpgaprune.fit.steps import Steps
+from fpgaprune.fit.study import Space, Study, require_optuna
 from fpgaprune.fit.trial import Trials
+from fpgaprune.fit.workers import Workers
+from fpgaprune.fit.workplace import Here, Workplace
 from fpgaprune.flow import (
     DataConfig,
     Dataset,
@@ -41,15 +54,10 @@ from fpgaprune.flow import (
 )
 from fpgaprune.keras_file import holds_hgq
 
-FRONT, SAMPLES, TRIALS, BEST = "front.json", "held_back.npz", "trials", "best"
 # A first trial trains for this part of the epochs of the best network.
 _SHORT = 4
-# Share of the time after which trials train for all epochs.
-_ROUGH = 0.6
-# Networks that are trained to the end: the best by the search, then the next ones if it loses too much.
-_FINALISTS = 3
-# The layout of the best network leaves this share of the limit free, because further training moves its price.
-_ROOM = 0.03
+# Share of the time after which trials train for all epochs; with a study, and the share that the descent may take then.
+_ROUGH, _ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.6, 0.3, 0.5
 
 
 @dataclass
@@ -61,8 +69,11 @@ class FitSearch:
         config: the flow that the search starts from.
         out: folder of the answer.
         limits: what must hold.
-        told: learns how far the search is.
+        told: learns how far the search is, in words.
+        options: how widely to search, and where.
+        heard: learns how far the search is, as data.
         notes: sentences on what stopped it.
+        points: key of a trial to the network that it judged.
     """
 
     route: Route
@@ -70,30 +81,46 @@ class FitSearch:
     out: Path
     limits: Limits
     told: Progress
+    options: SearchOptions
+    heard: Heard
     notes: list[str] = field(default_factory=list)
-    _count: int = 0
+    points: dict[str, FitPoint] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> Fit:
         """The answer, which `out` holds too.
 
         Raises:
-            RunError: `out` holds something else, or no network was found.
+            RunError: `out` holds something else or is in use, or no network was found.
+            ToolError: a package or a scheduler for workers is missing.
         """
-        self._require_own_folder()
+        self._started = time.monotonic()
+        require_own(self.out)
+        if self.options.searches:
+            require_optuna()
         config, data = self.config, load_data(self.config[DataConfig].source)
-        started = time.monotonic()
         start_session(config.seed)
         model = starting_model(config[TrainConfig].model, data)
         document = self._document(model)
-        source = make_folder(self.out) / SAMPLES
+        with used_alone(self.out), closing(self._place()) as place:
+            return self._run(place, document, data, model)
+
+    def _run(self, place: Workplace, document: dict[str, Any], data: Dataset, model: Any) -> Fit:
+        config = self.config
+        source = self.out / SAMPLES
         if not source.is_file():
             write_held_back(source, data, config.seed)
-        trials = Trials(self.route, document, self.out / TRIALS, source, self.limits, Steps(self.told))
-        found = self._descend(document, load_data(str(source)), model, trials, started)
-        if not found:
+        trials = Trials(self.route, document, self.out / TRIALS, source, self.limits, place)
+        foresight = Foresight(self.route, document, load_data(str(source)), model, self.limits)
+        start, names = self._knobs(document, foresight)
+        self._descend(trials, foresight, start, names)
+        if self.options.searches:
+            self._study(trials, foresight, document, names)
+        if not self.points:
             reason = next(iter(trials.impossible.values()), "no trial came to its end")
             raise RunError(f"the search found no network: {reason}")
-        best = self._whole(trials, list(found))
+        epochs = config[FinetuneConfig].epochs
+        best = Finalists(trials, self._ranking, epochs, self.out, self.told, self.notes).best(self.points.values())
         if not best.fits:
             self.notes.append(self._larger_part(best))
         self.notes += [f"left out: {knobs}: {reason}" for knobs, reason in trials.impossible.items()]
@@ -106,7 +133,7 @@ class FitSearch:
             self.route.stage,
             asdict(self.limits),
             best,
-            tuple(found),
+            tuple(self.points.values()),
             tuple(self.notes),
         )
         write_page(answer, self.out)
@@ -121,14 +148,6 @@ class FitSearch:
         if part is None:
             return "no listed part of the same family takes the nearest network"
         return f"the smallest listed part of the same family that takes the nearest network is {part.name}"
-
-    def _require_own_folder(self) -> None:
-        names = {entry.name for entry in self.out.iterdir()} if self.out.is_dir() else set()
-        own = {FRONT, SAMPLES, TRIALS, BEST, "model.keras", "data.npz", "report.html"}
-        if self.out.exists() and not self.out.is_dir():
-            raise RunError(f"{self.out} is a file; name a folder for the search")
-        if others := sorted(name for name in names - own if not name.startswith(".")):
-            raise RunError(f"{self.out} holds {others[0]!r}, which is of no search; name an empty or new folder")
 
     def _document(self, model: Any) -> dict[str, Any]:
         """The flow as plain data; the network rounds while it is fine-tuned, if it can."""
@@ -152,122 +171,135 @@ class FitSearch:
                 self.notes.append(f"the network is fine-tuned without rounding: {error}")
         return document
 
-    def _descend(
-        self, document: dict[str, Any], data: Dataset, model: Any, trials: Trials, started: float
-    ) -> list[FitPoint]:
-        """Points of short trials, then of whole ones from the best of these on."""
-        epochs, seconds = self.config[FinetuneConfig].epochs, 60.0 * self.limits.minutes
-        foresight = Foresight(self.route, document, data, model, self.limits)
+    @property
+    def _ranking(self) -> Ranking:
+        return Ranking(self.limits, self.config[TargetConfig].clock_ns)
+
+    @property
+    def _epochs(self) -> tuple[int, int]:
+        """Of a short training and of a whole one."""
+        epochs = self.config[FinetuneConfig].epochs
+        return max(epochs // _SHORT, min(epochs, 2)), epochs
+
+    def _at(self, share: float) -> float:
+        """The moment at which `share` of the time is over."""
+        return self._started + share * 60.0 * self.limits.minutes
+
+    def _place(self) -> Workplace:
+        options = self.options
+        if options.workers is None and options.scheduler is None:
+            return Here(Steps(self.told))
+        return Workers(options.workers or 1, options.scheduler, options.memory_gib)
+
+    def _knobs(self, document: dict[str, Any], foresight: Foresight) -> tuple[Knobs, list[str]]:
+        """Where the descent starts, and the names of the knobs that may be turned."""
         granularity = document.get("select", {}).get("granularity") or foresight.granularity()
         rounds = document["finetune"].get("quantised", False)
         # Cheap values are held in a network that rounds while it trains.
-        names = [name for name in self.route.knobs if rounds or name != "hold"]
-        found: list[tuple[Knobs, FitPoint]] = []
-        start = Knobs(granularity)
-        short = max(epochs // _SHORT, min(epochs, 2))
-        for passes, until in ((short, _ROUGH), (epochs, 1.0)):
-            clock = _Clock(started + until * seconds)
-            descent = Descent(names, foresight, self._judge(trials, passes, clock), clock.has_time, self._room)
-            found += descent.run(start)
+        return Knobs(granularity), [name for name in self.route.knobs if rounds or name != "hold"]
+
+    def _descend(self, trials: Trials, foresight: Foresight, start: Knobs, names: list[str]) -> None:
+        """Points of short trials, then of whole ones from the best of these on."""
+        shares = (_ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY) if self.options.searches else (_ROUGH, 1.0)
+        short, epochs = self._epochs
+        for passes, share in ((short, shares[0]), (epochs, shares[1])):
+            clock = Clock(self._at(share))
+            descent = Descent(
+                names,
+                foresight,
+                self._judge(trials, passes, clock),
+                clock.has_time,
+                self._ranking.room,
+                partial(self._begin, trials, foresight, passes),
+            )
+            found = list(descent.run(start))
             self.notes += descent.notes
             kept = [pair for pair in found if pair[1].loses_little]
-            if passes == epochs or not kept or time.monotonic() > started + seconds:
+            if passes == epochs or not kept or time.monotonic() > self._at(shares[1]):
                 break
-            start = min(kept, key=lambda pair: self._rank(pair[1]))[0]
-        return [point for _, point in found]
+            start = min(kept, key=lambda pair: self._ranking.rank(pair[1]))[0]
 
-    def _room(self, point: FitPoint) -> float:
-        return self.limits.room(point.lost, point.lost_error, searching=True)
+    def _begin(self, trials: Trials, foresight: Foresight, epochs: int, knobs: Sequence[Knobs]) -> None:
+        """Workers begin what the descent may ask for next; this process waits until it is asked."""
+        if isinstance(trials.place, Workers):
+            for one in knobs[: max(trials.place.room(), 0)]:
+                trials.place.begin(trials.job(one, foresight.fastest(one), epochs))
 
-    def _judge(self, trials: Trials, epochs: int, clock: _Clock) -> Judge:
+    def _judge(self, trials: Trials, epochs: int, clock: Clock) -> Judge:
         def judge(knobs: Knobs, laid: Laid) -> FitPoint | None:
-            self._count += 1
-            name = f"trial {self._count}"
-            self.told.stage(name, "running")
+            job = trials.job(knobs, laid, epochs)
+            self.told.stage(self._name(job), "running")
             began = time.monotonic()
-            point = trials.judge(knobs, laid, epochs)
+            point = trials.judge(job)
             clock.took(time.monotonic() - began)
-            if point is None:
-                self.told.stage(name, "skipped", f"{knobs}: {trials.impossible.get(str(knobs), 'not possible')}")
-            else:
-                self.told.stage(name, "done", point.in_words())
+            self._tell(job, point or trials.impossible[job.knobs])
             return point
 
         return judge
 
-    def _whole(self, trials: Trials, points: list[FitPoint]) -> FitPoint:
-        """The first of the best points that meets the limits when it is trained to the end on all samples.
+    def _study(self, trials: Trials, foresight: Foresight, document: dict[str, Any], names: list[str]) -> None:
+        """Points of what a study suggests around the descent's."""
+        settings = document.get("select", {})
+        bits = [knobs.weight_bits for knobs in map(Knobs.of, (point.settings for point in self.points.values()))]
+        space = Space(
+            [settings["granularity"]] if "granularity" in settings else list(GRANULARITIES),
+            max([*bits, WIDTHS[0]]),
+            "hold" in names,
+        )
+        asked = {**asdict(self.limits), "minutes": 0, "front": self.options.front, "space": asdict(space)}
+        content = json.dumps([document, self.route.name, asked], sort_keys=True)
+        study = Study(
+            self.out / JOURNAL,
+            hashlib.sha256(content.encode()).hexdigest()[:12],
+            space,
+            self._ranking,
+            self.options.front,
+            self.config.seed,
+        )
+        clock = Clock(self._at(1.0))
 
-        `best/` holds its run. If none does, it is the one that came nearest.
-        """
-        epochs, ratio = self.config[FinetuneConfig].epochs, 1.0
-        found: list[FitPoint] = []
-        left = list(points)
-        while left and len(found) < _FINALISTS:
-            point = min(left, key=lambda point: self._rank(self._corrected(point, ratio)))
-            left.remove(point)
-            name = f"best {len(found) + 1}" if found else "best"
-            self.told.stage(name, "running")
-            laid = self._relaid(point, ratio)
-            made = trials.whole(point.knobs, joined(point.settings, laid.settings), epochs)
-            if made is None:
-                self.told.stage(name, "skipped", trials.impossible[point.knobs])
-                continue
-            found.append(made)
-            self.told.stage(name, "done", made.in_words())
-            if made.meets_limits or not point.meets_limits:
-                break
-            self.notes.append(f"{point.knobs}: met the limits in the search, and not when it was trained whole")
-            if made.measured is not None and (priced := made.used[made.resource]):
-                # The next choice trusts what the tool counted more than the price.
-                ratio = (made.measured[made.resource] or 0) / priced
-        if not found:
-            raise RunError(f"no network of the search could be trained whole: {trials.impossible}")
-        best = min(found, key=self._rank)
-        self._keep(Path(best.folder))
-        return structs.replace(best, folder=str(self.out / BEST))
+        def goes_on(suggested: int) -> bool:
+            return (self.options.trials is None or suggested < self.options.trials) and clock.has_time()
 
-    @staticmethod
-    def _corrected(point: FitPoint, ratio: float) -> FitPoint:
-        return structs.replace(point, share=point.share * ratio)
+        def heard(job: Job, outcome: Outcome, running: int, seconds: float) -> None:
+            clock.took(seconds)
+            self._tell(job, outcome, running, seconds)
+            self.told.stage("search", "running")
 
-    def _relaid(self, point: FitPoint, ratio: float) -> Laid:
-        """The best layout of what the trial made, with some room for what further training changes."""
-        target = self.config[TargetConfig].target()
-        design = Design.load(Path(point.folder) / "design.json")
-        limits = replace(self.limits, share=self.limits.share * (1 - _ROOM) / ratio)
-        return min(self.route.layouts(design), key=lambda laid: laid.rank(limits, target.clock_ns))
+        self.told.stage("search", "running")
+        coordinator = Coordinator(
+            study,
+            trials.place,
+            foresight,
+            trials.job,
+            Rungs(self._ranking, self.options.front),
+            self._epochs,
+            trials.recall,
+            goes_on,
+            heard,
+            self.points,
+        )
+        coordinator.run()
+        self.told.stage("search", "done", f"{study.asked} networks were suggested")
+        if coordinator.is_exhausted:
+            self.notes.append("the search ended early: what it suggested was known, or hopeless by its price")
 
-    def _rank(self, point: FitPoint) -> tuple[float, ...]:
-        """A smaller rank is better: the limits first; without them, how far the point is from them."""
-        limit = self.limits.max_loss + point.lost_error
-        loss = point.lost / limit if limit else float(point.lost > 0)
-        if not point.meets_limits:
-            return (1.0, not point.in_time, max(loss, 1.0) + max(point.share / self.limits.share, 1.0), point.share)
-        clock_ns = self.config[TargetConfig].clock_ns
-        laid = Laid("", {}, point.share, point.resource, {}, point.latency_cycles, point.interval_cycles)
-        return (0.0, *laid.rank(self.limits, clock_ns), loss)
+    def _name(self, job: Job) -> str:
+        return f"trial {self._numbers.setdefault(job.key, len(self._numbers) + 1)}"
 
-    def _keep(self, folder: Path) -> None:
-        """`best/` is a copy of the run in `folder`, whole or not at all."""
-        best, draft = self.out / BEST, self.out / f".{BEST}"
-        with storage(best):
-            shutil.rmtree(draft, ignore_errors=True)
-            shutil.copytree(folder, draft, ignore=shutil.ignore_patterns(".lock"))
-            shutil.rmtree(best, ignore_errors=True)
-            draft.rename(best)
-
-
-class _Clock:
-    """Says whether another trial will end in time."""
-
-    def __init__(self, deadline: float) -> None:
-        self._deadline, self._longest = deadline, 0.0
-
-    def took(self, seconds: float) -> None:
-        """A trial has taken so long."""
-        self._longest = max(self._longest, seconds)
-
-    def has_time(self) -> bool:
-        """Whether a trial that takes as long as the longest one ends before the deadline."""
-        return time.monotonic() + self._longest <= self._deadline
+    def _tell(self, job: Job, outcome: Outcome, running: int = 0, seconds: float | None = None) -> None:
+        """Tells what a trial brought, which is the best so far, and how much time is left."""
+        if not isinstance(outcome, str):
+            self.points[job.key] = outcome
+        key = min(self.points, key=lambda key: self._ranking.rank(self.points[key]), default=None)
+        name = self._name(job)
+        standing = Standing(
+            self._numbers[job.key],
+            f"{job.knobs}: {outcome}" if isinstance(outcome, str) else outcome.in_words(),
+            running,
+            None if key is None else self._numbers.setdefault(key, len(self._numbers) + 1),
+            None if key is None else self.points[key],
+            max(self._at(1.0) - time.monotonic(), 0.0),
+        )
+        self.told.stage(name, "skipped" if isinstance(outcome, str) else "done", standing.in_words(), seconds)
+        self.heard(standing)

@@ -107,7 +107,7 @@ def multiplications_table(report: RunReport) -> Table | None:
     return Table(
         "Multiplications, sorted by the digits of the quantised weight",
         tuple(columns),
-        "A zero weight needs no hardware. A power of two needs only wires. Digits are the non-zero digits of a signed-digit number: 7 = 8 − 1 has two.",
+        "A zero weight needs no hardware, a power of two only wires. Digits are counted with signs: 7 = 8 - 1 has two.",
     )
 
 

@@ -92,6 +92,21 @@ def test_generated_pages_are_up_to_date(maker, monkeypatch):
     assert page.read_text(encoding="utf-8") == module.page(), "run 'python docs/generate/write.py'"
 
 
+def test_charts_show_the_tables_of_their_pages(monkeypatch):
+    monkeypatch.syspath_prepend(snippets.CHECKOUT / "docs" / "generate")
+    module = importlib.import_module("charts")
+    folder = snippets.CHECKOUT / "docs" / module.FOLDER
+    written = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert written == module.charts(), "run 'python docs/generate/write.py'"
+
+
+def test_a_chart_without_its_table_is_an_error(monkeypatch):
+    monkeypatch.syspath_prepend(snippets.CHECKOUT / "docs" / "generate")
+    module = importlib.import_module("tables")
+    with pytest.raises(ValueError, match="has 0 tables with the columns trial, colour"):
+        module.rows_of("measurements/fit.md", "trial", "colour")
+
+
 @pytest.mark.parametrize("page", ["tutorial.md", "howto/hold_one_kernel.md"])
 def test_notebooks_are_their_pages(page, monkeypatch):
     monkeypatch.syspath_prepend(snippets.CHECKOUT / "docs" / "generate")

@@ -102,7 +102,7 @@ def test_the_price_of_the_verilog(tmp_path):
     ("options", "message"),
     [
         (["--family", "xc7"], "--family and --interval belong to --verilog"),
-        (["--verilog", "--clock-ns", "5"], "--verilog prices one run folder, design or project, for no clock"),
+        (["--verilog", "--clock-ns", "5"], "--verilog takes one run folder, design or project, and no clock"),
         (["--verilog", "--family", "gowin"], "family 'gowin' has no price of Verilog; those that have: ecp5, xc7"),
     ],
 )
@@ -125,6 +125,10 @@ def test_an_estimate_of_rows_takes_no_part_and_no_clock(tmp_path):
         (["estimate", "nowhere.json"], "no design at nowhere.json"),
         (["run", "nowhere.toml"], "flow file nowhere.toml does not exist"),
         (["measure", "nowhere"], "nowhere is not a run folder"),
+        (
+            ["compare", "mine.keras"],
+            "mine.keras is a Keras model; wanted a run folder, a design.json or an hls4ml project",
+        ),
         (["inspect", "nowhere.keras"], "model file nowhere.keras does not exist"),
     ],
 )

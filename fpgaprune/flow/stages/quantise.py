@@ -56,7 +56,7 @@ _LINKS = {
 
 
 class QuantiseConfig(Section):
-    """How the network is trained while it rounds as its hardware does, as `epochs = 8`.
+    """How the network is trained while it rounds as its hardware does. Example: `epochs = 8`.
 
     Types are those of `[hls]`, found before this training; batches are those of `[finetune]`.
     """

@@ -1,52 +1,15 @@
 """The descent on a made-up network, whose loss and price are formulas: it is compared with every network there is."""
 
 import itertools
-import math
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.descent import Descent
 from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
-from fpgaprune.fit.layout import Laid
+from tests.unit.fit.made_up import LIMIT, Prices, made
 
-LIMIT = 0.01
 NAMES = ("sparsity", "weight_bits", "activation_bits")
-
-
-class Prices:
-    """One layout, whose share falls with every knob; some sparsities are beyond reach."""
-
-    def __init__(self, most=0.95):
-        self.most = most
-
-    def is_possible(self, knobs):
-        return knobs.sparsity <= self.most
-
-    def fastest(self, knobs):
-        share = 3.0 * (1 - knobs.sparsity) * knobs.weight_bits / 8 * (0.5 + knobs.activation_bits / 16)
-        return Laid("only", {}, share, "lut", {}, 100, 100)
-
-    def at(self, rung, knobs):
-        return self.fastest(knobs)
-
-    def rung(self, start):
-        return "only"
-
-
-def made(knobs, laid, tolerance):
-    """The loss of a network that bears zeros, narrow weights and narrow activations as `tolerance` says."""
-    zeros, weights, activations = tolerance
-    lost = (
-        math.exp(12 * (knobs.sparsity - zeros)) * LIMIT
-        + 2.0 ** (weights - knobs.weight_bits) * LIMIT / 2
-        + 2.0 ** (activations - knobs.activation_bits) * LIMIT / 2
-    )
-    return FitPoint(
-        str(knobs), knobs.settings(), "accuracy", 0.9, lost, 0.0, "held-back", 100, {}, None, "lut",
-        laid.share, 100, 100, lost <= LIMIT, laid.share <= 0.8, True, 1, "",
-    )  # fmt: skip
 
 
 def room(point):

@@ -35,7 +35,8 @@ def test_a_sentence_says_what_is_short_by_how_much_and_where(advice):
     larger = structs.replace(shortage, capacity=9000, layers=())
     [line] = shortage_lines(structs.replace(advice, shortages=(larger,)))
     assert line.replace("\u00a0", " ") == (
-        "LUT: 7,500 of 9,000 (83.3 %), expected within 4,000–14,000; the middle of the range fits, its upper end is 5,000 too many."
+        "LUT: 7,500 of 9,000 (83.3 %), expected within 4,000–14,000; the middle of the range fits, its upper end is "
+        "5,000 too many."
     )
 
 

@@ -1,0 +1,98 @@
+"""`Finalists`: the best points of a search, trained to the end on all samples."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from msgspec import structs
+
+from fpgaprune.design import Design
+from fpgaprune.errors import RunError
+from fpgaprune.files import storage
+from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.layout import Laid
+from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.settings import joined
+from fpgaprune.fit.trial import Trials
+from fpgaprune.flow import Progress
+
+BEST = "best"
+# Networks that are trained to the end: the best by the search, then the next ones if it loses too much.
+_FINALISTS = 3
+# The layout of the best network leaves this share of the limit free, because further training moves its price.
+_ROOM = 0.03
+
+
+@dataclass
+class Finalists:
+    """Chooses the answer of a search.
+
+    Attributes:
+        trials: trains networks.
+        ranking: which network is better.
+        epochs: of the whole training.
+        out: folder of the answer.
+        told: learns how far it is.
+        notes: sentences on what stopped it.
+    """
+
+    trials: Trials
+    ranking: Ranking
+    epochs: int
+    out: Path
+    told: Progress
+    notes: list[str] = field(default_factory=list)
+
+    def best(self, points: Iterable[FitPoint]) -> FitPoint:
+        """The first of the best points that meets the limits when it is trained to the end on all samples.
+
+        `best/` holds its run. If none does, it is the one that came nearest.
+
+        Raises:
+            RunError: none could be trained.
+        """
+        ratio = 1.0
+        found: list[FitPoint] = []
+        left = list(points)
+        while left and len(found) < _FINALISTS:
+            point = min(left, key=lambda point: self.ranking.corrected(point, ratio))
+            left.remove(point)
+            name = f"{BEST} {len(found) + 1}" if found else BEST
+            self.told.stage(name, "running")
+            laid = self._relaid(point, ratio)
+            made = self.trials.whole(point.knobs, joined(point.settings, laid.settings), self.epochs)
+            if made is None:
+                self.told.stage(name, "skipped", self.trials.impossible[point.knobs])
+                continue
+            found.append(made)
+            self.told.stage(name, "done", made.in_words())
+            if made.meets_limits or not point.meets_limits:
+                break
+            self.notes.append(f"{point.knobs}: met the limits in the search, and not when it was trained whole")
+            if made.measured is not None and (priced := made.used[made.resource]):
+                # The next choice trusts what the tool counted more than the price.
+                ratio = (made.measured[made.resource] or 0) / priced
+        if not found:
+            raise RunError(f"no network of the search could be trained whole: {self.trials.impossible}")
+        best = min(found, key=self.ranking.rank)
+        self._keep(Path(best.folder))
+        return structs.replace(best, folder=str(self.out / BEST))
+
+    def _relaid(self, point: FitPoint, ratio: float) -> Laid:
+        """The best layout of what the trial made, with some room for what further training changes."""
+        design = Design.load(Path(point.folder) / "design.json")
+        limits = self.ranking.limits
+        limits = replace(limits, share=limits.share * (1 - _ROOM) / ratio)
+        return min(self.trials.route.layouts(design), key=lambda laid: laid.rank(limits, self.ranking.clock_ns))
+
+    def _keep(self, folder: Path) -> None:
+        """`best/` is a copy of the run in `folder`, whole or not at all."""
+        best, draft = self.out / BEST, self.out / f".{BEST}"
+        with storage(best):
+            shutil.rmtree(draft, ignore_errors=True)
+            shutil.copytree(folder, draft, ignore=shutil.ignore_patterns(".lock"))
+            shutil.rmtree(best, ignore_errors=True)
+            draft.rename(best)

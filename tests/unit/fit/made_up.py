@@ -1,0 +1,129 @@
+"""A made-up network, whose loss and price are formulas, and its trials: workers can do them without TensorFlow."""
+
+import json
+import math
+import os
+import sys
+import time
+import uuid
+from dataclasses import asdict
+from pathlib import Path
+
+from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.coordinator import Coordinator
+from fpgaprune.fit.job import Job
+from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.layout import Laid
+from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.rungs import Rungs
+from fpgaprune.fit.study import Space, Study
+from fpgaprune.fit.workers import Workers
+from fpgaprune.fit.workplace import Here
+
+LIMIT = 0.01
+TOLERANCE = (0.6, 3, 3)
+LIMITS = Limits(max_loss=LIMIT)
+# Epochs of a short training and of a whole one.
+EPOCHS = (2, 8)
+
+
+class Prices:
+    """One layout, whose share falls with every knob; some sparsities are beyond reach."""
+
+    def __init__(self, most=0.95):
+        self.most = most
+
+    def is_possible(self, knobs):
+        return knobs.sparsity <= self.most
+
+    def fastest(self, knobs):
+        share = 3.0 * (1 - knobs.sparsity) * knobs.weight_bits / 8 * (0.5 + knobs.activation_bits / 16)
+        return Laid("only", {}, share, "lut", {}, 100, 100)
+
+    def at(self, rung, knobs):
+        return self.fastest(knobs)
+
+    def rung(self, start):
+        return "only"
+
+
+def made(knobs, laid, tolerance):
+    """The loss of a network that bears zeros, narrow weights and narrow activations as `tolerance` says."""
+    zeros, weights, activations = tolerance
+    lost = (
+        math.exp(12 * (knobs.sparsity - zeros)) * LIMIT
+        + 2.0 ** (weights - knobs.weight_bits) * LIMIT / 2
+        + 2.0 ** (activations - knobs.activation_bits) * LIMIT / 2
+    )
+    return FitPoint(
+        str(knobs), knobs.settings(), "accuracy", 0.9, lost, 0.0, "held-back", 100, {}, None, "lut",
+        laid.share, 100, 100, lost <= LIMIT, laid.share <= 0.8, True, 1, "",
+    )  # fmt: skip
+
+
+def point(job, progress):
+    """A trial; `begun` has a line for each, and the point's value is another each time that a trial is done."""
+    folder = Path(job.folder)
+    with open(folder / "begun", "a") as file:
+        file.write(f"{job.key} {job.kept.exists()}\n")
+    time.sleep(float(os.environ.get("MADE_UP_S", "0")))
+    knobs = Knobs.of(job.asked)
+    found = made(knobs, Prices().fastest(knobs), TOLERANCE)
+    lost = found.lost * (1.5 if job.document["epochs"] < EPOCHS[1] else 1.0)
+    return FitPoint(
+        **{
+            **{name: getattr(found, name) for name in found.__struct_fields__},
+            "lost": lost,
+            "settings": job.asked,
+            "value": uuid.uuid4().int / 2**128,
+            "epochs": job.document["epochs"],
+            "folder": str(job.run),
+        }
+    )
+
+
+def searched(folder, place, trials, front=False, rungs=None, prices=None, seed=0):
+    """A coordinator that has done its search in `folder`."""
+    folder = Path(folder)
+    (folder / "trials").mkdir(parents=True, exist_ok=True)
+    ranking = Ranking(LIMITS, 5.0)
+    study = Study(folder / "search.journal", "made up", Space(["weight", "filter"]), ranking, front, seed)
+
+    def job(knobs, laid, epochs):
+        document = {"epochs": epochs, **knobs.settings()}
+        return Job(
+            "hls", {}, 5.0, asdict(LIMITS), document, str(knobs), knobs.settings(), "held-back", str(folder / "trials")
+        )
+
+    def recall(key):
+        from fpgaprune.fit.job import read_outcome
+
+        return read_outcome(folder / "trials" / f"{key}.json", LIMITS, 5.0)
+
+    coordinator = Coordinator(
+        study, place, prices or Prices(), job, rungs or Rungs(ranking, front), EPOCHS, recall, lambda n: n < trials
+    )
+    coordinator.run()
+    return coordinator
+
+
+class Everything:
+    """No trial is hopeless, and none is trained twice as long."""
+
+    def hopeless(self, laid, known):
+        return None
+
+    def promotes(self, point, shortly, known):
+        return False
+
+
+def main():
+    """Searches in a folder with so many workers and trials; the drill kills it."""
+    folder, workers, trials = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    place = Workers(workers, None, None, point) if workers else Here(None, point)
+    try:
+        found = searched(folder, place, trials, rungs=Everything())
+        Path(folder, "answer.json").write_text(json.dumps({key: one.value for key, one in found.points.items()}))
+    finally:
+        place.close()
