@@ -125,7 +125,8 @@ def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, 
         longest = max(latencies)
         return round(longest + 6 + len(active)), round(longest + 1)
     if not design.pipelined:
-        total = round(sum(latencies) + 3)
+        # Between two layers passes a cycle.
+        total = round(sum(latencies) + len(active) - 1)
         return total, round(max(h.interval_cycles for _, h in active)) if design.overlaps else total
     products = [x for x, h in active if x.family == "dense"]
     interval = max([1.0, *(h.interval_cycles for _, h in active)])
