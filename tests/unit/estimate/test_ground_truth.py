@@ -14,13 +14,13 @@ ROWS = Path(__file__).resolve().parents[4] / "shared" / "ground_truth" / "calibr
 # Median relative error that the documentation states, with room for a change of rounding.
 STATED = {
     "csynth.lut": 0.100,
-    "csynth.ff": 0.165,
+    "csynth.ff": 0.155,
     "csynth.dsp": 0.015,
     "csynth.bram18": 0.005,
     "csynth.latency_cycles": 0.055,
     "csynth.interval_cycles": 0.005,
     "synth.lut": 0.115,
-    "synth.ff": 0.125,
+    "synth.ff": 0.140,
     "synth.dsp": 0.005,
     "synth.bram18": 0.005,
 }
