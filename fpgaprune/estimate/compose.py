@@ -68,7 +68,7 @@ def build(design: DesignFeatures) -> Parts:
 
 
 def _registers(design: DesignFeatures, layers: Sequence[Hardware], latency: int) -> Hardware:
-    """The registers of the input, and those between the stages of the pipeline, which hold the result of a layer each."""
+    """The registers of the input, and those between the stages of the pipeline."""
     made = Hardware()
     active = [(x, h) for x, h in zip(design.layers, layers, strict=True) if x.family not in _WIRES]
     if not active:
