@@ -57,6 +57,7 @@ from .report import RunReport as RunReport
 from .report import layer_reports as layer_reports
 from .report import write_report as write_report
 from .rtl import check_verilog as check_verilog
+from .rtl import weights_stream as weights_stream
 from .select import Adders as Adders
 from .select import Block as Block
 from .select import ConstantSparsity as ConstantSparsity

@@ -57,15 +57,19 @@ class Axis:
         ticks: the values that are named; the first and the last are its ends.
         show: the text of a value.
         limit: a value with a dashed line, and its text.
+        doubles: whether twice a value is always as far from it.
     """
 
     title: str
     ticks: Sequence[float]
     show: Callable[[float], str] = field(default=lambda value: f"{value:,g}")
     limit: tuple[float, str] | None = None
+    doubles: bool = False
 
     def place(self, value: float) -> float:
         """0 at the start of the axis, 1 at its end."""
+        if self.doubles:
+            return math.log(value / self.ticks[0]) / math.log(self.ticks[-1] / self.ticks[0])
         return (value - self.ticks[0]) / (self.ticks[-1] - self.ticks[0])
 
 

@@ -18,6 +18,8 @@ def charts() -> dict[str, str]:
         "fit.svg": _fit(),
         "selection.svg": _selection(),
         "few_bits.svg": _few_bits(),
+        "layouts_demo.svg": _layouts(0, "the demo's CNN, 8 × 8", [2_048 << power for power in range(5)]),
+        "layouts_28.svg": _layouts(1, "a CNN for 28 × 28 images", [1_024 << power for power in range(7)]),
     }
 
 
@@ -143,6 +145,19 @@ def _few_bits() -> str:
         )
         series.append(Series(f"{name}, rounded", _points(own, "bits", "rounded"), colour, True, hollow=True))
     return draw("What few bits cost", Axis("bits", [2, 3, 4, 5, 6, 7]), Axis("accuracy, %", ticks(40, 100, 6)), series)
+
+
+def _layouts(table: int, network: str, luts: list[float]) -> str:
+    """LUTs against the cycles of a sample; cells begin with the LUTs."""
+    ways = {"parallel": 2, "bit by bit": 1, "scheduled": 0, "paired": 3}
+    rows = rows_of("measurements/verilog.md", "cycles", *ways, number_of_table=table)
+    cycles = [number(row["cycles"]) or 1.0 for row in rows]
+    return draw(
+        f"LUTs of {network}, by the price for xc7",
+        Axis("cycles a sample", cycles[::2], doubles=True),
+        Axis("LUT", luts, doubles=True),
+        [Series(way, _points(rows, "cycles", way), colour, line=True) for way, colour in ways.items()],
+    )
 
 
 def _points(rows: list[Row], across: str, up: str) -> list[tuple[float, float]]:

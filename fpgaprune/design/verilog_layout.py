@@ -27,6 +27,8 @@ class VerilogLayout:
             so the number is rounded down to whole kernels; below that, a kernel is taken part by part.
         paired: convolutions of `multipliers` in which a multiplier takes the values of two places at once, with one
             weight: two products in one DSP block that has a factor of 25 bits, as AMD's have.
+        loadable: whether weights and biases of the layers of `multipliers` can be loaded at run time, through a stream
+            of their own; what is locked has no place there.
         parallel_products: a Dense layer with more non-zero weights, and no entry in `fold`, is folded.
         serial: a layer that has enough cycles for each of its sums computes them bit by bit, which takes fewer LUTs
             and more cycles; never if False.
@@ -39,6 +41,7 @@ class VerilogLayout:
     fold: Mapping[str, int] = field(default_factory=dict)
     multipliers: Mapping[str, int] = field(default_factory=dict)
     paired: Collection[str] = ()
+    loadable: bool = False
     parallel_products: int = 4096
     serial: bool = True
     interval: int = 0
@@ -60,8 +63,10 @@ class VerilogLayout:
         """Every layer that it names can be laid out so.
 
         Raises:
-            RtlError: one is no Dense layer of `design`, or no layer that multiplies.
+            RtlError: one is no Dense layer of `design`, or no layer that multiplies; or there are no weights to load.
         """
+        if self.loadable and not self.multipliers:
+            raise RtlError("loadable asks for weights in memory, but no layer has multipliers; give one an entry there")
         for field_name, kinds, words in (
             ("fold", Dense, "Dense layer"),
             ("multipliers", Dense | Convolution, "Dense layer or convolution"),

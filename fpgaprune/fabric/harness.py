@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fpgaprune.rtl import VerilogProject
+from fpgaprune.rtl import RtlPort, VerilogProject
 
 TOP = "fpgaprune_harness"
 
@@ -54,7 +54,7 @@ def stub_of(project: VerilogProject) -> str:
 def _inputs(project: VerilogProject) -> Iterator[tuple[str, int]]:
     """Name and width of every input but the clock."""
     yield "rst", 1
-    for port in project.inputs:
+    for port in _streams_in(project):
         yield f"{port.prefix}_tdata", port.width_bits
         yield f"{port.prefix}_tvalid", 1
         yield f"{port.prefix}_tlast", 1
@@ -63,12 +63,16 @@ def _inputs(project: VerilogProject) -> Iterator[tuple[str, int]]:
 
 
 def _outputs(project: VerilogProject) -> Iterator[tuple[str, int]]:
-    for port in project.inputs:
+    for port in _streams_in(project):
         yield f"{port.prefix}_tready", 1
     for port in project.outputs:
         yield f"{port.prefix}_tdata", port.width_bits
         yield f"{port.prefix}_tvalid", 1
         yield f"{port.prefix}_tlast", 1
+
+
+def _streams_in(project: VerilogProject) -> tuple[RtlPort, ...]:
+    return project.inputs if project.loads is None else (*project.inputs, project.loads.port)
 
 
 def _slices(bus: str, ports: list[tuple[str, int]]) -> Iterator[tuple[str, str]]:

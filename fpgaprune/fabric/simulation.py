@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +72,7 @@ def simulate(
     stalls: float | tuple[float, float] = 0.0,
     seed: int = 0,
     reset_after: int = 0,
+    loads: Mapping[int, NDArray[np.int64]] | None = None,
     processes: int = 1,
     timeout_s: float = 600.0,
     folder: str | os.PathLike[str] | None = None,
@@ -87,6 +88,8 @@ def simulate(
             number for both, or a pair.
         seed: seed of the stalls.
         reset_after: the design is reset once after so many input beats, and all samples are sent from the beginning.
+        loads: number of a sample -> the beats of `weights_stream` that are loaded before it, right behind the sample
+            before; only with one process.
         processes: simulators that share the samples, each from its own reset; each one's cycles are counted from the
             last cycle of the one before.
         timeout_s: most wall-clock seconds for building, and for running.
@@ -101,15 +104,16 @@ def simulate(
     shares = (stalls, stalls) if isinstance(stalls, float | int) else stalls
     if not all(0 <= share < 1 for share in shares):
         raise DataError(f"stalls are {stalls}; wanted shares of the cycles from 0 to below 1")
-    if processes < 1:
-        raise DataError(f"processes is {processes}; wanted 1 or more")
+    if processes < 1 or (loads and processes > 1):
+        raise DataError(f"processes is {processes}; wanted 1 or more, and 1 where weights are loaded")
+    loaded = _load_bytes(project, loads or {})
     place = Path(folder) if folder is not None else project.path / "sim"
     program = build(project, place, timeout_s)
     per_mille = [str(round(1024 * share)) for share in shares]
 
     def run(number: int, part: NDArray[np.int64]) -> Simulation:
         arguments = [*per_mille, str(seed + number), str(reset_after)]
-        return _run(project, program, place, [array[part] for array in samples], arguments, timeout_s)
+        return _run(project, program, place, [array[part] for array in samples], arguments, loaded, timeout_s)
 
     parts = np.array_split(np.arange(len(samples[0])), min(processes, len(samples[0])))
     with ThreadPoolExecutor(max_workers=len(parts)) as pool:
@@ -122,20 +126,24 @@ def _run(
     place: Path,
     samples: list[NDArray[np.int64]],
     options: list[str],
+    loaded: bytes,
     timeout_s: float,
 ) -> Simulation:
-    """What one simulator gives for `samples`."""
+    """What one simulator gives for `samples`, with the loads in `loaded` between them."""
     count = len(samples[0])
     sent = b"".join(
         pack_beats(port, array, 4 * port.words) for port, array in zip(project.inputs, samples, strict=True)
     )
-    run = f"run_{hashlib.sha256(sent + repr(options).encode()).hexdigest()[:16]}"
+    run = f"run_{hashlib.sha256(sent + loaded + repr(options).encode()).hexdigest()[:16]}"
     write_bytes(place / f"{run}.in", sent)
     # A design that moves at all takes fewer cycles a sample, even if it computes each of its sums bit by bit; one
     # multiplier that has a Dense layer to itself takes a cycle for every product.
     products = sum(layer.kept or 0 for layer in project.layers)
     patience = 10_000 + products + 256 * sum(port.beats for port in project.inputs)
     arguments = [f"{run}.in", f"{run}.out", str(count), *options, str(patience)]
+    if loaded:
+        write_bytes(place / f"{run}.loads", loaded)
+        arguments.append(f"{run}.loads")
     try:
         run_tool([str(program.resolve()), *arguments], place, timeout_s, log_name=f"{run}.log")
         received = (place / f"{run}.out").read_bytes()
@@ -144,9 +152,24 @@ def _run(
             raise
         raise RtlError(f"{project.top}: {_COMPLAINTS[error.code].format(patience=patience)}") from error
     finally:
-        for ending in ("in", "out", "log"):
+        for ending in ("in", "out", "log", "loads"):
             (place / f"{run}.{ending}").unlink(missing_ok=True)
     return _unpacked(project, count, received)
+
+
+def _load_bytes(project: VerilogProject, loads: Mapping[int, NDArray[np.int64]]) -> bytes:
+    """`loads` as the simulator reads them: each the number of a sample, a count of beats, and these."""
+    if not loads:
+        return b""
+    if project.loads is None:
+        raise RtlError(f"the Verilog of {project.name!r} takes no loads; write it with a layout that is loadable")
+    port = project.loads.port
+    found = b""
+    for sample, beats in sorted(loads.items()):
+        if sample < 0 or beats.ndim != 1 or not len(beats):
+            raise DataError(f"the load before sample {sample} has shape {beats.shape}; wanted beats (N,), and a sample")
+        found += np.array([sample, len(beats)], "<u4").tobytes() + pack_beats(port, beats, 4 * port.words)
+    return found
 
 
 def _joined(parts: list[Simulation]) -> Simulation:

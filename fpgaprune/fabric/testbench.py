@@ -22,6 +22,10 @@ def testbench_of(project: VerilogProject, vectors: Vectors) -> str:
     for port in ports:
         names = [f"{port.prefix}_{signal}" for signal in ("tdata", "tvalid", "tready", "tlast")]
         wires.append("        " + ", ".join(f".{name}({name})" for name in names))
+    if project.loads is not None:
+        # Nothing is loaded.
+        w = project.loads.port.prefix
+        wires.append(f"        .{w}_tdata({project.loads.port.width_bits}'d0), .{w}_tvalid(1'b0), .{w}_tlast(1'b0)")
     connections = ",\n".join(wires)
     finished = " && ".join(f"{port.prefix}_count == {len(vectors.words[port.prefix])}" for port in project.outputs)
     moves = " || ".join(f"({port.prefix}_tvalid && {port.prefix}_tready)" for port in ports)

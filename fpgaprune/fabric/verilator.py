@@ -188,6 +188,7 @@ def _bindings(project: VerilogProject) -> str:
         end = "    return false;\n" if name.startswith("bool") else ""
         return f"{name}(Vtop& top, std::size_t i{more}) {{\n{cases}{end}}}\n"
 
+    loads = () if project.loads is None else (project.loads.port,)
     offer = "if (words) put(top.{p}_tdata, words); top.{p}_tvalid = valid; top.{p}_tlast = last;"
     return "".join(
         [
@@ -199,5 +200,8 @@ def _bindings(project: VerilogProject) -> str:
             switch("bool offered", "", project.outputs, "return top.{p}_tvalid;"),
             switch("bool lasts", "", project.outputs, "return top.{p}_tlast;"),
             switch("void fetch", ", uint32_t* words", project.outputs, "get(top.{p}_tdata, words);"),
+            rows("loads", loads),
+            switch("void offer_load", ", const uint32_t* words, bool valid, bool last", loads, offer),
+            switch("bool taken_load", "", loads, "return top.{p}_tready;"),
         ]
     )

@@ -19,8 +19,18 @@ from fpgaprune.flow.sections import DataConfig, TargetConfig, TrainConfig
 from fpgaprune.flow.stage import NETWORK, artefacts_at
 from fpgaprune.flow.stages import STAGES
 
-# The words of pydantic for a bound, and ours.
-_BOUNDS = {"greater than or equal to": "at least", "less than or equal to": "at most", "greater than": "more than"}
+# What pydantic says of a value that is wanted, and our words for it.
+_WORDS = {
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "more than",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid boolean": "true or false",
+    "a valid string": "text",
+    "a valid tuple": "a list",
+    "a valid dictionary": "a table",
+}
 # The tables that belong to no stage, with the values of the built-in flow.
 _DATA, _TARGET = (
     DataConfig(source="digits"),
@@ -116,9 +126,10 @@ def _wanted(said: str) -> str:
     text = said.removeprefix("Input should be ")
     if text == said:
         return f"{said[:1].lower()}{said[1:]}"
-    for theirs, ours in _BOUNDS.items():
-        if text.startswith(theirs):
-            return f"wanted {ours} {text.removeprefix(theirs)}"
+    # Why the value could not be read follows after a comma.
+    text = text.split(", unable ")[0].split(", got ")[0].split(" or instance of ")[0]
+    for theirs, ours in _WORDS.items():
+        text = text.replace(theirs, ours)
     return f"wanted {text}"
 
 

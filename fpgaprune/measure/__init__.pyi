@@ -6,7 +6,9 @@ from .advice import LayerShare as LayerShare
 from .advice import Prediction as Prediction
 from .advice import Shortage as Shortage
 from .advice import Suggestion as Suggestion
-from .chosen_layout import AS_IT_COMES as AS_IT_COMES
+from .chosen_layout import AT_ONCE as AT_ONCE
+from .chosen_layout import BIT_BY_BIT as BIT_BY_BIT
+from .chosen_layout import FOLDED as FOLDED
 from .chosen_layout import SCHEDULED as SCHEDULED
 from .chosen_layout import ChosenLayout as ChosenLayout
 from .chosen_layout import LaidLayer as LaidLayer

@@ -11,7 +11,7 @@ from fpgaprune.measure.plain import from_plain, to_plain
 from fpgaprune.measure.resources import LABELS
 from fpgaprune.measure.verilog_price import VerilogPrice
 
-SCHEDULED, AS_IT_COMES = "scheduled", "as it comes"
+SCHEDULED, AT_ONCE, FOLDED, BIT_BY_BIT = "scheduled", "at once", "folded", "bit by bit"
 
 
 class LaidLayer(Struct, frozen=True):
@@ -19,7 +19,7 @@ class LaidLayer(Struct, frozen=True):
 
     Attributes:
         layer: its name.
-        way: `scheduled`, or `as it comes`: at once, folded or bit by bit, whichever takes the fewest LUTs in time.
+        way: `scheduled`; or `at once`, `folded` or `bit by bit`, whichever takes the fewest LUTs in time.
         multipliers: of a scheduled layer; 0 of another.
         paired: whether a multiplier takes the values of two places.
         cycles: for a sample, of a scheduled layer; None of another, which keeps the pace of its pixels.

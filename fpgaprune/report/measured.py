@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fpgaprune.measure import RESOURCES, Measured, PlaceAndRoute, Simulated, Synthesis
+from fpgaprune.measure import RESOURCES, ChosenLayout, Measured, PlaceAndRoute, Simulated, Synthesis
 from fpgaprune.report.contents import RunReport
 from fpgaprune.report.estimate_tables import share
 from fpgaprune.report.figures import text_at
@@ -20,11 +20,12 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 520.0, 260.0, 62.0, 40.0, 12.0
 
 
 def measured_tables(report: RunReport) -> list[Table]:
-    """The tables of the simulation, of each synthesised family, and of place and route, if they ran."""
+    """The tables of the layout, simulation, each synthesised family, and place and route, as far as there are any."""
     found = report.measured
     if found is None:
         return []
-    tables = [_simulation_table(found.simulation)] if found.simulation.left_out is None else []
+    tables = [] if found.layout is None else [_layout_table(found.layout)]
+    tables += [_simulation_table(found.simulation)] if found.simulation.left_out is None else []
     tables += [_synthesis_table(synthesis, found) for synthesis in found.synthesis.values()]
     return tables if found.route is None else [*tables, _route_table(found.route, found.simulation.interval_cycles)]
 
@@ -87,6 +88,24 @@ def points_figure(points: Sequence[tuple[float, float, str]], across: str, up: s
         '<svg class="points" role="img" aria-label="{0}" viewBox="0 0 {1:g} {2:g}" width="{1:g}" height="{2:g}">'
         "<title>{0}</title>{3}</svg>"
     ).format(label, _WIDTH, _HEIGHT, Markup("").join(parts))
+
+
+def _layout_table(layout: ChosenLayout) -> Table:
+    rows = layout.layers
+    first, *others = layout.lines()
+    return Table(
+        f"Layers laid out for {layout.part}, by the price of open synthesis",
+        (
+            Column("layer", tuple(row.layer for row in rows), numeric=False),
+            Column("computed", tuple(row.way for row in rows), numeric=False),
+            Column("multipliers", tuple(count_text(row.multipliers or None) for row in rows)),
+            Column(
+                "values for each", tuple("" if not row.multipliers else "two" if row.paired else "one" for row in rows)
+            ),
+            Column("cycles", tuple(count_text(row.cycles) for row in rows)),
+        ),
+        " ".join([f"{first}.", *(f"{line[0].upper()}{line[1:]}." for line in others)]),
+    )
 
 
 def _simulation_table(simulation: Simulated) -> Table:

@@ -8,6 +8,7 @@ from .links import Counted as Counted
 from .links import SerialTrees as SerialTrees
 from .links import Stream as Stream
 from .links import Trees as Trees
+from .loads import weights_stream as weights_stream
 from .planned import DesignHardware as DesignHardware
 from .planned import Instance as Instance
 from .planned import LayerHardware as LayerHardware

@@ -37,6 +37,7 @@ class Context:
         solver: makes the adders of the layer.
         beats: cycles that a layer may take for a sample without slowing the network down.
         counter: counts adders in place of `solver`; None where they are made.
+        load_bits: bits of a beat of a load of weights; 0 where none can be loaded.
         notes: remarks on the adders that were made for the layer, each once.
     """
 
@@ -45,6 +46,7 @@ class Context:
     solver: Solver
     beats: int
     counter: Counter | None = None
+    load_bits: int = 0
     notes: list[str] = field(default_factory=list)
 
     def solve(self, matrix: NDArray[np.int64], low: int, high: int) -> AdderGraph:

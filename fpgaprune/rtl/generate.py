@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fpgaprune.design import Convolution, Design, Input, LayerSpec, Pad, Pooling, VerilogLayout
+from fpgaprune.design import Design, Input, LayerSpec, VerilogLayout
 from fpgaprune.emulate import emulate, steps_of
 from fpgaprune.errors import DesignError, FpgaPruneError, RtlError, UnsupportedLayerError
 from fpgaprune.parser_errors import PARSER_ERRORS, in_a_line
@@ -22,10 +21,13 @@ from fpgaprune.rtl.context import Context, Counter
 from fpgaprune.rtl.kinds import FOLLOWED, FOLLOWING, PAIRED, READS_PACKED, RULES
 from fpgaprune.rtl.layer_text import LayerText, Scheduler, layer_text
 from fpgaprune.rtl.links import Module, Need, Stream
+from fpgaprune.rtl.load_port import gate_parts, gate_text, open_input, passed_on
+from fpgaprune.rtl.loads import load_port, loads_of
 from fpgaprune.rtl.names import verilog_names
 from fpgaprune.rtl.pairing import Pair, pair
 from fpgaprune.rtl.planned import DesignHardware, Instance, LayerHardware
 from fpgaprune.rtl.project import RtlLayer, RtlPort, VerilogProject
+from fpgaprune.rtl.sample_beats import most_beats, pads
 from fpgaprune.rtl.schedule import quick_schedule, schedule
 from fpgaprune.rtl.scheduled import cycles_of
 from fpgaprune.rtl.solve import Solver
@@ -146,8 +148,12 @@ class _Network:
             self.readers[name] += 1
         self.branches: dict[str, list[_Edge]] = {}
         self.contexts: dict[str, Context] = {}
+        self.load_port = load_port(design, layout)
+        self.loading = tuple(
+            layer.name for layer in design.layers if self.load_port and layer.name in layout.multipliers
+        )
         turns = (cycles_of(design[name], layout) for name in layout.multipliers)
-        self.beats = max(layout.interval, *(_beats(design, layer) for layer in design.layers), *turns)
+        self.beats = max(layout.interval, *(most_beats(design, layer) for layer in design.layers), *turns)
         # If a sample is one beat in every layer, each pipeline takes one in every cycle and may stop as a whole.
         self.waits = self.beats == 1
 
@@ -156,8 +162,9 @@ class _Network:
 
     def plan(self) -> tuple[list[RtlPort], list[RtlPort]]:
         """Every layer is laid out; the ports of the inputs and of the outputs."""
+        bits = self.load_port.width_bits if self.load_port else 0
         self.contexts = {
-            step.layer.name: Context(step, self.layout, self.solver, self.beats, self.counter)
+            step.layer.name: Context(step, self.layout, self.solver, self.beats, self.counter, bits)
             for step in steps_of(self.design)
         }
         inputs: list[RtlPort] = []
@@ -170,7 +177,15 @@ class _Network:
             self._fork(layer.name)
         for name in self.design.outputs:
             outputs.append(self._exit(name, len(outputs)))
+        if self.load_port:
+            self._gate(self.load_port, inputs, outputs)
         return inputs, outputs
+
+    def _gate(self, port: RtlPort, inputs: list[RtlPort], outputs: list[RtlPort]) -> None:
+        """Loads and samples take turns; the gate stands before all layers."""
+        self.placed.insert(0, Placed(gate_text(port, inputs, outputs, len(self.loading)), "reset_gate"))
+        self.library.add("fp_gate")
+        self.hardware[-1] = replace(self.hardware[-1], parts=(*self.hardware[-1].parts, *gate_parts(inputs, outputs)))
 
     def _entry(self, layer: LayerSpec, number: int) -> RtlPort:
         kind = layer.types["result"]
@@ -179,7 +194,7 @@ class _Network:
         wire = self._wire(self.names[layer.name], stream)
         self.edges[layer.name] = _Edge(wire, stream, {layer.name: np.arange(1, stream.beats + 1)}, 0)
         port = RtlPort(layer.name, prefix, layer.output_shape, stream.beats, stream.lanes, kind)
-        self.placed.append(Placed.entry(port, wire))
+        self.placed.append(Placed.entry(port, wire, open_input(number) if self.loading else ""))
         return port
 
     def _exit(self, name: str, number: int) -> RtlPort:
@@ -310,7 +325,8 @@ class _Network:
             self._listed(layer, text, chain, shapes)
         name, reads = self.names[layer.name], [edge.wire for edge in sources]
         wire = self._wire(name, chain.stream)
-        self.placed.append(Placed.layer(name, text.clocked, reads, wire))
+        loads = [passed_on(self.loading.index(layer.name), len(self.loading))] if layer.name in self.loading else []
+        self.placed.append(Placed.layer(name, text.clocked, reads, wire, loads))
         self.hardware.append(LayerHardware(layer.name, tuple(reads), (wire,), text.rows, text.meeting, text.parts))
         return _Edge(wire, chain.stream, needs, held + text.depth)
 
@@ -330,7 +346,7 @@ class _Network:
             chain,
             self.layout.levels,
             self.waits,
-            any(_pads(reader) for reader in self.design.layers if last in reader.inputs),
+            any(pads(reader) for reader in self.design.layers if last in reader.inputs),
             heading.of_layer(self.design, layer, shapes, chain) if self.writes else "",
             self.schedule,
         )
@@ -348,8 +364,10 @@ class _Network:
 
     def _written(self, folder: Path, inputs: list[RtlPort], outputs: list[RtlPort]) -> VerilogProject:
         texts = dict(self.texts)
+        loads = loads_of(self.design, self.loading, self.load_port) if self.load_port else None
+        ports = [*inputs, self.load_port] if self.load_port else inputs
         texts[f"{self.top}.v"] = top_text(
-            self.top, heading.of_design(self.design), inputs, outputs, self.wires, self.placed
+            self.top, heading.of_design(self.design), ports, outputs, self.wires, self.placed
         )
         for name in self.library:
             texts[f"{name}.v"] = hardware_path("rtl", f"{name}.v").read_text()
@@ -362,33 +380,7 @@ class _Network:
             layers=tuple(self.layers),
             inputs=tuple(inputs),
             outputs=tuple(outputs),
+            loads=loads,
         )
         project.write({f"{FOLDER}/{name}": text for name, text in texts.items()})
         return project
-
-
-def _pads(layer: LayerSpec) -> bool:
-    return any(_sides(layer))
-
-
-def _sides(layer: LayerSpec) -> tuple[int, int, int, int]:
-    """Rows and columns that a layer puts around its image: top, bottom, left, right."""
-    operation = layer.operation
-    if isinstance(operation, Pad):
-        return operation.sides
-    window = operation.window if isinstance(operation, Convolution | Pooling) else None
-    return window.pad if window is not None else (0, 0, 0, 0)
-
-
-def _beats(design: Design, layer: LayerSpec) -> int:
-    """The most beats of a sample that pass through a layer one after another."""
-    shapes = [layer.output_shape, *(design[name].output_shape for name in layer.inputs)]
-    top, bottom, left, right = _sides(layer)
-    found = 1
-    for *positions, _ in shapes:
-        if len(positions) == 2:
-            positions = [positions[0] + top + bottom, positions[1] + left + right]
-        elif positions:
-            positions = [positions[0] + left + right]
-        found = max(found, math.prod(positions))
-    return found

@@ -13,7 +13,8 @@ from fpgaprune.rtl.links import Computation, Link, Module, SerialTrees
 from fpgaprune.rtl.planned import Instance, Part, Pipeline
 from fpgaprune.rtl.room import queue_depth
 from fpgaprune.rtl.schedule import Schedule, schedule
-from fpgaprune.rtl.scheduled_sums import CONTAINS, MODULE, ScheduledSums, memory_files
+from fpgaprune.rtl.scheduled_sums import MODULE, ScheduledSums
+from fpgaprune.rtl.scheduled_text import CONTAINS, load_ports, memory_files, scheduled_text
 from fpgaprune.rtl.serial import SerialSums
 from fpgaprune.rtl.serial_text import LIBRARY, serial_datapath
 
@@ -101,7 +102,9 @@ def layer_text(
     end, bits = writer.row(chain.links, start, bits)
     names = [name for prefix, width, _ in ports for name in _ports(prefix, width, "input", "output")]
     clock = ["input wire clk", "input wire rst"] if writer.clocked else []
-    joined = ",\n".join(f"    {text}" for text in [*clock, *names, *_ports("m", bits, "output", "input")])
+    joined = ",\n".join(
+        f"    {text}" for text in [*clock, *writer.ports, *names, *_ports("m", bits, "output", "input")]
+    )
     body = writer.body + (
         f"    assign m_data = {end}_data;\n    assign m_valid = {end}_valid;\n    assign {end}_ready = m_ready;\n"
     )
@@ -142,6 +145,7 @@ class _Writer:
         self.datapaths: list[Callable[[], Mapping[str, str]]] = []
         self.rows: list[list[Part]] = []
         self.library: set[str] = set()
+        self.ports: list[str] = []
         self.clocked = False
         self.depth = 0
         self.count = 0
@@ -264,21 +268,15 @@ class _Writer:
         self.clocked = True
         self.depth += sums.levels
         self.library.update(CONTAINS)
-        self._placed(Instance(MODULE, {**sums.parameters, "OUTPUTS": sums.program.outputs}))
-        self.datapaths.append(partial(memory_files, self.module, sums, self.head))
-        p = sums.parameters
-        word, turn = sums.word_bits, sums.turn_bits
-        given = ", ".join(f".{name}({value})" for name, value in {**p, "STARTS": sums.starts}.items())
-        self.body += (
-            f"    wire [{p['STEP'] - 1}:0] step;\n    wire [{word - 1}:0] word;\n    wire reads;\n"
-            f"    wire [{p['TURN'] - 1}:0] turn;\n    wire [{turn - 1}:0] part;\n"
-            f"    {self.module}_kernels kernels (.clk(clk), .ce(1'b1), .at(step), .word(word));\n"
-            f"    {self.module}_turns turns (.clk(clk), .ce(reads), .at(turn), .word(part));\n"
-            f"    {MODULE} #({given}) sums (\n"
-            "        .clk(clk), .rst(rst), .step(step), .word(word), .reads(reads), .turn(turn), .part(part),\n"
-            f"        .s_data({before}_data), .s_valid({before}_valid), .s_ready({before}_ready),\n"
-            f"        .m_data({after}_data), .m_valid({after}_valid), .m_ready({after}_ready)\n    );\n"
+        self._placed(
+            Instance(MODULE, {**sums.parameters, "OUTPUTS": sums.program.outputs, "LOADED": bool(sums.loaded)})
         )
+        if sums.loaded:
+            self._placed(Instance("fp_biased", sums.bias_parameters))
+            self._placed(Instance("fp_load", sums.load_parameters))
+        self.ports += load_ports(sums)
+        self.datapaths.append(partial(memory_files, self.module, sums, self.head))
+        self.body += scheduled_text(self.module, sums, before, after)
 
     def _stopping(self, link: Computation, before: str, after: str) -> None:
         """The body has `link` as a pipeline whose registers all stop while a beat cannot leave."""

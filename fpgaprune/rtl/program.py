@@ -54,8 +54,7 @@ class Program:
         """The program of raw kernels (taps, inputs, outputs) for at most so many multipliers; zeros are not in it."""
         taps, inputs, outputs = kernels.shape
         split, groups = _divided(taps, multipliers)
-        rows = kernels.reshape(split, taps // split, inputs, outputs).transpose(2, 0, 1, 3)
-        parts = rows.reshape(inputs * split, taps // split, outputs)
+        parts = cls.parts(kernels, split)
         places = np.argwhere(parts.any(axis=1).T)
         weights = parts[places[:, 1], :, places[:, 0]]
         return cls(_needed(groups, places), split, places, weights, outputs, inputs * split * outputs)
@@ -69,6 +68,13 @@ class Program:
         kept = np.flatnonzero(parts.any(axis=1))
         places = np.stack([kept // split, kept], axis=1)
         return cls(_needed(groups, places), split, places, parts[kept], channels, channels * split)
+
+    @staticmethod
+    def parts(kernels: NDArray[np.int64], split: int) -> NDArray[np.int64]:
+        """Kernels (taps, inputs, outputs) as parts (input * split + part, taps of a part, outputs)."""
+        taps, inputs, outputs = kernels.shape
+        rows = kernels.reshape(split, taps // split, inputs, outputs).transpose(2, 0, 1, 3)
+        return rows.reshape(inputs * split, taps // split, outputs)
 
     @property
     def taps(self) -> int:

@@ -75,6 +75,21 @@ class RtlLayer:
 
 
 @dataclass(frozen=True)
+class RtlLoads:
+    """The stream through which the weights of scheduled layers are loaded.
+
+    Attributes:
+        port: the stream; one beat is a weight or a bias.
+        layers: those whose weights and biases it carries, in order.
+        forms: layer of the design -> digest of all that a load does not change.
+    """
+
+    port: RtlPort
+    layers: tuple[str, ...]
+    forms: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class VerilogProject:
     """A design written as Verilog-2001 below `path`, with `project.json` naming every part.
 
@@ -86,6 +101,7 @@ class VerilogProject:
         files: every Verilog file, relative to `path`, in an order that compiles.
         layers: every layer that has a module of its own, in order of execution.
         inputs, outputs: the streams of the top module.
+        loads: one more stream in, for weights; None where they cannot be loaded.
     """
 
     path: Path
@@ -96,6 +112,7 @@ class VerilogProject:
     layers: tuple[RtlLayer, ...]
     inputs: tuple[RtlPort, ...]
     outputs: tuple[RtlPort, ...]
+    loads: RtlLoads | None = None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -123,6 +140,7 @@ class VerilogProject:
                 layers=tuple(RtlLayer(**{**row, "files": tuple(row["files"])}) for row in document["layers"]),
                 inputs=tuple(_port(row) for row in document["inputs"]),
                 outputs=tuple(_port(row) for row in document["outputs"]),
+                loads=_loads(document["loads"]) if "loads" in document else None,
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RtlError(f"{source} is not a whole Verilog project: {error!r} is missing or malformed") from error
@@ -147,10 +165,20 @@ class VerilogProject:
             "clock_ns": self.clock_ns,
             "files": list(self.files),
             "layers": [asdict(layer) for layer in self.layers],
-            "inputs": [{**asdict(port), "type": str(port.type)} for port in self.inputs],
-            "outputs": [{**asdict(port), "type": str(port.type)} for port in self.outputs],
+            "inputs": [_row(port) for port in self.inputs],
+            "outputs": [_row(port) for port in self.outputs],
         }
+        if self.loads is not None:
+            document["loads"] = {**asdict(self.loads), "port": _row(self.loads.port)}
         return write_bytes(self.path / LIST, (json.dumps(document, indent=1, sort_keys=True) + "\n").encode())
+
+
+def _row(port: RtlPort) -> dict[str, Any]:
+    return {**asdict(port), "type": str(port.type)}
+
+
+def _loads(row: dict[str, Any]) -> RtlLoads:
+    return RtlLoads(_port(row["port"]), tuple(row["layers"]), row["forms"])
 
 
 def _port(row: dict[str, Any]) -> RtlPort:

@@ -16,7 +16,7 @@ _SUMS = re.compile(rf"\b{MODULE} #\(([^;]*?)\) sums \(")
 _PARAMETER = re.compile(r"\.(\w+)\((\d+)\)")
 _GIVEN = {"TAPS", "W_WIDTH", "SPLIT", "GROUPS", "STEPS", "TURNS", "CHANNEL", "PIECE", "GAP", "GROUP", "SLOT"}
 _STARTS = re.compile(r"\.STARTS\(\d+'h([0-9a-f]+)\)")
-_WORD = re.compile(r"^ *words\[(\d+)\] = (\d+)'h([0-9a-f]+);$", re.M)
+_WORD = re.compile(r"^ *(words|weights)\[(\d+)\] = (\d+)'h([0-9a-f]+);$", re.M)
 
 
 def read_program(project: VerilogProject, layer: RtlLayer, inputs: int, outputs: int) -> NDArray[np.int64]:
@@ -26,15 +26,30 @@ def read_program(project: VerilogProject, layer: RtlLayer, inputs: int, outputs:
         CertificateError: a file is gone, its text is not in the form that `to_verilog` writes, or it visits a kernel
             that is zero, twice, or for no output.
     """
+    given, starts = _parameters(project, layer)
+    kernels = _kernels(project, layer, given)
+    groups = [_sums_of(kernels, given, group, starts) for group in range(given["GROUPS"])]
+    reader = _Reader(layer.layer, given, groups)
+    return reader.kernels(_words(project, layer, "turns", given["TURNS"]), inputs, outputs)
+
+
+def read_split(project: VerilogProject, layer: RtlLayer) -> int:
+    """Into how many parts a scheduled layer splits each kernel.
+
+    Raises:
+        CertificateError: as for `read_program`.
+    """
+    return _parameters(project, layer)[0]["SPLIT"]
+
+
+def _parameters(project: VerilogProject, layer: RtlLayer) -> tuple[dict[str, int], int]:
+    """Those of the module that makes the sums, and where its groups start."""
     found = _SUMS.search(_text(project, layer, layer.module))
     given = {name: int(value) for name, value in _PARAMETER.findall(found[1])} if found else {}
     starts = _STARTS.search(found[1]) if found else None
     if starts is None or not given.keys() >= _GIVEN:
         raise CertificateError(f"layer {layer.layer!r}: its Verilog has no schedule; write the Verilog again")
-    kernels = _words(project, layer, "kernels", given["STEPS"])
-    groups = [_sums_of(kernels, given, group, int(starts[1], 16)) for group in range(given["GROUPS"])]
-    reader = _Reader(layer.layer, given, groups)
-    return reader.kernels(_words(project, layer, "turns", given["TURNS"]), inputs, outputs)
+    return given, int(starts[1], 16)
 
 
 # The parts of kernels of one stored sum: input channel * parts of a kernel + part, and weights.
@@ -114,11 +129,30 @@ def _sums_of(words: list[int], given: dict[str, int], group: int, starts: int) -
     return found
 
 
-def _words(project: VerilogProject, layer: RtlLayer, memory: str, count: int) -> list[int]:
-    rows = {int(at): int(word, 16) for at, _, word in _WORD.findall(_text(project, layer, f"{layer.module}_{memory}"))}
+def _kernels(project: VerilogProject, layer: RtlLayer, given: dict[str, int]) -> list[int]:
+    """The word of each step; of a layer whose weights can be loaded, those that its memory begins with."""
+    words = _words(project, layer, "kernels", given["STEPS"])
+    if "weights[" not in _text(project, layer, f"{layer.module}_kernels"):
+        return words
+    weights = _words(project, layer, "kernels", given["STEPS"], "weights")
+    bits, gap = given["TAPS"] * given["W_WIDTH"], given["GAP"]
+    joined = []
+    for word, row in zip(words, weights, strict=True):
+        whole = 0
+        for group in reversed(range(given["GROUPS"])):
+            mark, kernel = word >> group * (1 + gap), row >> group * bits & ((1 << bits) - 1)
+            own = (mark >> gap & 1) << bits | kernel
+            whole = whole << 1 + bits + gap | own << gap | mark & ((1 << gap) - 1)
+        joined.append(whole)
+    return joined
+
+
+def _words(project: VerilogProject, layer: RtlLayer, memory: str, count: int, array: str = "words") -> list[int]:
+    found = _WORD.findall(_text(project, layer, f"{layer.module}_{memory}"))
+    rows = {int(at): int(word, 16) for name, at, _, word in found if name == array}
     if sorted(rows) != list(range(count)):
         raise CertificateError(
-            f"layer {layer.layer!r}: the memory {layer.module}_{memory} has {len(rows)} words; wanted {count}"
+            f"layer {layer.layer!r}: the memory {layer.module}_{memory} has {len(rows)} {array}; wanted {count}"
         )
     return [rows[place] for place in range(count)]
 

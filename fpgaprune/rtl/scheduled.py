@@ -16,6 +16,8 @@ from fpgaprune.errors import RtlError
 from fpgaprune.rtl.chain import Chain
 from fpgaprune.rtl.circuit import width_of
 from fpgaprune.rtl.context import Context
+from fpgaprune.rtl.links import Lane
+from fpgaprune.rtl.loaded import Loaded
 from fpgaprune.rtl.number import Number
 from fpgaprune.rtl.program import Program
 from fpgaprune.rtl.scheduled_sums import ScheduledSums
@@ -39,10 +41,11 @@ def scheduled_sums(
     Raises:
         RtlError: the layout gives it some, and the order of additions counts.
     """
-    wanted = context.layout.multipliers.get(context.step.layer.name)
+    layer = context.step.layer
+    wanted = context.layout.multipliers.get(layer.name)
     if wanted is None:
         return False
-    made = program_of(context.step.layer, wanted)
+    made = program_of(layer, wanted)
     chain.unpack()
     # A layer that pads values one by one has a queue before it; one that pads whole pixels has none.
     comes_serially = chain.stream.lanes == 1
@@ -51,34 +54,52 @@ def scheduled_sums(
         _rows_wait(context, chain, size, pad, comes_serially)
     chain.pad(pad, 0)
     s = chain.stream
-    if not weights.any_order(s.low, s.high, s.fraction).all():
+    loaded = Loaded.of(layer, context.load_bits) if context.load_bits else None
+    always = loaded is None or weights.accum.overflow == "WRAP"
+    if not (weights.any_order(s.low, s.high, s.fraction).all() and always):
         raise RtlError(
             "the layout gives it multipliers, but its accumulator rounds or saturates, so that the order of additions "
             "counts: take it out of `multipliers`, or make the accumulator wide enough for every sum"
         )
-    low, high = weights.bounds(s.low, s.high)
+    low, high = loaded.bounds(made, s.low, s.high) if loaded else weights.bounds(s.low, s.high)
     channels = s.shape[-1]
     _windows(chain, size, stride)
     places = chain.stream.beats // channels
     bits, pause = max(2, width_of(low, high)), (size[1] - 1) * channels
-    together = 2 if context.step.layer.name in context.layout.paired else 1
-    sums = ScheduledSums(made, channels, s.width, s.signed, bits, places, pause, together)
+    together = 2 if layer.name in context.layout.paired else 1
+    sums = ScheduledSums(made, channels, s.width, s.signed, bits, places, pause, together, loaded)
     if together == 2:
         _require_room_for_two(sums)
-    _made(chain, sums, context.step.layer.output_shape, (low, high))
+    _made(chain, sums, layer.output_shape, (low, high))
 
-    def finished(values: list[Number], output: Number) -> list[Number]:
-        start = output.looked_up(weights.starts, weights.accum.fraction)
-        total = values[0].scaled(-weights.kind.fraction)
-        return [(start + total).into(weights.accum).into(context.step.result)]
+    def finished(total: Number, start: Number) -> list[Number]:
+        return [(start + total.scaled(-weights.kind.fraction)).into(weights.accum).into(context.step.result)]
 
-    chain.compute_numbered("finish", finished, context.step.result, made.outputs)
-    chain.kept, chain.dropped = weights.kept, made.taps * made.all - weights.kept
+    if loaded is None:
+        chain.compute_numbered(
+            "finish",
+            lambda values, output: finished(values[0], output.looked_up(weights.starts, weights.accum.fraction)),
+            context.step.result,
+            made.outputs,
+        )
+    else:
+        bias, half = loaded.bias, 1 << bits - 1
+        each = (Lane(-half, half - 1, 0), Lane(bias.raw_min, bias.raw_max, 0))
+        chain.stream = replace(chain.stream, lanes=2, each=each, packed=True)
+        chain.compute(
+            "finish",
+            lambda values: finished(values[0], replace(values[1], fraction=bias.fraction).into(weights.accum)),
+            context.step.result,
+        )
+    # Each weight of a kernel that is kept can be loaded, also one that is zero now.
+    chain.kept = len(made.places) * made.taps if loaded else weights.kept
+    chain.dropped = made.taps * made.all - chain.kept
     whole = "kernels" if made.split == 1 else f"parts of {made.taps} taps"
     place = "two places" if together == 2 else "place"
+    can = ", weights and biases can be loaded" if loaded else ""
     chain.notes.append(
         f"scheduled: {made.multipliers} multipliers in {made.groups} groups, {len(made.places)} of {made.all} {whole} "
-        f"kept, {sums.period} cycles for every {place}, the busiest group {made.balance:.3f} of the mean"
+        f"kept, {sums.period} cycles for every {place}, the busiest group {made.balance:.3f} of the mean{can}"
     )
     return True
 

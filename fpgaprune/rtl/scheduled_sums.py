@@ -1,16 +1,15 @@
-"""`ScheduledSums`: sums over kept kernels alone, a few kernels a cycle, as a part of a layer and as Verilog text."""
+"""`ScheduledSums`: sums over kept kernels alone, a few kernels a cycle, as a part of a layer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from fpgaprune.rtl.loaded import Loaded
 from fpgaprune.rtl.program import Program
 
 MODULE = "fp_scheduled"
-# Modules of hw/rtl that it contains.
-CONTAINS = ("fp_group", "fp_memory", "fp_products", "fp_total", "fp_turns")
 # A memory with more words, and more bits, is a block of its own on the device.
 _WORDS, _BITS = 64, 4096
 # Cycles from the last step of a place until its first output is read, beside those of the tree of additions.
@@ -29,6 +28,7 @@ class ScheduledSums:
         places: sums of all outputs are made so often for a sample.
         pause: beats that belong to no place, between the last place of a row of the image and the first of the next.
         together: places whose values meet a weight in one multiplier: one, or two.
+        loaded: how its memories are loaded; None where they keep what they have.
     """
 
     program: Program
@@ -39,6 +39,7 @@ class ScheduledSums:
     places: int
     pause: int = 0
     together: int = 1
+    loaded: Loaded | None = None
 
     @property
     def before(self) -> int:
@@ -47,12 +48,14 @@ class ScheduledSums:
 
     @property
     def after(self) -> int:
-        """Bits of data out."""
-        return self.bits
+        """Bits of data out: a sum, and its bias where that is in memory."""
+        return self.bits + (self.loaded.bias.width if self.loaded else 0)
 
     @cached_property
     def weight_bits(self) -> int:
-        """Bits that hold every weight kept."""
+        """Bits that hold every weight kept, or that may be loaded."""
+        if self.loaded:
+            return self.loaded.weight_bits
         weights = self.program.weights
         low, high = (int(weights.min()), int(weights.max())) if weights.size else (0, 0)
         return max(2, max(-low - 1, high).bit_length() + 1)
@@ -121,6 +124,22 @@ class ScheduledSums:
             "GAP": max(self._gaps[1], default=0).bit_length(),
         }
 
+    @property
+    def load_parameters(self) -> dict[str, int]:
+        """Those of `fp_load`, by name."""
+        if self.loaded is None:
+            return {}
+        p, outputs = self.parameters, self.program.outputs
+        shared = {name: p[name] for name in ("TAPS", "W_WIDTH", "GROUPS", "STEPS", "STEP")}
+        own = {"WIDTH": self.loaded.beat, "KERNELS": len(self.program.places), "BIASES": outputs}
+        return {**shared, **own, "B_WIDTH": self.loaded.bias.width, "BIAS": _bits_of(outputs - 1)}
+
+    @property
+    def bias_parameters(self) -> dict[str, int]:
+        """Those of `fp_biased`, by name."""
+        p = self.load_parameters
+        return {"WIDTH": self.bits, "OUTPUTS": p["BIASES"], "B_WIDTH": p["B_WIDTH"], "BIAS": p["BIAS"]}
+
     @cached_property
     def _gaps(self) -> tuple[list[int], list[int]]:
         piece = _piece_bits(self.program)
@@ -143,17 +162,37 @@ class ScheduledSums:
 
     def words(self) -> list[int]:
         """The memory of kernels, a word for each step: for each group {last, weights, gap}."""
-        p, program = self.parameters, self.program
-        width = self.word_bits // program.groups
-        mask = (1 << self.weight_bits) - 1
-        words = [0] * program.steps
-        rows = zip(program.weights.tolist(), program.lasts.tolist(), self._gaps[1], strict=True)
-        for number, (weights, last, gap) in enumerate(rows):
-            word = int(last)
+        bits, gap_bits = self.program.taps * self.weight_bits, self.parameters["GAP"]
+        rows = zip(self.program.lasts.tolist(), self._kernels(), self._gaps[1], strict=True)
+        values = [(int(last) << bits | kernel) << gap_bits | gap for last, kernel, gap in rows]
+        return self._by_step(values, 1 + bits + gap_bits)
+
+    def marks(self) -> list[int]:
+        """The words without the weights: for each group {last, gap}."""
+        rows = zip(self.program.lasts.tolist(), self._gaps[1], strict=True)
+        gap_bits = self.parameters["GAP"]
+        return self._by_step([int(last) << gap_bits | gap for last, gap in rows], 1 + gap_bits)
+
+    def weights(self) -> list[int]:
+        """The weights of the words: for each group those of a kernel."""
+        return self._by_step(self._kernels(), self.program.taps * self.weight_bits)
+
+    def _kernels(self) -> list[int]:
+        """The weights of each kernel as one number, the first tap in the lowest bits."""
+        mask, found = (1 << self.weight_bits) - 1, []
+        for weights in self.program.weights.tolist():
+            kernel = 0
             for weight in reversed(weights):
-                word = word << self.weight_bits | (weight & mask)
-            group, step = divmod(number, program.steps)
-            words[step] |= (word << p["GAP"] | gap) << group * width
+                kernel = kernel << self.weight_bits | (weight & mask)
+            found.append(kernel)
+        return found
+
+    def _by_step(self, values: Sequence[int], width: int) -> list[int]:
+        """A word for each step, with a value of `width` bits for each group, the first group in the lowest bits."""
+        words = [0] * self.program.steps
+        for number, value in enumerate(values):
+            group, step = divmod(number, self.program.steps)
+            words[step] |= value << group * width
         return words
 
     @property
@@ -170,34 +209,9 @@ class ScheduledSums:
         ]
 
 
-def memory_files(module: str, sums: ScheduledSums, head: str) -> Mapping[str, str]:
-    """The files, by name, of the memories of kernels and of turns."""
-    kernels, turns = f"{module}_kernels", f"{module}_turns"
-    p = sums.parameters
-    note = f"// For each of {p['GROUPS']} groups from the lowest bits on: {{last, {p['TAPS']} weights, gap}}.\n"
-    more = "// Stored sums that are read: {nothing, last, group, slot}.\n"
-    return {
-        f"{kernels}.v": head + note + _memory(kernels, sums.word_bits, sums.words(), p["STEP"]),
-        f"{turns}.v": head + more + _memory(turns, sums.turn_bits, sums.turns(), p["TURN"]),
-    }
-
-
 def in_blocks(words: int, width: int) -> bool:
     """Whether so many `words` of `width` bits lie in blocks of memory of their own."""
     return words > _WORDS and words * width > _BITS
-
-
-def _memory(module: str, width: int, words: Sequence[int], address: int) -> str:
-    """A module that holds `words`, and gives the one at `at` a cycle later."""
-    style = '    (* rom_style = "block" *)\n' if in_blocks(len(words), width) else ""
-    digits = -(-width // 4)
-    rows = "".join(f"        words[{place}] = {width}'h{word:0{digits}x};\n" for place, word in enumerate(words))
-    return (
-        f"module {module} (\n    input wire clk,\n    input wire ce,\n    input wire [{address - 1}:0] at,\n"
-        f"    output reg [{width - 1}:0] word\n);\n{style}    reg [{width - 1}:0] words [0:{len(words) - 1}];\n"
-        "    always @(posedge clk) begin\n        if (ce) begin\n            word <= words[at];\n        end\n    end\n"
-        f"    initial begin\n{rows}    end\nendmodule\n"
-    )
 
 
 def _piece_bits(program: Program) -> int:

@@ -29,12 +29,12 @@ class Placed:
     reset: str = ""
 
     @classmethod
-    def entry(cls, port: RtlPort, wire: str) -> Placed:
-        """An input port feeds `wire`."""
-        p = port.prefix
+    def entry(cls, port: RtlPort, wire: str, gate: str = "") -> Placed:
+        """An input port feeds `wire`, while the condition `gate` holds if there is one."""
+        p, is_open = port.prefix, f"~starting & {gate}" if gate else "~starting"
         return cls(
-            f"    assign {wire}_data = {p}_tdata;\n    assign {wire}_valid = {p}_tvalid & ~starting;\n"
-            f"    assign {p}_tready = {wire}_ready & ~starting;\n    wire unused_{p}_tlast = {p}_tlast;\n"
+            f"    assign {wire}_data = {p}_tdata;\n    assign {wire}_valid = {p}_tvalid & {is_open};\n"
+            f"    assign {p}_tready = {wire}_ready & {is_open};\n    wire unused_{p}_tlast = {p}_tlast;\n"
         )
 
     @classmethod
@@ -68,10 +68,11 @@ class Placed:
         )
 
     @classmethod
-    def layer(cls, module: str, clocked: bool, sources: Sequence[str], target: str) -> Placed:
-        """The module of a layer between `sources` and `target`."""
+    def layer(cls, module: str, clocked: bool, sources: Sequence[str], target: str, more: Sequence[str] = ()) -> Placed:
+        """The module of a layer between `sources` and `target`, with `more` connections."""
         prefixes = ("a", "b") if len(sources) == 2 else ("s",)
         rows = [f"        .clk(clk), .rst(reset_{module})"] if clocked else []
+        rows += more
         rows += [_stream(prefix, source) for prefix, source in zip(prefixes, sources, strict=True)]
         joined = ",\n".join([*rows, _stream("m", target)])
         return cls(f"    {module} {module}_layer (\n{joined}\n    );\n", f"reset_{module}" if clocked else "")

@@ -11,6 +11,7 @@ Verilator, g++ and pyosys.
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 import fpgaprune as fp  # noqa: E402
 from fpgaprune.design import Convolution, VerilogLayout  # noqa: E402
 from fpgaprune.fabric import family_of  # noqa: E402
+from fpgaprune.fabric.verilator import build  # noqa: E402
 
 PART = "xc7z020clg400-1"
 
@@ -69,28 +71,41 @@ def locked(design: fp.Design, share: float) -> fp.Design:
     return replace(design, layers=tuple(layers))
 
 
-def row(name: str, design: fp.Design, x: np.ndarray, part: str, share: float, interval: int | None) -> str:
+def row(name: str, design: fp.Design, x: np.ndarray, part: str, share: float, asked: argparse.Namespace) -> str:
     """What was measured of `design`, as a row of a table."""
     target = fp.find_part(part)
     family = str(family_of(target))
     begin = time.time()
-    chosen = fp.choose_layout(design, target, family, interval=interval)
-    seconds = time.time() - begin
+    chosen = fp.choose_layout(design, target, family, share=asked.share, interval=asked.interval)
+    chose = time.time() - begin
     for line in chosen.lines():
         print(f"  {line}", flush=True)
+    for laid in chosen.layers:
+        print(f"    {laid.layer}: {laid.way} {laid.multipliers or ''}{' paired' if laid.paired else ''}", flush=True)
     layout = VerilogLayout(**chosen.settings)
     with tempfile.TemporaryDirectory() as folder:
+        begin = time.time()
         project = fp.to_verilog(design, folder, layout=layout)
+        wrote = time.time() - begin
+        # Of this process, with TensorFlow: more than the generation takes.
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        begin = time.time()
+        build(project, Path(folder) / "sim", 3600)
+        built = time.time() - begin
+        print(f"  written in {wrote:.1f} s, at most {memory:.1f} GB; simulator built in {built:.0f} s", flush=True)
+        begin = time.time()
         found = project.simulate(x, timeout_s=3600)
+        minute = 60 * len(x) / (time.time() - begin)
         differ = int((found.output.astype(np.float32) != np.asarray(fp.emulate(design, x))).sum())
         print(f"  {found.interval_cycles} clocks, latency {found.latency_cycles}, {differ} values differ", flush=True)
         total = replace(project, layers=()).synthesize(family, workers=1, timeout_s=3600).whole.cells
     priced = chosen.price.resources
-    cells: list[Any] = [name, f"{share:.0%}", found.interval_cycles, chosen.price.interval_cycles, found.latency_cycles]
-    for resource in ("lut", "ff", "dsp", "bram18"):
-        guess = priced[resource]
-        cells.append(f"{None if total is None else total[resource]} ({None if guess is None else guess.value})")
-    cells += [f"{differ} in {len(x)} samples", f"{seconds:.0f} s"]
+    cells: list[Any] = [name, f"{share:.0%}", f"{found.interval_cycles:,} ({chosen.price.interval_cycles:,})"]
+    cells.append(f"{found.latency_cycles:,}")
+    for count in ("lut", "ff", "dsp", "bram18"):
+        guess = priced[count]
+        cells.append(f"{None if total is None else total[count]:,} ({None if guess is None else round(guess.value):,})")
+    cells += [f"{differ} in {len(x)} samples", f"{chose:.0f} s", f"{wrote:.1f} s", f"{memory:.1f} GB", f"{minute:.0f}"]
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
@@ -102,16 +117,18 @@ def main() -> None:
     parser.add_argument("--locked", type=float, default=0.0)
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--interval", type=int)
+    parser.add_argument("--share", type=float, default=0.8)
     asked = parser.parse_args()
-    print("| network | locked | clocks (priced) | | latency | LUT (priced) | FF | DSP | BRAM18 | bits | chosen |")
+    head = "network | locked | clocks (priced) | latency | LUT (priced) | FF | DSP | BRAM18 | values that differ"
+    print(f"| {head} | chosen in | written in | memory | samples a minute |")
     if asked.folder is None:
         design, x = small()
-        print(row("small", design, x, asked.part, 0.0, asked.interval))
+        print(row("small", design, x, asked.part, 0.0, asked))
     for name in asked.names:
         design, x = trained(asked.folder, name, asked.part)
         if asked.locked:
             design = locked(design, asked.locked)
-        print(row(name, design, x[: asked.samples], asked.part, asked.locked, asked.interval), flush=True)
+        print(row(name, design, x[: asked.samples], asked.part, asked.locked, asked), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,16 @@
 
 A padded image of SIDE x SIDE x 16 through two convolutions of 3 x 3, to 32 channels with 9 multipliers and from 32 to
 32 with 18, random 8-bit weights, every image behind the one before it. Run with
-`python tests/benchmarks/bench_scheduled.py SIDE [FAMILY]`; with a family, as `xc7`, the Verilog is synthesised too.
-Without arguments it takes a side of 6, which shows that it runs. It needs Verilator and g++.
+`python tests/benchmarks/bench_scheduled.py SIDE [FAMILY [loadable]]`; with a family, as `xc7`, the Verilog is
+synthesised too; with `loadable`, weights can be loaded, and others are loaded before the last images. Without arguments
+it takes a side of 6, which shows that it runs. It needs Verilator and g++.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -57,13 +59,30 @@ def network(side: int, locked: float) -> fp.Design:
     return fp.Design("scheduled", tuple(layers), ("conv1",))
 
 
-def measure(side: int, locked: float, folder: Path, family: str | None) -> tuple[str, int]:
+def halved(design: fp.Design) -> fp.Design:
+    """The design with half of every weight, rounded up."""
+    layers = [
+        replace(layer, weights={**layer.weights, "weight": -(-layer.weights["weight"] // 2)})
+        if layer.name in MULTIPLIERS
+        else layer
+        for layer in design.layers
+    ]
+    return replace(design, layers=tuple(layers))
+
+
+def measure(side: int, locked: float, folder: Path, family: str | None, loadable: bool) -> tuple[str, int]:
     """A row of the table, and the clocks between two images."""
     design = network(side, locked)
-    project = fp.to_verilog(design, folder, multipliers=MULTIPLIERS)
+    project = fp.to_verilog(design, folder, multipliers=MULTIPLIERS, loadable=loadable)
     x = np.random.default_rng(1).uniform(0, 8, (4, side, side, CHANNELS[0])).astype(np.float32)
     found = simulate(project, x)
-    if not (found.output == fp.emulate(design, x)).all():
+    same = (found.output == fp.emulate(design, x)).all()
+    if loadable:
+        beats = fp.weights_stream(halved(design), project)
+        after = simulate(project, x, loads={2: beats})
+        wanted = np.concatenate([fp.emulate(design, x[:2]), fp.emulate(halved(design), x[2:])])
+        same = same and (after.output == wanted).all()
+    if not same:
         raise SystemExit("the Verilog and the emulator differ")
     clocks = found.interval_cycles or 0
     kept = {name: int(design[name].weights["weight"].any(axis=(0, 1)).sum()) for name in MULTIPLIERS}
@@ -85,13 +104,14 @@ def main() -> None:
     """Prints one row for each share of locked kernels."""
     side = int(sys.argv[1]) if len(sys.argv) > 1 else 6
     family = sys.argv[2] if len(sys.argv) > 2 else None
+    loadable = sys.argv[3:] == ["loadable"]
     more = " | LUT | FF | DSP | BRAM18" if family else ""
     head = "locked | kernels kept | clocks an image | busiest group / mean | multipliers in use, slowest"
     print(f"{head}{more} | clocks / all")
     first = None
     for locked in LOCKED if len(sys.argv) > 1 else LOCKED[::2]:
         with tempfile.TemporaryDirectory() as folder:
-            row, clocks = measure(side, locked, Path(folder), family)
+            row, clocks = measure(side, locked, Path(folder), family, loadable)
         first = first or clocks
         print(f"{row} | {clocks / first:.3f}", flush=True)
 

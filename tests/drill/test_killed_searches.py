@@ -2,14 +2,18 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from fpgaprune.fit.knobs import Knobs
+from fpgaprune.fit.workers import Workers
+from tests.unit.fit import made_up
 
 pytest.importorskip("distributed")
 pytest.importorskip("optuna")
@@ -52,7 +56,7 @@ def answer(folder):
 
 def drill(folder, kills, trials, seed):
     """Kills a process of a search `kills` times, and lets it end; the processes that were killed."""
-    rng, killed = random.Random(seed), []  # noqa: S311 - kills, not secrets
+    rng, killed = np.random.default_rng(seed), []
     search, ended = begun(folder, trials), {}
     while len(killed) < kills:
         # A coordinator is also killed while it starts; the others are killed in the middle of their trials.
@@ -68,7 +72,7 @@ def drill(folder, kills, trials, seed):
         victims = children(search.pid) if of_worker else [search.pid]
         if not victims:
             continue
-        victim = rng.choice(victims)
+        victim = int(rng.choice(victims))
         try:
             os.kill(victim, signal.SIGKILL)
         except ProcessLookupError:
@@ -113,3 +117,48 @@ def test_a_thousand_trials_through_dask(tmp_path, capsys):
     states = [json.loads(line) for line in (tmp_path / "search.journal").read_text().splitlines()]
     assert sum(one["op_code"] == 4 for one in states) == 1000
     assert (tmp_path / "said").read_text() == ""
+
+
+@pytest.mark.slow
+def test_a_trial_that_ends_every_worker_is_left_out(tmp_path):
+    place = Workers(1, None, None, made_up.crash)
+    try:
+        outcome = place.outcome(made_up.job(tmp_path, Knobs("weight"), None, 8))
+    finally:
+        place.close()
+    assert outcome == "3 workers ended in the middle of it; does it take more memory than a worker has?"
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_killed_ends_the_search_with_a_line_and_it_goes_on_with_another(tmp_path):
+    environment = {**os.environ, "MADE_UP_S": "0.05", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    address = "tcp://127.0.0.1:18786"
+    dask = [sys.executable, "-m", "dask"]
+    quiet = {"cwd": ROOT, "env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+    def started():
+        scheduler = ["scheduler", "--host", "127.0.0.1", "--port", "18786", "--no-dashboard"]
+        worker = ["worker", address, "--nthreads", "1", "--no-dashboard", "--death-timeout", "60"]
+        return [subprocess.Popen([*dask, *one], **quiet) for one in (scheduler, worker)]
+
+    processes = started()
+    try:
+        search = begun(tmp_path, 80, address)
+        deadline = time.monotonic() + 240
+        while len(kept(tmp_path)) < 5 and search.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        processes[0].kill()
+        assert search.wait(timeout=300) != 0
+        assert f"the scheduler at {address} is gone; start it" in (tmp_path / "said").read_text()
+        ended = kept(tmp_path)
+        assert ended
+        processes += started()
+        assert begun(tmp_path, 80, address).wait(timeout=600) == 0
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert lost_or_changed(ended, kept(tmp_path)) == []
+    assert answer(tmp_path) == {key: json.loads(content)["value"] for key, content in kept(tmp_path).items()}
+    lines = (tmp_path / "trials" / "begun").read_text().splitlines()
+    assert {line.split()[1] for line in lines} == {"False"}

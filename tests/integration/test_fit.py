@@ -52,6 +52,10 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
     page = (folder / "out" / "report.html").read_text()
     assert "Fits: " in page
     assert 'href="best/report.html"' in page
+    assert "What each layer lost" in page
+    assert [row for row in ("dense", "dense_1") if f"<span>{row}</span>" not in page] == []
+    assert "8 → 12" in page
+    assert written["rates"] == found.rates
 
 
 def test_a_second_start_trains_nothing(searched, monkeypatch):
@@ -85,6 +89,10 @@ def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_p
     done = CliRunner().invoke(app, command + options)
     assert done.exit_code == 1
     found = json.loads(done.stdout)
+    heard = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    assert [one["trial"] for one in heard] == list(range(1, len(found["points"]) + 1))
+    assert heard[-1]["best"]["share"] == min(one["share"] for one in found["points"])
+    assert heard[-1]["seconds_left"] >= 0
     assert found["meets_limits"] is False
     assert found["best"]["fits"] is False
     assert any("listed part of the same family" in note for note in found["notes"])

@@ -12,6 +12,7 @@ from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import RtlPort, VerilogProject
 from fpgaprune.target import hardware_path
+from tests.integration.load_benches import LOADS
 from tests.integration.module_bench import Bench, instance
 from tests.integration.scheduled_benches import SCHEDULED
 
@@ -295,6 +296,7 @@ BENCHES = {
     "fp_pace_strided": pace_bench(5, 6, (2, 3), (3, 2), 3),
     "fp_pace_two": pace_bench(3, 3, (1, 1), (1, 1), 2),
     **{f"fp_{name}": serial_bench() for name in ("history", *(f"serial_{n}" for n in ("add", "clear", "in", "out")))},
+    **LOADS,
     "fp_last": Bench(LAST, [(5, 1)], [(5, 1)], lambda x: [(np.arange(5) == 4).astype(int)[:, None]]),
 }
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
+
 from fpgaprune.design import Design, LayerSpec, VerilogLayout
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.fabrics import Fabric
@@ -16,6 +18,8 @@ from fpgaprune.rtl import cycles_of, is_schedulable, may_be_paired, plan_verilog
 
 # The wider factor of a multiplier that takes two values at once.
 _WIDE = 25
+# Adders for more weights than that take minutes to be written, compiled and synthesised, and most of the LUTs.
+_MANY = 1024
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Candidates:
         self.design, self.fabric, self.layout = design, fabric, layout
         self.layers = [layer for layer in design.layers if is_schedulable(design, layer)]
         self.cycles = cache(self._cycles)
+        self.many = cache(lambda name: np.count_nonzero(design[name].weights["weight"]) > _MANY)
         self.ladder = cache(self._ladder)
 
     def may_pair(self, layer: LayerSpec) -> bool:
@@ -44,8 +49,11 @@ class Candidates:
         """Cycles of the slowest layer with one multiplier each."""
         return max((self.cycles(layer.name, 1, False) for layer in self.layers), default=1)
 
-    def at(self, interval: int) -> tuple[dict[str, list[Way]], Counts]:
-        """For each layer the ways that keep `interval`, and what everything else takes."""
+    def at(self, interval: int, every: bool = False) -> tuple[dict[str, list[Way]], Counts]:
+        """For each layer the ways that keep `interval`, and what everything else takes.
+
+        A layer of many weights comes as it is only where no schedule keeps the interval; anywhere, if `every`.
+        """
         found: dict[str, list[Way]] = {layer.name: [] for layer in self.layers}
         rest = Counts()
         for paired in (False, True):
@@ -60,10 +68,16 @@ class Candidates:
             rest = rest if paired else others
             for name, number in chosen.items():
                 found[name].append(Way(number, paired, own[name]))
-        own, others = self._taken({}, (), interval)
-        for name in found:
-            if name in own:
-                found[name].append(Way(0, False, own[name]))
+        if self.layout.loadable:
+            # What cannot be scheduled cannot be loaded either, and everything else shall be.
+            return found, rest
+        # The adders of many weights are not counted in vain.
+        scheduled = (
+            {} if every else {name: rows[0].multipliers for name, rows in found.items() if rows and self.many(name)}
+        )
+        own, _ = self._taken(scheduled, (), interval)
+        for name in found.keys() & own.keys() - scheduled.keys():
+            found[name].append(Way(0, False, own[name]))
         return found, rest
 
     def fewest(self, layer: LayerSpec, interval: int, paired: bool) -> int | None:
@@ -92,7 +106,8 @@ class Candidates:
         self, multipliers: Mapping[str, int], paired: tuple[str, ...], interval: int
     ) -> tuple[dict[str, Mapping[str, float]], Counts]:
         """What each layer with weights takes, and all others together."""
-        layout = replace(self.layout, multipliers=multipliers, paired=paired, interval=interval)
+        loadable = self.layout.loadable and bool(multipliers)
+        layout = replace(self.layout, multipliers=multipliers, paired=paired, loadable=loadable, interval=interval)
         named = {layer.name for layer in self.layers}
         own: dict[str, Mapping[str, float]] = {}
         rest = Counts()

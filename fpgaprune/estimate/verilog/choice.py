@@ -13,13 +13,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from fpgaprune.design import Design, VerilogLayout
+from fpgaprune.design import Convolution, Dense, Design, VerilogLayout
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.verilog.candidates import Candidates, Way
 from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.fabrics import find_fabric
-from fpgaprune.estimate.verilog.price import verilog_price
-from fpgaprune.measure import AS_IT_COMES, SCHEDULED, ChosenLayout, LaidLayer, capacity_of
+from fpgaprune.estimate.verilog.price import price_hardware
+from fpgaprune.estimate.verilog.sharing import DigitCounter
+from fpgaprune.measure import AT_ONCE, BIT_BY_BIT, FOLDED, SCHEDULED, ChosenLayout, LaidLayer, capacity_of
+from fpgaprune.rtl import Instance, LayerHardware, SerialSums, SerialTrees, plan_verilog
 from fpgaprune.target import Part
 
 # Two intervals this close are as good as one; intervals that are tried first lie so far apart.
@@ -59,23 +61,23 @@ def choose_layout(
             f"the capacity of {part.name} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
         )
     if interval is not None:
-        chosen = _fitting(ways.at(interval), room)
+        chosen = _fitting(ways.at(interval), room) or _fitting(ways.at(interval, every=True), room)
         if chosen is None:
             raise EstimateError(_refusal(design, part, share, f"{interval} cycles for each sample"))
-        return _explained(design, part, family, ways, chosen, share, interval)
-    found = _quickest(ways, room)
+        return _explained(design, part, ways, chosen, share, interval)
+    found = _quickest(ways, room) or _quickest(ways, room, every=True)
     if found is None:
         raise EstimateError(_refusal(design, part, share, "one multiplier for each layer"))
-    return _explained(design, part, family, ways, found[1], share, found[0])
+    return _explained(design, part, ways, found[1], share, found[0])
 
 
-def _quickest(ways: Candidates, room: Mapping[str, float]) -> tuple[int, dict[str, Way]] | None:
+def _quickest(ways: Candidates, room: Mapping[str, float], every: bool = False) -> tuple[int, dict[str, Way]] | None:
     """The smallest interval for which there is a choice, and the choice; None if there is none for any."""
     best: tuple[int, dict[str, Way]] | None = None
     high = ways.slowest() + 1
     # Fewer cycles may take fewer block memories, so the first interval without a choice need not be the last.
     while high > 1:
-        ways_there = ways.at(high)
+        ways_there = ways.at(high, every)
         chosen = _fitting(ways_there, room)
         best = best if chosen is None else (high, chosen)
         if any(not rows for rows in ways_there[0].values()):
@@ -86,7 +88,7 @@ def _quickest(ways: Candidates, room: Mapping[str, float]) -> tuple[int, dict[st
     low = int(best[0] / _STEP)
     while best[0] > low * _CLOSE and best[0] > low + 1:
         middle = (low + best[0]) // 2
-        chosen = _fitting(ways.at(middle), room)
+        chosen = _fitting(ways.at(middle, every), room)
         if chosen is None:
             low = middle
         else:
@@ -123,16 +125,21 @@ def _fitting(found: tuple[dict[str, list[Way]], Counts], room: Mapping[str, floa
 
 
 def _explained(
-    design: Design, part: Part, family: str, ways: Candidates, chosen: Mapping[str, Way], share: float, interval: int
+    design: Design, part: Part, ways: Candidates, chosen: Mapping[str, Way], share: float, interval: int
 ) -> ChosenLayout:
     multipliers = {name: way.multipliers for name, way in chosen.items() if way.multipliers}
     paired = tuple(name for name, way in chosen.items() if way.paired)
     layout = replace(ways.layout, multipliers=multipliers, paired=paired, interval=interval)
-    price = verilog_price(design, family, layout=layout)
+    hardware = plan_verilog(design, layout, DigitCounter(layout.levels))
+    price = price_hardware(design, hardware, ways.fabric)
+    made = {part.layer: part for part in hardware.layers}
     rows = []
-    for name, way in chosen.items():
-        cycles = ways.cycles(name, way.multipliers, way.paired) if way.multipliers else None
-        rows.append(LaidLayer(name, SCHEDULED if way.multipliers else AS_IT_COMES, way.multipliers, way.paired, cycles))
+    for layer in design.layers:
+        if isinstance(layer.operation, Dense | Convolution):
+            # A layer whose additions have an order comes as it is, without a choice.
+            way = chosen.get(layer.name, Way(0, False, {}))
+            cycles = ways.cycles(layer.name, way.multipliers, way.paired) if way.multipliers else None
+            rows.append(LaidLayer(layer.name, _way(made[layer.name]), way.multipliers, way.paired, cycles))
     used = {
         name: figure.value / count
         for name in _NAMES
@@ -141,6 +148,14 @@ def _explained(
     return ChosenLayout(
         part.name, share, interval, tuple(rows), used, price, *_faster(ways, rows, price.interval_cycles)
     )
+
+
+def _way(layer: LayerHardware) -> str:
+    """How the sums of `layer` are made."""
+    if any(isinstance(part, SerialSums | SerialTrees) for part in layer.parts):
+        return BIT_BY_BIT
+    modules = {part.module for part in layer.parts if isinstance(part, Instance)}
+    return SCHEDULED if "fp_scheduled" in modules else FOLDED if "fp_accumulate" in modules else AT_ONCE
 
 
 def _faster(ways: Candidates, rows: list[LaidLayer], interval: int) -> tuple[int | None, int | None]:

@@ -12,8 +12,14 @@ def count_scheduled(i: Instance) -> Mapping[str, float]:
     """Quantities of `fp_scheduled` and of the memories of its program, by name."""
     found = Counts()
     found.more(_group(i), i["GROUPS"])
-    word = i["GROUPS"] * (1 + i["TAPS"] * i["W_WIDTH"] + i["GAP"])
-    found[f"program_{i['STEPS']}_{word}"] += 1
+    mark, kernel = i["GROUPS"] * (1 + i["GAP"]), i["GROUPS"] * i["TAPS"] * i["W_WIDTH"]
+    if i["LOADED"]:
+        # Weights that can be loaded stand in a memory beside those that say what is visited.
+        found[f"memory_{kernel}_{i['STEPS']}"] += 1
+        found[f"program_{i['STEPS']}_{mark}"] += 1
+        found["register"] += kernel
+    else:
+        found[f"program_{i['STEPS']}_{mark + kernel}"] += 1
     found[f"program_{i['TURNS']}_{2 + i['GROUP'] + i['SLOT']}"] += 1
     # One of the sums of all groups is chosen, and added to those before it.
     sums = i["TOGETHER"] * i["SUM_WIDTH"]

@@ -168,19 +168,27 @@ def _channel_window(i: Instance) -> Mapping[str, float]:
     return _joined(found, *[_line_buffer(i["WIDTH"] * i["KH"], i["CHANNELS"])] * (i["KW"] - 1))
 
 
+def _load(i: Instance) -> Mapping[str, float]:
+    held = i["WIDTH"] + i["TAPS"] * i["W_WIDTH"] + i["B_WIDTH"] + 2 * i["GROUPS"] + i["STEP"] + i["BIAS"] + 5
+    return {"register": held, **_counters(i["TAPS"] - 1, i["STEPS"] - 1, i["BIASES"] - 1)}
+
+
 _COUNTED: Mapping[str, Callable[[Instance], Mapping[str, float]]] = {
     "fp_accumulate": _accumulate,
     "fp_append": lambda i: {"choice_bit": i["WIDTH"], **_counters(i["BEATS_A"] + i["BEATS_B"] - 1)},
+    "fp_biased": lambda i: _joined(_memory(i["B_WIDTH"], i["OUTPUTS"]), _counters(i["OUTPUTS"] - 1)),
     "fp_channel_window": _channel_window,
     "fp_credit": lambda i: _counters(i["ROOM"], 1),
     "fp_crop": lambda i: _counters(i["ROWS"] - 1, i["COLUMNS"] - 1),
     "fp_delay": lambda i: {"register": i["DEPTH"]},
     "fp_fifo": _fifo,
     "fp_fork": lambda _: {"register": 2},
+    "fp_gate": lambda i: {"counter": i["COUNT"] * (i["INPUTS"] + i["OUTPUTS"]), "register": 2},
     "fp_gather": _gather,
     "fp_join": lambda _: {},
     "fp_largest": _largest,
     "fp_last": lambda i: _counters(i["BEATS"] - 1),
+    "fp_load": _load,
     "fp_pace": _pace,
     "fp_pad": _pad,
     "fp_pipeline": lambda i: {"register": i["DEPTH"]},

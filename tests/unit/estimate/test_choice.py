@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import fpgaprune as fp
-from fpgaprune.design import VerilogLayout
+from fpgaprune.design import Convolution, Dense, VerilogLayout
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.verilog.candidates import Candidates
 from fpgaprune.estimate.verilog.fabrics import find_fabric
-from fpgaprune.measure import AS_IT_COMES, SCHEDULED, ChosenLayout
-from fpgaprune.rtl import cycles_of
+from fpgaprune.measure import AT_ONCE, BIT_BY_BIT, SCHEDULED, ChosenLayout
+from fpgaprune.rtl import cycles_of, to_verilog
 from tests.benchmarks.verilog_networks import Network
 
 NAMES = ("lut", "ff", "dsp", "bram18")
@@ -68,9 +68,29 @@ def test_every_scheduled_layer_keeps_the_interval_with_the_fewest_multipliers(ch
             layout = VerilogLayout(multipliers={row.layer: row.multipliers}, paired=paired)
             assert cycles_of(design[row.layer], layout) == row.cycles <= chosen.interval
         else:
-            assert (row.way, row.multipliers, row.cycles) == (AS_IT_COMES, 0, None)
+            assert (row.multipliers, row.cycles) == (0, None)
     made = VerilogLayout(**chosen.settings)
     assert fp.verilog_price(design, "xc7", layout=made) == chosen.price
+
+
+def test_a_layer_of_many_weights_is_scheduled_where_a_schedule_keeps_the_interval():
+    """Adders for so many weights take minutes to compile, and most of the LUTs."""
+    design = network(channels=(8, 16, 8))
+    ways = Candidates(design, find_fabric("xc7"), VerilogLayout())
+    names = [layer.name for layer in ways.layers]
+    many = {name for name in names if np.count_nonzero(design[name].weights["weight"]) > 1024}
+    assert 0 < len(many) < len(names)
+    for interval, every, wanted in (
+        (4000, False, set(names) - many),
+        (4000, True, set(names)),
+        (130, False, set(names)),
+    ):
+        found, _ = ways.at(interval, every)
+        assert {name for name, rows in found.items() if any(not way.multipliers for way in rows)} == wanted
+    # Where schedules do not fit, it comes as it is after all.
+    few = part(lut=53200, ff=106400, dsp=3, bram18=280)
+    chosen = fp.choose_layout(design, few, "xc7", interval=4000)
+    assert {row.layer for row in chosen.layers if row.way != SCHEDULED} >= many
 
 
 def test_a_larger_part_is_faster_and_zeros_are_too(chosen):
@@ -121,7 +141,19 @@ def test_a_layer_whose_additions_have_an_order_is_as_it_comes():
         for la in design.layers
     ]
     found = fp.choose_layout(replace(design, layers=tuple(layers)), part(lut=60000, ff=90000), "xc7")
-    assert "conv1" not in {row.layer for row in found.layers}
+    assert {row.layer: row.way for row in found.layers}["conv1"] in (AT_ONCE, BIT_BY_BIT)
+
+
+def test_each_layer_says_how_it_is_made(chosen, tmp_path):
+    """In the order of the data: as the notes of the Verilog say it."""
+    design = network()
+    names = [layer.name for layer in design.layers if isinstance(layer.operation, Dense | Convolution)]
+    for made in (chosen, fp.choose_layout(design, part(lut=90000, ff=90000, dsp=600, bram18=200), "xc7", interval=150)):
+        assert [row.layer for row in made.layers] == names
+        for row in made.layers:
+            layer = VerilogLayout(**made.settings)
+            note = {one.layer: one.note for one in to_verilog(design, tmp_path, layout=layer).layers}[row.layer]
+            assert row.way == (note.split(":")[0] if ":" in note else AT_ONCE), (row, note)
 
 
 @pytest.mark.parametrize("interval", [None, 100])

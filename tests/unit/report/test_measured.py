@@ -1,11 +1,23 @@
 """What open tools measured, in the report."""
 
+import json
 from xml.etree import ElementTree
 
 import pytest
 
 from fpgaprune.errors import ReportError
-from fpgaprune.measure import OPEN_SYNTH, SYNTH, Measurement, Resources
+from fpgaprune.measure import (
+    BIT_BY_BIT,
+    OPEN_SYNTH,
+    SCHEDULED,
+    SYNTH,
+    ChosenLayout,
+    Figure,
+    LaidLayer,
+    Measurement,
+    Resources,
+    VerilogPrice,
+)
 from fpgaprune.report import write_report
 from fpgaprune.report.measured import kernel_plots, measured_tables, points_figure
 from fpgaprune.report.table import Column
@@ -114,3 +126,40 @@ def test_page_and_text_show_the_same_figures(tmp_path):
 
 def test_a_run_that_measured_nothing_has_no_such_section(tmp_path):
     assert "Measured with open tools" not in write_report(tmp_path, run_report()).html.read_text()
+
+
+def laid_out():
+    """A layout of two layers for a part, with all that `measure.json` has of it."""
+    figure = Figure(1200, 1100, 1300)
+    price = VerilogPrice("net", "xc7", Resources(lut=figure), (), 900, 640)
+    rows = (
+        LaidLayer("conv1", BIT_BY_BIT, 0, False, None),
+        LaidLayer("conv2", SCHEDULED, 27, True, 600),
+        LaidLayer("dense", SCHEDULED, 1, False, 320),
+    )
+    return ChosenLayout("xc7z020", 0.8, 640, rows, {"lut": 0.02, "dsp": 0.13}, price, 9, 450)
+
+
+def test_a_layout_for_a_part_says_what_each_layer_is_what_binds_and_what_more_would_bring(tmp_path):
+    found = {**measured(), "layout": laid_out().to_json()}
+    report = run_report(measured=found)
+    table = measured_tables(report)[0]
+    assert table.caption == "Layers laid out for xc7z020, by the price of open synthesis"
+    columns = {column.heading: column.cells for column in table.columns}
+    assert columns == {
+        "layer": ("conv1", "conv2", "dense"),
+        "computed": ("bit by bit", "scheduled", "scheduled"),
+        "multipliers": ("–", "27", "1"),
+        "values for each": ("", "two", "one"),
+        "cycles": ("–", "600", "320"),
+    }
+    assert table.note == (
+        "xc7z020: LUT 2%, DSP 13%; DSP binds, at most 80% may be used. A sample every 640 cycles; conv2 is the slowest "
+        "with 600 cycles and 27 multipliers. 9 multipliers more for conv2: a sample every 450 cycles."
+    )
+    paths = write_report(tmp_path, report)
+    assert "Layers laid out for xc7z020" in paths.html.read_text()
+    assert "Layers laid out for xc7z020" in paths.markdown.read_text()
+    written = json.loads(paths.json.read_text())["measured"]["layout"]
+    assert (written["binding"], written["slowest"], written["then_cycles"]) == ("dsp", "conv2", 450)
+    assert [row["way"] for row in written["layers"]] == ["bit by bit", "scheduled", "scheduled"]

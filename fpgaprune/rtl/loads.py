@@ -1,0 +1,111 @@
+"""`weights_stream`: the beats that load the weights of a design into Verilog that was written for the same kernels."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.design import Design, LayerSpec, VerilogLayout
+from fpgaprune.errors import RtlError
+from fpgaprune.fixed import FixedType
+from fpgaprune.rtl.load_port import PREFIX
+from fpgaprune.rtl.loaded import beat_bits
+from fpgaprune.rtl.program import Program
+from fpgaprune.rtl.project import RtlLoads, RtlPort, VerilogProject
+from fpgaprune.rtl.read_back import read_weights
+from fpgaprune.rtl.read_program import read_split
+from fpgaprune.rtl.scheduled import program_of
+
+# What a load brings.
+_LOADED = ("weight", "bias")
+
+
+def weights_stream(design: Design, project: VerilogProject) -> NDArray[np.int64]:
+    """The beats that load the weights and biases of `design` into `project`, each a raw integer; send them in order.
+
+    Layer by layer in the order of the data: the weights of every kernel kept, output by output and input by input, tap
+    by tap; then the biases. A locked kernel has no beat.
+
+    Args:
+        design: that of the project, with other weights and biases in its scheduled layers.
+        project: Verilog whose layout is `loadable`.
+
+    Returns:
+        (N,) raw integers; as bits of the stream `w_axis` they are in two's complement.
+
+    Raises:
+        RtlError: the project takes no loads, or `design` differs from its design in more than the weights and biases
+            that a load brings: in a type, a shape, another layer's weights, or by a kernel that is not kept there.
+        CertificateError: the project's files are gone or changed.
+    """
+    loads = project.loads
+    if loads is None:
+        raise RtlError(f"the Verilog of {project.name!r} takes no loads; write it with a layout that is loadable")
+    if {layer.name for layer in design.layers} != loads.forms.keys():
+        raise RtlError(f"design {design.name!r} has other layers than the Verilog of {project.name!r}; write it anew")
+    for layer in design.layers:
+        if _form(layer, layer.name in loads.layers) != loads.forms[layer.name]:
+            raise RtlError(
+                f"layer {layer.name!r} differs from that of the Verilog of {project.name!r} in more than a load brings "
+                f"(the weights and biases of {', '.join(loads.layers)}); write the Verilog anew"
+            )
+    rows = [part for name in loads.layers for part in _beats(design[name], project)]
+    return np.concatenate(rows)
+
+
+def _beats(layer: LayerSpec, project: VerilogProject) -> Iterator[NDArray[np.int64]]:
+    """The weights of `layer` at the kernels that `project` keeps, and its biases."""
+    row = next(item for item in project.layers if item.layer == layer.name)
+    split = read_split(project, row)
+    there = Program.parts(_dense(layer, read_weights(project, layer)), split)
+    new = Program.parts(_dense(layer, layer.weights["weight"]), split)
+    kept = there.any(axis=1)
+    if beyond := int((new.any(axis=1) & ~kept).sum()):
+        part, output = np.argwhere(new.any(axis=1) & ~kept)[0].tolist()
+        raise RtlError(
+            f"layer {layer.name!r} has {beyond} kernels that are locked in the Verilog of {project.name!r}, the first "
+            f"from channel {part // split} to {output}; a load brings kept kernels alone: write the Verilog anew"
+        )
+    places = np.argwhere(kept.T)
+    yield new[places[:, 1], :, places[:, 0]].reshape(-1)
+    yield np.broadcast_to(layer.weights["bias"].reshape(-1), (layer.output_shape[-1],))
+
+
+def _dense(layer: LayerSpec, weight: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Raw kernels (taps, inputs, outputs); those of a depthwise convolution from each channel to itself."""
+    if not layer.is_depthwise:
+        return weight.reshape(-1, *weight.shape[-2:])
+    taps = weight.reshape(-1, layer.output_shape[-1])
+    found: NDArray[np.int64] = taps[:, None, :] * np.eye(taps.shape[1], dtype=np.int64)
+    return found
+
+
+def load_port(design: Design, layout: VerilogLayout) -> RtlPort | None:
+    """The stream of loads for `design`; None where weights cannot be loaded."""
+    bits = beat_bits(design, layout)
+    if not bits:
+        return None
+    beats = 0
+    for name, multipliers in layout.multipliers.items():
+        program = program_of(design[name], multipliers)
+        beats += program.weights.size + program.outputs
+    return RtlPort("weights", PREFIX, (beats,), beats, 1, FixedType(bits, bits))
+
+
+def loads_of(design: Design, layers: tuple[str, ...], port: RtlPort) -> RtlLoads:
+    """The stream `port` and what it must not change; it carries the weights of `layers`."""
+    return RtlLoads(port, layers, {layer.name: _form(layer, layer.name in layers) for layer in design.layers})
+
+
+def _form(layer: LayerSpec, loaded: bool) -> str:
+    """A digest of all that decides what `layer` computes, without the values that a load brings if it is `loaded`."""
+    types = sorted((role, str(kind)) for role, kind in layer.types.items())
+    digest = hashlib.sha256(repr((layer.operation, layer.inputs, layer.output_shape, types)).encode())
+    for role, values in sorted(layer.weights.items()):
+        digest.update(repr((role, values.shape)).encode())
+        if not (loaded and role in _LOADED):
+            digest.update(values.astype("<i8").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,35 @@
+"""How many beats of a sample pass through a layer, with the border that it puts around its image."""
+
+from __future__ import annotations
+
+import math
+
+from fpgaprune.design import Convolution, Design, LayerSpec, Pad, Pooling
+
+
+def pads(layer: LayerSpec) -> bool:
+    """Whether a layer puts values around its image."""
+    return any(_sides(layer))
+
+
+def _sides(layer: LayerSpec) -> tuple[int, int, int, int]:
+    """Rows and columns that a layer puts around its image: top, bottom, left, right."""
+    operation = layer.operation
+    if isinstance(operation, Pad):
+        return operation.sides
+    window = operation.window if isinstance(operation, Convolution | Pooling) else None
+    return window.pad if window is not None else (0, 0, 0, 0)
+
+
+def most_beats(design: Design, layer: LayerSpec) -> int:
+    """The most beats of a sample that pass through a layer one after another."""
+    shapes = [layer.output_shape, *(design[name].output_shape for name in layer.inputs)]
+    top, bottom, left, right = _sides(layer)
+    found = 1
+    for *positions, _ in shapes:
+        if len(positions) == 2:
+            positions = [positions[0] + top + bottom, positions[1] + left + right]
+        elif positions:
+            positions = [positions[0] + left + right]
+        found = max(found, math.prod(positions))
+    return found
