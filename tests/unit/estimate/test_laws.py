@@ -205,3 +205,22 @@ def test_cycles_of_a_pixel_of_a_folded_convolution(n_in, n_out, reuse, bits, mor
     }  # fmt: skip
     made = build(row_features(row(layer, io_type="io_stream", strategy="resource", **more)))
     assert made.layers[0].latency_cycles / 100 == cycles
+
+
+@pytest.mark.parametrize(("clock", "true"), [(25.0, 918), (5.0, 1883)])
+def test_registers_between_the_stages_of_one_pipeline(clock, true):
+    """53 x 24 x 12 x 1 of 15 bits: nearly the input alone where one period holds all layers."""
+    ports = {"input_t": number(15, 2), "weight_t": number(10, 3), "accum_t": number(16, 6), "output_t": number(15, 2)}
+    scale = {
+        "class": "BatchNormalization",
+        "input_t": number(15, 2),
+        "scale_t": number(10, 3),
+        "output_t": number(15, 2),
+    }
+    relu = {"class": "Activation", "activation": "relu", "input_t": number(15, 2), "output_t": number(15, 2)}
+    layers = [
+        dense(53, 24, **ports), scale | {"n_in": 24}, relu | {"n_in": 24},
+        dense(24, 12, **ports), scale | {"n_in": 12}, relu | {"n_in": 12}, dense(12, 1, **ports),
+    ]  # fmt: skip
+    made = build(row_features(row({}, layers=layers, tool="Vitis HLS", clock_ns=clock, part="xcvu13p-flga2577-2-e")))
+    assert stage_figures(made.between, calibration().rates)["csynth"]["ff"] == pytest.approx(true, rel=0.25)
