@@ -125,7 +125,7 @@ class LinkCheck:
 
 @dataclass(frozen=True)
 class LockCertificate:
-    """The comparison at every link."""
+    """The proof: locked elements compared with their values at every link."""
 
     links: tuple[LinkCheck, ...]
 

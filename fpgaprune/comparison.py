@@ -13,7 +13,7 @@ from fpgaprune.errors import EquivalenceError
 
 @dataclass(frozen=True)
 class Equivalence:
-    """How far the outputs of two models lie apart.
+    """The differences between the outputs of two models.
 
     Attributes:
         first: the first model's name.

@@ -94,7 +94,7 @@ class NamedBoard:
 
 @dataclass(frozen=True)
 class Target:
-    """A part and how to use it.
+    """A part with clock, io type, strategy, reuse factor and back end.
 
     Attributes:
         part: the device.

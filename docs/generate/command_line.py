@@ -11,8 +11,8 @@ from fpgaprune.cli import app
 PLACE = "reference/command_line.md"
 _HEAD = """# Command line
 
-`fpgaprune COMMAND --help` says the same. Exit status 0: done. 1: a promise was not kept, as a check of the report that
-fails. 2: something in what you gave is wrong, and one line says what.
+`fpgaprune COMMAND --help` prints the same. The exit status is 0 if all went well, 1 if a check, a conversion or a
+tool failed, and 2 if something in your input is wrong. Then one line says what.
 """
 
 

@@ -9,9 +9,9 @@ from fpgaprune import cli, errors
 PLACE = "reference/errors.md"
 _HEAD = """# Errors
 
-Every error is one line: what, where, what was found, what was wanted, what to do. Each derives from
-`fpgaprune.errors.FpgaPruneError`, so one `except` catches all, and from an error of Python's own. On the command line a
-broken promise ends with status 1, anything else with status 2.
+Every error is one line. It says what was found, where, what was wanted, and what to do. Each error is also a
+`fpgaprune.errors.FpgaPruneError`, so one `except` catches all of them. On the command line the exit status is 1 if a
+check, a conversion or a tool failed, and 2 if something in your input is wrong.
 
 ```python
 import fpgaprune as fp

@@ -21,19 +21,19 @@ from fpgaprune.network.rules import rule_of
 PLACE = "reference/layers.md"
 _HEAD = """# Layers, back ends, stages
 
-Each row was tried: a small network with this layer through every back end, the emulator, our own Verilog and ONNX, with
-6-bit weights and 8-bit activations. `both`: in `io_parallel` and in `io_stream`. `parallel`, `stream`: there only.
-A dash: refused, in one line that names the layer and says what to use instead.
+For each row we tried a small network with this layer: with every back end, the emulator, our own Verilog and ONNX,
+with 6-bit weights and 8-bit activations. `both` means `io_parallel` and `io_stream`; `parallel` or `stream` means
+only that one. A dash means that you get an error, which names the layer and says what to use instead.
 
-- **select, remove**: [selection](selection.md) and [removal](removal.md) follow channels through it. Other layers keep
-  all their channels, and `strict=True` refuses them.
-- **ONNX**: [written](onnx.md) with the weights' bits.
-- **Vitis** to **Libero**: an [hls4ml project](hls4ml.md) can be made. Vivado stands for VivadoAccelerator too.
+- **select, remove**: [selection](selection.md) and [removal](removal.md) follow channels through this layer. Other
+  layers keep all their channels, and `strict=True` refuses them.
+- **ONNX**: the layer is [written](onnx.md) with the bits of its weights.
+- **Vitis** to **Libero**: you can make an [hls4ml project](hls4ml.md). Vivado includes VivadoAccelerator.
 - **emulator**: its design for Vitis is [emulated](emulator.md) bit for bit.
 - **Verilog**: its design becomes [Verilog](verilog.md).
 
-What a layer may be set to is not in the table: dilation, groups, depth multipliers and a softmax along another axis are
-refused by every back end, and each page says what else is.
+The table does not show all settings of a layer. Every back end refuses dilation, groups, depth multipliers and a
+softmax along another axis.
 """
 _FAMILIES: dict[str, tuple[str, ...]] = {
     "Vitis": ("latency", "resource"),

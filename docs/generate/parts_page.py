@@ -15,9 +15,9 @@ $ fpgaprune parts xc7a100tcsg324-1               # one, with the document that s
 $ fpgaprune run mine.keras --data mine.npz --part pynq-z2
 ```
 
-A board's name, a device and an order number go wherever a part is named. A part of your own is a TOML file of the form
-of the files in [hw/parts](../../hw/parts): `--part board.toml`, or `--part board.toml:name` where it holds several. A
-dash is a figure that the vendor does not publish, or that has no meaning there. `BRAM` counts blocks of 18 Kb.
+You can name a part by its device, by its order number or by a board. Your own part is a TOML file like those in
+[hw/parts](../../hw/parts): `--part mine.toml`, or `--part mine.toml:name` if it holds several. A dash is a figure
+that the vendor does not publish, or that has no meaning for the part. `BRAM` counts blocks of 18 Kb.
 """
 
 

@@ -36,7 +36,7 @@ def page() -> str:
     tables, details = [], []
     for title, found in by_title.items():
         rows = [f"| [`{name}`](#{place}) | {_first_line(package, place)} |" for name, place in found]
-        tables.append("\n".join([f"**{title}**", "", "| name | what is true of it |", "|---|---|", *rows, ""]))
+        tables.append("\n".join([f"**{title}**", "", "| name | what it is or does |", "|---|---|", *rows, ""]))
         details.append("\n".join([f"## {title}", *(f"\n::: {place}" for _, place in found), ""]))
     return "\n".join([_HEAD, *tables, *details])
 

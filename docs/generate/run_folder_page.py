@@ -9,9 +9,9 @@ from fpgaprune.flow import STAGES
 PLACE = "reference/run_folder.md"
 _HEAD = """# The run folder
 
-`fpgaprune run` writes a folder, `runs/NAME` unless `--out` says another. A stage is one step of it. One whose inputs
-and settings are unchanged is skipped, so the same command goes on after a stop. `manifest.json` holds the settings, the
-results and the SHA-256 of every file; `certificate.json` holds the proof.
+`fpgaprune run` writes a folder: `runs/NAME`, or the folder that you name with `--out`. A stage is one step of the
+run. If its inputs and settings are unchanged, it is skipped, so the same command continues after a stop.
+`manifest.json` holds the settings, the results and the SHA-256 of every file. `certificate.json` holds the proof.
 
 | stage | reads | writes |
 |---|---|---|

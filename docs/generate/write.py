@@ -12,7 +12,7 @@ from fpgaprune.flow import to_markdown
 
 DOCS = Path(__file__).parents[1]
 # Each has `PLACE`, a path below docs/, and `page()`, its text.
-MAKERS = ("command_line", "errors_page", "parts_page", "python_page", "run_folder_page", "layers_page")
+MAKERS = ("boards_page", "command_line", "errors_page", "parts_page", "python_page", "run_folder_page", "layers_page")
 
 if __name__ == "__main__":
     (DOCS / "flow_file.md").write_text(to_markdown(), encoding="utf-8")

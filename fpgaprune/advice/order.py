@@ -46,7 +46,7 @@ def cost_text(before: Prediction, after: Prediction, keeps_function: bool) -> st
         f"{name} x{_factor(new / old)} ({old:,} to {new:,} cycles)" for name, old, new in times if old and new != old
     ]
     speed = ", ".join(said) or "the same latency and interval"
-    return f"{speed}; {'the same function' if keeps_function else 'its accuracy must be measured again'}"
+    return f"{speed}; {'the function stays the same' if keeps_function else 'measure the accuracy again'}"
 
 
 def _factor(ratio: float) -> str:

@@ -127,6 +127,8 @@ def select(
             print_line(f"warning: {warning['text']}")
         if len(warnings) > _SHOWN:
             print_line(f"warning: {len(warnings) - _SHOWN} more layers; --json lists all")
+        if not chosen.locked_count:
+            print_line("nothing is locked; give --sparsity 0.6, --lock, --masks, --zeros or --fixed", "yellow")
         print_line(f"masks: {out}")
 
 

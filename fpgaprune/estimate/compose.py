@@ -55,20 +55,36 @@ class Parts:
 def build(design: DesignFeatures) -> Parts:
     """The hardware of `design`, layer by layer, with latency and interval."""
     layers = [_MODELS[layer.family](layer, design) for layer in design.layers]
+    if not design.streams and not design.pipelined:
+        for layer, hardware in zip(design.layers, layers, strict=True):
+            # The accumulators of a folded layer hold its results already.
+            if layer.family not in _WIRES and "output_bit" not in hardware.ff:
+                _hold_outputs(layer, hardware)
     between = _registers(design, layers) if design.pipelined else _fifos(design)
     latency, interval = _schedule(design, layers)
     return Parts(layers, between, latency, interval)
 
 
 def _registers(design: DesignFeatures, layers: Sequence[Hardware]) -> Hardware:
-    """The pipeline registers that carry each layer's result to the next layer; one that takes no cycle has none."""
+    """The registers that carry each layer's result to the next layer.
+
+    A layer that takes no cycle has none; where additions are short against the period, few layers end at a register.
+    """
     made = Hardware()
-    made.ff["boundary_bit"] = sum(
-        layer.positions_out * layer.channels_out * layer.out.bits
-        for layer, hardware in zip(design.layers, layers, strict=True)
-        if layer.family not in _WIRES and (hardware.latency_cycles >= 1 or layer.products)
+    active = [(x, h) for x, h in zip(design.layers, layers, strict=True) if x.family not in _WIRES]
+    made.ff["boundary_bit"] = min(8 * window.pace(design), 1.0) * sum(
+        layer.live_out * layer.positions_out * layer.channels_out * layer.out.bits
+        for layer, hardware in active
+        if hardware.latency_cycles >= 1 or layer.products
     )
     return made
+
+
+def _hold_outputs(layer: LayerFeatures, hardware: Hardware) -> None:
+    """A process that hands on all of its numbers at once has a register and a choice for each."""
+    numbers = layer.positions_out * layer.channels_out
+    hardware.lut["output_hold"] = numbers
+    hardware.ff["hold_bit"] = hardware.ff.get("hold_bit", 0.0) + numbers * layer.out.bits
 
 
 def _fifos(design: DesignFeatures) -> Hardware:
@@ -91,6 +107,12 @@ def _fifos(design: DesignFeatures) -> Hardware:
         for quantities in (made.lut, made.ff):
             quantities[kind] = quantities.get(kind, 0.0) + count
             quantities[f"{kind}_bit"] = quantities.get(f"{kind}_bit", 0.0) + count * bits
+            if not design.streams:
+                # Every number has a FIFO and a handshake of its own.
+                quantities["handshake"] = quantities.get("handshake", 0.0) + count
+        if design.tool == "vitis" and depth <= 2:
+            # Two entries, the fewest that there are, stand in flip-flops.
+            made.ff["hold_bit"] = made.ff.get("hold_bit", 0.0) + count * bits * 2
     return made
 
 
@@ -103,7 +125,8 @@ def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, 
         longest = max(latencies)
         return round(longest + 6 + len(active)), round(longest + 1)
     if not design.pipelined:
-        total = round(sum(latencies) + 3)
+        # Between two layers passes a cycle.
+        total = round(sum(latencies) + len(active) - 1)
         return total, round(max(h.interval_cycles for _, h in active)) if design.overlaps else total
     products = [x for x, h in active if x.family == "dense"]
     interval = max([1.0, *(h.interval_cycles for _, h in active)])

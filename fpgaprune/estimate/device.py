@@ -27,7 +27,7 @@ class Speed:
 
 
 _SMALL_7 = Speed(2.3, 3.4, 6.4, 25)
-_LARGE_7 = Speed(2.0, 3.0, 5.6, 25)
+_LARGE_7 = Speed(2.0, 3.0, 4.0, 25)
 _ULTRASCALE = Speed(1.6, 2.6, 2.6, 27)
 _ULTRASCALE_PLUS = Speed(0.9, 2.1, 2.1, 27)
 # By the prefix of an order number; the longest that matches counts.

@@ -6,13 +6,19 @@ What a multiplication by a constant costs depends on the digits of the constant:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.signed_digits import count_digits
+
+# A constant of so many bits, its sign included, takes a DSP slice whatever the width of the input.
+WIDE_BITS = 11
+# The constants that pruning leaves stand almost evenly: each is the first of its input, and of its output, so often.
+_EVENNESS = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,11 @@ class Products:
         many: multiplications by a constant of three signed digits or more.
         distinct_few: as `few`, but equal constants on the same input count once.
         distinct_many: as `many`, but equal constants on the same input count once.
+        distinct_wide: those of `distinct_many` with `WIDE_BITS` bits or more.
         constant_bits: bits of the largest constant, sign included.
+        magnitude_bits: bits of all constants without their signs, added up.
+        live_inputs: inputs with a constant other than zero.
+        live_outputs: outputs with a constant other than zero.
     """
 
     total: int
@@ -37,7 +47,11 @@ class Products:
     many: int
     distinct_few: float
     distinct_many: float
+    distinct_wide: float
     constant_bits: int
+    magnitude_bits: float
+    live_inputs: float
+    live_outputs: float
 
     @property
     def nonzero(self) -> int:
@@ -56,6 +70,7 @@ def count_products(raw: NDArray[np.int64]) -> Products:
 def _count(content: bytes, shape: tuple[int, ...]) -> Products:
     matrix = np.frombuffer(content, dtype=np.int64).reshape(shape)
     digits = count_digits(matrix)
+    bits = np.frexp(np.abs(matrix).astype(np.float64))[1]
     kinds = np.bincount(np.minimum(digits, 3).ravel(), minlength=4)
     largest = int(np.abs(matrix).max(initial=0))
     return Products(
@@ -66,7 +81,11 @@ def _count(content: bytes, shape: tuple[int, ...]) -> Products:
         many=int(kinds[3]),
         distinct_few=_distinct(matrix, digits == 2),
         distinct_many=_distinct(matrix, digits >= 3),
+        distinct_wide=_distinct(matrix, (digits >= 3) & (bits >= WIDE_BITS - 1)),
         constant_bits=largest.bit_length() + 1,
+        magnitude_bits=float(bits.sum()),
+        live_inputs=int(np.count_nonzero(matrix.any(axis=1))),
+        live_outputs=int(np.count_nonzero(matrix.any(axis=0))),
     )
 
 
@@ -76,6 +95,22 @@ def joined(one: Products, other: Products) -> Products:
     return Products(**{**sums, "constant_bits": max(one.constant_bits, other.constant_bits)})
 
 
+def scaled(products: Products, factor: float) -> Products:
+    """The multiplications by constants other than zero times `factor`; the rest of the total is multiplied by zero."""
+    power, few, many = (round(kind * factor) for kind in (products.power_of_two, products.few, products.many))
+    return replace(
+        products,
+        zero=max(products.total - power - few - many, 0),
+        power_of_two=power,
+        few=few,
+        many=many,
+        distinct_few=products.distinct_few * factor,
+        distinct_many=products.distinct_many * factor,
+        distinct_wide=products.distinct_wide * factor,
+        magnitude_bits=products.magnitude_bits * factor,
+    )
+
+
 def multiplier_blocks(weight: NDArray[np.int64], reuse: int) -> NDArray[np.int64] | None:
     """(multipliers, reuse) the weights of each multiplier, consecutive ones of an output; None if `reuse` is uneven."""
     if weight.size % reuse:
@@ -83,12 +118,33 @@ def multiplier_blocks(weight: NDArray[np.int64], reuse: int) -> NDArray[np.int64
     return np.ascontiguousarray(weight.reshape(-1, weight.shape[-1]).T).reshape(-1, reuse)
 
 
-def expect_products(total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int) -> Products:
+def expect_products(
+    total: int, zero: int, power_of_two: int, many: int, inputs: int, constant_bits: int, mean_bits: float
+) -> Products:
     """The multiplications of a layer of which only counts are known; the shared ones are an expected number."""
     few = max(total - zero - power_of_two - many, 0)
     two, three = _values_of(few, many)
     distinct = _expected_distinct(few, inputs, two), _expected_distinct(many, inputs, three)
-    return Products(total, zero, power_of_two, few, many, *distinct, constant_bits)
+    nonzero = total - zero
+    share = _wide_share(mean_bits) * nonzero / many if many and constant_bits >= WIDE_BITS else 0.0
+    wide = distinct[1] * min(share, 1.0)
+    outputs = total / max(inputs, 1)
+    live = min(inputs, _EVENNESS * nonzero), min(outputs, _EVENNESS * nonzero)
+    return Products(total, zero, power_of_two, few, many, *distinct, wide, constant_bits, mean_bits * nonzero, *live)
+
+
+def scattered(products: Products, inputs: int) -> Products:
+    """`products` if the constants other than zero stand at random, so that more inputs and outputs have none."""
+    outputs = products.total / max(inputs, 1)
+    none = products.zero / products.total if products.total else 0.0
+    return replace(products, live_inputs=inputs * (1 - none**outputs), live_outputs=outputs * (1 - none**inputs))
+
+
+def _wide_share(mean_bits: float) -> float:
+    """The share of constants with `WIDE_BITS` bits or more if they are of a normal distribution with this mean."""
+    # The mean of log2 of the magnitude is 0.916 below log2 of the deviation; a number has half a bit more on average.
+    deviation = 2.0 ** (mean_bits + 0.416)
+    return math.erfc(2.0 ** (WIDE_BITS - 2) / deviation / math.sqrt(2))
 
 
 def _distinct(matrix: NDArray[np.int64], chosen: NDArray[np.bool_]) -> float:

@@ -27,6 +27,13 @@ class Port:
     integer: int | None = None
 
 
+def cut_bits(inp: Port, weight: Port, accum: Port) -> int | None:
+    """Low bits that a product of `inp` and `weight` loses when it is cast to `accum`; None if a point is unknown."""
+    if inp.integer is None or weight.integer is None or accum.integer is None:
+        return None
+    return max(inp.bits - inp.integer + weight.bits - weight.integer - accum.bits + accum.integer, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class LayerFeatures:
     """One layer, as the hardware sees it.
@@ -61,6 +68,10 @@ class LayerFeatures:
         encoded: whether the 'encoded' scheme keeps the window in place of a line buffer.
         fifo_depth: depth of the FIFO behind it; None means its number of positions.
         state: the product of a recurrent layer's state; `products` then counts only the product of its inputs.
+        cut_bits: low bits of a product that its cast to the type of the sum drops; None if a point is unknown.
+        live: share of its products, or of the numbers that it computes one by one, that are neither constant nor
+            unread; the tool builds no others.
+        live_out: share of its results that are neither constant nor unread.
     """
 
     name: str
@@ -91,6 +102,9 @@ class LayerFeatures:
     encoded: bool = False
     fifo_depth: int | None = None
     state: LayerFeatures | None = None
+    cut_bits: int | None = None
+    live: float = 1.0
+    live_out: float = 1.0
 
     @property
     def all_products(self) -> Products | None:

@@ -47,8 +47,13 @@ def left_of(
     return Equation(repo, what, {group: amount * scale for group, amount in split.items()}, after)
 
 
-def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str) -> dict[str, float]:
-    """Value by coefficient name: `start`'s names with `prefix`, fitted to `found`."""
+def fit(
+    found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str, strength: float | None = None
+) -> dict[str, float]:
+    """Value by coefficient name: `start`'s names with `prefix`, fitted to `found`.
+
+    `strength` is the weight of each prior against the equation of one design, by default `PRIOR_WEIGHT` of all.
+    """
     names = [name for name in start if name.startswith(f"{prefix}.")]
     if not found:
         return {name: start[name].prior for name in names}
@@ -65,7 +70,8 @@ def fit(found: Sequence[Equation], start: Mapping[str, Coefficient], prefix: str
     # In units of its prior every coefficient is near 1, which keeps the least squares well conditioned.
     matrix = matrix * priors
     ratio = np.ones(len(names))
-    strength = PRIOR_WEIGHT[prefix] * np.sqrt(np.sum(share))
+    if strength is None:
+        strength = PRIOR_WEIGHT[prefix] * np.sqrt(np.sum(share))
     for _ in range(_ROUNDS):
         predicted = matrix @ ratio
         # Relative to the larger of the two, an error is 1 at most: neither a direction nor an outlier can dominate.

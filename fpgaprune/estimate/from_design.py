@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,8 @@ from fpgaprune.design import (
 from fpgaprune.errors import EstimateError
 from fpgaprune.estimate.digits import Products, count_products, multiplier_blocks
 from fpgaprune.estimate.families import UNPRICED, unpriced
-from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port
+from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits
+from fpgaprune.estimate.live_numbers import with_live_shares
 from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
 
@@ -98,15 +100,17 @@ def design_features(design: Design, target: Target | None = None) -> DesignFeatu
         raise EstimateError(notes[-1])
     split = any(x.family == "conv" and x.positions_out > x.copies_in_parallel for x in layers)
     folded = split or any(spec.strategy == "resource" for spec in design.layers)
+    pipelined = not streams and not folded
+    chain = all(spec.inputs == (before.name,) for before, spec in pairwise(design.layers))
     return DesignFeatures(
         name=design.name,
-        layers=tuple(layers),
+        layers=tuple(with_live_shares(layers) if pipelined and chain else layers),
         streams=streams,
         tool=tool,
         clock_ns=clock,
         uncertainty_ns=clock * UNCERTAINTY[tool],
         part=part.lower(),
-        pipelined=not streams and not folded,
+        pipelined=pipelined,
         left_out=tuple(notes),
     )
 
@@ -145,7 +149,7 @@ def _layer(
         # Constants share a multiplier only on the same input: within a row.
         meet = max(channels // source.channels_out, 1) if alone and source else n_out
         products = count_products(weight.reshape(-1, meet if weight.size % meet == 0 else 1))
-    accum = _port(spec.types.get("accum"), out)
+    accum = _port(spec.types.get("accum"), replace(out, rounds=False, saturates=False))
     weight_type = spec.types.get("scale" if family == "scale" else "weight")
     state = spec.weights.get("recurrent_weight")
     if family == "recurrent" and state is None:
@@ -172,6 +176,7 @@ def _layer(
         accum=accum,
         weight_bits=weight_type.width if weight_type else inp.bits,
         constant_bits=max(min(weight_type.width, weight_type.fraction + 2), 1) if weight_type else inp.bits,
+        cut_bits=cut_bits(inp, _port(weight_type, inp), accum),
         products=products,
         table_size=getattr(operation, "table_size", None) or 1024,
         table_bits=table.width if table else 18,
@@ -191,6 +196,7 @@ def _layer(
             inp=out,
             weight_bits=kind.width,
             constant_bits=max(min(kind.width, kind.fraction + 2), 1),
+            cut_bits=cut_bits(out, _port(kind, out), accum),
             products=count_products(state),
             live_blocks=_live_blocks(spec, state, reuse),
         ),

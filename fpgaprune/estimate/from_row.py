@@ -10,9 +10,10 @@ from typing import Any
 
 from fpgaprune.design import STRATEGIES, legal_reuse_factors, nearest_reuse_factor
 from fpgaprune.errors import EstimateError
-from fpgaprune.estimate.digits import Products, expect_products
-from fpgaprune.estimate.families import UNPRICED, family_of, unpriced
-from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port
+from fpgaprune.estimate.digits import Products, expect_products, scattered
+from fpgaprune.estimate.families import UNPRICED, family_of, is_quantizer, unpriced
+from fpgaprune.estimate.features import UNCERTAINTY, DesignFeatures, LayerFeatures, Port, cut_bits
+from fpgaprune.estimate.live_numbers import with_live_shares
 from fpgaprune.estimate.row_fields import Fields
 
 Row = Mapping[str, Any]
@@ -73,15 +74,20 @@ def row_features(row: Row) -> DesignFeatures:
             features[-1] = replace(features[-1], copies_in_parallel=features[-1].positions_out)
     if not any(can_be_priced(layer.text("class")) for layer in parsed):
         raise EstimateError(notes[-1])
+    pipelined = _pipelined(fields, parsed, streams)
+    features = _written_as_read(features)
+    if any(is_quantizer(layer.kind) for layer in features):
+        # HGQ takes bits from a number until nothing is left of it.
+        features = [replace(x, products=x.products and scattered(x.products, x.n_in)) for x in features]
     return DesignFeatures(
         name=name,
-        layers=tuple(_written_as_read(features)),
+        layers=tuple(with_live_shares(features) if pipelined else features),
         streams=streams,
         tool=tool,
         clock_ns=clock,
         uncertainty_ns=uncertainty,
         part=fields.text("part", "").lower(),
-        pipelined=_pipelined(fields, parsed, streams),
+        pipelined=pipelined,
         multiplier=fields.choice("mul_impl_forced", ("dsp", "fabric")),
         # Without a pragma at the top, Vitis HLS runs one layer after another, one sample at a time.
         left_out=tuple(notes),
@@ -148,7 +154,8 @@ def _layer(
     shape_in, shape_out = fields.sizes("in"), fields.sizes("out")
     inp = fields.port("input_t", previous.out if previous else Port(16))
     out = fields.port("output_t", inp)
-    accum = fields.port("accum_t", out if family in ("dense", "conv") else inp)
+    # A sum without a type of its own does not round or saturate as the numbers that it reads do.
+    accum = fields.port("accum_t", replace(out if family in ("dense", "conv") else inp, rounds=False, saturates=False))
     weight = fields.port("scale_t" if family == "scale" else "weight_t", inp)
     depths = [d for d in fields.mapping("fifo_depth").values() if isinstance(d, int) and d > 0]
     size = fields.maybe_count("n_in", "n_elem")
@@ -188,6 +195,7 @@ def _layer(
         accum=accum,
         weight_bits=weight.bits,
         constant_bits=_constant_bits(fields, weight),
+        cut_bits=cut_bits(inp, weight, accum),
         products=_products(fields, n_in, n_out, weight.bits),
         table_size=fields.count("table_size", 1024),
         table_bits=fields.port("exp_table_t" if family == "softmax" else "table_t", Port(18)).bits,
@@ -254,12 +262,14 @@ def _products(fields: Fields, n_in: int, n_out: int, bits: int) -> Products | No
                 f"{total}; wanted counts that add up to no more"
             )
         widest = min(bits, counts.count("max_abs_bits", bits, low=0, high=64) + 1)
-        return expect_products(total, zero, one, many, inputs, widest)
+        mean = counts.number("mean_bits_nz", 0.0, 64.0) if counts.data.get("mean_bits_nz") is not None else bits / 2
+        return expect_products(total, zero, one, many, inputs, widest, mean)
     nonzero = fields.maybe_count("n_nonzero", "n_nonzero_est") or total
     if nonzero > total:
         raise EstimateError(f"{fields.where} has {nonzero} nonzero weights of {total}; wanted at most {total}")
-    many = round(nonzero * _many_share(bits))
-    return expect_products(total, total - nonzero, round((nonzero - many) * 0.4), many, inputs, bits)
+    # Pruning took the smallest weights, which have the fewest digits.
+    many = round(nonzero * (1 - (1 - _many_share(bits)) * nonzero / total))
+    return expect_products(total, total - nonzero, round((nonzero - many) * 0.4), many, inputs, bits, bits / 2)
 
 
 def _constant_bits(fields: Fields, weight: Port) -> int:

@@ -8,7 +8,7 @@ from fpgaprune.design import function_named
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 from fpgaprune.estimate.hardware import Hardware
 from fpgaprune.estimate.memory import table_blocks
-from fpgaprune.estimate.multiplications import multiplier_turns, product_hardware, sum_cycles, uses_dsp
+from fpgaprune.estimate.multiplications import dsp_share, multiplier_turns, product_hardware, sum_cycles
 from fpgaprune.estimate.window import pace
 
 
@@ -22,6 +22,8 @@ def dense(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     gather = layer.positions_in if layer.positions_in > 1 else 0
     made.ff["gather_bit"] = layer.n_in * layer.inp.bits
     if layer.strategy == "resource":
+        # Each number chooses between the pixel that arrives and its own register.
+        made.lut["gather"] = layer.n_in if gather else 0
         extra = 9 * pace(design) + (5 if layer.accum.saturates else 0)
         made.latency_cycles = gather + layer.reuse + round(extra)
     else:
@@ -48,7 +50,7 @@ def scale(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
 def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     """A comparison and a selection for each number, or a look-up table for a curved function."""
     made = Hardware()
-    numbers = layer.channels_in if design.streams else layer.positions_in * layer.channels_in
+    numbers = layer.live * (layer.channels_in if design.streams else layer.positions_in * layer.channels_in)
     function = function_named(layer.operation)
     if not layer.operation or (function is not None and function.table is None):
         made = _compared(layer, design, numbers)
@@ -56,7 +58,6 @@ def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         copies = math.ceil(numbers / 2)
         made.bram18 = made.bram18_placed = copies * table_blocks(layer.table_size, layer.out.bits)
         made.lut["table_index_bit"] = numbers * layer.inp.bits
-        made.ff["table_index_bit"] = numbers * layer.inp.bits
         made.latency_cycles = 2
     if design.streams:
         made.lut["process"] = made.ff["process"] = 1
@@ -68,7 +69,7 @@ def activation(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     return made
 
 
-def _compared(layer: LayerFeatures, design: DesignFeatures, numbers: int) -> Hardware:
+def _compared(layer: LayerFeatures, design: DesignFeatures, numbers: float) -> Hardware:
     made = Hardware()
     rounds, saturates = layer.out.rounds, layer.out.saturates
     steps = 0.0
@@ -121,7 +122,7 @@ def merge(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
     made = concatenation(layer, design)
     numbers = layer.channels_out if design.streams else layer.positions_out * layer.channels_out
     if layer.operation.startswith("mult"):
-        made.dsp = numbers if uses_dsp(layer, design) else 0
+        made.dsp = numbers * dsp_share(layer, design)
     else:
         made.lut["add_bit"] = numbers * layer.out.bits
     return made

@@ -16,6 +16,9 @@ from fpgaprune.estimate.stages import CALIBRATED, stage_figures
 Figures = Mapping[str, float]
 # A coefficient of 0 could never move, so it starts at this fraction of its textbook value.
 _AWAKE = 0.05
+# The weight of a shipped value against the report of one design: two designs say little of thirty coefficients. At this
+# weight they helped other designs of their repository most (tests/benchmarks/bench_calibrate.py tries it).
+_STRENGTH = 0.6
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class ReportedDesign:
 def recalibrate(measured: Sequence[ReportedDesign], start: Calibration) -> Calibration:
     """`start` with its LUT and flip-flop coefficients fitted to `measured`; its intervals stay.
 
-    Each layer with a row of its own is one equation; a design without such rows is one equation. A coefficient that no
-    report shows keeps its value.
+    A design is one equation; if only rows of its layers are known, each of them is one. A coefficient that no report
+    shows keeps its value.
 
     Raises:
         EstimateError: no design has a figure.
@@ -52,9 +55,9 @@ def recalibrate(measured: Sequence[ReportedDesign], start: Calibration) -> Calib
     values = {name: c.value for name, c in start.coefficients.items()}
     for resource in CALIBRATED:
         found = [equation for one in measured for equation in _equations(one, resource)]
-        values |= fit(found, priors, resource) if found else {}
+        values |= fit(found, priors, resource, _STRENGTH) if found else {}
     shares = [equation for one in measured for equation in _shares(one, values)]
-    values |= fit(shares, priors, "synth") if shares else {}
+    values |= fit(shares, priors, "synth", _STRENGTH) if shares else {}
     return Calibration(
         {name: replace(c, value=values[name]) for name, c in start.coefficients.items()}, start.intervals
     )
@@ -86,16 +89,15 @@ def errors_of_left_out(measured: Sequence[ReportedDesign], start: Calibration) -
 
 
 def _equations(one: ReportedDesign, resource: str) -> list[Equation]:
+    """The figure of the whole design, which counts what lies between layers too; without one, those of its layers."""
     parts = build(one.design)
-    found = []
-    for layer, hardware in zip(one.design.layers, parts.layers, strict=True):
-        actual = one.layers.get(layer.name, {}).get(resource)
-        if actual is not None:
-            found.append(Equation(one.design.name, layer.name, getattr(hardware, resource), actual))
-    if not found and one.csynth.get(resource) is not None:
-        whole = getattr(total_hardware(parts), resource)
-        found.append(Equation(one.design.name, "whole", whole, one.csynth[resource]))
-    return found
+    if one.csynth.get(resource) is not None:
+        return [Equation(one.design.name, "whole", getattr(total_hardware(parts), resource), one.csynth[resource])]
+    return [
+        Equation(one.design.name, layer.name, getattr(hardware, resource), one.layers[layer.name][resource])
+        for layer, hardware in zip(one.design.layers, parts.layers, strict=True)
+        if one.layers.get(layer.name, {}).get(resource) is not None
+    ]
 
 
 def _shares(one: ReportedDesign, values: Mapping[str, float]) -> list[Equation]:

@@ -47,7 +47,7 @@ def recurrent(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
             # Each step selects its inputs from those of all steps.
             "input_select_bit": layer.positions_in * layer.n_in * layer.inp.bits,
         },
-        ff={"table_index_bit": layer.n_out * bits, "hold_bit": 2 * layer.n_out * bits + 2 * units * layer.out.bits},
+        ff={"hold_bit": 2 * layer.n_out * bits + 2 * units * layer.out.bits},
     )
     if design.multiplier == "fabric":
         beside.lut["multiply_bit2"] = _GATED * units * gate_bits * bits

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fpgaprune.documents import parse_json
-from fpgaprune.errors import EstimateError
+from fpgaprune.errors import EstimateError, TargetError
 from fpgaprune.estimate.coefficients import Calibration, calibration
 from fpgaprune.estimate.compose import build
 from fpgaprune.estimate.from_row import row_features
 from fpgaprune.estimate.pricing import total_hardware
 from fpgaprune.estimate.stages import stage_figures
 from fpgaprune.measure import LABELS
+from fpgaprune.target import find_part
+
+# A product that finds no DSP slice takes so many look-up tables (70 and 77 in designs of two repositories).
+_SPILLED_LUT = 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,7 @@ class Refusal:
 def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -> dict[str, Any]:
     """The prediction for one row, as `{"id", "csynth": {"LUT", ...}, "synth": {...}}`; its `truth` is not read.
 
+    Logic synthesis is said to spill: products beyond the DSPs of the row's part are multipliers in look-up tables.
     A layer that cannot be priced is left out; `"left_out"` then holds sentences on what the figures lack.
 
     Raises:
@@ -44,6 +51,9 @@ def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -
     rates = (calibrated or calibration()).rates
     parts = build(design)
     figures = stage_figures(total_hardware(parts), rates)
+    spilled = max(figures["synth"]["dsp"] - _dsps_of(design.part), 0.0)
+    figures["synth"]["dsp"] -= spilled
+    figures["synth"]["lut"] += spilled * _SPILLED_LUT
     made: dict[str, Any] = {
         "id": design.name,
         "csynth": {
@@ -54,6 +64,16 @@ def predict_row(row: Mapping[str, Any], calibrated: Calibration | None = None) -
         "synth": {LABELS[k]: round(v) for k, v in figures["synth"].items()},
     }
     return made | ({"left_out": list(design.left_out)} if design.left_out else {})
+
+
+@cache
+def _dsps_of(part: str) -> float:
+    """The DSP slices of the part with this order number; infinite if it is unknown."""
+    try:
+        there = find_part(part).dsp
+    except TargetError:
+        return math.inf
+    return math.inf if there is None else there
 
 
 def estimate_rows(

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.estimate.device import speed_of
-from fpgaprune.estimate.digits import multiplier_blocks
+from fpgaprune.estimate.digits import multiplier_blocks, scaled
 from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
-from fpgaprune.estimate.multiplications import product_hardware, uses_dsp
+from fpgaprune.estimate.multiplications import dsp_share, product_hardware
 from fpgaprune.estimate.recurrent import RECURRENT_DOUBT
 from fpgaprune.estimate.stages import Rates, stage_figures
 from fpgaprune.measure import ESTIMATED, Figure, Resources, capacity_of
@@ -48,7 +48,7 @@ def zeros_note(layer: LayerFeatures, design: DesignFeatures, rates: Rates, spec:
         f"{saved['dsp']} DSP and {saved['lut']} LUT after synthesis"
     )
     limit = math.ceil(products.total / layer.reuse) - products.zero // layer.reuse
-    if layer.reuse > 1 and uses_dsp(layer, design) and 1 < limit < products.distinct_many:
+    if layer.reuse > 1 and dsp_share(layer, design) > 0.5 and 1 < limit < products.distinct_many:
         note += f"; at reuse {layer.reuse} every {layer.reuse} further zeros free one multiplier"
     return note
 
@@ -71,24 +71,14 @@ def _without_zeros(layer: LayerFeatures) -> LayerFeatures:
     products = layer.products
     if products is None or not products.nonzero:
         return layer
-    grown = products.total / products.nonzero
-    full = replace(
-        products,
-        zero=0,
-        power_of_two=round(products.power_of_two * grown),
-        few=round(products.few * grown),
-        many=round(products.many * grown),
-        distinct_few=products.distinct_few * grown,
-        distinct_many=products.distinct_many * grown,
-    )
-    return replace(layer, products=full)
+    return replace(layer, products=scaled(products, products.total / products.nonzero), live=1.0, live_out=1.0)
 
 
 def _folded_note(layer: LayerFeatures, design: DesignFeatures, zeros: str, spec: LayerSpec | None) -> str:
     """One sentence on a folded layer: a multiplier is saved if all its weights are zero and the code is unrolled."""
     total = layer.products.total if layer.products else 0
     multipliers = math.ceil(total / layer.reuse)
-    kind = "DSP" if uses_dsp(layer, design) else "multipliers in LUTs"
+    kind = "DSP" if dsp_share(layer, design) > 0.5 else "multipliers in LUTs"
     blocks = multiplier_blocks(spec.weights["weight"], layer.reuse) if spec and "weight" in spec.weights else None
     freed = multipliers - int(np.count_nonzero(blocks.any(axis=1))) if blocks is not None else 0
     if layer.strategy == "resource":

@@ -9,26 +9,25 @@ from fpgaprune.estimate.hardware import Hardware
 
 # The resources whose figures follow from coefficients.
 CALIBRATED = ("lut", "ff")
-# The share of the csynth LUTs that logic synthesis leaves depends on what they do; all other ones select or control.
-_ARITHMETIC = {"add_bit", "add", "shift_add_bit", "multiply_bit2", "softmax_bit"}
+# Logic synthesis leaves about half of what high-level synthesis counts for adders, control and buffers. Of other
+# quantities it leaves another share: a comparison and a cast end in the reset of a register, all outputs share the
+# choice of an input, and the choice of the operands of a shared multiplier is counted as it is.
+_SELECT = {"compare_bit", "select_bit", "cast_bit", "cast_vivado_bit", "saturate_bit", "softmax_bit", "output_hold"}
 _LANES = {"lane_select", "input_select_bit", "output_select_bit"}
-_MEMORY = {"line_shift", "window_fifo", "fifo_block", "fifo_block_bit", "fifo_shift", "fifo_shift_bit"}
 
 
 def lut_share(name: str) -> str:
     """The coefficient of the share of a LUT quantity that logic synthesis leaves."""
-    if name in _ARITHMETIC:
-        return "synth.lut_arithmetic"
+    if name in _SELECT:
+        return "synth.lut_select"
     if name in _LANES:
         return "synth.lut_lanes"
-    if name == "saturate_bit":
-        return "synth.lut_saturate"
-    return "synth.lut_memory" if name in _MEMORY else "synth.lut_select"
+    return "synth.lut_share" if name == "share" else "synth.lut_logic"
 
 
-def ff_share(name: str) -> str:
+def ff_share(_: str) -> str:
     """The coefficient of the share of a flip-flop quantity that logic synthesis leaves."""
-    return "synth.ff_memory" if name in _MEMORY else "synth.ff_arithmetic"
+    return "synth.ff"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,20 @@ from fpgaprune.estimate.features import DesignFeatures, LayerFeatures
 
 # With more additions in one function, Vitis HLS no longer sums in trees (seen at 5,876, not at 5,482).
 _BALANCED_ADDITIONS = 5600
+# Most additions of a tree are at its leaves, so that on average a sum is hardly wider than a product.
+_GROWTH = 1
 # Operands up to this width multiply faster in a DSP slice.
 _NARROW = 9
 
 
 def sum_bits(layer: LayerFeatures) -> float:
-    """Mean width of the additions of one output: a product's width plus half of the sum's growth, at most the sum's."""
-    constant = layer.weight_bits
-    if layer.products and layer.strategy != "resource":
-        constant = min(constant, layer.products.constant_bits)
-    return min(layer.accum.bits, layer.inp.bits + constant + _levels(layer) / 2)
+    """Mean width of the additions of one output: that of a product, and a bit of growth, at most that of the sum."""
+    constant: float = layer.weight_bits
+    products = layer.products
+    if products and products.nonzero and layer.strategy != "resource":
+        constant = products.magnitude_bits / products.nonzero
+    sign = 1
+    return min(layer.accum.bits, max(layer.inp.bits + constant - (layer.cut_bits or 0), 1) + sign + _GROWTH)
 
 
 def _levels(layer: LayerFeatures) -> float:
@@ -27,12 +31,12 @@ def _levels(layer: LayerFeatures) -> float:
     return math.log2(per_output + 1)
 
 
-def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, dsp: bool) -> dict[str, float]:
+def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, multipliers: float, dsp: bool) -> dict[str, float]:
     """Bits that the registers in the pipeline of multipliers and sums hold.
 
     Registers after l levels of an adder tree hold one number for every 2**l products. If a multiplier and one addition
     do not fit into one period, registers hold the products too. If a multiplier takes several periods, registers also
-    hold the products that need no multiplier.
+    hold the products that need no multiplier. There are so many `multipliers`.
     """
     products = layer.products
     if products is None or not products.nonzero:
@@ -53,13 +57,13 @@ def pipeline_registers(layer: LayerFeatures, design: DesignFeatures, dsp: bool) 
         alive = min(alive, products.nonzero * _chain_depth(layer, design))
     if _is_chain(layer, design):
         alive = products.nonzero * _chain_depth(layer, design)
-    held = products.distinct_many if alone else 0.0
+    held = multipliers if alone else 0.0
     waiting = (products.nonzero - products.distinct_many) / layer.reuse**2 if dsp and multiply > period else 0.0
     # A register that is read only every second cycle can hold two values in turn.
     turns = 1.0 if _is_chain(layer, design) else 0.8 + 0.2 / layer.reuse
     # A multiplier that takes several periods holds its whole product in each.
     product = max(layer.inp.bits + min(layer.weight_bits, products.constant_bits), bits) * max(
-        math.ceil(multiply / period), 1
+        math.ceil(math.ceil(multiply / period) / layer.reuse), 1
     )
     return {
         "tree_bit": alive * bits * turns,

@@ -30,16 +30,19 @@ def convolution(layer: LayerFeatures, design: DesignFeatures) -> Hardware:
         made.repeat(layer.copies_in_parallel)
         parts = math.ceil(layer.positions_out / layer.copies_in_parallel)
         window = layer.n_in * layer.inp.bits * layer.copies_in_parallel
+        image = layer.positions_in * layer.channels_in * layer.inp.bits
         made.latency_cycles = parts * max(core.interval_cycles, 1) + core.latency_cycles
         made.interval_cycles = parts * max(core.interval_cycles, 1)
-        made.ff["window_bit"] = window
+        made.ff["hold_bit"] = image if parts > 1 else 0
         # Multiplexers choose each number of the window for the current position.
         made.lut["input_select_bit"] = made.lut.get("input_select_bit", 0.0) + (window * parts if parts > 1 else 0)
         return made
     made.add(_buffers(layer))
     made.lut["window_process"] = made.ff["window_process"] = 1
     made.lut["stream_bit"] = layer.channels_out * layer.out.bits
-    if layer.strategy != "resource":
+    if layer.strategy == "resource":
+        made.lut["gather"] = layer.n_in if layer.reuse > 1 else 0
+    else:
         # The registers of the pipeline hold the window beside its products.
         made.ff["window_copy_bit"] = math.prod(layer.kernel) * layer.channels_in * layer.inp.bits
     made.latency_cycles = _stream_cycles(layer, design)
@@ -54,7 +57,7 @@ def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
     folded = layer.strategy == "resource" or (layer.strategy == "resource_unrolled" and reuse > 1)
     if folded and (reuse > 1 or design.tool == "vivado"):
         sums = math.log2(max(layer.n_in / reuse, 1.0))
-        overhead = (4.2 if design.tool == "vitis" else 2.2) + (9.2 + sums) * pace(design)
+        overhead = (4.4 if design.tool == "vitis" else 3.2) + (8 + sums) * pace(design)
         if layer.accum.saturates:
             overhead += 5 if reuse > 1 else 2
         return pixels * round(reuse + overhead)
@@ -80,7 +83,6 @@ def _buffers(layer: LayerFeatures) -> Hardware:
         made.lut["window_fifo"] = window
         made.ff["window_fifo"] = window
         return made
-    made.ff["window_bit"] = window * layer.inp.bits
     made.ff["window_entry"] = window
     lines = (height - 1) * layer.channels_in * layer.inp.bits
     made.lut["line_shift"] = lines * math.ceil(layer.width_in / _SHIFT_DEPTH)

@@ -82,7 +82,7 @@ class FitPoint(Struct, frozen=True):
 
 
 class Fit(Struct, frozen=True):
-    """The answer of a search.
+    """The result of a search: the best network, and every network that was tried.
 
     Attributes:
         name: name of the flow.
@@ -95,6 +95,7 @@ class Fit(Struct, frozen=True):
             it is the one that came nearest.
         points: every network that the search trained, in its order.
         notes: sentences on what stopped the search.
+        rates: knob to the loss for each halving of the price, the last time that the descent turned it.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Fit(Struct, frozen=True):
     best: FitPoint
     points: tuple[FitPoint, ...]
     notes: tuple[str, ...] = ()
+    rates: dict[str, float] = {}
 
     @property
     def front(self) -> tuple[FitPoint, ...]:

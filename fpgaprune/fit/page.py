@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fpgaprune.fit.answer import Fit, FitPoint
+from fpgaprune.fit.changes import layer_changes, reasons
 from fpgaprune.report import LABELS, FrontPoint, FrontReport, write_front
 
 
@@ -41,6 +42,8 @@ def write_page(answer: Fit, folder: Path) -> Path:
             float(answer.limits["share"] or 1.0),
             f"Shares are upper ends of the {answer.price}, divided by what the part has. No vendor's tool was run.",
             answer.notes,
+            layer_changes(Path(answer.best.folder)),
+            reasons(answer),
         ),
     )
 

@@ -86,6 +86,7 @@ class FitSearch:
     notes: list[str] = field(default_factory=list)
     points: dict[str, FitPoint] = field(default_factory=dict)
     _numbers: dict[str, int] = field(default_factory=dict)
+    _rates: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Fit:
         """The answer, which `out` holds too.
@@ -135,6 +136,7 @@ class FitSearch:
             best,
             tuple(self.points.values()),
             tuple(self.notes),
+            self._rates,
         )
         write_page(answer, self.out)
         write_bytes(self.out / FRONT, (json.dumps(answer.to_json(), indent=1) + "\n").encode())
@@ -214,6 +216,7 @@ class FitSearch:
             )
             found = list(descent.run(start))
             self.notes += descent.notes
+            self._rates.update(descent.rates)
             kept = [pair for pair in found if pair[1].loses_little]
             if passes == epochs or not kept or time.monotonic() > self._at(shares[1]):
                 break

@@ -63,7 +63,7 @@ class Workers:
         self._jobs: dict[str, tuple[Job, Any]] = {}
         self._read: list[tuple[Job, Outcome]] = []
         with ExitStack() as stack:
-            stack.enter_context(_settings())
+            stack.enter_context(_settings(count))
             place = scheduler or stack.enter_context(self._local(count, memory_gib))
             try:
                 self._client = stack.enter_context(self._distributed.Client(place, set_as_default=False))
@@ -162,7 +162,6 @@ class Workers:
                 "a script that starts workers is imported by each of them, and then would start workers again; "
                 "write its calls below: if __name__ == '__main__':"
             )
-        threads = str(max((os.cpu_count() or 1) // count, 1))
         try:
             return self._distributed.LocalCluster(
                 n_workers=count,
@@ -171,12 +170,6 @@ class Workers:
                 memory_limit="auto" if memory_gib is None else int(memory_gib * _GIB),
                 host="127.0.0.1",
                 dashboard_address=None,
-                env={
-                    "DASK_LOGGING__DISTRIBUTED": "critical",
-                    "OMP_NUM_THREADS": threads,
-                    "TF_NUM_INTRAOP_THREADS": threads,
-                    "TF_NUM_INTEROP_THREADS": "1",
-                },
             )
         except (OSError, RuntimeError, TimeoutError) as error:
             raise ToolError(f"{count} workers cannot be started: {error}; try fewer") from error
@@ -213,15 +206,23 @@ def _distributed() -> Any:
 
 
 @contextmanager
-def _settings() -> Iterator[None]:
-    """Within the block, Dask is silent, and leaves TensorFlow its memory up to the limit."""
+def _settings(count: int) -> Iterator[None]:
+    """Within the block, Dask is silent, and each of `count` workers has its part of the processors."""
     import dask
+
+    threads = str(max((os.cpu_count() or 1) // count, 1))
+    environment = {
+        "OMP_NUM_THREADS": threads,
+        "TF_NUM_INTRAOP_THREADS": threads,
+        "TF_NUM_INTEROP_THREADS": "1",
+        "DASK_LOGGING__DISTRIBUTED": "critical",
+    }
 
     log = logging.getLogger("distributed")
     level = log.level
     log.setLevel(logging.CRITICAL)
     try:
-        with dask.config.set(_SETTINGS):
+        with dask.config.set({**_SETTINGS, "distributed.nanny.pre-spawn-environ": environment}):
             yield
     finally:
         log.setLevel(level)

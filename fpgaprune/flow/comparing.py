@@ -11,6 +11,7 @@ from fpgaprune.design import Design
 from fpgaprune.documents import read_json
 from fpgaprune.errors import EstimateError, ReportError, RunError
 from fpgaprune.estimate import estimate
+from fpgaprune.flow.file_kinds import require_kind
 from fpgaprune.flow.measuring import open_reports
 from fpgaprune.flow.pricing import load_designs, target_of
 from fpgaprune.measure import Measured, Stage
@@ -67,6 +68,7 @@ def label_designs(folders: Iterable[Path]) -> dict[str, tuple[Path | None, Desig
     """
     found: dict[str, tuple[Path | None, Design]] = {}
     for folder in folders:
+        require_kind(folder, "design")
         label = folder.resolve().name
         if label in {name.partition("/")[0] for name in found}:
             raise RunError(f"two folders are called {label!r}; rename one, or give them one by one")

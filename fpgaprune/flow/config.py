@@ -19,6 +19,18 @@ from fpgaprune.flow.sections import DataConfig, TargetConfig, TrainConfig
 from fpgaprune.flow.stage import NETWORK, artefacts_at
 from fpgaprune.flow.stages import STAGES
 
+# What pydantic says of a value that is wanted, and our words for it.
+_WORDS = {
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "more than",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid boolean": "true or false",
+    "a valid string": "text",
+    "a valid tuple": "a list",
+    "a valid dictionary": "a table",
+}
 # The tables that belong to no stage, with the values of the built-in flow.
 _DATA, _TARGET = (
     DataConfig(source="digits"),
@@ -98,7 +110,7 @@ def _problem_text(problem: Any) -> str:
         known = _keys_at(problem["loc"][:-1])
         near = difflib.get_close_matches(str(problem["loc"][-1])[:SHOWN], known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        return f"{where} is no known key; {hint}allowed here: {', '.join(known)}"
+        return f"{where} is not a known key; {hint}allowed here: {', '.join(known)}"
     if problem["type"] == "missing":
         return f"{where} is missing"
     if problem["type"] == WHOLE:
@@ -106,7 +118,19 @@ def _problem_text(problem: Any) -> str:
     said = problem["msg"].removeprefix("Value error, ")
     found, parsed, _ = said.partition("; wanted")
     # A parser's message names the value first, and then says what it wanted.
-    return f"{where}: {said}" if parsed and got in found else f"{where} is {got}; {said[:1].lower()}{said[1:]}"
+    return f"{where}: {said}" if parsed and got in found else f"{where} is {got}; {_wanted(said)}"
+
+
+def _wanted(said: str) -> str:
+    """What pydantic or a section says of a value, in the words of our messages."""
+    text = said.removeprefix("Input should be ")
+    if text == said:
+        return f"{said[:1].lower()}{said[1:]}"
+    # Why the value could not be read follows after a comma.
+    text = text.split(", unable ")[0].split(", got ")[0].split(" or instance of ")[0]
+    for theirs, ours in _WORDS.items():
+        text = text.replace(theirs, ours)
+    return f"wanted {text}"
 
 
 def _key(part: int | str) -> str:

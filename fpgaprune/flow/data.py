@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.certificate import digest_array
-from fpgaprune.errors import DataError
+from fpgaprune.errors import DataError, shown
 from fpgaprune.flow.named_function import FORMS, is_function_name, named_function
 from fpgaprune.flow.samples import Samples, arrays_of
 from fpgaprune.flow.tensorflow_data import as_arrays
@@ -122,7 +122,8 @@ def check_data(name: str, arrays: Mapping[str, Any]) -> Dataset:
         found.update({f"y_{part}": found[f"x_{part}"] for part in _PARTS})
     missing = [key for key in KEYS if not found[key]]
     if missing:
-        raise DataError(f"data {name!r} has no {', '.join(missing)}; wanted {', '.join(KEYS)}")
+        held = shown([str(key) for key, value in arrays.items() if value is not None])
+        raise DataError(f"data {name!r} has no {', '.join(missing)}; wanted {', '.join(KEYS)}, and it holds {held}")
     if bool(found["x_valid"]) != bool(found["y_valid"]):
         raise DataError(f"data {name!r} has one of {' and '.join(OPTIONAL)}; wanted both or none")
     parts = [part for part in _PARTS if found[f"x_{part}"]]

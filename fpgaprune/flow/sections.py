@@ -21,7 +21,7 @@ MULTIPLIER = "multiplier"
 
 
 class DataConfig(Section):
-    """The source of the samples, as `source = "mine.npz"`."""
+    """The source of the samples. Example: `source = "mine.npz"`."""
 
     source: str = "digits"
     """`digits`, the path of an `.npz` with x_train, y_train, x_test, y_test, or `package.module:function`."""
@@ -53,7 +53,7 @@ class TrainConfig(Section):
     optimizer: str | None = None
     """An optimizer of Keras by name. The model's own if left out, `adam` if it has none."""
     class_weight: dict[str, float] | None = None
-    """Class number to the weight of its samples in the loss, as `{0 = 1.0, 1 = 5.0}`."""
+    """Class number to the weight of its samples in the loss, such as `{0 = 1.0, 1 = 5.0}`."""
 
     @field_validator("class_weight")
     @classmethod
@@ -71,7 +71,7 @@ class SelectConfig(Section):
     """
 
     locks: Annotated[tuple[str, ...], read_by(parse_slice)] = ()
-    """Slices that are locked whatever their score, as `conv2/kernel[:, :, 29, 13]`."""
+    """Slices that are locked, whatever their scores are, such as `conv2/kernel[:, :, 29, 13]`."""
     masks: Path | None = None
     """A mask file whose locks are added, as `fpgaprune select` writes it."""
     zeros: bool = False
@@ -126,7 +126,7 @@ class SelectConfig(Section):
 
 
 class FinetuneConfig(Section):
-    """How the locked network is fine-tuned, and when its locks are set, as `epochs = 40`."""
+    """How the locked network is fine-tuned, and when its locks are set. Example: `epochs = 40`."""
 
     epochs: int = Field(default=16, ge=0)
     """Passes over the training samples. 0 trains nothing, for a model that was fine-tuned before."""
@@ -175,7 +175,7 @@ class VerdictConfig(Section):
 
 
 class TargetConfig(Section):
-    """The part, and how the network is laid out on it, as `part = "pynq-z2"`."""
+    """The part, and how the network is laid out on it. Example: `part = "pynq-z2"`."""
 
     part: str = "xc7z020clg400-1"
     """A part, an order number or a board, as `fpgaprune parts` lists them; or `board.toml:name` of your own."""

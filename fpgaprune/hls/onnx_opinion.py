@@ -18,7 +18,7 @@ from fpgaprune.hls.onnx_route import design_from_onnx
 
 @dataclass(frozen=True)
 class SecondOpinion:
-    """The comparison of two routes to one design.
+    """The comparison of the design from an ONNX file with the design from Keras.
 
     Attributes:
         design: the design from the ONNX route.

@@ -103,7 +103,7 @@ class Suggestion(Struct, frozen=True):
         knob: the setting that changes, as `reuse_factor` or `strategy + weight_bits`.
         change: the text to write. For a flow file it is a piece of TOML that replaces those keys.
         place: where to write it: `flow file`, `model` or `command`.
-        cost: what it costs, in words, as `latency x6.2, interval x6.0; the same function`.
+        cost: what it costs, in words, as `latency x6.2, interval x6.0; the function stays the same`.
         keeps_function: whether the network computes the same; if not, its accuracy must be measured again.
         after: the changed design; None if no model prices it.
     """
@@ -127,7 +127,7 @@ class Suggestion(Struct, frozen=True):
 
 
 class Advice(Struct, frozen=True):
-    """The resources of which a part has too few for a design, and what would help.
+    """The resources of which a part has too few for a design, and the changes that would help.
 
     Attributes:
         design: name of the design.

@@ -8,6 +8,7 @@ from .contents import RunReport as RunReport
 from .contents import StageTime as StageTime
 from .front import FrontPoint as FrontPoint
 from .front import FrontReport as FrontReport
+from .front import LayerChange as LayerChange
 from .front import write_front as write_front
 from .layers import layer_reports as layer_reports
 from .norms import kernel_norm_png as kernel_norm_png

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from fpgaprune.files import write_bytes
 from fpgaprune.report.figures import text_at
-from fpgaprune.report.numbers import count_text, percent_text
+from fpgaprune.report.numbers import DASH, count_text, percent_text
 from fpgaprune.report.page import environment
 from fpgaprune.report.table import Column, Table
 
@@ -48,6 +48,29 @@ class FrontPoint:
 
 
 @dataclass(frozen=True)
+class LayerChange:
+    """What a search did to one layer.
+
+    Attributes:
+        name: name of the layer.
+        locked: fraction of its weights that is locked, 0..1.
+        channels_before: inputs and outputs of the trained layer.
+        channels_after: those that are left; None if the layer is gone.
+        weight_bits: bits of a weight; None if unknown.
+        activation_bits: bits of what the layer hands on; None if unknown.
+        layout: strategy and reuse factor; None if the hardware has none.
+    """
+
+    name: str
+    locked: float
+    channels_before: tuple[int, ...]
+    channels_after: tuple[int, ...] | None
+    weight_bits: int | None
+    activation_bits: int | None
+    layout: str | None
+
+
+@dataclass(frozen=True)
 class FrontReport:
     """A search on one page.
 
@@ -64,6 +87,8 @@ class FrontReport:
         share: the limit of the share.
         prices: what the shares are, in a sentence.
         notes: sentences on what stopped the search.
+        layers: what was done to each layer of the best network.
+        reasons: sentences on why.
     """
 
     name: str
@@ -78,6 +103,8 @@ class FrontReport:
     share: float
     prices: str
     notes: Sequence[str] = ()
+    layers: Sequence[LayerChange] = ()
+    reasons: Sequence[str] = ()
 
 
 def write_front(out_dir: str | os.PathLike[str], report: FrontReport) -> Path:
@@ -89,6 +116,7 @@ def write_front(out_dir: str | os.PathLike[str], report: FrontReport) -> Path:
             search=report,
             figure=front_figure(report),
             table=points_table(report.points),
+            layers=layers_table(report.layers) if report.layers else None,
             links=[(point.number, point.link) for point in report.points if point.link],
         )
     )
@@ -107,6 +135,29 @@ def points_table(points: Sequence[FrontPoint]) -> Table:
             Column("of", tuple(point.resource for point in points), numeric=False),
             Column("latency", tuple(f"{count_text(point.latency_cycles)} cycles" for point in points)),
             Column("limits", tuple("kept" if point.meets_limits else "broken" for point in points), numeric=False),
+        ),
+    )
+
+
+def layers_table(layers: Sequence[LayerChange]) -> Table:
+    """A row for each layer with weights of the best network."""
+
+    def bits(width: int | None) -> str:
+        return DASH if width is None else f"{width} bits"
+
+    def channels(numbers: tuple[int, ...] | None) -> str:
+        return "gone" if numbers is None else " → ".join(map(count_text, numbers))
+
+    return Table(
+        "The best network, layer by layer",
+        (
+            Column("layer", tuple(layer.name for layer in layers), numeric=False),
+            Column("locked", tuple(percent_text(layer.locked, 0) for layer in layers)),
+            Column("trained", tuple(channels(layer.channels_before) for layer in layers), group="channels"),
+            Column("left", tuple(channels(layer.channels_after) for layer in layers), group="channels"),
+            Column("weights", tuple(bits(layer.weight_bits) for layer in layers)),
+            Column("hands on", tuple(bits(layer.activation_bits) for layer in layers)),
+            Column("layout", tuple(layer.layout or DASH for layer in layers), numeric=False),
         ),
     )
 

@@ -49,7 +49,7 @@ class Closure:
 def close(
     masks: MaskSet, model: Any, *, bias: bool = True, batch_norm: bool = True, dead_inputs: bool = True
 ) -> Closure:
-    """The masks with all locks at zero that follow from them; the rules are applied until nothing changes.
+    """`masks` and all locks at zero that follow from them; the rules are applied until nothing changes.
 
     There are four rules. If no consumer reads a channel, the weights that make it are locked. If a channel is always
     zero, the weights that read it are locked. These two do not change what the model computes over the reals. If all

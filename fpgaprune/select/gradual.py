@@ -15,7 +15,7 @@ from fpgaprune.select.schedules import Schedule
 
 
 class GradualLock(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
-    """Sets the model's locks to the scheduled sparsity before each step that `schedule` names.
+    """A callback that locks the model up to the scheduled sparsity before each step that `schedule` names.
 
     Locked elements stay locked, except those that `regrow_fraction` frees. The model must have been locked before `fit`
     (`fp.lock(model, callback.initial_masks(model))`), so that nothing is traced again and slots keep their bits;

@@ -20,7 +20,7 @@ _LAST = 0.65
 
 
 def hold_schedule(epochs: int, rounds: int) -> dict[int, float]:
-    """The epoch before which each round begins, to the share of the weights that it holds: 1/2, 3/4, ... and all.
+    """The epoch at which each round of a hold starts, to the share of the weights that it holds: 1/2, 3/4, ..., 1.
 
     Raises:
         MaskError: there are fewer epochs than rounds, or no round.
@@ -35,7 +35,7 @@ def hold_schedule(epochs: int, rounds: int) -> dict[int, float]:
 
 
 class GradualHold(keras.callbacks.Callback):  # type: ignore[misc, unused-ignore]
-    """Before each epoch that `schedule` names, more of the model's kept weights are held at cheap values.
+    """A callback that holds more of the kept weights at cheap values before each epoch that `schedule` names.
 
     What is held stays so. The model must have been locked before `fit` with `initial_masks` and `initial_values`:
     `fp.finetune(model, hold.initial_masks(model), x, y, values=hold.initial_values(model), callbacks=[hold])`.

@@ -40,7 +40,7 @@ class ConstantSparsity:
 
 @dataclass(frozen=True)
 class PolynomialDecay:
-    """From `initial_sparsity` to `final_sparsity`: the distance falls with the `power` of the remaining steps.
+    """A sparsity that rises from `initial_sparsity` to `final_sparsity`, fast at first if `power` is above 1.
 
     TF-MOT's `PolynomialDecay` gives the same numbers in float32.
 
@@ -77,7 +77,7 @@ class PolynomialDecay:
 
 @dataclass(frozen=True)
 class OneShot:
-    """One selection.
+    """One selection, before the first step.
 
     Attributes:
         sparsity: the sparsity, 0..1.

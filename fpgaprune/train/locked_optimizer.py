@@ -27,7 +27,7 @@ LockedGradients = Literal["zero", "keep"]
 
 @keras.saving.register_keras_serializable(package="fpgaprune")
 class LockedOptimizer(keras.optimizers.Optimizer):
-    """`inner`, but locked elements of weights and of their slots never change a bit.
+    """The optimizer `inner`, which never changes a bit of a locked element or of its slots.
 
     Free elements are updated exactly as `inner` alone would do from the same gradients. Counters and rates of
     `inner` (iterations, Nadam's product) keep advancing, because they belong to no element.

@@ -173,7 +173,7 @@ def measure(kind: str, rounds: int, batch: int, child: Any) -> dict[str, list[tu
         return cpu, wall
 
     times: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS + TFMOT}
-    order, shuffle = list(times), random.Random(0)  # noqa: S311  an order, not a secret
+    order, shuffle = list(times), random.Random(0)
     for _ in range(rounds):
         shuffle.shuffle(order)
         for way in order:

@@ -20,6 +20,8 @@ from fpgaprune.estimate.stages import CALIBRATED
 from fpgaprune.measure import LABELS
 
 Row = Mapping[str, Any]
+# The parts of a report's top level that stand between its processes.
+_TOP = ("FIFO", "Expression", "Multiplexer", "Register")
 Piece = tuple[str, Hardware, Mapping[str, Any]]
 
 
@@ -110,9 +112,11 @@ def _pieces(row: Row, design: DesignFeatures, parts: Parts) -> list[Piece]:
     missing = [i for i, layer in enumerate(row["layers"]) if layer["class"] == "Dense" and not layer.get("truth")]
     pieces += _unnamed_dense(row, design, parts, missing)
     breakdown = (row["truth"].get("csynth") or {}).get("breakdown") or {}
-    between = breakdown.get("FIFO" if not design.pipelined else "Register") or {}
-    wanted = {"LUT": between.get("LUT"), "FF": between.get("FF")} if not design.pipelined else {"FF": between.get("FF")}
-    pieces.append(("between", parts.between, wanted))
+    # Between processes that hand on all numbers at once, the top level chooses and registers for every number.
+    kinds = ("Register",) if design.pipelined else ("FIFO",) if design.streams else _TOP
+    found = {key: [(breakdown.get(kind) or {}).get(key) for kind in kinds] for key in ("LUT", "FF")}
+    wanted = {key: sum(v for v in values if v is not None) for key, values in found.items() if values[0] is not None}
+    pieces.append(("between", parts.between, {"FF": wanted.get("FF")} if design.pipelined else wanted))
     return pieces
 
 

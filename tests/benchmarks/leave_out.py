@@ -24,6 +24,7 @@ _TRUTH = {"csynth": "csynth", "synth": "vsynth"}
 _TWINS = {"fastmachinelearning/hls4ml-tutorial": "Hector-Plata/hls4ml-tutorial"}
 # The middle share of truths that an interval is to hold.
 COVERAGE = 0.8
+_WIDEST = 0.98
 # Below this many truths an interval is made symmetric.
 _FEW = 20
 # Ends of an interval are rounded outwards to whole counts; this much of a ratio stands for that.
@@ -72,18 +73,31 @@ def ratios(rows: Sequence[Row], predictions: Sequence[Mapping[str, Any]]) -> dic
 
 
 def interval_factors(found: Mapping[str, Sequence[tuple[str, float]]]) -> dict[str, tuple[float, float]]:
-    """Factors on an estimate that hold `COVERAGE` of the left-out truths; no repository outweighs the rest."""
-    return {name: _quantiles(pairs) for name, pairs in found.items()}
+    """Factors on an estimate that hold `COVERAGE` of the left-out truths; no repository outweighs the rest.
+
+    Designs of one repository err alike, so that the middle 80 % of the known errors hold fewer of another
+    repository's. The factors are as wide as it takes: made of all other repositories, they hold 80 % of each one's.
+    """
+    return {name: _quantiles(pairs, _middle(pairs)) for name, pairs in found.items()}
 
 
-def _quantiles(pairs: Sequence[tuple[str, float]]) -> tuple[float, float]:
+def _middle(pairs: Sequence[tuple[str, float]]) -> float:
+    """The middle share of the known truths, from `COVERAGE` on, with which the factors hold `COVERAGE` of new ones."""
+    for middle in np.arange(COVERAGE, _WIDEST, 0.01):
+        share = _held(pairs, float(middle))
+        if share is None or share >= COVERAGE:
+            return float(middle)
+    return _WIDEST
+
+
+def _quantiles(pairs: Sequence[tuple[str, float]], middle: float) -> tuple[float, float]:
     repos = [repo for repo, _ in pairs]
     values = np.array([ratio for _, ratio in pairs])
     weight = np.array([1.0 / np.sqrt(repos.count(repo)) for repo in repos])
     order = np.argsort(values)
     position = (np.cumsum(weight[order]) - weight[order] / 2) / weight.sum()
     # The next truth is one of n + 1 equally likely ranks: few truths must give a wider interval (Vovk et al. 2005).
-    outside = np.floor((len(values) + 1) * (1 - COVERAGE) / 2) / len(values)
+    outside = np.floor((len(values) + 1) * (1 - middle) / 2) / len(values)
     bounds = np.exp(np.interp([outside, 1 - outside], position, np.log(values[order])))
     below, above = float(min(bounds[0], 1.0)), float(max(bounds[1], 1.0))
     if len(values) < _FEW:
@@ -109,16 +123,17 @@ def covered_by_others(found: Mapping[str, Sequence[tuple[str, float]]]) -> dict[
 
     None where no figure has three truths outside the repository in question.
     """
-    shares: dict[str, float | None] = {}
-    for name, pairs in found.items():
-        inside = asked = 0
-        for left in {repo for repo, _ in pairs}:
-            others = [pair for pair in pairs if pair[0] != left]
-            if len(others) < 3:
-                continue
-            low, high = _quantiles(others)
-            mine = [ratio for repo, ratio in pairs if repo == left]
-            inside += sum(low - _WHOLE <= ratio <= high + _WHOLE for ratio in mine)
-            asked += len(mine)
-        shares[name] = inside / asked if asked else None
-    return shares
+    return {name: _held(pairs, _middle(pairs)) for name, pairs in found.items()}
+
+
+def _held(pairs: Sequence[tuple[str, float]], middle: float) -> float | None:
+    inside = asked = 0
+    for left in {repo for repo, _ in pairs}:
+        others = [pair for pair in pairs if pair[0] != left]
+        if len(others) < 3:
+            continue
+        low, high = _quantiles(others, middle)
+        mine = [ratio for repo, ratio in pairs if repo == left]
+        inside += sum(low - _WHOLE <= ratio <= high + _WHOLE for ratio in mine)
+        asked += len(mine)
+    return inside / asked if asked else None

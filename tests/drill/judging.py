@@ -64,7 +64,7 @@ def drill(
         door(folder)
     path = folder / damaged
     for number in range(count):
-        random = Random(f"{damaged} {seed} {number}")  # noqa: S311 - the same damage each time
+        random = Random(f"{damaged} {seed} {number}")
         path.write_bytes(damage(files[damaged], random))
         tally.counts["inputs"] += 1
         for name, door in doors.items():

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, RunError
-from fpgaprune.fit import trial
+from fpgaprune.fit import job
 from fpgaprune.flow import verify_run
 
 pytestmark = pytest.mark.flow
@@ -52,11 +52,15 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
     page = (folder / "out" / "report.html").read_text()
     assert "Fits: " in page
     assert 'href="best/report.html"' in page
+    assert "What each layer lost" in page
+    assert [row for row in ("dense", "dense_1") if f"<span>{row}</span>" not in page] == []
+    assert "8 → 12" in page
+    assert written["rates"] == found.rates
 
 
 def test_a_second_start_trains_nothing(searched, monkeypatch):
     folder, data, found = searched
-    monkeypatch.setattr(trial, "run_flow", lambda *_: pytest.fail("a trial that has ended was done again"))
+    monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("a trial that has ended was done again"))
     again = fp.fit(
         folder / "out" / "model.keras", data, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out",
         minutes=0.01, epochs=1,
@@ -85,6 +89,10 @@ def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_p
     done = CliRunner().invoke(app, command + options)
     assert done.exit_code == 1
     found = json.loads(done.stdout)
+    heard = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    assert [one["trial"] for one in heard] == list(range(1, len(found["points"]) + 1))
+    assert heard[-1]["best"]["share"] == min(one["share"] for one in found["points"])
+    assert heard[-1]["seconds_left"] >= 0
     assert found["meets_limits"] is False
     assert found["best"]["fits"] is False
     assert any("listed part of the same family" in note for note in found["notes"])
@@ -116,3 +124,21 @@ def test_wrong_limits_and_folders_are_refused_before_anything_is_trained(searche
         fp.fit(folder / "mine.keras", str(folder / "mine.npz"), target, out=tmp_path / "b")
     with pytest.raises(ConfigError, match="data is a int; wanted"):
         fp.fit(folder / "mine.keras", 3, target, out=tmp_path / "c")
+
+
+@pytest.mark.slow
+def test_a_study_on_two_workers_goes_on_where_it_was(searched, tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    pytest.importorskip("optuna")
+    folder, data, _ = searched
+    given = {"max_loss": 0.05, "out": tmp_path / "out", "minutes": 4, "epochs": 4, "workers": 2, "trials": 6}
+    found = fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), **given)
+    assert found.meets_limits
+    assert verify_run(tmp_path / "out" / "best")[1] == []
+    assert len(found.points) > 2
+    kept = {path: path.read_bytes() for path in (tmp_path / "out" / "trials").glob("*.json")}
+    assert len(kept) > len(found.points)
+    monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("a trial that has ended was done again"))
+    again = fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), **given)
+    assert again.best == found.best
+    assert {path: path.read_bytes() for path in kept} == kept

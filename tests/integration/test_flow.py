@@ -291,7 +291,7 @@ def test_a_changed_setting_reruns_only_what_depends_on_it(small, tmp_path):
         ("[select]\nsparsity = 2", "select.sparsity is 2"),
         ("[target]\npart = 'xc7z02'", "part 'xc7z02' is unknown"),
         ("[data]\nsource = 'gone.npz'", "gone.npz does not exist"),
-        ("sparsity = 1", "sparsity is no known key"),
+        ("sparsity = 1", "sparsity is not a known key"),
     ],
 )
 def test_bad_input_is_one_line_exit_status_2_and_nothing_written(tmp_path, change, message):

@@ -11,7 +11,7 @@ from fpgaprune.estimate.coefficients import calibration, read_calibration, write
 from fpgaprune.estimate.fit import Equation, fit
 from fpgaprune.estimate.rows import predict_row
 from fpgaprune.target import Target
-from tests.benchmarks.leave_out import covered, interval_factors, predict_left_out, ratios
+from tests.benchmarks.leave_out import covered, covered_by_others, interval_factors, predict_left_out, ratios
 from tests.property.test_estimate_monotone import figures, more_zeros
 from tests.unit.estimate.designs import mlp
 from tests.unit.estimate.test_rows import dense, row
@@ -100,18 +100,33 @@ def test_intervals_that_are_too_narrow_are_caught():
     assert covered(rows, predictions, narrow)["csynth.lut"] < 0.7
 
 
+def test_factors_hold_designs_of_a_repository_that_errs_as_a_whole():
+    rng = np.random.default_rng(0)
+    found = {
+        "csynth.lut": [(repo, float(np.exp(away))) for repo in "ABCDEFGHIJKL" for away in [rng.normal(0, 0.4)] * 6]
+    }
+    low, high = interval_factors(found)["csynth.lut"]
+    shares = covered_by_others(found)
+    assert shares["csynth.lut"] is not None
+    assert shares["csynth.lut"] >= 0.8
+    truths = [ratio for _, ratio in found["csynth.lut"]]
+    # The middle 80 % of the designs would leave out more than one repository at an end.
+    assert low <= sorted(set(truths))[1]
+    assert high >= sorted(set(truths))[-2]
+
+
 def test_the_fit_finds_the_coefficients_that_made_the_equations():
     start = calibration().coefficients
     rng = np.random.default_rng(1)
-    truth = {"add_bit": 1.7, "add": 3.0, "process": 120.0}
+    truth = {"add_bit": 1.7, "multiply_dsp": 3.0, "process": 120.0}
     found = []
     for index in range(60):
-        quantities = {"add_bit": rng.uniform(100, 9000), "add": rng.uniform(10, 500), "process": 1.0}
+        quantities = {"add_bit": rng.uniform(100, 9000), "multiply_dsp": rng.uniform(10, 500), "process": 1.0}
         actual = sum(truth[k] * v for k, v in quantities.items())
         found.append(Equation("ABC"[index % 3], "layer", quantities, actual * (50 if index == 7 else 1)))
     fitted = fit(found, start, "lut")
     assert fitted["lut.add_bit"] == pytest.approx(1.7, rel=0.03)
-    assert fitted["lut.add"] == pytest.approx(3.0, rel=0.2)
+    assert fitted["lut.multiply_dsp"] == pytest.approx(3.0, rel=0.2)
     # What no equation shows stays at its prior.
     assert fitted["lut.pad_bit"] == pytest.approx(start["lut.pad_bit"].prior, rel=1e-3)
 

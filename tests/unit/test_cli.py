@@ -125,6 +125,10 @@ def test_an_estimate_of_rows_takes_no_part_and_no_clock(tmp_path):
         (["estimate", "nowhere.json"], "no design at nowhere.json"),
         (["run", "nowhere.toml"], "flow file nowhere.toml does not exist"),
         (["measure", "nowhere"], "nowhere is not a run folder"),
+        (
+            ["compare", "mine.keras"],
+            "mine.keras is a Keras model; wanted a run folder, a design.json or an hls4ml project",
+        ),
         (["inspect", "nowhere.keras"], "model file nowhere.keras does not exist"),
     ],
 )

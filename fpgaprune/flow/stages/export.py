@@ -15,7 +15,7 @@ from fpgaprune.report import Check
 
 
 class ExportConfig(Section):
-    """How `model.onnx` is written, and whether hls4ml reads it too, as `second_opinion = true`."""
+    """How `model.onnx` is written, and whether hls4ml reads it too. Example: `second_opinion = true`."""
 
     batch: int | None = Field(default=None, ge=1)
     """Size of the first axis; free if left out."""

@@ -54,7 +54,7 @@ class LayerHlsConfig(Section):
     activation_bits: int | None = Field(default=None, ge=2, le=32)
     """Bits of its output."""
     weight: _TypeText | None = None
-    """Type of its weights, as `fixed<8,1>`."""
+    """Type of its weights, such as `fixed<8,1>`."""
     bias: _TypeText | None = None
     """Type of its biases."""
     accum: _TypeText | None = None
@@ -64,13 +64,13 @@ class LayerHlsConfig(Section):
 
 
 class HlsConfig(Section):
-    """The hls4ml project: backend, fixed-point types, C simulation, as `weight_bits = 6`."""
+    """The hls4ml project: backend, fixed-point types, C simulation. Example: `weight_bits = 6`."""
 
     backend: str = "Vitis"
     """hls4ml backend: `Vivado`, `Vitis`, `Quartus`, `oneAPI`, `Catapult` or another that hls4ml has; an unknown one
     lists them."""
     backend_options: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Options of that backend, handed on to hls4ml."""
+    """Options of that backend, which are given to hls4ml."""
     precision: Annotated[str, read_by(FixedType.parse, "widths", "auto")] = "widths"
     """`widths` (the three widths below), `auto` (the narrowest widths within `max_loss`), or one type for everything,
     as `fixed<16,6>`."""
@@ -86,7 +86,7 @@ class HlsConfig(Section):
     layers: dict[str, LayerHlsConfig] = Field(default_factory=dict)
     """A layer, or a glob of layers, to its own settings."""
     build: tuple[str, ...] = ()
-    """Steps of the vendor's tool, as `synth` and `cosim`; they run if the tool is found."""
+    """Steps of the vendor's tool, such as `synth` and `cosim`; they run if the tool is found."""
     build_timeout_s: float = Field(default=14_400.0, gt=0)
     """Most seconds for each of these steps."""
     simulate: int = Field(default=360, ge=0)
@@ -184,7 +184,7 @@ def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples)
     """What the C simulation computes for as many held-out samples as the time allows, compared with the emulation."""
     settings = context.config[HlsConfig]
     if not settings.simulate:
-        return {"left_out": "no sample was to be simulated"}
+        return {"left_out": "the flow does not ask for it (simulate above 0 in [hls])"}
     x = at(context.data.x_test, slice(settings.simulate))
     try:
         ran = project.compile(COMPILE_S).run(

@@ -97,7 +97,7 @@ def _measure(context: StageContext) -> dict[str, Any]:
     run, settings = context.run, context.config[MeasureConfig]
     if not settings.asks:
         run.write_json("measure.json", None)
-        return {"left_out": "the flow names no family, no seeds and no board in [measure]"}
+        return {"left_out": "the flow does not ask for it (families, seeds or a board in [measure])"}
     from fpgaprune.rtl import to_verilog
 
     design, part = Design.load(run.file("design.json")), context.config[TargetConfig].target().part

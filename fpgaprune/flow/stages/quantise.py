@@ -56,7 +56,7 @@ _LINKS = {
 
 
 class QuantiseConfig(Section):
-    """How the network is trained while it rounds as its hardware does, as `epochs = 8`.
+    """How the network is trained while it rounds as its hardware does. Example: `epochs = 8`.
 
     Types are those of `[hls]`, found before this training; batches are those of `[finetune]`.
     """
@@ -232,7 +232,7 @@ STAGE = FlowStage(
     sections={"quantise": QuantiseConfig()},
     network=NetworkFiles(_MODEL, _MASKS, _TYPES, _HELD),
     may_be_left_out=True,
-    not_asked="the flow does not ask for it; epochs above 0 in [quantise] do, or quantised = true in [finetune]",
+    not_asked="the flow does not ask for it (epochs above 0 in [quantise], or quantised = true in [finetune])",
     checks=_checks,
     foresee=_foresee,
     masks=("quantised_masks",),

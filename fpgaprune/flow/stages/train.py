@@ -184,7 +184,7 @@ STAGE = FlowStage(
     packages=("tensorflow", "keras", "numpy"),
     needs=lambda: [
         package("train to remove", "tensorflow", "every stage with a Keras model"),
-        package("train to remove", "keras", "the same"),
+        package("train to remove", "keras", "every stage with a Keras model"),
         package("train", "hgq2", "networks that HGQ2 trained", "hgq"),
     ],
 )

@@ -147,7 +147,7 @@ def test_several_knobs_are_turned_where_one_is_not_enough():
     smallest = min(
         fp.estimate(edit.design, on(design)).total["synth"].lut.high for edit in uniform_layouts(design, "resource")
     )
-    advice = fp.advise(design, on(design, lut=round(0.9 * smallest)))
+    advice = fp.advise(design, on(design, lut=round(0.7 * smallest)))
     first = advice.suggestions[0]
     assert first.fits_upper
     assert len(first.knob.split(" + ")) > 1

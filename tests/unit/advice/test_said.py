@@ -25,12 +25,12 @@ def prediction(latency, interval):
     ],
 )
 def test_a_cost_is_a_factor_of_three_digits_and_both_counts(latency, said):
-    assert cost_text(prediction(100, 5), prediction(latency, 5), True) == f"{said}; the same function"
+    assert cost_text(prediction(100, 5), prediction(latency, 5), True) == f"{said}; the function stays the same"
 
 
 def test_both_times_are_said_and_an_accuracy_that_may_change():
     assert cost_text(prediction(10, 4), prediction(20, 2), False) == (
-        "latency x2.00 (10 to 20 cycles), interval x0.50 (4 to 2 cycles); its accuracy must be measured again"
+        "latency x2.00 (10 to 20 cycles), interval x0.50 (4 to 2 cycles); measure the accuracy again"
     )
 
 

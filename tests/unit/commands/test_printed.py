@@ -75,6 +75,14 @@ def test_a_selection_has_the_defaults_of_the_library_and_counts_its_locks(model,
         assert json.loads(said)["weights"] == {"c/kernel": {"locked": 4, "elements": 12}}
     else:
         assert any(line.split()[-3:] == ["c/kernel", "4", "12"] for line in said.splitlines())
+        assert "nothing is locked" not in said
+
+
+def test_a_selection_that_locks_nothing_says_which_options_do(model, tmp_path, monkeypatch):
+    free = MaskSet({"c/kernel": np.ones((3, 4), bool)})
+    monkeypatch.setattr("fpgaprune.flow.select_masks", lambda *_: (free, [], []))
+    said = printed("select", model, "--out", tmp_path / "m.npz")
+    assert "nothing is locked; give --sparsity 0.6, --lock, --masks, --zeros or --fixed" in said
 
 
 @pytest.mark.parametrize("as_json", [True, False])

@@ -31,7 +31,13 @@ def test_expected_sharing_is_near_the_counted_one():
     raw = rng.integers(-63, 64, size=(40, 32))
     counted = count_products(raw)
     expected = expect_products(
-        counted.total, counted.zero, counted.power_of_two, counted.many, 40, counted.constant_bits
+        counted.total,
+        counted.zero,
+        counted.power_of_two,
+        counted.many,
+        40,
+        counted.constant_bits,
+        counted.magnitude_bits / counted.nonzero,
     )
     assert expected.few == counted.few
     assert expected.distinct_many == pytest.approx(counted.distinct_many, rel=0.1)

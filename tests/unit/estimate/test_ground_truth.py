@@ -13,14 +13,14 @@ ROWS = Path(__file__).resolve().parents[4] / "shared" / "ground_truth" / "calibr
 
 # Median relative error that the documentation states, with room for a change of rounding.
 STATED = {
-    "csynth.lut": 0.165,
-    "csynth.ff": 0.255,
+    "csynth.lut": 0.100,
+    "csynth.ff": 0.165,
     "csynth.dsp": 0.015,
     "csynth.bram18": 0.005,
     "csynth.latency_cycles": 0.055,
     "csynth.interval_cycles": 0.005,
-    "synth.lut": 0.294,
-    "synth.ff": 0.169,
+    "synth.lut": 0.115,
+    "synth.ff": 0.125,
     "synth.dsp": 0.005,
     "synth.bram18": 0.005,
 }
@@ -40,7 +40,7 @@ def test_left_out_errors(known):
     for figure, most in STATED.items():
         assert median(abs(1 / ratio - 1) for _, ratio in found[figure]) <= most, figure
     for figure, share in covered(clean, predictions, calibration().intervals).items():
-        assert share >= 0.7, figure
+        assert share >= 0.78, figure
 
 
 def test_the_shipped_coefficients_are_those_that_the_rows_give(known):

@@ -70,12 +70,31 @@ def test_reports_that_agree_change_no_estimate():
 
 @pytest.mark.parametrize("layers", [True, False])
 def test_another_tool_is_learnt_also_for_designs_left_out(layers):
-    truth = scaled(lut_add_bit=1.8, lut_shift_add_bit=1.8, ff_adder_bit=1.5, synth_lut_arithmetic=0.6)
+    truth = scaled(lut_add_bit=1.8, lut_shift_add_bit=1.8, ff_adder_bit=1.5, synth_lut_logic=0.6)
     reports = measured(truth, layers)
     before, left = worst(recalibration_errors(reports, SHIPPED)), worst(errors_of_left_out(reports, SHIPPED))
     assert before["csynth.lut"] > 0.15
     assert left["csynth.lut"] < before["csynth.lut"] / 2
     assert left["synth.lut"] < before["synth.lut"]
+
+
+def test_two_reports_halve_the_error_of_designs_like_them():
+    reports = measured(scaled(lut_add_bit=1.8, lut_shift_add_bit=1.8))
+    by_name = {one.design.name: one for one in reports}
+    fitted = recalibrate([by_name["mlp0"], by_name["mlp3"]], SHIPPED)
+    like_them = [by_name["mlp1"], by_name["mlp2"]]
+    before, after = worst(recalibration_errors(like_them, SHIPPED)), worst(recalibration_errors(like_them, fitted))
+    assert before["csynth.lut"] > 0.15
+    assert after["csynth.lut"] < before["csynth.lut"] / 2
+
+
+def test_rows_of_layers_count_where_the_whole_has_no_figure():
+    reports = measured(scaled(lut_add_bit=2.0))
+    wrong = {name: {"lut": 1.0, "ff": 1.0} for name in ("fc1", "fc2", "conv1")}
+    with_whole = recalibrate([replace(one, layers=wrong) for one in reports], SHIPPED)
+    assert with_whole.values == recalibrate(reports, SHIPPED).values
+    layers_alone = recalibrate([replace(one, csynth={}) for one in reports], SHIPPED)
+    assert layers_alone.values["lut.add_bit"] > 1.5 * SHIPPED.values["lut.add_bit"]
 
 
 def test_what_no_report_shows_stays():
@@ -88,9 +107,9 @@ def test_what_no_report_shows_stays():
 
 
 def test_logic_synthesis_is_learnt_from_its_own_reports_only():
-    without = recalibrate(measured(scaled(synth_lut_arithmetic=0.3), synth=False), SHIPPED)
-    with_them = recalibrate(measured(scaled(synth_lut_arithmetic=0.3)), SHIPPED)
-    name = "synth.lut_arithmetic"
+    without = recalibrate(measured(scaled(synth_lut_logic=0.3), synth=False), SHIPPED)
+    with_them = recalibrate(measured(scaled(synth_lut_logic=0.3)), SHIPPED)
+    name = "synth.lut_logic"
     assert without.values[name] == SHIPPED.values[name]
     assert with_them.values[name] < 0.7 * SHIPPED.values[name]
 

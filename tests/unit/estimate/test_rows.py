@@ -67,6 +67,7 @@ def test_a_design_and_its_counts_are_priced_alike():
                         "w2": {
                             "n": weight.size, "zeros_q": counted.zero, "pow2_q": counted.power_of_two,
                             "n_csd_ge3": counted.many, "max_abs_bits": counted.constant_bits - 1,
+                            "mean_bits_nz": counted.magnitude_bits / counted.nonzero,
                         }
                     },
                 )

@@ -7,11 +7,12 @@ import sys
 import time
 import uuid
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.coordinator import Coordinator
-from fpgaprune.fit.job import Job
+from fpgaprune.fit.job import Job, read_outcome
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
@@ -19,7 +20,6 @@ from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.rungs import Rungs
 from fpgaprune.fit.study import Space, Study
 from fpgaprune.fit.workers import Workers
-from fpgaprune.fit.workplace import Here
 
 LIMIT = 0.01
 TOLERANCE = (0.6, 3, 3)
@@ -83,6 +83,12 @@ def point(job, progress):
     )
 
 
+def job(folder, knobs, laid, epochs):
+    """A trial of a made-up network, whose outcome is kept in `folder`."""
+    document = {"epochs": epochs, **knobs.settings()}
+    return Job("hls", {}, 5.0, asdict(LIMITS), document, str(knobs), knobs.settings(), "held-back", str(folder))
+
+
 def searched(folder, place, trials, front=False, rungs=None, prices=None, seed=0):
     """A coordinator that has done its search in `folder`."""
     folder = Path(folder)
@@ -90,19 +96,18 @@ def searched(folder, place, trials, front=False, rungs=None, prices=None, seed=0
     ranking = Ranking(LIMITS, 5.0)
     study = Study(folder / "search.journal", "made up", Space(["weight", "filter"]), ranking, front, seed)
 
-    def job(knobs, laid, epochs):
-        document = {"epochs": epochs, **knobs.settings()}
-        return Job(
-            "hls", {}, 5.0, asdict(LIMITS), document, str(knobs), knobs.settings(), "held-back", str(folder / "trials")
-        )
-
     def recall(key):
-        from fpgaprune.fit.job import read_outcome
-
         return read_outcome(folder / "trials" / f"{key}.json", LIMITS, 5.0)
 
     coordinator = Coordinator(
-        study, place, prices or Prices(), job, rungs or Rungs(ranking, front), EPOCHS, recall, lambda n: n < trials
+        study,
+        place,
+        prices or Prices(),
+        partial(job, folder / "trials"),
+        rungs or Rungs(ranking, front),
+        EPOCHS,
+        recall,
+        lambda n: n < trials,
     )
     coordinator.run()
     return coordinator
@@ -119,10 +124,9 @@ class Everything:
 
 
 def main():
-    """`made_up.py FOLDER WORKERS TRIALS` searches; the drill kills it."""
-    folder, workers, trials = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    place = Workers(workers, None, None, point) if workers else Here(None, point)
-    (Path(folder) / "pids").mkdir(parents=True, exist_ok=True)
+    """Searches in a folder, with so many workers or those of a scheduler, so many trials; the drill kills it."""
+    folder, workers, trials = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    place = Workers(int(workers), None, None, point) if workers.isdigit() else Workers(1, workers, None, point)
     try:
         found = searched(folder, place, trials, rungs=Everything())
         Path(folder, "answer.json").write_text(json.dumps({key: one.value for key, one in found.points.items()}))
@@ -130,5 +134,6 @@ def main():
         place.close()
 
 
-if __name__ == "__main__":
-    main()
+def crash(job, progress):
+    """A trial that ends its process, as one that takes too much memory does."""
+    os._exit(9)

