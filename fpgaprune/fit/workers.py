@@ -162,17 +162,21 @@ class Workers:
                 "a script that starts workers is imported by each of them, and then would start workers again; "
                 "write its calls below: if __name__ == '__main__':"
             )
-        try:
-            return self._distributed.LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                processes=True,
-                memory_limit="auto" if memory_gib is None else int(memory_gib * _GIB),
-                host="127.0.0.1",
-                dashboard_address=None,
-            )
-        except (OSError, RuntimeError, TimeoutError) as error:
-            raise ToolError(f"{count} workers cannot be started: {error}; try fewer") from error
+        said: Exception | None = None
+        for _ in range(_TRIES):
+            # A worker that is killed while it starts ends the start of all.
+            try:
+                return self._distributed.LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit="auto" if memory_gib is None else int(memory_gib * _GIB),
+                    host="127.0.0.1",
+                    dashboard_address=None,
+                )
+            except (OSError, RuntimeError, TimeoutError) as error:
+                said = error
+        raise ToolError(f"{count} workers cannot be started: {said}; try fewer") from said
 
 
 def do_job(text: bytes, folder: str, version: str, do: Doing) -> str:
