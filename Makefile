@@ -15,7 +15,7 @@ PYTEST = cd $(OUTSIDE) && FPGAPRUNE_FROM_WHEEL=1 $(CURDIR)/$(BIN)/python -m pyte
 .PHONY: demo docs test test-fast test-all test-lock mutants lint bench bench-estimate lock clean
 
 demo: $(WHEEL)
-	@command -v g++ > /dev/null || echo "g++ was not found: the demo leaves out the C simulation and says so; install a C++ compiler for it"
+	@command -v g++ > /dev/null || echo "g++ was not found, so the demo skips the C simulation; install a C++ compiler if you want it"
 	$(BIN)/fpgaprune run
 
 # The pages of docs/ and the README as a site: open build/site/index.html. What the code says is written anew first.

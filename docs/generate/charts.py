@@ -84,10 +84,10 @@ def _shifts() -> str:
     return draw(
         "A Dense network for MNIST: LUTs and accuracy",
         Axis("LUT", ticks(2_000, 16_000, 7)),
-        Axis("accuracy in hardware, %", ticks(93.5, 96.5, 6)),
+        Axis("accuracy in hardware, %", ticks(93, 97, 4)),
         [
             Series("fpgaprune, weights that are shifts", ours, 0),
-            Series("HGQ2, written as Verilog by alkaid", peer, 3, line=True),
+            Series("HGQ2, written as Verilog by alkaid", peer, 3),
         ],
     )
 

@@ -33,6 +33,8 @@ _MODELS: dict[str, Callable[[LayerFeatures, DesignFeatures], Hardware]] = {
 }
 # Layers without hardware: they have no process and no FIFO.
 _WIRES = ("input", "reshape", UNPRICED)
+# Stages of a pipeline, for each Dense layer, whose registers hold the result of a layer.
+_STAGES = 3
 
 
 @dataclass(slots=True)
@@ -60,23 +62,23 @@ def build(design: DesignFeatures) -> Parts:
             # The accumulators of a folded layer hold its results already.
             if layer.family not in _WIRES and "output_bit" not in hardware.ff:
                 _hold_outputs(layer, hardware)
-    between = _registers(design, layers) if design.pipelined else _fifos(design)
     latency, interval = _schedule(design, layers)
+    between = _registers(design, layers, latency) if design.pipelined else _fifos(design)
     return Parts(layers, between, latency, interval)
 
 
-def _registers(design: DesignFeatures, layers: Sequence[Hardware]) -> Hardware:
-    """The registers that carry each layer's result to the next layer.
-
-    A layer that takes no cycle has none; where additions are short against the period, few layers end at a register.
-    """
+def _registers(design: DesignFeatures, layers: Sequence[Hardware], latency: int) -> Hardware:
+    """The registers of the input, and those between the stages of the pipeline."""
     made = Hardware()
     active = [(x, h) for x, h in zip(design.layers, layers, strict=True) if x.family not in _WIRES]
-    made.ff["boundary_bit"] = min(8 * window.pace(design), 1.0) * sum(
-        layer.live_out * layer.positions_out * layer.channels_out * layer.out.bits
-        for layer, hardware in active
-        if hardware.latency_cycles >= 1 or layer.products
-    )
+    if not active:
+        return made
+    first = active[0][0]
+    made.ff["hold_bit"] = first.positions_in * first.channels_in * first.inp.bits
+    results = sum(x.live_out * x.positions_out * x.channels_out * x.out.bits for x, _ in active if x.products)
+    sums = sum(x.family == "dense" for x, _ in active)
+    # With more stages than these, the others lie within a layer, whose model counts them.
+    made.ff["boundary_bit"] = results * min(latency / max(sums, 1), _STAGES)
     return made
 
 
@@ -125,7 +127,8 @@ def _schedule(design: DesignFeatures, layers: Sequence[Hardware]) -> tuple[int, 
         longest = max(latencies)
         return round(longest + 6 + len(active)), round(longest + 1)
     if not design.pipelined:
-        total = round(sum(latencies) + 3)
+        # Between two layers passes a cycle.
+        total = round(sum(latencies) + len(active) - 1)
         return total, round(max(h.interval_cycles for _, h in active)) if design.overlaps else total
     products = [x for x, h in active if x.family == "dense"]
     interval = max([1.0, *(h.interval_cycles for _, h in active)])

@@ -57,7 +57,7 @@ def _stream_cycles(layer: LayerFeatures, design: DesignFeatures) -> int:
     folded = layer.strategy == "resource" or (layer.strategy == "resource_unrolled" and reuse > 1)
     if folded and (reuse > 1 or design.tool == "vivado"):
         sums = math.log2(max(layer.n_in / reuse, 1.0))
-        overhead = (4.2 if design.tool == "vitis" else 2.2) + (9.2 + sums) * pace(design)
+        overhead = (4.4 if design.tool == "vitis" else 3.2) + (8 + sums) * pace(design)
         if layer.accum.saturates:
             overhead += 5 if reuse > 1 else 2
         return pixels * round(reuse + overhead)

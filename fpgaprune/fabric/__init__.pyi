@@ -21,6 +21,8 @@ from .handoff import write_handoff as write_handoff
 from .identity import digest_of_verilog as digest_of_verilog
 from .open_tools import OpenTool as OpenTool
 from .open_tools import find_open_tool as find_open_tool
+from .overlay import list_overlays as list_overlays
+from .overlay import overlay_files as overlay_files
 from .place import place_and_route as place_and_route
 from .rtl_project import RtlProject as RtlProject
 from .rtl_project import to_verilog as to_verilog

@@ -52,11 +52,12 @@ def fit_flow(
         RunError: `out` holds something else, or is in use.
         ToolError: Optuna or Dask is missing, or a scheduler is gone.
     """
+    limits = limits or Limits()
     return FitSearch(
-        find_route(route, config[TargetConfig].target()),
+        find_route(route, config[TargetConfig].target(), limits.share),
         config,
         out,
-        limits or Limits(),
+        limits,
         told or Silent(),
         options or SearchOptions(),
         heard or (lambda _: None),

@@ -14,8 +14,8 @@ from fpgaprune.estimate import choose_layout, estimate, verilog_price
 from fpgaprune.fabric import family_of
 from fpgaprune.fit.layout import Laid, counts, nearest_limit
 from fpgaprune.flow import Flow, MeasureConfig, RunDirectory, TargetConfig
-from fpgaprune.measure import Measured, Resources
-from fpgaprune.target import Part, Target, find_part, list_parts
+from fpgaprune.measure import Measured, Resources, VerilogPrice
+from fpgaprune.target import Part, Target, list_parts
 
 # Cycles for each sample, as multiples of the fewest that a design can have.
 _SLOWER = (4, 16, 64, 256)
@@ -125,10 +125,12 @@ class VerilogRoute:
     Attributes:
         part: the part.
         family: its family for open synthesis.
+        share: of each resource that a layout chosen for the part may take, upper end of the price.
     """
 
     part: Part
     family: str
+    share: float = 0.8
     name: ClassVar[str] = "verilog"
     knobs: ClassVar[tuple[str, ...]] = ("sparsity", "weight_bits", "activation_bits", "hold")
     stage: ClassVar[str] = "price of open synthesis"
@@ -149,7 +151,9 @@ class VerilogRoute:
     def own(self, design: Design, config: Flow) -> Laid:
         """`design` with the interval of `[measure]`."""
         asked = config[MeasureConfig]
-        return self._laid(design, asked.interval, {}, "", asked.part)
+        if asked.part is None:
+            return self._laid(design, asked.interval, {}, "")
+        return self._chosen(design, asked.share, {}, "", asked.interval)
 
     def measured(self, run: RunDirectory) -> Resources[int] | None:
         """What open synthesis counted."""
@@ -164,26 +168,34 @@ class VerilogRoute:
     def _slower(self, design: Design, settings: Any) -> Iterator[Laid]:
         first = self._laid(design, 0, settings, f"{design.io_type} 0")
         yield first
-        fits = first.share <= 1
+        fits = first.share <= self.share
         for factor in _SLOWER:
             laid = self._laid(design, factor * max(first.interval_cycles, 1), settings, f"{design.io_type} {factor}")
-            fits = fits or laid.share <= 1
+            fits = fits or laid.share <= self.share
             yield laid
         if not fits:
             # Choosing for each layer takes seconds, so it is done where one rule for all layers is not enough.
             with suppress(EstimateError):
-                yield self._laid(design, 0, settings, f"{design.io_type} part", self.part.name)
+                laid = self._chosen(design, self.share, settings, f"{design.io_type} part")
+                if laid.share > self.share:
+                    # A layout is chosen by the middle of its price, and judged by the upper end.
+                    share = round(self.share**2 / laid.share, 3)
+                    laid = self._chosen(design, share, settings, laid.rung)
+                yield laid
 
-    def _laid(self, design: Design, interval: int, settings: Any, rung: str, part: str | None = None) -> Laid:
-        if part is None:
-            made = verilog_price(design, self.family, interval=interval)
-        else:
-            made = choose_layout(design, find_part(part), self.family, interval=interval or None).price
+    def _laid(self, design: Design, interval: int, settings: Any, rung: str) -> Laid:
+        made = verilog_price(design, self.family, interval=interval)
+        return self._of(made, {**settings, "measure": {"families": [self.family], "interval": interval}}, rung)
+
+    def _chosen(self, design: Design, share: float, settings: Any, rung: str, interval: int = 0) -> Laid:
+        made = choose_layout(design, self.part, self.family, share=share, interval=interval or None).price
+        asked = {"families": [self.family], "interval": interval, "part": self.part.name, "share": share}
+        return self._of(made, {**settings, "measure": asked}, rung)
+
+    def _of(self, made: VerilogPrice, settings: Any, rung: str) -> Laid:
         resource, share = nearest_limit(made.resources, self.part)
-        asked = {**settings, "measure": {"families": [self.family], "interval": interval}}
-        if part is not None:
-            asked["measure"]["part"] = part
-        return Laid(rung, asked, share, resource, counts(made.resources), made.latency_cycles, made.interval_cycles)
+        used = counts(made.resources)
+        return Laid(rung, settings, share, resource, used, made.latency_cycles, made.interval_cycles)
 
 
 def smallest_part(route: Route, design: Design, config: Flow, share: float) -> Part | None:
@@ -202,8 +214,8 @@ def smallest_part(route: Route, design: Design, config: Flow, share: float) -> P
     return None
 
 
-def find_route(name: str, target: Target) -> Route:
-    """The route `name` to `target`: `hls` or `verilog`.
+def find_route(name: str, target: Target, share: float = 0.8) -> Route:
+    """The route `name` to `target`, of which a layout may take `share`: `hls` or `verilog`.
 
     Raises:
         ConfigError: there is no such route, or open synthesis does not know the part.
@@ -215,4 +227,4 @@ def find_route(name: str, target: Target) -> Route:
     family = family_of(target.part)
     if family is None:
         raise ConfigError(f"part {target.part.name!r} is of no family that open synthesis knows; take the route 'hls'")
-    return VerilogRoute(target.part, family)
+    return VerilogRoute(target.part, family, share)

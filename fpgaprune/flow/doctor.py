@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from fpgaprune.flow.requirements import Row
+from fpgaprune.flow.requirements import Row, package
 from fpgaprune.flow.stages import STAGES
 
 
 def examine() -> list[Row]:
-    """One row for each package or tool, in the order of the stages."""
-    return [row for stage in STAGES for row in stage.needs()]
+    """One row for each package or tool, in the order of the stages; those of `fit`, which runs flows, come last."""
+    return [
+        *(row for stage in STAGES for row in stage.needs()),
+        package("fit", "optuna", "networks that a study suggests to fit", "search"),
+        package("fit", "distributed", "trials of fit on several processes or machines", "search"),
+    ]
 
 
 def missing_extras(rows: list[Row]) -> dict[str, list[str]]:

@@ -25,8 +25,10 @@ from fpgaprune.fabric import (
     digest_of_verilog,
     golden_bytes,
     golden_vectors,
+    list_overlays,
     list_serial_boards,
     make_bitstream,
+    overlay_files,
     vector_files,
     write_handoff,
     write_simulation,
@@ -64,7 +66,8 @@ def hand_over(run: Path, receiver: str, out: Path | None = None) -> HandOver:
     Args:
         run: a finished run.
         receiver: a board of `hw/boards` (a bitstream and a client), a board or an order number of AMD or Intel (our
-            Verilog with scripts for Vivado or Quartus), `vivado` or `quartus` (the same for the run's own part),
+            Verilog with scripts for Vivado or Quartus; for one of `hw/axi/overlays.toml` also a core on AXI, a block
+            design and a driver for PYNQ), `vivado` or `quartus` (the same for the run's own part),
             `hls4ml` (the hls4ml project) or `vitis` (the same, if it is for Vitis).
         out: the folder to make; `RUN-for-RECEIVER` beside the run unless given.
 
@@ -146,7 +149,15 @@ def _vendor(
         vectors = golden_vectors(project, design, x)
         handoff = write_handoff(project, order_number, vectors, draft)
         about = {**_about(project, vectors.samples), "part": order_number}
-        _finish(draft, about, vendor_readme(project, handoff, receiver, vectors.samples, run.path.name), ("check.py",))
+        scripts = ["check.py"]
+        overlay = receiver.lower() in list_overlays()
+        if overlay:
+            texts, about["axi"] = overlay_files(project, receiver.lower(), order_number)
+            for name, text in texts.items():
+                write_bytes(draft / name, text.encode())
+            scripts.append("network.py")
+        readme = vendor_readme(project, handoff, receiver, vectors.samples, run.path.name, overlay=overlay)
+        _finish(draft, about, readme, scripts)
     return HandOver(out)
 
 

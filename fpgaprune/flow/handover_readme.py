@@ -70,8 +70,32 @@ Another seed, layout or board: `fpgaprune measure {run} --board {board}`, then `
 """
 
 
-def vendor_readme(project: VerilogProject, handoff: Handoff, receiver: str, samples: int, run: str) -> str:
-    """For Vivado or Quartus."""
+_OVERLAY = """## 4. A bitstream for PYNQ
+
+```console
+$ vivado -mode batch -source block_design.tcl
+```
+
+It packages the core (`package_ip.tcl`), joins it to the processor and, through AMD's DMA, to memory, and leaves
+`network.bit` and `network.hwh`. Copy both to the board, with `network.py` and `handover.json`. There:
+
+```python
+from network import Network
+
+network = Network("network.bit")  # refuses the bitstream of another design
+network.predict(x)  # real samples (N, ...) to real outputs; types and packing are done
+network.counters()
+```
+
+The core's streams and registers were tried with random transactions in a simulator, the driver on a mock of PYNQ.
+
+"""
+
+
+def vendor_readme(
+    project: VerilogProject, handoff: Handoff, receiver: str, samples: int, run: str, *, overlay: bool = False
+) -> str:
+    """For Vivado or Quartus; with `overlay`, for a PYNQ board too."""
     build, simulate, product = {
         "vivado": ("vivado -mode batch -source vivado.tcl", "vivado -mode batch -source simulate.tcl", "AMD Vivado"),
         "quartus_sh": ("quartus_sh -t quartus.tcl", "vsim -c -do simulate.do", "Intel Quartus"),
@@ -102,7 +126,7 @@ $ {build}
 
 Out of context, so that it needs no pins. Reports are in `{handoff.reports.name}`; `fpgaprune compare` reads them.
 
-## The streams
+{_OVERLAY if overlay else ""}## The streams
 
 {streams}
 

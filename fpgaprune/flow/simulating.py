@@ -34,7 +34,7 @@ def simulate_verilog(
     """
     samples = len(x[0] if isinstance(x, list) else x)
     if samples == 0:
-        return Simulated(left_out="no sample was to be simulated")
+        return Simulated(left_out="the flow asks for no samples (simulate is 0)")
     on_step(0, 1, "simulation")
     try:
         found = simulate(project, x, timeout_s=timeout_s)

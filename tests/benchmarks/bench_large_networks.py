@@ -1,11 +1,11 @@
 """Networks too large to be parallel, as Verilog that was laid out for a part: clocks, resources, bits.
 
-    python tests/benchmarks/bench_large_networks.py [PART [FOLDER NAME... [--locked 0.75] [--samples 100]]]
+    python tests/benchmarks/bench_large_networks.py [PART [FOLDER NAME... [--locked 0.75] [--samples 100] [--priced]]]
 
 FOLDER holds NAME.keras and NAME.npz, trained, as `bench_networks.py` trains them. Weights and activations have 8
 bits. `--locked` sets the kernels with the smallest sums of absolute weights of each convolution but the first to zero,
-without fine-tuning: for clocks and bits alone. Without a folder one untrained convolution shows that it runs. It needs
-Verilator, g++ and pyosys.
+without fine-tuning: for clocks and bits alone. `--priced` leaves synthesis out. Without a folder one untrained
+convolution shows that it runs. It needs Verilator, g++ and pyosys.
 """
 
 from __future__ import annotations
@@ -98,13 +98,16 @@ def row(name: str, design: fp.Design, x: np.ndarray, part: str, share: float, as
         minute = 60 * len(x) / (time.time() - begin)
         differ = int((found.output.astype(np.float32) != np.asarray(fp.emulate(design, x))).sum())
         print(f"  {found.interval_cycles} clocks, latency {found.latency_cycles}, {differ} values differ", flush=True)
-        total = replace(project, layers=()).synthesize(family, workers=1, timeout_s=3600).whole.cells
+        total = None
+        if not asked.priced:
+            total = replace(project, layers=()).synthesize(family, workers=1, timeout_s=3600).whole.cells
     priced = chosen.price.resources
     cells: list[Any] = [name, f"{share:.0%}", f"{found.interval_cycles:,} ({chosen.price.interval_cycles:,})"]
     cells.append(f"{found.latency_cycles:,}")
     for count in ("lut", "ff", "dsp", "bram18"):
         guess = priced[count]
-        cells.append(f"{None if total is None else total[count]:,} ({None if guess is None else round(guess.value):,})")
+        counted = "–" if total is None else f"{total[count]:,}"
+        cells.append(f"{counted} ({None if guess is None else round(guess.value):,})")
     cells += [f"{differ} in {len(x)} samples", f"{chose:.0f} s", f"{wrote:.1f} s", f"{memory:.1f} GB", f"{minute:.0f}"]
     return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -118,6 +121,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--interval", type=int)
     parser.add_argument("--share", type=float, default=0.8)
+    parser.add_argument("--priced", action="store_true")
     asked = parser.parse_args()
     head = "network | locked | clocks (priced) | latency | LUT (priced) | FF | DSP | BRAM18 | values that differ"
     print(f"| {head} | chosen in | written in | memory | samples a minute |")

@@ -82,5 +82,5 @@ def loaded(x):
 LOADS = {
     "fp_biased": Bench(BIASED, [(7 * 3, 1)], [(7 * 3, 2)], biased),
     "fp_load": Bench(LOAD, [(16, 1)], [(11, 3)], loaded),
-    "fp_gate": Bench(GATE, [(4, 1), (3, 1)], [(4, 1), (3, 1)], lambda x, y: [x, y], paced=True),
+    "fp_gate": Bench(GATE, [(4, 1), (3, 1)], [(4, 1), (3, 1)], lambda x, y: [x, y], clocks=6),
 }

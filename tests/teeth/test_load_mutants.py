@@ -56,7 +56,7 @@ def agrees(design, project):
 FAULTS = [
     ("fp_load.v", "tap == TAPS - 1", "tap == TAPS - 2"),
     ("fp_load.v", "group << 1", "group"),
-    ("fp_load.v", "(KERNELS - 1) % STEPS", "KERNELS % STEPS"),
+    ("fp_load.v", "LAST % STEPS", "(LAST + 1) % STEPS"),
     ("fp_load.v", "& ~weighing & ~biasing", "& ~weighing"),
     ("fp_load.v", "if (rst | l_end)", "if (rst)"),
     ("fp_load.v", "biasing <= number != BIASES - 1", "biasing <= number != BIASES - 2"),

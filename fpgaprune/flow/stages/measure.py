@@ -56,6 +56,8 @@ class MeasureConfig(Section):
     """Cycles for each sample: more cycles give a smaller design; 0 means one for each position of the sample."""
     part: Annotated[str | None, read_by(find_part)] = None
     """Lay each layer out so that the network fits this part: with the fewest cycles, or with `interval`."""
+    share: float = Field(default=0.8, gt=0, le=1)
+    """Of each resource of `part`, the share that the layout may take by its price."""
     simulate: int = Field(default=360, ge=0)
     """Held-out samples that Verilator runs; 0 for none."""
     timeout_s: float = Field(default=3600.0, gt=0)
@@ -95,7 +97,7 @@ def _measure(context: StageContext) -> dict[str, Any]:
     run, settings = context.run, context.config[MeasureConfig]
     if not settings.asks:
         run.write_json("measure.json", None)
-        return {"left_out": "the flow names no family, no seeds and no board in [measure]"}
+        return {"left_out": "the flow does not ask for it (families, seeds or a board in [measure])"}
     from fpgaprune.rtl import to_verilog
 
     design, part = Design.load(run.file("design.json")), context.config[TargetConfig].target().part
@@ -114,7 +116,7 @@ def _measure(context: StageContext) -> dict[str, Any]:
             run.path,
             context.progress.step,
             simulation,
-            **settings.model_dump(exclude={"interval", "part", "simulate"}),
+            **settings.model_dump(exclude={"interval", "part", "share", "simulate"}),
         )
     except (EstimateError, ToolError, RtlError, TargetError, UnsupportedLayerError) as error:
         run.write_json("measure.json", None)
@@ -131,7 +133,7 @@ def _chosen(design: Design, settings: MeasureConfig) -> ChosenLayout | None:
     family = family_of(part)
     if family is None:
         raise TargetError(f"part {part.name!r} is of no family that open synthesis knows; no layout can be chosen")
-    return choose_layout(design, part, family, interval=settings.interval or None)
+    return choose_layout(design, part, family, share=settings.share, interval=settings.interval or None)
 
 
 def _proven(files: Artefacts) -> dict[str, Any]:

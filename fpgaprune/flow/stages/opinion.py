@@ -57,7 +57,7 @@ STAGE = FlowStage(
     (),
     _settings,
     needs_keras=False,
-    not_asked="the flow does not ask for it; second_opinion = true in [export] does",
+    not_asked="the flow does not ask for it (second_opinion = true in [export])",
     part=lambda _, results: ReportPart(checks=opinion_checks(results)),
     needs=lambda: [package("opinion", "qonnx", "hls4ml from the ONNX file", "second-opinion")],
 )

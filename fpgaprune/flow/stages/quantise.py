@@ -232,7 +232,7 @@ STAGE = FlowStage(
     sections={"quantise": QuantiseConfig()},
     network=NetworkFiles(_MODEL, _MASKS, _TYPES, _HELD),
     may_be_left_out=True,
-    not_asked="the flow does not ask for it; epochs above 0 in [quantise] do, or quantised = true in [finetune]",
+    not_asked="the flow does not ask for it (epochs above 0 in [quantise], or quantised = true in [finetune])",
     checks=_checks,
     foresee=_foresee,
     masks=("quantised_masks",),

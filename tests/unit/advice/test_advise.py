@@ -118,7 +118,7 @@ def test_suggestions_stand_in_their_order_and_each_helps():
     advice = fp.advise(design, short(design))
     assert list(advice.suggestions) == sorted(advice.suggestions, key=partial(rank, own=PART))
     assert all(s.after.excess < advice.now.excess for s in advice.suggestions if s.after is not None)
-    assert all("must be measured again" in s.cost for s in advice.suggestions if not s.keeps_function)
+    assert all("measure the accuracy again" in s.cost for s in advice.suggestions if not s.keeps_function)
     assert len({s.change for s in advice.suggestions}) == len(advice.suggestions)
 
 

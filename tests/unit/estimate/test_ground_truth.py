@@ -14,13 +14,13 @@ ROWS = Path(__file__).resolve().parents[4] / "shared" / "ground_truth" / "calibr
 # Median relative error that the documentation states, with room for a change of rounding.
 STATED = {
     "csynth.lut": 0.100,
-    "csynth.ff": 0.165,
+    "csynth.ff": 0.155,
     "csynth.dsp": 0.015,
     "csynth.bram18": 0.005,
     "csynth.latency_cycles": 0.055,
     "csynth.interval_cycles": 0.005,
     "synth.lut": 0.115,
-    "synth.ff": 0.125,
+    "synth.ff": 0.140,
     "synth.dsp": 0.005,
     "synth.bram18": 0.005,
 }
@@ -51,7 +51,7 @@ def test_the_shipped_coefficients_are_those_that_the_rows_give(known):
 
 
 def test_designs_that_no_fit_has_seen(known):
-    """104 Dense designs of jdweitz/wa-hls4ml: DSPs and cycles exactly, LUTs and flip-flops within a third."""
+    """104 Dense designs of jdweitz/wa-hls4ml: DSPs and cycles, flip-flops within a sixth, LUTs within a third."""
     from fpgaprune.estimate.rows import predict_row
 
     seen = 0
@@ -65,6 +65,6 @@ def test_designs_that_no_fit_has_seen(known):
         assert abs(guess["DSP"] - truth["DSP"]) <= 1
         assert guess["latency_cycles"] == pytest.approx(truth["latency_max"], rel=0.01)
         assert guess["LUT"] == pytest.approx(truth["LUT"], rel=0.35)
-        assert guess["FF"] == pytest.approx(truth["FF"], rel=0.35)
+        assert guess["FF"] == pytest.approx(truth["FF"], rel=0.16)
         seen += 1
     assert seen == 104

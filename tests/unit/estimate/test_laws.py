@@ -176,3 +176,51 @@ def test_pruning_leaves_the_constants_of_many_digits():
     layer = dense(96, 42, n_nonzero_est=2016, weight_t=number(16, 6))
     made, _ = first(layer, part="xcu250-figd2104-2L-e", tool="Vivado HLS")
     assert made.layers[0].dsp == pytest.approx(1592, rel=0.1)
+
+
+@pytest.mark.parametrize("pragma", ["DATAFLOW", None])
+def test_between_two_layers_of_a_parallel_design_passes_a_cycle(pragma):
+    layers = [folded(16, 8, 16, (16, 6), (16, 6), (16, 6)), folded(8, 4, 8, (16, 6), (16, 6), (16, 6))]
+    made = build(row_features(row({}, layers=layers, tool="Vitis HLS", strategy="resource", top_pragma=pragma)))
+    assert made.latency_cycles == sum(round(layer.latency_cycles) for layer in made.layers) + 1
+    # Without a pragma the first layer waits for the last one.
+    assert made.interval_cycles == (made.latency_cycles if pragma is None else made.layers[0].interval_cycles)
+
+
+@pytest.mark.parametrize(
+    ("n_in", "n_out", "reuse", "bits", "more", "cycles"),
+    [
+        (9, 4, 36, (16, 6), {"tool": "Vitis HLS", "clock_ns": 25.0, "part": "xcvu13p-flga2577-2-e"}, 41),
+        (50, 4, 50, (6, 0), {"tool": "Vitis HLS", "clock_ns": 30.0, "part": "xc7a35tcpg236-1"}, 55),
+        (27, 4, 108, (16, 6), {"clock_ns": 5.0, "part": "xczu5ev-sfvc784-1-i"}, 113),
+        (3, 16, 48, (16, 6), {"clock_ns": 3.33, "part": "xc7vx690tffg1761-2"}, 57),
+        (72, 10, 8, (8, 2), {"clock_ns": 5.0, "part": "xc7vx690tffg1761-2"}, 16),
+    ],
+)
+def test_cycles_of_a_pixel_of_a_folded_convolution(n_in, n_out, reuse, bits, more, cycles):
+    layer = {
+        "class": "Conv1D", "in": [100, 1], "out": [100, n_out], "kernel": [n_in], "reuse_factor": reuse,
+        "mult_n_in": n_in, "mult_n_out": n_out, "strategy": "resource", "input_t": number(*bits),
+        "weight_t": number(6, 1), "accum_t": number(16, 6), "output_t": number(16, 6),
+    }  # fmt: skip
+    made = build(row_features(row(layer, io_type="io_stream", strategy="resource", **more)))
+    assert made.layers[0].latency_cycles / 100 == cycles
+
+
+@pytest.mark.parametrize(("clock", "true"), [(25.0, 918), (5.0, 1883)])
+def test_registers_between_the_stages_of_one_pipeline(clock, true):
+    """53 x 24 x 12 x 1 of 15 bits: nearly the input alone where one period holds all layers."""
+    ports = {"input_t": number(15, 2), "weight_t": number(10, 3), "accum_t": number(16, 6), "output_t": number(15, 2)}
+    scale = {
+        "class": "BatchNormalization",
+        "input_t": number(15, 2),
+        "scale_t": number(10, 3),
+        "output_t": number(15, 2),
+    }
+    relu = {"class": "Activation", "activation": "relu", "input_t": number(15, 2), "output_t": number(15, 2)}
+    layers = [
+        dense(53, 24, **ports), scale | {"n_in": 24}, relu | {"n_in": 24},
+        dense(24, 12, **ports), scale | {"n_in": 12}, relu | {"n_in": 12}, dense(12, 1, **ports),
+    ]  # fmt: skip
+    made = build(row_features(row({}, layers=layers, tool="Vitis HLS", clock_ns=clock, part="xcvu13p-flga2577-2-e")))
+    assert stage_figures(made.between, calibration().rates)["csynth"]["ff"] == pytest.approx(true, rel=0.25)

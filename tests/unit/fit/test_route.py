@@ -15,6 +15,7 @@ from fpgaprune.flow import parse_config
 from fpgaprune.measure import Figure, Resources
 from fpgaprune.target import Target, find_part, list_parts
 from tests.unit.estimate.designs import cnn
+from tests.unit.estimate.test_choice import network
 from tests.unit.rtl.networks import parallel_design
 
 TARGET = Target.of("xc7z020clg400-1")
@@ -46,6 +47,22 @@ def test_our_verilog_gets_slower_and_says_which_interval_it_needs():
             assert replace(laid, rung="", settings={}) == replace(route.own(design, config), rung="", settings={})
     assert {laid.settings["measure"]["families"][0] for laid in found} == {"xc7"}
     assert found[0].used["lut"] == verilog_price(design, "xc7").resources.lut.value
+
+
+@pytest.mark.parametrize("share", [0.8, 0.55])
+def test_a_network_that_fits_at_no_interval_is_laid_out_for_the_part(share):
+    """Layer by layer, so that the upper end of its price keeps the share; the settings make the same layout again."""
+    small = replace(TARGET.part, lut=2800, ff=7000, dsp=40, bram18=14)
+    route, design = VerilogRoute(small, "xc7", share), network()
+    *others, last = route.layouts(design)
+    assert all(laid.share > share for laid in others)
+    assert last.rung == f"{design.io_type} part"
+    assert last.share <= share
+    assert last.settings["measure"]["part"] == small.name
+    again = route.own(design, parse_config(last.settings, "part"))
+    assert replace(again, rung="", settings={}) == replace(last, rung="", settings={})
+    # With room for all at once nothing is chosen for the part.
+    assert not [laid for laid in VerilogRoute(TARGET.part, "xc7").layouts(design) if laid.rung.endswith("part")]
 
 
 def test_a_route_that_is_not_there_is_refused():

@@ -54,6 +54,7 @@ def test_pip_is_never_told_a_single_package(bare):
         "pip install 'fpgaprune[gowin]'",
         "pip install 'fpgaprune[boards]'",
         "pip install 'fpgaprune[hgq]'",
+        "pip install 'fpgaprune[search]'",
     }
 
 
@@ -73,7 +74,7 @@ def test_what_is_found_has_no_command(bare, monkeypatch):
 def test_tools_of_one_stage_stand_together_and_name_it_once(bare):
     stages = [row["stage"] for row in examine()]
     assert list(dict.fromkeys(stages)) == [
-        *("train to remove", "train", "select", "export", "hls", "hls, [hls] build", "opinion", "measure")
+        *("train to remove", "train", "select", "export", "hls", "hls, [hls] build", "opinion", "measure", "fit")
     ]
     assert stages == sorted(stages, key=list(dict.fromkeys(stages)).index)
     shown = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "100"}).output

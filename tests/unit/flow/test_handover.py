@@ -153,6 +153,18 @@ def test_a_folder_for_vivado_has_scripts_and_a_bench(run, receiver, part):
     assert check(folder).returncode == 0
 
 
+def test_a_folder_for_a_pynq_board_has_core_block_design_and_driver(run):
+    folder = hand_over(run, "pynq-z2").path
+    assert {"package_ip.tcl", "block_design.tcl", "network.py", "axi"} <= {path.name for path in folder.iterdir()}
+    about = json.loads((folder / "handover.json").read_text())
+    assert about["axi"]["word_bits"] == 64
+    assert about["axi"]["in"]["lanes"] * about["axi"]["in"]["beats"] == 16
+    readme = (folder / "README.md").read_text()
+    steps = [readme.index(word) for word in ("check.py", "vivado.tcl", "block_design.tcl", "network.predict(x)")]
+    assert steps == sorted(steps)
+    assert len(readme.splitlines()) < 80
+
+
 def test_a_folder_for_quartus_has_quartus_scripts(run):
     folder = hand_over(run, "de10-nano").path
     assert "5CSEBA6U23I7" in (folder / "quartus.tcl").read_text()

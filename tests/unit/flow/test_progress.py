@@ -41,7 +41,7 @@ def test_an_opinion_that_nobody_asked_for_was_skipped():
     recorder = Recorder()
     tell_end(recorder, "opinion", {}, 0.0, opinion.STAGE.not_asked)
     ((_, state, note, _),) = recorder.stages
-    assert (state, note) == ("skipped", "the flow does not ask for it; second_opinion = true in [export] does")
+    assert (state, note) == ("skipped", "the flow does not ask for it (second_opinion = true in [export])")
 
 
 def train(recorder, metrics, epochs=2, passed=0, total=2):

@@ -74,7 +74,7 @@ def test_verilog_that_is_stuck_is_an_error(monkeypatch):
 
 def test_no_sample_starts_no_simulator(monkeypatch):
     found, steps = simulated(monkeypatch, fail(AssertionError("started")), samples=0)
-    assert (found, steps) == (Simulated(left_out="no sample was to be simulated"), [])
+    assert (found, steps) == (Simulated(left_out="the flow asks for no samples (simulate is 0)"), [])
 
 
 def test_a_run_that_measured_nothing_has_no_such_check():
@@ -94,4 +94,5 @@ def test_a_c_simulation_runs_eight_samples_at_least_and_may_be_left_out():
     assert found == {"left_out": "12 samples, 2.5 s, 8 at least"}
     none = SimpleNamespace(config=parse_config({"hls": {"simulate": 0}}, "flow"), data=data, progress=Silent())
     # Nothing is compiled either.
-    assert hls._simulated(none, SimpleNamespace(), None, None) == {"left_out": "no sample was to be simulated"}
+    said = {"left_out": "the flow does not ask for it (simulate above 0 in [hls])"}
+    assert hls._simulated(none, SimpleNamespace(), None, None) == said
