@@ -240,11 +240,13 @@ def _settings(count: int) -> Iterator[None]:
         "DASK_LOGGING__DISTRIBUTED": "critical",
     }
 
-    log = logging.getLogger("distributed")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
+    logs = [logging.getLogger(name) for name in ("distributed", "tornado.application")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
     try:
         with dask.config.set({**_SETTINGS, "distributed.nanny.pre-spawn-environ": environment}):
             yield
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
