@@ -148,10 +148,13 @@ class Workers:
             self._cluster.scale(self._count)
 
     def _found(self, job: Job, future: Any) -> Outcome:
-        """The outcome that a worker sent, or the error that ended the search there."""
+        """The outcome of a trial whose future is done, or the error that ended the search there."""
+        if future.status == "finished" and (kept := kept_outcome(job)) is not None:
+            # The worker may have been killed since, and what it sent with it; the file is whole.
+            return kept
         try:
             with self._scheduler_lost():
-                found = msgspec.json.decode(future.result(timeout=_CONNECT_S))
+                found = msgspec.json.decode(future.result(timeout=_START_S))
         except self._distributed.scheduler.KilledWorker:
             return f"{_TRIES} workers ended in the middle of it; does it take more memory than a worker has?"
         return found if isinstance(found, str) else from_plain(found, FitPoint, str(job.kept))
