@@ -22,6 +22,10 @@ from fpgaprune.measure import from_plain, to_plain
 
 _INSTALL = "pip install 'fpgaprune[search]'"
 _CONNECT_S = 30
+# A process on a busy machine loads what it needs for longer.
+_START_S = 300
+# Seconds between two looks at the workers.
+_LOOK_S = 10
 # A trial whose worker ended so often takes more memory than a worker has, or crashes.
 _TRIES = 3
 _GIB = 1 << 30
@@ -35,6 +39,7 @@ _SETTINGS = {
     "distributed.admin.tick.limit": "1h",
     "distributed.scheduler.worker-saturation": 1.0,
     "distributed.comm.timeouts.connect": f"{_CONNECT_S}s",
+    "distributed.deploy.lost-worker-timeout": f"{_START_S}s",
     # TensorFlow imports for seconds without a pause.
     "distributed.comm.timeouts.tcp": "120s",
 }
@@ -64,9 +69,13 @@ class Workers:
         self._read: list[tuple[Job, Outcome]] = []
         with ExitStack() as stack:
             stack.enter_context(_settings(count))
-            place = scheduler or stack.enter_context(self._local(count, memory_gib))
+            self._count, self._cluster = count, None
+            if scheduler is None:
+                self._cluster = stack.enter_context(self._local(count, memory_gib))
             try:
-                self._client = stack.enter_context(self._distributed.Client(place, set_as_default=False))
+                self._client = stack.enter_context(
+                    self._distributed.Client(self._cluster or scheduler, set_as_default=False)
+                )
             except (OSError, ValueError, TimeoutError) as error:
                 raise ToolError(
                     f"no scheduler of Dask answers at {scheduler}: {str(error) or type(error).__name__}; "
@@ -122,18 +131,30 @@ class Workers:
         if not self._jobs:
             return
         futures = [future for _, future in self._jobs.values()]
-        with self._scheduler_lost(), self._client.as_current():
-            self._distributed.wait(futures, return_when="FIRST_COMPLETED")
+        while not any(future.done() for future in futures):
+            with self._scheduler_lost(), self._client.as_current():
+                try:
+                    self._distributed.wait(futures, timeout=_LOOK_S, return_when="FIRST_COMPLETED")
+                except TimeoutError:
+                    self._replace_workers()
         for key, (job, future) in list(self._jobs.items()):
             if future.done():
                 del self._jobs[key]
                 self._read.append((job, self._found(job, future)))
 
+    def _replace_workers(self) -> None:
+        """Dask gives up a worker of this machine that does not start in time; another one then takes its place."""
+        if self._cluster is not None:
+            self._cluster.scale(self._count)
+
     def _found(self, job: Job, future: Any) -> Outcome:
-        """The outcome that a worker sent, or the error that ended the search there."""
+        """The outcome of a trial whose future is done, or the error that ended the search there."""
+        if future.status == "finished" and (kept := kept_outcome(job)) is not None:
+            # The worker may have been killed since, and what it sent with it; the file is whole.
+            return kept
         try:
             with self._scheduler_lost():
-                found = msgspec.json.decode(future.result(timeout=_CONNECT_S))
+                found = msgspec.json.decode(future.result(timeout=_START_S))
         except self._distributed.scheduler.KilledWorker:
             return f"{_TRIES} workers ended in the middle of it; does it take more memory than a worker has?"
         return found if isinstance(found, str) else from_plain(found, FitPoint, str(job.kept))
@@ -172,7 +193,7 @@ class Workers:
                     processes=True,
                     memory_limit="auto" if memory_gib is None else int(memory_gib * _GIB),
                     host="127.0.0.1",
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
                 )
             except (OSError, RuntimeError, TimeoutError) as error:
                 said = error
@@ -222,11 +243,13 @@ def _settings(count: int) -> Iterator[None]:
         "DASK_LOGGING__DISTRIBUTED": "critical",
     }
 
-    log = logging.getLogger("distributed")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
+    logs = [logging.getLogger(name) for name in ("distributed", "tornado.application")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
     try:
         with dask.config.set({**_SETTINGS, "distributed.nanny.pre-spawn-environ": environment}):
             yield
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
