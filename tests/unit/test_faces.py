@@ -71,6 +71,8 @@ def test_a_class_name_means_one_thing_and_no_file_name_stands_in_three_packages(
     homes, files = defaultdict(set), defaultdict(list)
     for file in PRODUCT.rglob("*.py"):
         place = file.relative_to(PRODUCT)
+        if place.parts[0] == "hw":  # in a wheel: scripts that are copied into exported folders
+            continue
         files[file.stem].append(place)
         for statement in ast.parse(file.read_text()).body:
             if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_"):
