@@ -10,6 +10,7 @@ import typer
 from fpgaprune.commands.board_commands import print_bitstream
 from fpgaprune.commands.common_options import SERIAL_BOARDS, AsJson, Quiet, one_of
 from fpgaprune.terminal import print_json, print_line
+from fpgaprune.watcher import Watcher
 
 
 def export(
@@ -32,12 +33,16 @@ def export(
     """Put everything that a board, or a machine with a vendor's tool, needs of a run into one new folder.
 
     Its README is one page in the order of the commands. Its check.py, run first, needs nothing of fpgaprune. The folder
-    is written whole or not at all.
+    is written whole or not at all. Place and route for a board takes minutes, and longer if the FPGA is nearly full:
+    'fpgaprune measure RUN --board BOARD --interval CYCLES' makes the Verilog smaller first.
     """
     from fpgaprune.flow import hand_over, require_kind
 
     require_kind(run_dir, "run")
-    made = hand_over(run_dir, receiver, out)
+    with Watcher(quiet=quiet or as_json) as watcher:
+        watcher.stage("export", "running")
+        made = hand_over(run_dir, receiver, out)
+        watcher.stage("export", "done")
     bitstream = None if made.bitstream is None else {**made.bitstream.to_json(), "path": made.bitstream.path.name}
     if as_json:
         print_json({"folder": str(made.path), "bitstream": bitstream})
