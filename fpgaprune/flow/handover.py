@@ -104,9 +104,7 @@ def _order_number(run: RunDirectory, receiver: str) -> str:
         target = Target.of(str(run.manifest["config"]["target"]["part"]) if vendor else receiver)
     except TargetError as error:
         words = ", ".join((*OWN_PART, HLS, "vitis", *list_serial_boards()))
-        raise TargetError(
-            f"{receiver!r} is unknown: {error}; wanted {words}, or a board or an order number of AMD or Intel"
-        ) from None
+        raise TargetError(f"{error}; wanted {words}, or a board or an order number of AMD or Intel") from None
     if target.part.vendor not in OWN_PART.values() or (vendor and target.part.vendor != vendor):
         raise TargetError(
             f"{receiver!r} stands for {target.part.name} of {target.part.vendor}; wanted a part of "
