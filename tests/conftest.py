@@ -1,6 +1,7 @@
 """Settings for every test: quiet TensorFlow, explicit seeds, caches below the tests' own folder."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,13 @@ os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 # A machine with other work may take ten times as long, and no test is about time.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_names():
+    """Keras numbers the layers of each test file from the start, whichever files ran before it in this process."""
+    if "keras" in sys.modules:
+        sys.modules["keras"].utils.clear_session(free_memory=False)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -28,7 +28,12 @@ def searched(tmp_path_factory):
     np.savez(folder / "mine.npz", **data)
     keras.utils.set_random_seed(1)
     model = keras.Sequential(
-        [keras.Input((8,)), keras.layers.Dense(12, activation="relu"), keras.layers.Dense(2)], name="mine"
+        [
+            keras.Input((8,)),
+            keras.layers.Dense(12, activation="relu", name="hidden"),
+            keras.layers.Dense(2, name="classes"),
+        ],
+        name="mine",
     )
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
     model.fit(x[:300], y[:300], epochs=40, batch_size=20, verbose=0)
@@ -53,7 +58,7 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
     assert "Fits: " in page
     assert 'href="best/report.html"' in page
     assert "What each layer lost" in page
-    assert [row for row in ("dense", "dense_1") if f"<span>{row}</span>" not in page] == []
+    assert [row for row in ("hidden", "classes") if f"<span>{row}</span>" not in page] == []
     assert "8 → 12" in page
     assert written["rates"] == found.rates
 
