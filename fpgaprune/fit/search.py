@@ -52,7 +52,7 @@ from fpgaprune.flow import (
     start_session,
     starting_model,
 )
-from fpgaprune.keras_file import holds_hgq
+from fpgaprune.keras_file import trained_bits
 
 # A first trial trains for this part of the epochs of the best network.
 _SHORT = 4
@@ -157,9 +157,10 @@ class FitSearch:
         path = self.config[TrainConfig].model
         if path is None:
             raise ConfigError("fit starts from a trained network: name it with train.model, or as MODEL.keras")
-        if holds_hgq(path):
+        library = trained_bits(path)
+        if library is not None:
             raise ConfigError(
-                f"{path} has weights whose bits HGQ2 trained, and fit would train them anew; "
+                f"{path} has weights whose bits {library} trained, and fit would train them anew; "
                 "make its hardware with 'fpgaprune run'"
             )
         document.setdefault("finetune", {})
