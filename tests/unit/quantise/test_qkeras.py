@@ -189,9 +189,15 @@ def test_a_flow_takes_the_file_and_shows_what_is_to_know():
     assert "rounded to fixed<16,6,RND,SAT>" in said[0][2]
 
 
-def test_training_on_would_change_the_bits(tmp_path):
-    from fpgaprune.flow.config import parse_config
-    from fpgaprune.flow.stages.finetune import FINETUNE  # noqa: F401
 
-    config = parse_config({"train": {"model": str(FILES / "mlp.h5")}, "finetune": {"epochs": 2}}, "mine.toml")
-    assert config is not None
+def test_run_takes_zeros_and_bits_as_they_are():
+    from fpgaprune.errors import ConfigError
+    from fpgaprune.flow.asked import asked_config
+    from fpgaprune.flow.config import parse_config
+    from fpgaprune.flow.stages.finetune import _check_schedule
+
+    config = asked_config(FILES / "mlp.h5", data="x.npz", part="zcu104")
+    assert (config.select.zeros, config.select.sparsity, config.finetune.epochs) == (True, 0.0, 0)
+    document = {"name": "a", "train": {"model": str(FILES / "mlp.h5")}, "finetune": {"epochs": 3}}
+    with pytest.raises(ConfigError, match="whose bits QKeras trained, and they would leave them"):
+        _check_schedule(parse_config(document, "test"), None)
