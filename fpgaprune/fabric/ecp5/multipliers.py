@@ -24,6 +24,9 @@ def register_multipliers(module: dict[str, Any]) -> int:
     and for the product. A register that others read as well stays where it is, too.
     """
     cells: dict[str, Cell] = module["cells"]
+    multipliers = [(name, cell) for name, cell in cells.items() if cell["type"] == _MULTIPLIER]
+    if not multipliers:
+        return 0
     drivers: dict[Any, str] = {}
     readers: dict[Any, list[str]] = defaultdict(list)
     for port in module["ports"].values():
@@ -37,7 +40,7 @@ def register_multipliers(module: dict[str, Any]) -> int:
                 else:
                     readers[bit].append(name)
     held, left = 0, set[str]()
-    for name, cell in [(name, cell) for name, cell in cells.items() if cell["type"] == _MULTIPLIER]:
+    for name, cell in multipliers:
         pins = {port: bits[0] for port, bits in cell["connections"].items() if port[0] in "ABP" and port[1:].isdigit()}
         factors = {port: bit for port, bit in pins.items() if port[0] != "P" and bit not in _NEVER}
         product = {port: bit for port, bit in pins.items() if port[0] == "P" and readers[bit]}
