@@ -87,7 +87,7 @@ module {project.top}_axi (
 {loads.wires}    fp_axi_core #(
         .WORD_BITS({word_bits}), .DIGEST(64'h{identity.digest}),
         .IN_BITS({source.width_bits}), .IN_SLOT({slot_bits(source, word_bits)}), .IN_BEATS({source.beats}),
-        .OUT_BITS({sink.width_bits}), .OUT_SLOT({slot_bits(sink, word_bits)}), .OUT_BEATS({sink.beats}){loads.parameters}
+        .OUT_BITS({sink.width_bits}), .OUT_SLOT({slot_bits(sink, word_bits)}), .OUT_BEATS({sink.beats}){loads.bits}
     ) core (
 {through},
         .design_rst(rst),
@@ -112,7 +112,7 @@ class _Loads(NamedTuple):
     """Verilog text of what carries loads of weights from the registers to the design."""
 
     wires: str
-    parameters: str
+    bits: str
     of_core: str
     of_design: str
 

@@ -78,12 +78,8 @@ def wrapped(project, word_bits):
         for port, way in ((project.inputs[0], "in"), (project.outputs[0], "out"))
         for count in [driver.words_of(form[way], word_bits // 8)]
     ]
-    return RtlProject(
-        **{
-            **{name: getattr(project, name) for name in ("path", "name", "clock_ns", "layers", "loads")},
-            **{"top": "bench", "files": tuple(names), "inputs": (ports[0],), "outputs": (ports[1],)},
-        }
-    )
+    kept = {name: getattr(project, name) for name in ("path", "name", "clock_ns", "layers", "loads")}
+    return RtlProject(**kept, top="bench", files=tuple(names), inputs=(ports[0],), outputs=(ports[1],))
 
 
 def as_words(raw, form, word_bits):
