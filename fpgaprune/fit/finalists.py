@@ -15,7 +15,6 @@ from fpgaprune.files import storage
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.settings import joined
 from fpgaprune.fit.trial import Trials
 from fpgaprune.flow import Progress
 
@@ -63,7 +62,7 @@ class Finalists:
             name = f"{BEST} {len(found) + 1}" if found else BEST
             self.told.stage(name, "running")
             laid = self._relaid(point, ratio)
-            made = self.trials.whole(point.knobs, joined(point.settings, laid.settings), self.epochs)
+            made = self.trials.whole(point, laid, self.epochs)
             if made is None:
                 self.told.stage(name, "skipped", self.trials.impossible[point.knobs])
                 continue
