@@ -77,6 +77,10 @@ class Finalists:
         if not found:
             raise RunError(f"no network of the search could be trained whole: {self.trials.impossible}")
         best = min(found, key=self.ranking.rank)
+        if self.trials.route.counts and best.measured is None:
+            self.notes.append(
+                "no tool has counted what the best network takes, so its price says that; why: its report"
+            )
         self._keep(Path(best.folder))
         return structs.replace(best, folder=str(self.out / BEST))
 
