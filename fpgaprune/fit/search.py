@@ -17,7 +17,7 @@ from fpgaprune.files import write_bytes
 from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.clock import Clock
 from fpgaprune.fit.descent import Descent, Judge
-from fpgaprune.fit.document import search_document
+from fpgaprune.fit.document import search_document, whole_epochs
 from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.held_back import write_held_back
@@ -41,7 +41,6 @@ from fpgaprune.fit.workplace import Here, Workplace
 from fpgaprune.flow import (
     DataConfig,
     Dataset,
-    FinetuneConfig,
     Flow,
     Progress,
     TargetConfig,
@@ -81,6 +80,8 @@ class FitSearch:
     options: SearchOptions
     heard: Heard
     notes: list[str] = field(default_factory=list)
+    _epochs: tuple[int, int] = (0, 0)
+    """Of a short training and of a whole one."""
     _rates: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Fit:
@@ -97,6 +98,8 @@ class FitSearch:
         config, data = self.config, load_data(self.config[DataConfig].source)
         start_session(config.seed)
         model = starting_model(config[TrainConfig].model, data)
+        epochs = whole_epochs(config, data)
+        self._epochs = max(epochs // _SHORT, min(epochs, 2)), epochs
         document = search_document(config, model, self.notes)
         with used_alone(self.out), closing(self._place()) as place:
             return self._run(place, document, data, model)
@@ -116,8 +119,7 @@ class FitSearch:
         if not points:
             reason = next(iter(trials.impossible.values()), "no trial came to its end")
             raise RunError(f"the search found no network: {reason}")
-        epochs = config[FinetuneConfig].epochs
-        best = Finalists(trials, self._log.ranking, epochs, self.out, self.told, self.notes).best(points)
+        best = Finalists(trials, self._log.ranking, self._epochs[1], self.out, self.told, self.notes).best(points)
         if not best.fits:
             self.notes.append(self._larger_part(best))
         self.notes += [f"left out: {knobs}: {reason}" for knobs, reason in trials.impossible.items()]
@@ -146,12 +148,6 @@ class FitSearch:
         if part is None:
             return "no listed part of the same family takes the nearest network"
         return f"the smallest listed part of the same family that takes the nearest network is {part.name}"
-
-    @property
-    def _epochs(self) -> tuple[int, int]:
-        """Of a short training and of a whole one."""
-        epochs = self.config[FinetuneConfig].epochs
-        return max(epochs // _SHORT, min(epochs, 2)), epochs
 
     def _place(self) -> Workplace:
         options = self.options
