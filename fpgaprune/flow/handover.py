@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fpgaprune import __version__
 from fpgaprune.design import Design, Input
+from fpgaprune.emulate import emulate
 from fpgaprune.errors import ConfigError, RunError, TargetError
 from fpgaprune.fabric import (
     ANSWER_BYTES,
@@ -37,13 +38,16 @@ from fpgaprune.flow.handover_readme import board_readme, hls_readme, vendor_read
 from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.run_verilog import layout_was_asked_for, verilog_of
-from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS
+from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
+from fpgaprune.npz_file import write_npz
 from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Target, hardware_path
 
 # Words for what a run was made for, beside names of boards and parts.
 OWN_PART = {"vivado": "AMD", "quartus": "Intel"}
 HLS = "hls4ml"
+# What a Zynq board runs: the driver and a notebook.
+_DRIVEN = ("network.py", "network.ipynb")
 # What compiling and simulating leave in an hls4ml project.
 _LEFTOVERS = shutil.ignore_patterns("*.so", "*.o", "*.log", "*_prj", "*.prj", ".Xil", "logs", "*_vivado_accelerator")
 
@@ -191,7 +195,8 @@ def _vendor(
             texts, about["axi"] = overlay_files(project, receiver.lower(), order_number)
             for name, text in texts.items():
                 write_bytes(draft / name, text.encode())
-            scripts.append("network.py")
+            scripts += _DRIVEN
+            _write_golden(draft, design, x)
         readme = vendor_readme(project, handoff, receiver, vectors.samples, run.path.name, overlay=overlay)
         _finish(draft, about, readme, scripts)
     return HandOver(out)
@@ -208,15 +213,27 @@ def _hls(run: RunDirectory, design: Design, receiver: str, out: Path) -> HandOve
         )
     with whole_folder(out) as draft:
         shutil.copytree(project, draft / "project", ignore=_LEFTOVERS)
-        about = {
+        about: dict[str, Any] = {
             "project": "project",
             "name": design.name,
             "samples": len(_golden_rows(run)),
             "inputs": f"project/{GOLDEN_INPUTS}",
             "outputs": f"project/{GOLDEN_OUTPUTS}",
         }
-        _finish(draft, about, hls_readme(design, run.path.name), ("check.py",))
+        scripts = ["check.py"]
+        options = run.manifest["config"].get("hls", {}).get("backend_options", {})
+        accelerator = accelerator_form(design, project, options)
+        if accelerator is not None:
+            about["accelerator"] = accelerator
+            scripts += ["accelerator.py", *_DRIVEN]
+            _write_golden(draft, design, _golden(run, design))
+        _finish(draft, about, hls_readme(design, run.path.name, accelerator=accelerator is not None), scripts)
     return HandOver(out)
+
+
+def _write_golden(draft: Path, design: Design, x: list[NDArray[Any]]) -> None:
+    """`golden.npz` holds the golden samples and what the emulation makes of them, as real numbers for the notebook."""
+    write_npz(draft / "golden.npz", {"x": x[0], "y": emulate(design, x[0])})
 
 
 def _about(project: VerilogProject, samples: int) -> dict[str, Any]:

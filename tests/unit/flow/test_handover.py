@@ -157,7 +157,8 @@ def test_a_folder_for_vivado_has_scripts_and_a_bench(run, receiver, part):
 
 def test_a_folder_for_a_pynq_board_has_core_block_design_and_driver(run):
     folder = hand_over(run, "pynq-z2").path
-    assert {"package_ip.tcl", "block_design.tcl", "network.py", "axi"} <= {path.name for path in folder.iterdir()}
+    names = {path.name for path in folder.iterdir()}
+    assert {"package_ip.tcl", "block_design.tcl", "network.py", "axi", "network.ipynb", "golden.npz"} <= names
     about = json.loads((folder / "handover.json").read_text())
     assert about["axi"]["word_bits"] == 64
     assert about["axi"]["in"]["lanes"] * about["axi"]["in"]["beats"] == 16
@@ -180,6 +181,63 @@ def test_the_hls4ml_project_goes_without_what_was_compiled(run, receiver):
     assert not (folder / "project/small-1.so").exists()
     assert "project/README.md" in (folder / "README.md").read_text()
     assert "g++ or bash is not here" in check(folder).stdout
+
+
+# PYNQ, as far as driver and notebook ask: the DMA of hls4ml's block design, behind it the emulation of the design.
+PYNQ = """
+import sys, types
+import numpy as np
+from fpgaprune.design import Design
+from fpgaprune.emulate import emulate
+
+design = Design.load({design!r})
+
+class Buffer(np.ndarray):
+    def flush(self): self.flushed = True
+    def invalidate(self): self.seen = True
+    def freebuffer(self): pass
+
+class Channel:
+    held = {{}}
+    def __init__(self, way): self.way = way
+    def transfer(self, buffer): self.held[self.way] = buffer
+    def wait(self):
+        if self.way == "send":
+            assert self.held["send"].flushed
+            sink = self.held["receive"]
+            real = emulate(design, np.asarray(self.held["send"], np.float64) * {scale_in}).reshape(sink.shape)
+            sink[:] = np.round(real * {scale_out}) if sink.dtype.kind == "i" else real
+
+dma = types.SimpleNamespace(sendchannel=Channel("send"), recvchannel=Channel("receive"))
+hier = types.SimpleNamespace(hier_0=types.SimpleNamespace(axi_dma_0=dma))
+def allocate(shape, dtype): return np.zeros(shape, dtype).view(Buffer)
+sys.modules["pynq"] = types.SimpleNamespace(Overlay=lambda path: hier, allocate=allocate)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale_in", "scale_out"), [("float", 1, 1), ("double", 1, 1), ("ap_fixed<16,6>", 2**-10, 2**10)]
+)
+def test_driver_and_notebook_of_an_hls4ml_accelerator_run_on_a_mock_of_pynq(run, kind, scale_in, scale_out):
+    design = replace(Design.load(run / "design.json"), backend="VivadoAccelerator")
+    design.save(run / "design.json")
+    (run / "hls/firmware").mkdir()
+    (run / "hls/firmware/small_axi.h").write_text(f"typedef {kind} T_in;\ntypedef {kind} T_out;\n")
+    folder = hand_over(run, "hls4ml").path
+    assert {"accelerator.py", "network.py", "network.ipynb", "golden.npz"} <= {path.name for path in folder.iterdir()}
+    readme = (folder / "README.md").read_text()
+    assert 'Accelerator("network.bit").predict(x)' in readme
+    assert "no bitstream of this project was ever loaded into a real board" in readme
+    cells = json.loads((folder / "network.ipynb").read_text())["cells"]
+    mock = PYNQ.format(design=str(run / "design.json"), scale_in=scale_in, scale_out=scale_out)
+    code = "\n".join(["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"])
+    done = subprocess.run([sys.executable, "-c", mock + code], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"{SAMPLES} golden samples, 0 numbers unlike the emulation" in done.stdout
+    refused = mock + code + "\nnetwork.predict(np.zeros((2, 3)))"
+    done = subprocess.run([sys.executable, "-c", refused], cwd=folder, capture_output=True, text=True)
+    assert "samples have shape (2, 3); wanted (N, 16)" in done.stderr
+    assert check(folder).returncode == 0
 
 
 @pytest.mark.parametrize(
