@@ -151,8 +151,8 @@ Accelerator("network.bit").predict(x)  # real samples (N, ...) to real outputs; 
 ```
 
 `network.ipynb` compares the golden samples, number by number, and says how fast it is. The driver was tried on a
-mock of PYNQ only, and no bitstream of this project was ever loaded into a real board. hls4ml's accelerator does not say which
-design it holds, so keep bitstream and folder together.
+mock of PYNQ only, and no bitstream of this project was ever loaded into a real board. hls4ml's accelerator does not
+say which design it holds, so keep bitstream and folder together.
 """
 
 
