@@ -189,7 +189,6 @@ def test_a_flow_takes_the_file_and_shows_what_is_to_know():
     assert "rounded to fixed<16,6,RND,SAT>" in said[0][2]
 
 
-
 def test_run_takes_zeros_and_bits_as_they_are():
     from fpgaprune.errors import ConfigError
     from fpgaprune.flow.asked import asked_config
