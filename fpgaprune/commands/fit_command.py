@@ -39,7 +39,10 @@ def fit(
         float, typer.Option(help="Minutes for the search. The final run of the best network takes extra time.")
     ] = 10.0,
     epochs: Annotated[
-        int | None, typer.Option(help="Epochs of fine-tuning of the best network. Key finetune.epochs.")
+        int | None,
+        typer.Option(
+            help="Epochs of fine-tuning of the best network; 16, or more of few samples. Key finetune.epochs."
+        ),
     ] = None,
     route: Annotated[
         str,

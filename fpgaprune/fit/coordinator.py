@@ -39,7 +39,7 @@ class Coordinator:
         study: suggests knobs.
         place: does trials.
         prices: prices.
-        job: the trial of some knobs in a layout, for some epochs.
+        job: the trial of some knobs in a layout, for some epochs, from the network of a point or from the trained one.
         rungs: ends hopeless trials.
         epochs: of a short training and of a whole one.
         recall: the point of a trial that an earlier search has done; None if it is gone.
@@ -51,7 +51,7 @@ class Coordinator:
     study: Study
     place: Workplace
     prices: Prices
-    job: Callable[[Knobs, Laid, int], Job]
+    job: Callable[[Knobs, Laid, int, FitPoint | None], Job]
     rungs: Rungs
     epochs: tuple[int, int]
     recall: Callable[[str], FitPoint | None]
@@ -59,7 +59,7 @@ class Coordinator:
     heard: Callable[[Job, Outcome, int, float], None] = lambda *_: None
     points: dict[str, FitPoint] = field(default_factory=dict)
     _running: dict[str, list[Suggested]] = field(default_factory=dict)
-    _laid: dict[Knobs, Laid] = field(default_factory=dict)
+    _made: dict[str, Callable[[int], Job]] = field(default_factory=dict)
     _began: dict[str, float] = field(default_factory=dict)
     _nothing_new: int = 0
 
@@ -93,17 +93,29 @@ class Coordinator:
         if not self.prices.is_possible(asked.knobs):
             self.study.refuse(asked, "the network cannot have so few free weights")
             return
-        laid = self._laid[asked.knobs] = self.prices.fastest(asked.knobs)
-        short = self.job(asked.knobs, laid, self.epochs[0])
+        laid, good = self.prices.fastest(asked.knobs), self._nearest(asked)
+
+        def make(epochs: int) -> Job:
+            return self.job(asked.knobs, laid, epochs, good)
+
+        short = make(self.epochs[0])
         if kept_outcome(short) is None:
             reason = self.rungs.hopeless(laid, list(self.points.values()))
             if reason is not None:
                 self.study.prune(asked, laid, reason)
                 return
             self._nothing_new = 0
-        self._go(short, [asked])
+        self._go(make, self.epochs[0], [asked])
 
-    def _go(self, job: Job, asked: list[Suggested]) -> None:
+    def _nearest(self, asked: Suggested) -> FitPoint | None:
+        """The smallest network of the descent that leads to the knobs of `asked`: its training starts there."""
+        known = [self.points[key] for key in self.study.known_before(asked.number) if key in self.points]
+        near = [one for one in known if one.loses_little and Knobs.of(one.settings).leads_to(asked.knobs)]
+        return min(near, key=lambda point: point.share, default=None)
+
+    def _go(self, make: Callable[[int], Job], epochs: int, asked: list[Suggested]) -> None:
+        job = make(epochs)
+        self._made[job.key] = make
         waiting = self._running.setdefault(job.key, [])
         if not waiting:
             self._began[job.key] = time.monotonic()
@@ -120,21 +132,18 @@ class Coordinator:
                 self.study.refuse(one, outcome)
             return
         self.points[job.key] = outcome
-        knobs = Knobs.of(job.asked)
         if not asked:
             # The descent had begun it, and did not wait for it.
-            self.study.know(knobs, outcome, job.key)
+            self.study.know(Knobs.of(job.asked), outcome, job.key)
             return
-        short = self.job(knobs, self._laid[knobs], self.epochs[0])
+        make = self._made[job.key]
         whole = outcome.epochs >= self.epochs[1]
-        if not whole:
-            longer = self.job(knobs, self._laid[knobs], self.epochs[1])
-            # What a killed search had promoted stays promoted.
-            if kept_outcome(longer) is not None or self._promotes(outcome):
-                self._go(longer, asked)
-                return
+        # What a killed search had promoted stays promoted.
+        if not whole and (kept_outcome(make(self.epochs[1])) is not None or self._promotes(outcome)):
+            self._go(make, self.epochs[1], asked)
+            return
         for one in asked:
-            self.study.tell(one, outcome, list(dict.fromkeys((short.key, job.key))), whole)
+            self.study.tell(one, outcome, list(dict.fromkeys((make(self.epochs[0]).key, job.key))), whole)
 
     def _promotes(self, point: FitPoint) -> bool:
         known = list(self.points.values())

@@ -20,12 +20,15 @@ _CHEAP = 0.5
 # Widths to begin with, if the usual one loses too much by itself.
 _WIDER = (10, 12, 16)
 
-Judge = Callable[[Knobs, Laid], FitPoint | None]
+# Trains some knobs in a layout, from the network of a point or from the trained one.
+Judge = Callable[[Knobs, Laid, FitPoint | None], FitPoint | None]
 
 
 @dataclass
 class Descent:
     """Turns one knob after another, each time the one that lost least for what it saved, and takes back bad turns.
+
+    Each network is trained from the last good one: from its weights and its locks.
 
     The price of a network is the share of the part that it takes in one layout: the fastest that the network can be
     expected to fit. If it never fits, slower layouts remain: each point is laid out for itself.
@@ -36,7 +39,8 @@ class Descent:
         judge: trains and judges a network.
         goes_on: whether there is time for another trial.
         room: the loss that a point still leaves to the limit.
-        ahead: learns of networks that may be judged next, in the order in which they would be.
+        ahead: learns of networks that may be judged next, in the order in which they would be, and of the point from
+            which they are trained.
     """
 
     names: Sequence[str]
@@ -44,15 +48,17 @@ class Descent:
     judge: Judge
     goes_on: Callable[[], bool]
     room: Callable[[FitPoint], float]
-    ahead: Callable[[Sequence[Knobs]], None] = lambda _: None
+    ahead: Callable[[Sequence[Knobs], FitPoint], None] = lambda *_: None
     rates: dict[str, float] = field(default_factory=dict)
     """Knob to the loss for each halving of the price, the last time that it was turned."""
     notes: list[str] = field(default_factory=list)
 
-    def run(self, start: Knobs, finest: float = _FINEST) -> Iterator[tuple[Knobs, FitPoint]]:
-        """Every network on the way, and its point."""
+    def run(
+        self, start: Knobs, good: FitPoint | None = None, finest: float = _FINEST
+    ) -> Iterator[tuple[Knobs, FitPoint]]:
+        """Every network on the way, and its point; the first is trained from the point `good`, if there is one."""
         rung = self.foresight.rung(start)
-        begun = list(self._start(start))
+        begun = list(self._start(start, good))
         yield from begun
         if not begun:
             return
@@ -67,12 +73,12 @@ class Descent:
             price = self.foresight.at(rung, knobs).share
             moves = [(name, turned) for name in self.names if (turned := self._turn(knobs, name, rung, step * price))]
             moves.sort(key=lambda move: self._expected(move[0], move[1], rung, price))
-            self.ahead([turned for _, turned in moves if turned not in tried])
+            self.ahead([turned for _, turned in moves if turned not in tried], point)
             found = None
             for name, turned in moves:
                 if turned in tried or not self.goes_on():
                     continue
-                made = self._judged(turned)
+                made = self._judged(turned, point)
                 tried.add(turned)
                 if made is None:
                     continue
@@ -89,13 +95,13 @@ class Descent:
             else:
                 (knobs, point), dear = found, []
 
-    def _start(self, start: Knobs) -> Iterator[tuple[Knobs, FitPoint]]:
+    def _start(self, start: Knobs, good: FitPoint | None) -> Iterator[tuple[Knobs, FitPoint]]:
         """The network before anything is locked; with more bits, if the usual ones lose too much by themselves."""
         wider = [] if start.sparsity else [replace(start, weight_bits=bits, activation_bits=bits) for bits in _WIDER]
         for number, knobs in enumerate((start, *wider)):
             if number and not self.goes_on():
                 return
-            point = self._judged(knobs)
+            point = self._judged(knobs, good)
             if point is not None:
                 yield knobs, point
                 if point.loses_little:
@@ -118,5 +124,5 @@ class Descent:
         """The order of moves: the loss to expect for each halving of the price, then the price itself."""
         return self.rates.get(name, 0.0), self.foresight.at(rung, turned).share / price
 
-    def _judged(self, knobs: Knobs) -> FitPoint | None:
-        return self.judge(knobs, self.foresight.fastest(knobs))
+    def _judged(self, knobs: Knobs, good: FitPoint | None) -> FitPoint | None:
+        return self.judge(knobs, self.foresight.fastest(knobs), good)

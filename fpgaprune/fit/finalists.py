@@ -15,7 +15,6 @@ from fpgaprune.files import storage
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.ranking import Ranking
-from fpgaprune.fit.settings import joined
 from fpgaprune.fit.trial import Trials
 from fpgaprune.flow import Progress
 
@@ -63,7 +62,7 @@ class Finalists:
             name = f"{BEST} {len(found) + 1}" if found else BEST
             self.told.stage(name, "running")
             laid = self._relaid(point, ratio)
-            made = self.trials.whole(point.knobs, joined(point.settings, laid.settings), self.epochs)
+            made = self.trials.whole(point, laid, self.epochs)
             if made is None:
                 self.told.stage(name, "skipped", self.trials.impossible[point.knobs])
                 continue
@@ -78,6 +77,10 @@ class Finalists:
         if not found:
             raise RunError(f"no network of the search could be trained whole: {self.trials.impossible}")
         best = min(found, key=self.ranking.rank)
+        if self.trials.route.counts and best.measured is None:
+            self.notes.append(
+                "no tool has counted what the best network takes, so its price says that; why: its report"
+            )
         self._keep(Path(best.folder))
         return structs.replace(best, folder=str(self.out / BEST))
 

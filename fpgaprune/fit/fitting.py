@@ -102,7 +102,7 @@ def fit(
         interval_cycles: most cycles between two samples.
         samples_per_s: least samples a second.
         minutes: time for the search; the run of the best network comes on top.
-        epochs: of fine-tuning of the best network; trials take a fourth. 16 if left out.
+        epochs: of fine-tuning of the best network; first trials take a fourth. If left out 16, or more of few samples.
         seed: of all random numbers.
         route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised.
         told: learns how far the search is.

@@ -20,6 +20,9 @@ from fpgaprune.fit.route import Route
 from fpgaprune.fit.settings import joined
 from fpgaprune.flow import Dataset, Flow, TargetConfig, parse_config, untrained_design
 
+# A unit is taken if its locks leave at most this multiple of the price that the cheapest unit leaves: of equal
+# products, single weights lose less.
+_LOSES_LESS = {"weight": 1.5, "filter": 1.0}
 # Designs are made with so many bits, and copies get fewer.
 _WIDE = 16
 
@@ -61,8 +64,13 @@ class Foresight:
             EstimateError: the network has no price.
         """
         tried = [Knobs(unit, sparsity) for unit, sparsity in GRANULARITIES.items()]
-        possible = [knobs for knobs in tried if self.is_possible(knobs)]
-        return min(possible or tried, key=lambda knobs: self._rank(self.fastest(knobs)) if possible else ()).granularity
+        possible = [(self.fastest(knobs), knobs.granularity) for knobs in tried if self.is_possible(knobs)]
+        for laid, unit in possible:
+            best = min((laid for laid, _ in possible), key=self._rank)
+            alike = self._rank(laid)[:-1] <= self._rank(best)[:-1]
+            if laid is best or (alike and laid.share <= _LOSES_LESS[unit] * best.share):
+                return unit
+        return tried[0].granularity
 
     def rung(self, start: Knobs) -> str:
         """The fastest layout that the strongest knobs let fit: the search lowers the share that it takes."""

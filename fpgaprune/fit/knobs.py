@@ -39,6 +39,16 @@ class Knobs:
         """The smallest network that is hoped for: 95 % of all units locked, 4 bits."""
         return replace(self, sparsity=SPARSITIES[-1], weight_bits=4, activation_bits=4)
 
+    def leads_to(self, other: Knobs) -> bool:
+        """Whether `other` is these knobs turned further, so that its network can be trained from theirs."""
+        return (
+            self.granularity == other.granularity
+            and self.sparsity <= other.sparsity
+            and self.weight_bits >= other.weight_bits
+            and self.activation_bits >= other.activation_bits
+            and self.hold in ("", other.hold)
+        )
+
     def turned(self, name: str) -> Iterator[Knobs]:
         """These knobs with the knob `name` turned further, from mild to strong."""
         if name == "sparsity":

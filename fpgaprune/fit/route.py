@@ -30,6 +30,8 @@ class Route(Protocol):
     """The knobs that this hardware can use."""
     stage: ClassVar[str]
     """What the figures are, in words."""
+    counts: ClassVar[bool]
+    """Whether a tool counts what the best network takes, if there is one."""
 
     @property
     def searched(self) -> dict[str, Any]:
@@ -64,6 +66,7 @@ class HlsRoute:
     name: ClassVar[str] = "hls"
     knobs: ClassVar[tuple[str, ...]] = ("sparsity", "weight_bits", "activation_bits")
     stage: ClassVar[str] = "analytic estimate of logic synthesis"
+    counts: ClassVar[bool] = False
 
     @property
     def searched(self) -> dict[str, Any]:
@@ -134,6 +137,7 @@ class VerilogRoute:
     name: ClassVar[str] = "verilog"
     knobs: ClassVar[tuple[str, ...]] = ("sparsity", "weight_bits", "activation_bits", "hold")
     stage: ClassVar[str] = "price of open synthesis"
+    counts: ClassVar[bool] = True
 
     @property
     def searched(self) -> dict[str, Any]:

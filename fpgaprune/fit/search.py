@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Sequence
@@ -13,36 +12,35 @@ from pathlib import Path
 from typing import Any
 
 from fpgaprune.design import Design
-from fpgaprune.errors import ConfigError, HlsError, RunError, UnsupportedLayerError
+from fpgaprune.errors import RunError
 from fpgaprune.files import write_bytes
 from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.clock import Clock
-from fpgaprune.fit.coordinator import Coordinator
 from fpgaprune.fit.descent import Descent, Judge
+from fpgaprune.fit.document import search_document, whole_epochs
 from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.held_back import write_held_back
-from fpgaprune.fit.job import Job, Outcome
-from fpgaprune.fit.knobs import GRANULARITIES, WIDTHS, Knobs
+from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.options import SearchOptions
-from fpgaprune.fit.own_folder import FRONT, JOURNAL, SAMPLES, TRIALS, require_own, used_alone
+from fpgaprune.fit.own_folder import FRONT, SAMPLES, TRIALS, require_own, used_alone
 from fpgaprune.fit.page import write_page
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.route import Route, smallest_part
-from fpgaprune.fit.rungs import Rungs
 from fpgaprune.fit.settings import joined
-from fpgaprune.fit.standing import Heard, Standing
+from fpgaprune.fit.standing import Heard
 from fpgaprune.fit.steps import Steps
-from fpgaprune.fit.study import Space, Study, require_optuna
+from fpgaprune.fit.study import require_optuna
+from fpgaprune.fit.suggested import try_suggested
 from fpgaprune.fit.trial import Trials
 from fpgaprune.fit.workers import Workers
 from fpgaprune.fit.workplace import Here, Workplace
 from fpgaprune.flow import (
     DataConfig,
     Dataset,
-    FinetuneConfig,
     Flow,
     Progress,
     TargetConfig,
@@ -52,7 +50,6 @@ from fpgaprune.flow import (
     start_session,
     starting_model,
 )
-from fpgaprune.keras_file import holds_hgq
 
 # A first trial trains for this part of the epochs of the best network.
 _SHORT = 4
@@ -73,7 +70,6 @@ class FitSearch:
         options: how widely to search, and where.
         heard: learns how far the search is, as data.
         notes: sentences on what stopped it.
-        points: key of a trial to the network that it judged.
     """
 
     route: Route
@@ -84,8 +80,8 @@ class FitSearch:
     options: SearchOptions
     heard: Heard
     notes: list[str] = field(default_factory=list)
-    points: dict[str, FitPoint] = field(default_factory=dict)
-    _numbers: dict[str, int] = field(default_factory=dict)
+    _epochs: tuple[int, int] = (0, 0)
+    """Of a short training and of a whole one."""
     _rates: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Fit:
@@ -95,14 +91,16 @@ class FitSearch:
             RunError: `out` holds something else or is in use, or no network was found.
             ToolError: a package or a scheduler for workers is missing.
         """
-        self._started = time.monotonic()
+        self._log = SearchLog(Ranking(self.limits, self.config[TargetConfig].clock_ns), self.told, self.heard)
         require_own(self.out)
         if self.options.searches:
             require_optuna()
         config, data = self.config, load_data(self.config[DataConfig].source)
         start_session(config.seed)
         model = starting_model(config[TrainConfig].model, data)
-        document = self._document(model)
+        epochs = whole_epochs(config, data)
+        self._epochs = max(epochs // _SHORT, min(epochs, 2)), epochs
+        document = search_document(config, model, self.notes)
         with used_alone(self.out), closing(self._place()) as place:
             return self._run(place, document, data, model)
 
@@ -116,12 +114,12 @@ class FitSearch:
         start, names = self._knobs(document, foresight)
         self._descend(trials, foresight, start, names)
         if self.options.searches:
-            self._study(trials, foresight, document, names)
-        if not self.points:
+            self.notes += try_suggested(trials, foresight, self._log, self.options, names, self._epochs, self.out)
+        points = tuple(self._log.points.values())
+        if not points:
             reason = next(iter(trials.impossible.values()), "no trial came to its end")
             raise RunError(f"the search found no network: {reason}")
-        epochs = config[FinetuneConfig].epochs
-        best = Finalists(trials, self._ranking, epochs, self.out, self.told, self.notes).best(self.points.values())
+        best = Finalists(trials, self._log.ranking, self._epochs[1], self.out, self.told, self.notes).best(points)
         if not best.fits:
             self.notes.append(self._larger_part(best))
         self.notes += [f"left out: {knobs}: {reason}" for knobs, reason in trials.impossible.items()]
@@ -134,7 +132,7 @@ class FitSearch:
             self.route.stage,
             asdict(self.limits),
             best,
-            tuple(self.points.values()),
+            points,
             tuple(self.notes),
             self._rates,
         )
@@ -150,42 +148,6 @@ class FitSearch:
         if part is None:
             return "no listed part of the same family takes the nearest network"
         return f"the smallest listed part of the same family that takes the nearest network is {part.name}"
-
-    def _document(self, model: Any) -> dict[str, Any]:
-        """The flow as plain data; the network rounds while it is fine-tuned, if it can."""
-        document: dict[str, Any] = self.config.model_dump(mode="json", exclude_unset=True)
-        path = self.config[TrainConfig].model
-        if path is None:
-            raise ConfigError("fit starts from a trained network: name it with train.model, or as MODEL.keras")
-        if holds_hgq(path):
-            raise ConfigError(
-                f"{path} has weights whose bits HGQ2 trained, and fit would train them anew; "
-                "make its hardware with 'fpgaprune run'"
-            )
-        document.setdefault("finetune", {})
-        if "quantised" not in document["finetune"] and "fit" not in document["finetune"]:
-            from fpgaprune.hls import require_roundable
-
-            try:
-                require_roundable(model)
-                document["finetune"]["quantised"] = True
-            except (HlsError, UnsupportedLayerError) as error:
-                self.notes.append(f"the network is fine-tuned without rounding: {error}")
-        return document
-
-    @property
-    def _ranking(self) -> Ranking:
-        return Ranking(self.limits, self.config[TargetConfig].clock_ns)
-
-    @property
-    def _epochs(self) -> tuple[int, int]:
-        """Of a short training and of a whole one."""
-        epochs = self.config[FinetuneConfig].epochs
-        return max(epochs // _SHORT, min(epochs, 2)), epochs
-
-    def _at(self, share: float) -> float:
-        """The moment at which `share` of the time is over."""
-        return self._started + share * 60.0 * self.limits.minutes
 
     def _place(self) -> Workplace:
         options = self.options
@@ -204,105 +166,39 @@ class FitSearch:
         """Points of short trials, then of whole ones from the best of these on."""
         shares = (_ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY) if self.options.searches else (_ROUGH, 1.0)
         short, epochs = self._epochs
+        good: FitPoint | None = None
         for passes, share in ((short, shares[0]), (epochs, shares[1])):
-            clock = Clock(self._at(share))
+            clock = Clock(self._log.at(share))
             descent = Descent(
                 names,
                 foresight,
                 self._judge(trials, passes, clock),
                 clock.has_time,
-                self._ranking.room,
+                self._log.ranking.room,
                 partial(self._begin, trials, foresight, passes),
             )
-            found = list(descent.run(start))
+            found = list(descent.run(start, good))
             self.notes += descent.notes
             self._rates.update(descent.rates)
             kept = [pair for pair in found if pair[1].loses_little]
-            if passes == epochs or not kept or time.monotonic() > self._at(shares[1]):
+            if passes == epochs or not kept or time.monotonic() > self._log.at(shares[1]):
                 break
-            start = min(kept, key=lambda pair: self._ranking.rank(pair[1]))[0]
+            start, good = min(kept, key=lambda pair: self._log.ranking.rank(pair[1]))
 
-    def _begin(self, trials: Trials, foresight: Foresight, epochs: int, knobs: Sequence[Knobs]) -> None:
+    def _begin(self, trials: Trials, foresight: Foresight, epochs: int, knobs: Sequence[Knobs], good: FitPoint) -> None:
         """Workers begin what the descent may ask for next; this process waits until it is asked."""
         if isinstance(trials.place, Workers):
             for one in knobs[: max(trials.place.room(), 0)]:
-                trials.place.begin(trials.job(one, foresight.fastest(one), epochs))
+                trials.place.begin(trials.job(one, foresight.fastest(one), epochs, good))
 
     def _judge(self, trials: Trials, epochs: int, clock: Clock) -> Judge:
-        def judge(knobs: Knobs, laid: Laid) -> FitPoint | None:
-            job = trials.job(knobs, laid, epochs)
-            self.told.stage(self._name(job), "running")
+        def judge(knobs: Knobs, laid: Laid, good: FitPoint | None) -> FitPoint | None:
+            job = trials.job(knobs, laid, epochs, good)
+            self._log.begin(job)
             began = time.monotonic()
             point = trials.judge(job)
             clock.took(time.monotonic() - began)
-            self._tell(job, point or trials.impossible[job.knobs])
+            self._log.end(job, point or trials.impossible[job.knobs])
             return point
 
         return judge
-
-    def _study(self, trials: Trials, foresight: Foresight, document: dict[str, Any], names: list[str]) -> None:
-        """Points of what a study suggests around the descent's."""
-        settings = document.get("select", {})
-        bits = [knobs.weight_bits for knobs in map(Knobs.of, (point.settings for point in self.points.values()))]
-        space = Space(
-            [settings["granularity"]] if "granularity" in settings else list(GRANULARITIES),
-            max([*bits, WIDTHS[0]]),
-            "hold" in names,
-        )
-        asked = {**asdict(self.limits), "minutes": 0, "front": self.options.front, "space": asdict(space)}
-        content = json.dumps([document, self.route.name, asked], sort_keys=True)
-        study = Study(
-            self.out / JOURNAL,
-            hashlib.sha256(content.encode()).hexdigest()[:12],
-            space,
-            self._ranking,
-            self.options.front,
-            self.config.seed,
-        )
-        clock = Clock(self._at(1.0))
-
-        def goes_on(suggested: int) -> bool:
-            return (self.options.trials is None or suggested < self.options.trials) and clock.has_time()
-
-        def heard(job: Job, outcome: Outcome, running: int, seconds: float) -> None:
-            clock.took(seconds)
-            self._tell(job, outcome, running, seconds)
-            self.told.stage("search", "running")
-
-        self.told.stage("search", "running")
-        coordinator = Coordinator(
-            study,
-            trials.place,
-            foresight,
-            trials.job,
-            Rungs(self._ranking, self.options.front),
-            self._epochs,
-            trials.recall,
-            goes_on,
-            heard,
-            self.points,
-        )
-        coordinator.run()
-        self.told.stage("search", "done", f"{study.asked} networks were suggested")
-        if coordinator.is_exhausted:
-            self.notes.append("the search ended early: what it suggested was known, or hopeless by its price")
-
-    def _name(self, job: Job) -> str:
-        return f"trial {self._numbers.setdefault(job.key, len(self._numbers) + 1)}"
-
-    def _tell(self, job: Job, outcome: Outcome, running: int = 0, seconds: float | None = None) -> None:
-        """Tells what a trial brought, which is the best so far, and how much time is left."""
-        if not isinstance(outcome, str):
-            self.points[job.key] = outcome
-        key = min(self.points, key=lambda key: self._ranking.rank(self.points[key]), default=None)
-        name = self._name(job)
-        standing = Standing(
-            self._numbers[job.key],
-            f"{job.knobs}: {outcome}" if isinstance(outcome, str) else outcome.in_words(),
-            running,
-            None if key is None else self._numbers.setdefault(key, len(self._numbers) + 1),
-            None if key is None else self.points[key],
-            max(self._at(1.0) - time.monotonic(), 0.0),
-        )
-        self.told.stage(name, "skipped" if isinstance(outcome, str) else "done", standing.in_words(), seconds)
-        self.heard(standing)

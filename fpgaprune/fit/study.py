@@ -111,6 +111,12 @@ class Study:
         ended = [trial for trial in self._trials() if trial.state.is_finished()]
         return list(dict.fromkeys(key for trial in ended for key in trial.user_attrs.get(_KEYS, [])))
 
+    def known_before(self, number: int) -> list[str]:
+        """The keys of the networks of others that the study knew before its trial `number`: the same after a kill."""
+        return [
+            key for trial in self._trials()[:number] if _TOLD in trial.user_attrs for key in trial.user_attrs[_KEYS]
+        ]
+
     def ask(self) -> Suggested:
         """The next knobs to try."""
         samplers, seed = self._optuna.samplers, self._seed + len(self._trials())

@@ -17,6 +17,9 @@ from fpgaprune.fit.settings import joined
 from fpgaprune.fit.workplace import Workplace
 from fpgaprune.flow import TargetConfig, parse_config
 
+# The network of a run before channels are removed: a later trial can start from it.
+_TRAINED = "finetuned.keras"
+
 
 @dataclass
 class Trials:
@@ -44,23 +47,26 @@ class Trials:
         self._target = dict(self.document.get("target", {}))
         self._clock_ns = float(parse_config({"target": self._target}, "fit")[TargetConfig].clock_ns)
 
-    def job(self, knobs: Knobs, laid: Laid, epochs: int) -> Job:
-        """The network of `knobs` in the layout `laid`, trained for `epochs` on the samples of the search."""
+    def job(self, knobs: Knobs, laid: Laid, epochs: int, good: FitPoint | None = None) -> Job:
+        """The network of `knobs` in the layout `laid`, trained for `epochs` on the samples of the search.
+
+        It is trained from the network of the point `good`, or from the trained one.
+        """
         asked = joined(knobs.settings(), laid.settings)
         searched = {**self.route.searched, "data": {"source": str(self.source)}}
-        return self._job(asked, epochs, searched, str(knobs), HELD_BACK)
+        return self._job(asked, epochs, searched, str(knobs), HELD_BACK, good)
 
     def recall(self, key: str) -> FitPoint | None:
         """The point of the trial `key` on the samples of the search, which has ended; None if its file is gone."""
         found = read_outcome(self.folder / f"{key}.json", self.limits, self._clock_ns)
         return None if isinstance(found, str) else found
 
-    def whole(self, knobs: str, asked: dict[str, Any], epochs: int) -> FitPoint | None:
-        """The network of the settings `asked`, trained for `epochs` on all samples and judged on the held-out ones.
+    def whole(self, point: FitPoint, laid: Laid, epochs: int) -> FitPoint | None:
+        """The network of `point` in the layout `laid`, trained on for `epochs` on all samples, judged on held-out ones.
 
         None if there is no such network; `impossible` says why.
         """
-        return self.judge(self._job(asked, epochs, {}, knobs, "held-out"))
+        return self.judge(self._job(joined(point.settings, laid.settings), epochs, {}, point.knobs, "held-out", point))
 
     def judge(self, job: Job) -> FitPoint | None:
         """The point of a network; None if there is no such network, and `impossible` says why."""
@@ -70,14 +76,24 @@ class Trials:
             return None
         return found
 
-    def _job(self, asked: dict[str, Any], epochs: int, more: Mapping[str, Any], knobs: str, judged_on: str) -> Job:
-        """The trial of a network with the settings `asked`."""
+    def _job(
+        self,
+        asked: dict[str, Any],
+        epochs: int,
+        more: Mapping[str, Any],
+        knobs: str,
+        judged_on: str,
+        good: FitPoint | None,
+    ) -> Job:
+        """The trial of a network with the settings `asked`, trained from that of `good`."""
         finetune: dict[str, Any] = {"epochs": epochs}
+        if good is not None:
+            finetune["start"] = str(Path(good.folder) / _TRAINED)
         gradual = bool(asked["select"]["sparsity"]) and "fit" not in self.document.get("finetune", {})
         if not gradual:
             finetune["schedule"] = {"kind": "one_shot"}
         elif "schedule" not in self.document.get("finetune", {}):
-            finetune["schedule"] = {"kind": "polynomial_decay"}
+            finetune["schedule"] = {"kind": "polynomial_decay", "initial_sparsity": _locked(good, asked["select"])}
         more = joined({"verdict": {"max_loss": self.limits.max_loss}}, more)
         if held := asked.get("quantise"):
             more["quantise"] = {"epochs": max(held["epochs"], epochs)}
@@ -93,3 +109,9 @@ class Trials:
             judged_on,
             str(self.folder),
         )
+
+
+def _locked(good: FitPoint | None, select: Mapping[str, Any]) -> float:
+    """The sparsity that the network of `good` has in the units of `select`: its locks are there from the first step."""
+    own = {} if good is None else good.settings["select"]
+    return min(own["sparsity"], select["sparsity"]) if own.get("granularity") == select["granularity"] else 0.0

@@ -134,6 +134,9 @@ class FinetuneConfig(Section):
     """Samples in a training step."""
     learning_rate: float | None = Field(default=None, gt=0)
     """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 if it has none."""
+    start: Path | None = None
+    """A `.keras` file of the same network, as `finetuned.keras` of another run: fine-tuning starts from its weights in
+    place of the trained ones. The loss still counts from the trained network."""
     quantised: bool = False
     """Whether the network rounds as its hardware does from the first step on, with the types of `[hls]`, which
     `[quantise]` then keeps. Weights are then chosen for a network that rounds, which matters for few bits."""

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 import fpgaprune as fp
 from fpgaprune.cli import app
-from fpgaprune.errors import ConfigError, RunError
+from fpgaprune.errors import ConfigError, HlsError, RunError
 from fpgaprune.fit import job
-from fpgaprune.flow import verify_run
+from fpgaprune.flow import RunDirectory, verify_run
 
 pytestmark = pytest.mark.flow
 
@@ -38,8 +38,15 @@ def searched(tmp_path_factory):
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
     model.fit(x[:300], y[:300], epochs=40, batch_size=20, verbose=0)
     model.save(folder / "mine.keras")
-    found = fp.fit(model, data, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out", minutes=0.01, epochs=1)
+    # Without rounding a training is traced in half of the time; the search on two workers rounds.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+        found = fp.fit(model, data, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out", minutes=0.01, epochs=1)
     return folder, data, found
+
+
+def cannot_round(_):
+    raise HlsError("layer 'mine' has no counterpart")
 
 
 def test_the_answer_is_a_whole_run_that_verifies(searched):
@@ -49,6 +56,10 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
     assert found.best.samples == len(data["x_test"])
     assert found.points[0].judged_on == "held-back"
     assert verify_run(folder / "out" / "best")[1] == []
+    # It is trained on from the network of the search, under the locks that this had.
+    asked = RunDirectory.existing(folder / "out" / "best").manifest["config"]["finetune"]
+    assert asked["start"] == f"{found.points[0].folder}/finetuned.keras"
+    assert found.notes == ("the network is fine-tuned without rounding: layer 'mine' has no counterpart",)
     report = json.loads((folder / "out" / "best" / "report.json").read_text())
     assert report["metric"]["lost"] == found.best.lost
     written = json.loads((folder / "out" / "front.json").read_text())
@@ -66,6 +77,7 @@ def test_the_answer_is_a_whole_run_that_verifies(searched):
 def test_a_second_start_trains_nothing(searched, monkeypatch):
     folder, data, found = searched
     monkeypatch.setattr(job, "run_flow", lambda *_: pytest.fail("a trial that has ended was done again"))
+    monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
     again = fp.fit(
         folder / "out" / "model.keras", data, fp.Target.of("pynq-z2"), max_loss=0.05, out=folder / "out",
         minutes=0.01, epochs=1,
@@ -75,6 +87,7 @@ def test_a_second_start_trains_nothing(searched, monkeypatch):
 
 def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_path, monkeypatch):
     folder, _, _ = searched
+    monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
     out = tmp_path / "out"
     shutil.copytree(folder / "out", out)
     command = ["fit", str(folder / "mine.keras"), "--data", str(folder / "mine.npz"), "--part", "pynq-z2"]

@@ -18,7 +18,7 @@ from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig, TrainConfig
 from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
-from fpgaprune.keras_file import holds_hgq, save_keras
+from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.npz_file import read_npz
 from fpgaprune.weights import weight_arrays
 
@@ -41,7 +41,8 @@ def _finetune(context: StageContext) -> dict[str, Any]:
         early = read_npz(context.run.file("early.npz"))
     elif settings.rewind_file is not None:
         early = weight_arrays(read_model(settings.rewind_file)[0])
-    model, checkpoint = context.model("trained.keras"), context.checkpoint("finetune")
+    model = context.model("trained.keras") if settings.start is None else read_model(settings.start)[0]
+    checkpoint = context.checkpoint("finetune")
     selection = context.masks("selection.npz")
     rounded = None
     if settings.quantised:
@@ -105,17 +106,19 @@ def _check_schedule(config: Flow, data: Dataset) -> None:
         raise ConfigError(
             f"finetune.schedule.rewind_to is epoch {epoch}; the training has {config[TrainConfig].epochs} epochs"
         )
-    if file is not None and not file.exists():
-        raise ConfigError(f"finetune.schedule.rewind_to: {file} does not exist")
+    for key, path in (("schedule.rewind_to", file), ("start", settings.start)):
+        if path is not None and not path.exists():
+            raise ConfigError(f"finetune.{key}: {path} does not exist")
     if settings.fit is not None and settings.schedule.kind != "one_shot":
         raise ConfigError(
             f"finetune.fit is a training loop of your own, and finetune.schedule is {settings.schedule.kind!r}; a "
             "schedule needs ours: leave out one of them"
         )
-    if settings.epochs and model is not None and holds_hgq(model):
+    library = trained_bits(model) if settings.epochs and model is not None else None
+    if library is not None:
         raise ConfigError(
-            f"finetune.epochs is {settings.epochs}, but {model} has weights whose bits HGQ2 trained, and they would "
-            "leave them: let finetune.epochs be 0, and train on in HGQ2"
+            f"finetune.epochs is {settings.epochs}, but {model} has weights whose bits {library} trained, and they "
+            f"would leave them: let finetune.epochs be 0, and train on in {library}"
         )
     select = config[SelectConfig]
     check_schedule(settings.schedule, steps_of(config, data), select.sparsity, select.granularity)
@@ -127,7 +130,7 @@ def _settings(config: Flow) -> Any:
     chooses = settings.schedule.kind != "one_shot"
     return [
         section_json(settings),
-        *(file_digest(settings.rewind_file), judging(config), code_digest(settings.fit)),
+        *(file_digest(settings.rewind_file), file_digest(settings.start), judging(config), code_digest(settings.fit)),
         [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
         rounding_settings(config) if settings.quantised else None,
     ]

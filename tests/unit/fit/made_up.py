@@ -67,6 +67,8 @@ def point(job, progress):
     folder = Path(job.folder)
     with open(folder / "begun", "a") as file:
         file.write(f"{job.key} {job.kept.exists()}\n")
+    with open(folder / "asked", "a") as file:
+        file.write(json.dumps(job.document) + "\n")
     time.sleep(float(os.environ.get("MADE_UP_S", "0")))
     knobs = Knobs.of(job.asked)
     found = made(knobs, Prices().fastest(knobs), TOLERANCE)
@@ -83,14 +85,14 @@ def point(job, progress):
     )
 
 
-def job(folder, knobs, laid, epochs):
+def job(folder, knobs, laid, epochs, good=None):
     """A trial of a made-up network, whose outcome is kept in `folder`."""
-    document = {"epochs": epochs, **knobs.settings()}
+    document = {"epochs": epochs, **knobs.settings(), "start": good and good.folder}
     return Job("hls", {}, 5.0, asdict(LIMITS), document, str(knobs), knobs.settings(), "held-back", str(folder))
 
 
-def searched(folder, place, trials, front=False, rungs=None, prices=None, seed=0):
-    """A coordinator that has done its search in `folder`."""
+def searched(folder, place, trials, front=False, rungs=None, prices=None, seed=0, known=None):
+    """A coordinator that has done its search in `folder`; it knew the points `known`."""
     folder = Path(folder)
     (folder / "trials").mkdir(parents=True, exist_ok=True)
     ranking = Ranking(LIMITS, 5.0)
@@ -108,6 +110,7 @@ def searched(folder, place, trials, front=False, rungs=None, prices=None, seed=0
         EPOCHS,
         recall,
         lambda n: n < trials,
+        points=dict(known or {}),
     )
     coordinator.run()
     return coordinator

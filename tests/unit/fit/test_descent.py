@@ -24,7 +24,7 @@ tolerances = st.tuples(st.floats(0.2, 0.95), st.integers(1, 6), st.integers(1, 6
 def test_it_comes_near_the_smallest_network_there_is(tolerance):
     prices, trials = Prices(), []
 
-    def judge(knobs, laid):
+    def judge(knobs, laid, good):
         trials.append(knobs)
         return made(knobs, laid, tolerance)
 
@@ -43,7 +43,7 @@ def test_it_comes_near_the_smallest_network_there_is(tolerance):
 
 def descended(tolerance, goes_on=lambda: True, prices=None):
     """Every network of a descent, with its point."""
-    descent = Descent(NAMES, prices or Prices(), lambda knobs, laid: made(knobs, laid, tolerance), goes_on, room)
+    descent = Descent(NAMES, prices or Prices(), lambda knobs, laid, _: made(knobs, laid, tolerance), goes_on, room)
     return list(descent.run(Knobs("weight")))
 
 
@@ -56,6 +56,29 @@ def test_each_step_turns_one_knob_of_a_network_that_lost_little():
             little.append(knobs)
 
 
+def test_each_network_is_trained_from_the_last_good_one_and_a_bad_one_from_none():
+    prices, began = Prices(), {}
+    first = made(Knobs("weight"), prices.fastest(Knobs("weight")), (0.7, 3, 3))
+
+    def judge(knobs, laid, good):
+        began[knobs] = good
+        return made(knobs, laid, (0.7, 3, 3))
+
+    ahead = []
+    descent = Descent(
+        NAMES, prices, judge, lambda: True, room, lambda knobs, good: ahead.extend((one, good) for one in knobs)
+    )
+    found = dict(descent.run(Knobs("weight"), first))
+    assert began.pop(Knobs("weight")) is first
+    good = [point for point in found.values() if point.loses_little]
+    for knobs, start in began.items():
+        assert any(start is point for point in good)
+        assert Knobs.of(start.settings).leads_to(knobs)
+    assert len({id(start) for start in began.values()}) > 2
+    # What workers begin ahead of time, they begin from the same network.
+    assert all(any(one is start for each, one in ahead if each == knobs) for knobs, start in began.items())
+
+
 def test_a_network_that_rounding_alone_hurts_gets_more_bits_first():
     found = descended((0.5, 9, 9))
     assert [knobs.weight_bits for knobs, _ in found[:2]] == [8, 10]
@@ -63,7 +86,7 @@ def test_a_network_that_rounding_alone_hurts_gets_more_bits_first():
 
 
 def test_if_nothing_helps_it_says_so_and_keeps_the_best():
-    descent = Descent(NAMES, Prices(), lambda k, laid: made(k, laid, (-9.0, 40, 40)), lambda: True, room)
+    descent = Descent(NAMES, Prices(), lambda k, laid, _: made(k, laid, (-9.0, 40, 40)), lambda: True, room)
     found = list(descent.run(Knobs("weight")))
     assert found
     assert not any(point.loses_little for _, point in found)
@@ -77,7 +100,7 @@ def test_it_ends_when_the_time_is_over_and_never_before_the_first_network():
 
 
 def test_networks_that_cannot_be_are_passed_over():
-    def judge(knobs, laid):
+    def judge(knobs, laid, good):
         return None if knobs.weight_bits < 8 else made(knobs, laid, (0.9, 1, 1))
 
     found = list(Descent(NAMES, Prices(most=0.5), judge, lambda: True, room).run(Knobs("weight")))

@@ -57,6 +57,26 @@ def test_a_trial_is_never_done_twice_and_the_same_search_goes_on(found):
     assert set(begun(folder).values()) == {1}
 
 
+def test_a_suggested_network_is_trained_from_the_smallest_good_one_that_leads_to_it(tmp_path):
+    known = {
+        "mild": made_point(Knobs("weight", 0.2, 7, 7), folder="mild"),
+        "small": made_point(Knobs("weight", 0.5, 6, 6), folder="small"),
+        "bad": made_point(Knobs("weight", 0.5, 2, 6), folder="bad"),
+        "other": made_point(Knobs("filter", 0.5, 6, 6), folder="other"),
+    }
+    assert [key for key, one in known.items() if not one.loses_little] == ["bad"]
+    coordinator = searched(tmp_path, HERE, 25, rungs=Everything(), known=known)
+    asked = [json.loads(line) for line in (tmp_path / "trials" / "asked").read_text().splitlines()]
+    assert {one["start"] for one in asked} == {None, "mild", "small", "other"}
+    for one in asked:
+        knobs = Knobs.of(one)
+        leading = [key for key in ("small", "mild", "other") if Knobs.of(known[key].settings).leads_to(knobs)]
+        assert one["start"] == (leading[0] if leading else None)
+    # What the study finds itself starts nothing: a search that goes on after a kill knows the same networks.
+    assert coordinator.study.known_before(0) == []
+    assert coordinator.study.known_before(10) == list(known)
+
+
 def test_hopeless_networks_end_early(found):
     _, coordinator = found
     epochs = Counter(point.epochs for point in coordinator.points.values())

@@ -1,0 +1,61 @@
+"""`SearchLog`: every network that a search has judged, and what is told of it after each trial."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.job import Job, Outcome
+from fpgaprune.fit.ranking import Ranking
+from fpgaprune.fit.standing import Heard, Standing
+from fpgaprune.flow import Progress
+
+
+@dataclass
+class SearchLog:
+    """The networks of a search and its time; it tells what each trial brought.
+
+    Attributes:
+        ranking: which network is better.
+        told: learns how far the search is, in words.
+        heard: learns how far the search is, as data.
+        points: key of a trial to the network that it judged.
+    """
+
+    ranking: Ranking
+    told: Progress
+    heard: Heard
+    points: dict[str, FitPoint] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._started = time.monotonic()
+
+    def at(self, share: float) -> float:
+        """The moment at which `share` of the time is over."""
+        return self._started + share * 60.0 * self.ranking.limits.minutes
+
+    def begin(self, job: Job) -> None:
+        """The trial is running."""
+        self.told.stage(self._name(job), "running")
+
+    def end(self, job: Job, outcome: Outcome, running: int = 0, seconds: float | None = None) -> None:
+        """Tells what a trial brought, which is the best so far, and how much time is left."""
+        if not isinstance(outcome, str):
+            self.points[job.key] = outcome
+        key = min(self.points, key=lambda key: self.ranking.rank(self.points[key]), default=None)
+        name = self._name(job)
+        standing = Standing(
+            self._numbers[job.key],
+            f"{job.knobs}: {outcome}" if isinstance(outcome, str) else outcome.in_words(),
+            running,
+            None if key is None else self._numbers.setdefault(key, len(self._numbers) + 1),
+            None if key is None else self.points[key],
+            max(self.at(1.0) - time.monotonic(), 0.0),
+        )
+        self.told.stage(name, "skipped" if isinstance(outcome, str) else "done", standing.in_words(), seconds)
+        self.heard(standing)
+
+    def _name(self, job: Job) -> str:
+        return f"trial {self._numbers.setdefault(job.key, len(self._numbers) + 1)}"
