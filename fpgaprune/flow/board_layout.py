@@ -16,6 +16,8 @@ from fpgaprune.target import Part, find_part
 
 # Cycles for each sample, as multiples of the fewest that the design can have.
 _SLOWER = (4, 16, 64, 256)
+# The packaged nextpnr places and routes 7,000 LUT on an ECP5 in a minute of a free core; more did not end in five.
+_MANY = 7000
 # Shares of the FPGA to choose a layout of each layer for, where no interval is enough for all layers alike.
 _SHARES = (0.6, 0.4, 0.25)
 
@@ -50,13 +52,14 @@ def layout_for_board(design: Design, board: str, interval: int | None = None) ->
     room = _Room.on(board)
     usual = room.plain(design, 0 if interval is None else interval)
     if interval is not None:
-        return BoardLayout(f"{usual} takes {room.amounts(usual)}, as asked", usual.fields)
+        return BoardLayout(f"{usual}, as asked, takes {room.amounts(usual)}{room.wait(usual)}", usual.fields)
     if room.holds(usual):
-        return BoardLayout(f"parallel, {usual}, takes {room.amounts(usual)}")
+        return BoardLayout(f"parallel, {usual}, takes {room.amounts(usual)}{room.wait(usual)}")
     quickest, smallest = _quickest(design, room, usual)
     said = f"parallel takes {room.amounts(usual)}"
     if quickest is not None:
-        return BoardLayout(f"{said}; {quickest} takes {room.amounts(quickest)}", quickest.fields)
+        taken = f"{quickest} takes {room.amounts(quickest)}{room.wait(quickest)}"
+        return BoardLayout(f"{said}; {taken}", quickest.fields)
     if room.exceeded(smallest):
         raise TargetError(
             f"{design.name} fits {room.board} at no interval: {smallest} still takes {room.amounts(smallest)}; "
@@ -116,11 +119,18 @@ class _Room:
         """Whether the FPGA is too small even if the lower end of the price is true."""
         return any(share > 1 for share in self.shares(priced, "low").values())
 
+    def luts(self, priced: _Priced) -> int:
+        return round(self.devices.placed_luts(priced.counts()))
+
+    def wait(self, priced: _Priced) -> str:
+        """What to know of a design whose place and route is no matter of minutes."""
+        return ": place and route takes more than five minutes" if self.luts(priced) > _MANY else ""
+
     def amounts(self, priced: _Priced) -> str:
         """`about 18,900 of 20,736 LUT`, and the resource that is shortest where that is another one."""
         shares, there = self.shares(priced), capacity_of(self.part)
         tightest = max(shares, key=lambda name: shares[name] / self.devices.room[name])
-        taken = {**priced.counts(), "lut": round(self.devices.placed_luts(priced.counts()))}
+        taken = {**priced.counts(), "lut": self.luts(priced)}
         named = dict.fromkeys(("lut", tightest))
         return "about " + " and ".join(f"{taken[name]:,} of {there[name] or 0:,} {LABELS[name]}" for name in named)
 

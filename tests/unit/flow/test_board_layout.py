@@ -78,7 +78,14 @@ def test_on_gowin_a_register_takes_a_lut_for_its_way_in():
 def test_an_interval_that_is_asked_for_is_taken_even_if_it_is_too_large_a_design(interval):
     found = layout_for_board(two_convolutions(16), "tang-nano-9k", interval)
     assert found.fields == {"interval": interval}
-    assert found.why.endswith(", as asked")
+    assert found.why.startswith("one result every ")
+    assert ", as asked, takes about " in found.why
+
+
+@pytest.mark.parametrize(("filters", "told"), [(3, False), (12, True)])
+def test_a_design_whose_place_and_route_takes_long_says_so(filters, told):
+    why = layout_for_board(two_convolutions(filters), "ulx3s").why
+    assert why.endswith(": place and route takes more than five minutes") == told
 
 
 def test_where_no_interval_is_enough_each_layer_gets_its_own_layout(monkeypatch):
