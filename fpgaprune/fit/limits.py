@@ -20,6 +20,8 @@ class Limits:
         interval_cycles: most cycles between two samples.
         samples_per_s: least samples a second.
         minutes: time for the search; the run of the best network comes on top.
+        forgotten: what training without the samples held back loses on them, without locks and with 16 bits: the
+            trained network knows them. The search allows this loss too; the best network is judged without it.
     """
 
     max_loss: float = 0.005
@@ -28,6 +30,7 @@ class Limits:
     interval_cycles: int | None = None
     samples_per_s: float | None = None
     minutes: float = 10.0
+    forgotten: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_loss < math.inf:
@@ -44,7 +47,11 @@ class Limits:
 
         A search takes the best of many networks, luckier ones among them, so it adds half of the standard error only.
         """
-        return self.max_loss + (0.5 if searching else 1.0) * lost_error - lost
+        return self.most_loss(searching) + (0.5 if searching else 1.0) * lost_error - lost
+
+    def most_loss(self, searching: bool) -> float:
+        """The largest loss, on the samples of a search or on held-out ones."""
+        return self.max_loss + (self.forgotten if searching else 0.0)
 
     def most_cycles(self, clock_ns: float) -> tuple[float, float]:
         """The longest latency and the longest interval in cycles of `clock_ns`; infinite where there is no limit."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from msgspec import structs
 
 from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.job import Job, Outcome
+from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.standing import Heard, Standing
 from fpgaprune.flow import Progress
@@ -35,6 +38,13 @@ class SearchLog:
     def at(self, share: float) -> float:
         """The moment at which `share` of the time is over."""
         return self._started + share * 60.0 * self.ranking.limits.minutes
+
+    def judge_by(self, limits: Limits) -> None:
+        """These limits hold from now on, for what was judged before, too."""
+        self.ranking = replace(self.ranking, limits=limits)
+        for key, point in self.points.items():
+            room = limits.room(point.lost, point.lost_error, searching=True)
+            self.points[key] = structs.replace(point, loses_little=room >= 0)
 
     def begin(self, job: Job) -> None:
         """The trial is running."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.answer import HELD_BACK, FitPoint
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 
@@ -31,7 +31,7 @@ class Ranking:
 
     def rank(self, point: FitPoint) -> tuple[float, ...]:
         """A smaller rank is better: the limits first; without them, how far the point is from them."""
-        limit = self.limits.max_loss + point.lost_error
+        limit = self.limits.most_loss(point.judged_on == HELD_BACK) + point.lost_error
         loss = point.lost / limit if limit else float(point.lost > 0)
         if not point.meets_limits:
             return (1.0, not point.in_time, max(loss, 1.0) + max(point.share / self.limits.share, 1.0), point.share)

@@ -6,10 +6,12 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from fpgaprune.design import Design
 from fpgaprune.errors import RunError
@@ -51,6 +53,8 @@ from fpgaprune.flow import (
     starting_model,
 )
 
+# With so many bits rounding loses nothing.
+_WIDE = 16
 # A first trial trains for this part of the epochs of the best network.
 _SHORT = 4
 # Share of the time after which trials train for all epochs; with a study, and the share that the descent may take then.
@@ -112,7 +116,8 @@ class FitSearch:
         trials = Trials(self.route, document, self.out / TRIALS, source, self.limits, place)
         foresight = Foresight(self.route, document, load_data(str(source)), model, self.limits)
         start, names = self._knobs(document, foresight)
-        self._descend(trials, foresight, start, names)
+        first = None if data.x_valid is not None else self._first(trials, foresight, start)
+        self._descend(trials, foresight, start, names, first)
         if self.options.searches:
             self.notes += try_suggested(trials, foresight, self._log, self.options, names, self._epochs, self.out)
         points = tuple(self._log.points.values())
@@ -130,7 +135,7 @@ class FitSearch:
             target.clock_ns,
             self.route.name,
             self.route.stage,
-            asdict(self.limits),
+            asdict(trials.limits),
             best,
             points,
             tuple(self.notes),
@@ -162,11 +167,26 @@ class FitSearch:
         # Cheap values are held in a network that rounds while it trains.
         return Knobs(granularity), [name for name in self.route.knobs if rounds or name != "hold"]
 
-    def _descend(self, trials: Trials, foresight: Foresight, start: Knobs, names: list[str]) -> None:
-        """Points of short trials, then of whole ones from the best of these on."""
+    def _first(self, trials: Trials, foresight: Foresight, start: Knobs) -> FitPoint | None:
+        """The network without locks, trained without the samples that judge: what it loses, all others may lose too."""
+        clock, wide = Clock(self._log.at(1.0)), replace(start, weight_bits=_WIDE, activation_bits=_WIDE)
+        first = self._judge(trials, self._epochs[1], clock)(wide, foresight.fastest(wide), None)
+        if first is None or first.lost <= 0:
+            return first
+        trials.limits = replace(self.limits, forgotten=first.lost)
+        self._log.judge_by(trials.limits)
+        self.notes.append(
+            f"the search allowed {100 * first.lost:.2f} % more loss on the samples that it held back: the trained "
+            "network knows them, and training without them loses so much by itself; x_valid in the data is better"
+        )
+        return structs.replace(first, loses_little=True)
+
+    def _descend(
+        self, trials: Trials, foresight: Foresight, start: Knobs, names: list[str], good: FitPoint | None
+    ) -> None:
+        """Points of short trials, then of whole ones from the best of these on; the first one starts from `good`."""
         shares = (_ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY) if self.options.searches else (_ROUGH, 1.0)
         short, epochs = self._epochs
-        good: FitPoint | None = None
         for passes, share in ((short, shares[0]), (epochs, shares[1])):
             clock = Clock(self._log.at(share))
             descent = Descent(

@@ -25,6 +25,8 @@ def searched(tmp_path_factory):
     x = rng.random((400, 8), dtype=np.float32)
     y = (x @ np.array([1, -1, 2, 0.5, 0, 0, 1, -2], np.float32) > 0.8).astype(np.int64)
     data = {"x_train": x[:300], "y_train": y[:300], "x_test": x[300:], "y_test": y[300:]}
+    # Validation samples spare the trial that finds out what training without some samples forgets.
+    data |= {"x_valid": x[300:], "y_valid": y[300:]}
     np.savez(folder / "mine.npz", **data)
     keras.utils.set_random_seed(1)
     model = keras.Sequential(

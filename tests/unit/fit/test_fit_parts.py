@@ -14,8 +14,10 @@ from fpgaprune.fit.held_back import write_held_back
 from fpgaprune.fit.knobs import SPARSITIES, WIDTHS, Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.log import SearchLog
+from fpgaprune.fit.ranking import Ranking
 from fpgaprune.fit.settings import joined
-from fpgaprune.flow import Dataset, load_data, parse_config
+from fpgaprune.flow import Dataset, Silent, load_data, parse_config
 
 NAMES = ("sparsity", "weight_bits", "activation_bits")
 knobs = st.builds(
@@ -75,6 +77,26 @@ def test_a_search_trusts_luck_half_as_much():
     assert Limits(max_loss=0.01).room(0.012, 0.003) > 0
     assert Limits(max_loss=0.01).room(0.012, 0.003, searching=True) < 0
     assert Limits(max_loss=0.01).room(0.011, 0.003, searching=True) > 0
+
+
+def test_what_training_without_a_sample_forgets_is_allowed_in_the_search_only():
+    limits = Limits(max_loss=0.01, forgotten=0.02)
+    assert limits.room(0.025, 0.0, searching=True) > 0
+    assert limits.room(0.035, 0.0, searching=True) < 0
+    assert limits.room(0.015, 0.0) < 0
+    # Two networks that take alike: the one nearer to its limit is the worse one, held-out or held back.
+    ranking = Ranking(limits, 5.0)
+    assert ranking.rank(point(0.009)) < ranking.rank(point(0.024, judged_on="held-out"))
+    assert ranking.rank(point(0.009))[-1] == pytest.approx(0.3)
+    assert ranking.rank(point(0.009, judged_on="held-out"))[-1] == pytest.approx(0.9)
+
+
+def test_limits_that_become_known_later_hold_for_what_was_judged_before():
+    log = SearchLog(Ranking(Limits(max_loss=0.01), 5.0), Silent(), lambda _: None)
+    log.points = {"a": point(0.025, loses_little=False), "b": point(0.035, loses_little=False)}
+    log.judge_by(Limits(max_loss=0.01, forgotten=0.02))
+    assert [one.loses_little for one in log.points.values()] == [True, False]
+    assert log.ranking.limits.forgotten == 0.02
 
 
 @given(laid, laid)
