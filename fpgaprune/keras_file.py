@@ -45,6 +45,15 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
     "PReLU": ("alpha",),
     "Embedding": ("embeddings",),
 }
+# The layers of QKeras 0.9.
+_QKERAS = frozenset(
+    {
+        *("QActivation", "QAdaptiveActivation", "QAveragePooling2D", "QBatchNormalization", "QConv1D", "QConv2D"),
+        *("QConv2DBatchnorm", "QConv2DTranspose", "QDense", "QDenseBatchnorm", "QDepthwiseConv2D"),
+        *("QDepthwiseConv2DBatchnorm", "QGRU", "QGlobalAveragePooling2D", "QLSTM", "QMobileNetSeparableConv2D"),
+        *("QSeparableConv1D", "QSeparableConv2D", "QSimpleRNN"),
+    }
+)
 # The variables that a setting in the layer's config can leave out.
 _SWITCHES = {"bias": "use_bias", "gamma": "scale", "beta": "center"}
 _ERRNO = re.compile(r"errno = (\d+)")
@@ -209,6 +218,30 @@ def _names_hgq(document: Any) -> bool:
         name = document.get("registered_name")
         return (isinstance(name, str) and name.startswith("hgq>")) or any(map(_names_hgq, document.values()))
     return isinstance(document, list) and any(map(_names_hgq, document))
+
+
+def holds_qkeras(path: str | os.PathLike[str]) -> bool:
+    """Whether the `.keras` or `.h5` file at `path` names layers of QKeras's; nothing is loaded.
+
+    Keras 2 wrote it, and QKeras's classes stand in it by their names, such as `QDense`; HGQ2's file is of Keras 3.
+    """
+    try:
+        found = read_configuration(Path(path), CertificateError)
+    except CertificateError:
+        return False
+    return found.version.startswith("2.") and _names_qkeras(found.document)
+
+
+def _names_qkeras(document: Any) -> bool:
+    if isinstance(document, Mapping):
+        name = document.get("class_name")
+        return (isinstance(name, str) and name in _QKERAS) or any(map(_names_qkeras, document.values()))
+    return isinstance(document, list) and any(map(_names_qkeras, document))
+
+
+def trained_bits(path: str | os.PathLike[str]) -> str | None:
+    """The library that trained the bits of the network at `path`, `HGQ2` or `QKeras`; None for another network."""
+    return "HGQ2" if holds_hgq(path) else "QKeras" if holds_qkeras(path) else None
 
 
 def read_keras_layers(path: str | os.PathLike[str]) -> tuple[SavedLayer, ...]:

@@ -27,25 +27,29 @@ def export(
     out: Annotated[
         Path | None, typer.Option(help="The folder to make; RUN-for-RECEIVER beside the run if left out.")
     ] = None,
+    interval: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="CYCLES", help="Cycles that a sample may take in our Verilog: the more, the smaller it is."
+        ),
+    ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Put everything that a board, or a machine with a vendor's tool, needs of a run into one new folder.
 
     Its README is one page in the order of the commands. Its check.py, run first, needs nothing of fpgaprune. The folder
-    is written whole or not at all. Place and route for a board takes minutes, and longer if the FPGA is nearly full:
-    'fpgaprune measure RUN --board BOARD --interval CYCLES' makes the Verilog smaller first.
+    is written whole or not at all. For a board, the network is made as slow as it must be to leave room for place and
+    route, by the price of its Verilog, unless --interval says how slow, or the run was measured with an interval.
     """
     from fpgaprune.flow import hand_over, require_kind
 
     require_kind(run_dir, "run")
     with Watcher(quiet=quiet or as_json) as watcher:
-        watcher.stage("export", "running")
-        made = hand_over(run_dir, receiver, out)
-        watcher.stage("export", "done")
+        made = hand_over(run_dir, receiver, out, interval=interval, progress=watcher)
     bitstream = None if made.bitstream is None else {**made.bitstream.to_json(), "path": made.bitstream.path.name}
     if as_json:
-        print_json({"folder": str(made.path), "bitstream": bitstream})
+        print_json({"folder": str(made.path), "bitstream": bitstream, "layout": made.layout})
     elif not quiet:
         print_line(f"folder      {made.path}: begin with its README.md")
         if bitstream is not None:

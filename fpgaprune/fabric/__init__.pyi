@@ -13,6 +13,7 @@ from .boards import find_board as find_board
 from .boards import list_serial_boards as list_serial_boards
 from .cells import family_of as family_of
 from .cells import find_family as find_family
+from .devices import Devices as Devices
 from .families import OPEN_TOOLS as OPEN_TOOLS
 from .families import find_router as find_router
 from .families import versions_found as versions_found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -50,7 +50,7 @@ def ask(
     x: Any,
     *,
     project: VerilogProject | None = None,
-    digest: str | None = None,
+    digest: str | Collection[str] | None = None,
     baud: int | None = None,
     timeout_s: float = 2.0,
     on_step: Callable[[int, int, str], None] | None = None,
@@ -64,7 +64,7 @@ def ask(
         board_or_port: `ulx3s` or another board of `hw/boards`, a board's TOML file, or a port such as `/dev/ttyUSB0`.
         x: samples (N, ...), real, as for `emulate`.
         project: the Verilog that the bitstream was made from: another design is refused, and shapes are its shapes.
-        digest: the digest that the board must have, in place of that of `project`.
+        digest: the digest that the board must have, in place of that of `project`; or several, of which it has one.
         baud: bits a second; the board's own, or 1,000,000 at a port, unless given.
         timeout_s: most seconds of silence.
         on_step: is told the samples done, the samples in all, and nothing more.
@@ -76,10 +76,11 @@ def ask(
     """
     with closing(open_line(board_or_port, baud, timeout_s)) as line, _connected(board_or_port):
         identity = _identity(line, board_or_port)
-        wanted = digest or (None if project is None else digest_of_verilog(project))
-        if wanted is not None and identity.digest != wanted:
+        wanted = digest or (() if project is None else digest_of_verilog(project))
+        wanted = (wanted,) if isinstance(wanted, str) else wanted
+        if wanted and identity.digest not in wanted:
             raise BoardError(
-                f"the board at {board_or_port} holds another design ({identity.digest}, wanted {wanted}); "
+                f"the board at {board_or_port} holds another design ({identity.digest}, wanted {' or '.join(wanted)}); "
                 "load the bitstream of this one, or name the run that its bitstream was made from"
             )
         source, sink = identity.source, identity.sink

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from fpgaprune.errors import TargetError
 from fpgaprune.fabric.beats import beat_bytes
@@ -12,6 +12,8 @@ from fpgaprune.target import hardware_path
 
 # Widths that AMD's AXI DMA has.
 WORDS = (32, 64, 128, 256, 512)
+# Bits of a register on AXI4-Lite.
+_REGISTER = 32
 _FILES = ("fp_axis_unpack.v", "fp_axis_pack.v", "fp_axi_core.v")
 # Signals that pass from the core's pins to `fp_axi_core` as they are: direction, width in Verilog, name.
 _SIGNALS = (
@@ -60,7 +62,8 @@ def axi_core_of(project: VerilogProject, word_bits: int = 64) -> dict[str, str]:
         word_bits: width of both streams.
 
     Raises:
-        TargetError: no DMA has that width, or the project has several inputs or outputs.
+        TargetError: no DMA has that width, the project has several inputs or outputs, or a beat of its loads is wider
+            than a register.
         RtlError: a file of the project is missing.
     """
     if word_bits not in WORDS:
@@ -68,6 +71,7 @@ def axi_core_of(project: VerilogProject, word_bits: int = 64) -> dict[str, str]:
     identity = identity_of(project)
     source, sink = identity.source, identity.sink
     high, keep = word_bits - 1, word_bits // 8 - 1
+    loads = _loads(project)
     pins = ",\n".join(
         f"    {way:<6} wire {width.format(high=high, keep=keep)} {name}".replace("wire  ", "wire ")
         for way, width, name in _SIGNALS
@@ -80,27 +84,56 @@ module {project.top}_axi (
     wire rst, in_tvalid, in_tready, in_tlast, out_tvalid, out_tready, out_tlast;
     wire [{source.width_bits - 1}:0] in_tdata;
     wire [{sink.width_bits - 1}:0] out_tdata;
-    fp_axi_core #(
+{loads.wires}    fp_axi_core #(
         .WORD_BITS({word_bits}), .DIGEST(64'h{identity.digest}),
         .IN_BITS({source.width_bits}), .IN_SLOT({slot_bits(source, word_bits)}), .IN_BEATS({source.beats}),
-        .OUT_BITS({sink.width_bits}), .OUT_SLOT({slot_bits(sink, word_bits)}), .OUT_BEATS({sink.beats})
+        .OUT_BITS({sink.width_bits}), .OUT_SLOT({slot_bits(sink, word_bits)}), .OUT_BEATS({sink.beats}){loads.bits}
     ) core (
 {through},
         .design_rst(rst),
         .to_design_tdata(in_tdata), .to_design_tvalid(in_tvalid), .to_design_tready(in_tready),
         .to_design_tlast(in_tlast),
-        .from_design_tdata(out_tdata), .from_design_tvalid(out_tvalid), .from_design_tready(out_tready)
+        .from_design_tdata(out_tdata), .from_design_tvalid(out_tvalid), .from_design_tready(out_tready),
+        {loads.of_core}
     );
     {project.top} network (
         .clk(aclk), .rst(rst),
         .{source.prefix}_tdata(in_tdata), .{source.prefix}_tvalid(in_tvalid), .{source.prefix}_tready(in_tready),
         .{source.prefix}_tlast(in_tlast), .{sink.prefix}_tdata(out_tdata), .{sink.prefix}_tvalid(out_tvalid),
-        .{sink.prefix}_tready(out_tready), .{sink.prefix}_tlast(out_tlast)
+        .{sink.prefix}_tready(out_tready), .{sink.prefix}_tlast(out_tlast){loads.of_design}
     );
 endmodule
 """
     shared = {name: hardware_path("axi", name).read_text(encoding="utf-8") for name in _FILES}
     return {**shared, f"{project.top}_axi.v": text}
+
+
+class _Loads(NamedTuple):
+    """Verilog text of what carries loads of weights from the registers to the design."""
+
+    wires: str
+    bits: str
+    of_core: str
+    of_design: str
+
+
+def _loads(project: VerilogProject) -> _Loads:
+    if project.loads is None:
+        names = "load_tdata", "load_tvalid", "load_tlast"
+        return _Loads("", "", ", ".join([*(f".{name}()" for name in names), ".load_tready(1'b0)"]), "")
+    port = project.loads.port
+    if port.width_bits > _REGISTER:
+        raise TargetError(
+            f"{project.name} takes loads of {port.width_bits} bits a beat, and a register has {_REGISTER}; "
+            "give weights and biases fewer bits, or write it without loads"
+        )
+    signals = "tdata", "tvalid", "tlast", "tready"
+    return _Loads(
+        f"    wire load_tvalid, load_tlast, load_tready;\n    wire [{port.width_bits - 1}:0] load_tdata;\n",
+        f",\n        .LOADS(1), .LOAD_BITS({port.width_bits})",
+        ", ".join(f".load_{signal}(load_{signal})" for signal in signals),
+        "," + "\n        " + ", ".join(f".{port.prefix}_{signal}(load_{signal})" for signal in signals),
+    )
 
 
 def axi_form(project: VerilogProject, word_bits: int = 64) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from fpgaprune.fabric.nextpnr import run_nextpnr
 from fpgaprune.fabric.open_tools import find_open_tool
 from fpgaprune.fabric.records import digest_of, read_record, write_record
 from fpgaprune.fabric.router import Packing, Router
+from fpgaprune.fabric.side_by_side import Told
 from fpgaprune.fabric.wrapped import wrapped_netlist
 from fpgaprune.files import write_bytes
 from fpgaprune.measure import Cells, Resources, to_plain
@@ -106,6 +107,7 @@ def make_bitstream(
     seed: int = 1,
     timeout_s: float = 3600.0,
     cache: str | os.PathLike[str] | None = None,
+    on_step: Told | None = None,
 ) -> Bitstream:
     """`output` configures the board to take samples and to give results over its serial line, at the board's clock.
 
@@ -119,6 +121,7 @@ def make_bitstream(
         seed: seed of place and route.
         timeout_s: most seconds for each tool.
         cache: as for `synthesize`.
+        on_step: is told what the tools do; how many steps are left is not known, and both numbers are 0.
 
     Raises:
         TargetError: the board or the device is unknown, or the design does not fit; the message names a board of
@@ -139,6 +142,8 @@ def make_bitstream(
     router.made_by()  # A package that is missing is named before synthesis.
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
     verilog = board_top(project, place, uart)
+    tell = on_step or (lambda *_: None)
+    tell(0, 0, "synthesis")
     netlist = wrapped_netlist(project, router, TOP, verilog, cache=cache, timeout_s=timeout_s)
     home = project.path / "synth" if cache is None else Path(cache)
     whole = Cells.sum([netlist.cells, netlist.around])
@@ -155,7 +160,8 @@ def make_bitstream(
     folder = netlist.folder / f"{part.name}-{digest_of(*made_by, *options, str(seed))}"
     if not (folder / _RESULT).is_file():
         write_bytes(folder / packing.pins_file, pins.encode())
-        report = run_nextpnr(tool, folder, prepared, options, seed, timeout_s)
+        report = run_nextpnr(tool, folder, prepared, options, seed, timeout_s, on_step=tell)
+        tell(0, 0, f"bitstream by {packing.tool.program}")
         arguments = (*devices.devices[part.name].packing, *packing.arguments)
         packer.run(arguments, folder, timeout_s, f"{packing.tool.program}.log")
         used = Resources(**devices.used(report.sites, Cells(), whole))

@@ -109,10 +109,15 @@ def board_top(project: VerilogProject, board: Board, uart: str) -> str:
     """Verilog of module `TOP`: it joins `project` to the pins of `board` through `uart`, the text of uart_stream.v.
 
     Raises:
-        TargetError: the project has several inputs or outputs, or a bit of the serial line takes no whole number of
-            cycles.
+        TargetError: the project has several inputs or outputs, or takes loads of weights, or a bit of the serial line
+            takes no whole number of cycles.
         RtlError: a file of the project is missing.
     """
+    if project.loads is not None:
+        raise TargetError(
+            f"{project.name} takes loads of weights, which a serial line does not carry; write its Verilog without "
+            "loadable, or take a board with AXI (pynq-z2, zcu104, kv260, ultra96v2)"
+        )
     identity = identity_of(project)
     divider = board.clock_mhz * 1e6 / board.baud
     if divider < 4 or abs(divider - round(divider)) > 0.02 * divider:

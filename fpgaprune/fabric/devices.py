@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,7 +11,7 @@ import msgspec
 
 from fpgaprune.errors import RtlError, TargetError
 from fpgaprune.fabric.cells import find_family
-from fpgaprune.measure import Cells, capacity_of
+from fpgaprune.measure import RESOURCES, Cells, capacity_of
 from fpgaprune.target import Part, find_part
 
 # Advice for a design that is too large.
@@ -79,6 +80,8 @@ class Devices:
         smallest_first: the parts to choose from.
         devices: part -> device.
         speeds: speed grades, the slowest first; empty if the part's name states the grade.
+        priced_as: the family whose price of Verilog stands for this one; None if none does.
+        lut_of: resource -> the LUTs that place and route takes for one of it, beyond those that synthesis counts.
     """
 
     name: str
@@ -88,6 +91,8 @@ class Devices:
     smallest_first: tuple[str, ...]
     devices: Mapping[str, Device]
     speeds: tuple[int, ...] = ()
+    priced_as: str | None = None
+    lut_of: Mapping[str, float] = field(default_factory=dict)
 
     def find(self, device: str) -> Part:
         """The part called `device`.
@@ -107,9 +112,19 @@ class Devices:
 
     def holds(self, cells: Cells, part: Part) -> bool:
         """Whether `part` has room for `cells`, and some to spare for place and route."""
+        counts = {name: cells[name] or 0 for name in RESOURCES}
+        roomy = all(taken <= self.room[name] for name, taken in self.shares(counts, part).items())
+        return roomy and not self._short(cells, part)
+
+    def shares(self, counts: Mapping[str, float], part: Part) -> dict[str, float]:
+        """Resource with a `room` -> the share of `part` that place and route takes for `counts` of synthesis."""
         there = capacity_of(part)
-        known = all((cells[name] or 0) <= share * (there[name] or 0) for name, share in self.room.items())
-        return known and not self._short(cells, part)
+        placed = {**counts, "lut": self.placed_luts(counts)}
+        return {name: _share(placed.get(name, 0), there[name] or 0) for name in self.room}
+
+    def placed_luts(self, counts: Mapping[str, float]) -> float:
+        """The LUTs that place and route takes for `counts` of synthesis."""
+        return counts.get("lut", 0) + sum(each * counts.get(name, 0) for name, each in self.lut_of.items())
 
     def check_fits(self, design: str, cells: Cells, part: Part) -> None:
         """`part` has every resource that the `cells` of the project named `design` take.
@@ -145,6 +160,12 @@ class Devices:
         device = self.devices[part.name]
         asked = {"package": package or device.package, "speed": speed}
         return tuple(option.format(**asked) for option in (*device.options, *self.options))
+
+
+def _share(taken: float, there: int) -> float:
+    if not taken:
+        return 0.0
+    return taken / there if there else math.inf
 
 
 @cache

@@ -64,17 +64,13 @@ def identity_of(project: VerilogProject) -> Identity:
     """What a bitstream of `project` says of itself.
 
     Raises:
-        TargetError: the project has several inputs or outputs, or takes loads, which a serial line does not carry.
+        TargetError: the project has several inputs or outputs.
         RtlError: a file of the project is missing.
     """
     if len(project.inputs) != 1 or len(project.outputs) != 1:
         raise TargetError(
             f"{project.name} has {len(project.inputs)} inputs and {len(project.outputs)} outputs; "
             "a serial line carries one of each"
-        )
-    if project.loads is not None:
-        raise TargetError(
-            f"{project.name} takes loads of weights, which a serial line does not carry; write it without"
         )
     return Identity(digest_of_verilog(project), project.inputs[0], project.outputs[0])
 

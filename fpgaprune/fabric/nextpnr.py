@@ -11,7 +11,9 @@ from msgspec import Struct
 from fpgaprune.errors import RtlError, ToolError
 from fpgaprune.fabric.open_tools import Found
 from fpgaprune.fabric.records import read_record
-from fpgaprune.fabric.side_by_side import Stop
+from fpgaprune.fabric.side_by_side import Stop, Told
+
+_SAYS = "Info:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,11 @@ def run_nextpnr(
     seed: int,
     timeout_s: float,
     stop: Stop | None = None,
+    on_step: Told | None = None,
 ) -> Report:
     """What nextpnr reports of `netlist`, a file beside `folder`. It runs in `folder` and logs to `seed{seed}.log`.
+
+    `on_step` is told what nextpnr says; how many steps are left is not known.
 
     Raises:
         ToolTimeoutError: nextpnr ran too long.
@@ -62,7 +67,13 @@ def run_nextpnr(
     # YoWASP's tools see /tmp as a folder of their own: every name is relative.
     files = ("--json", f"../{netlist.name}", "--report", name)
     arguments = (*options, "--seed", str(seed), "--timing-allow-fail", *files)
-    seconds = program.run(arguments, folder, timeout_s, f"seed{seed}.log", stop)
+
+    def tell(line: str) -> None:
+        said = line.removeprefix(_SAYS).strip()
+        if on_step is not None and line.startswith(_SAYS) and said:
+            on_step(0, 0, f"place and route: {said}")
+
+    seconds = program.run(arguments, folder, timeout_s, f"seed{seed}.log", stop, tell)
     path = folder / name
     try:
         report = read_record(path, _Written, "a report of nextpnr", "run it again")

@@ -63,15 +63,16 @@ class Found:
         timeout_s: float,
         log_name: str,
         stop: Callable[[], bool] | None = None,
+        on_line: Callable[[str], None] | None = None,
     ) -> float:
-        """The tool ran in `folder`; returns the wall-clock seconds that it took.
+        """The tool ran in `folder`; returns the wall-clock seconds that it took. `on_line` gets what it prints.
 
         Raises:
             ToolTimeoutError, ToolError: as for `run_tool`.
         """
         tool, command = self.tool, (*self.command, *arguments)
         run = run_tool(
-            command, folder, timeout_s, name=tool.program, log_name=log_name, product=tool.product, stop=stop
+            command, folder, timeout_s, on_line, name=tool.program, log_name=log_name, product=tool.product, stop=stop
         )
         return round(run.seconds, 2)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from fpgaprune.errors import ConfigError, HlsError, UnsupportedLayerError
 from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
-from fpgaprune.keras_file import holds_hgq
+from fpgaprune.keras_file import trained_bits
 
 # Least training steps of the best network. With few samples an epoch takes less time than a trial takes beside it.
 _STEPS = 4000
@@ -31,9 +31,10 @@ def search_document(config: Flow, model: Any, notes: list[str]) -> dict[str, Any
     path = config[TrainConfig].model
     if path is None:
         raise ConfigError("fit starts from a trained network: name it with train.model, or as MODEL.keras")
-    if holds_hgq(path):
+    library = trained_bits(path)
+    if library is not None:
         raise ConfigError(
-            f"{path} has weights whose bits HGQ2 trained, and fit would train them anew; "
+            f"{path} has weights whose bits {library} trained, and fit would train them anew; "
             "make its hardware with 'fpgaprune run'"
         )
     document.setdefault("finetune", {})

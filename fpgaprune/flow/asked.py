@@ -13,7 +13,7 @@ from fpgaprune.flow.file_kinds import kind_of, needed_with_model, require_kind
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.hls import is_project_name
-from fpgaprune.keras_file import holds_hgq
+from fpgaprune.keras_file import trained_bits
 
 # Option to its section and key. An option that is left out changes nothing.
 _KEYS = {
@@ -49,7 +49,7 @@ def asked_config(source: Path | None, name: str | None = None, **options: Any) -
     if source is not None and kind_of(source) == "model":
         if not source.exists():
             raise ConfigError(f"model file {source} does not exist")
-        if holds_hgq(source):
+        if trained_bits(source) is not None:
             # Its zeros were trained, and so were the bits of all other weights, which fine-tuning would take from them.
             document = _merged({"select": {"zeros": True, "sparsity": 0.0}, "finetune": {"epochs": 0}}, document)
             given = {"sparsity": 0.0, **given}

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import DataError
-from fpgaprune.fabric import Answers, ask
+from fpgaprune.errors import DataError, RunError
+from fpgaprune.fabric import Answers, ask, digest_of_verilog
 from fpgaprune.flow.run_directory import RunDirectory
+from fpgaprune.flow.run_verilog import known_verilog
 from fpgaprune.npz_file import read_npz, write_npz
-from fpgaprune.rtl import VerilogProject
 
 # The names under which a file may hold samples, and their labels, the first that is there.
 _NAMES = (("x", "y"), ("x_test", "y_test"))
@@ -60,20 +60,27 @@ def ask_board(
 ) -> Asked:
     """What the network on a board gives for the samples `x` or `x_test` of the file `source`; `out` gets the outputs.
 
-    With a run, the board must hold the bitstream of that run, and every bit is compared with the emulation.
+    With a run, the board must hold a bitstream of that run's design, and every bit is compared with the emulation.
 
     Raises:
         DataError: the file holds no samples, or they do not fit the design.
-        RunError: there is no such run.
+        RunError: there is no such run, or nothing was made of it for a board.
         ToolError, BoardError: as for `ask`.
     """
     x, y = _samples(source)
     project = design = digest = None
     if run is not None:
         found = RunDirectory.existing(run)
-        project, design = VerilogProject.load(found.file("rtl")), Design.load(found.file("design.json"))
+        written = known_verilog(found)
+        if not written:
+            raise RunError(
+                f"{run} has no Verilog, so no bitstream is of it; make one: fpgaprune export {run} --for BOARD"
+            )
+        project, design = written[0], Design.load(found.file("design.json"))
         made = (found.read_json("measure.json") or {}).get("bitstream") or {}
-        digest, baud = made.get("digest"), baud or made.get("baud")
+        # The layouts of one design differ in their digests, and in no bit of their outputs.
+        digest = [made.get("digest") or digest_of_verilog(project), *map(digest_of_verilog, written[1:])]
+        baud = baud or made.get("baud")
     options: dict[str, Any] = {"project": project, "digest": digest, "baud": baud, "timeout_s": timeout_s}
     answers = ask(board_or_port, x, **options)
     flat = answers.output.reshape(len(answers.output), -1)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,8 @@ from numpy.typing import NDArray
 
 from fpgaprune import __version__
 from fpgaprune.design import Design, Input
-from fpgaprune.errors import RunError, TargetError
+from fpgaprune.emulate import emulate
+from fpgaprune.errors import ConfigError, RunError, TargetError
 from fpgaprune.fabric import (
     ANSWER_BYTES,
     Bitstream,
@@ -34,15 +33,21 @@ from fpgaprune.fabric import (
     write_simulation,
 )
 from fpgaprune.files import digest_file, whole_folder, write_bytes
+from fpgaprune.flow.board_layout import BoardLayout, layout_for_board
 from fpgaprune.flow.handover_readme import board_readme, hls_readme, vendor_readme
+from fpgaprune.flow.progress import Progress, Silent
 from fpgaprune.flow.run_directory import RunDirectory
-from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS
-from fpgaprune.rtl import VerilogProject, to_verilog
+from fpgaprune.flow.run_verilog import layout_was_asked_for, verilog_of
+from fpgaprune.hls import GOLDEN_INPUTS, GOLDEN_OUTPUTS, accelerator_form
+from fpgaprune.npz_file import write_npz
+from fpgaprune.rtl import VerilogProject
 from fpgaprune.target import Target, hardware_path
 
 # Words for what a run was made for, beside names of boards and parts.
 OWN_PART = {"vivado": "AMD", "quartus": "Intel"}
 HLS = "hls4ml"
+# What a Zynq board runs: the driver and a notebook.
+_DRIVEN = ("network.py", "network.ipynb")
 # What compiling and simulating leave in an hls4ml project.
 _LEFTOVERS = shutil.ignore_patterns("*.so", "*.o", "*.log", "*_prj", "*.prj", ".Xil", "logs", "*_vivado_accelerator")
 
@@ -54,13 +59,22 @@ class HandOver:
     Attributes:
         path: the folder.
         bitstream: what configures the board; None for a vendor's tool.
+        layout: why the Verilog for the board is laid out as it is, as a sentence; None for a vendor's tool.
     """
 
     path: Path
     bitstream: Bitstream | None = None
+    layout: str | None = None
 
 
-def hand_over(run: Path, receiver: str, out: Path | None = None) -> HandOver:
+def hand_over(
+    run: Path,
+    receiver: str,
+    out: Path | None = None,
+    *,
+    interval: int | None = None,
+    progress: Progress | None = None,
+) -> HandOver:
     """A new folder holds what `receiver` needs of the run, a README in the order of the commands, and a self-check.
 
     Args:
@@ -70,9 +84,14 @@ def hand_over(run: Path, receiver: str, out: Path | None = None) -> HandOver:
             design and a driver for PYNQ), `vivado` or `quartus` (the same for the run's own part),
             `hls4ml` (the hls4ml project) or `vitis` (the same, if it is for Vitis).
         out: the folder to make; `RUN-for-RECEIVER` beside the run unless given.
+        interval: cycles that a sample may take in our Verilog. Unless given, a vendor's part gets the Verilog that the
+            run was measured with; so does a board, if its interval or its part was asked for there; else the quickest
+            layout is taken for which the board has room.
+        progress: is told of the layout, and of what the tools do.
 
     Raises:
         RunError: there is no such run, it has no golden samples, or `out` exists.
+        ConfigError: an interval is asked for an hls4ml project.
         TargetError: the receiver is unknown or does not belong to the run, or the design does not fit the board.
         ToolError, RtlError: as for `make_bitstream`.
     """
@@ -84,13 +103,20 @@ def hand_over(run: Path, receiver: str, out: Path | None = None) -> HandOver:
     if not found.file("design.json").is_file():
         raise RunError(f"{run} has no design.json, so nothing can be handed over; run the flow up to its stage hls")
     design = Design.load(found.file("design.json"))
-    if receiver.lower() in (HLS, "vitis"):
-        return _hls(found, design, receiver.lower(), folder)
-    x = _golden(found, design)
-    with _verilog(found, design) as project:
-        if receiver.lower() in list_serial_boards():
-            return _board(found, project, design, x, receiver.lower(), folder)
-        return _vendor(found, project, design, x, _order_number(found, receiver), receiver, folder)
+    told, named = progress or Silent(), receiver.lower()
+    if named in list_serial_boards():
+        return _board(found, design, named, folder, interval, told)
+    told.stage("export", "running")
+    if named in (HLS, "vitis"):
+        if interval is not None:
+            raise ConfigError(f"an interval is for our own Verilog; {receiver!r} stands for the hls4ml project")
+        made = _hls(found, design, named, folder)
+    else:
+        order_number = _order_number(found, receiver)
+        asked = {} if interval is None else {"interval": interval}
+        made = _vendor(found, verilog_of(found, design, **asked), design, order_number, receiver, folder)
+    told.stage("export", "done")
+    return made
 
 
 def _order_number(run: RunDirectory, receiver: str) -> str:
@@ -114,11 +140,26 @@ def _order_number(run: RunDirectory, receiver: str) -> str:
 
 
 def _board(
-    run: RunDirectory, project: VerilogProject, design: Design, x: list[NDArray[Any]], board: str, out: Path
+    run: RunDirectory,
+    design: Design,
+    board: str,
+    out: Path,
+    interval: int | None,
+    progress: Progress,
 ) -> HandOver:
+    x = _golden(run, design)
+    progress.stage("layout", "running")
+    if interval is None and layout_was_asked_for(run):
+        layout = BoardLayout("as the run was measured")
+    else:
+        layout = layout_for_board(design, board, interval)
+    progress.stage("layout", "done", layout.why)
+    progress.stage("export", "running")
+    progress.step(0, 0, "Verilog")
+    project = verilog_of(run, design, **layout.fields)
     with whole_folder(out) as draft:
         name = f"{project.name}{bitstream_ending(board)}"
-        made = make_bitstream(project, board, draft / name, cache=run.file("synth"))
+        made = make_bitstream(project, board, draft / name, cache=run.file("synth"), on_step=progress.step)
         vectors = golden_vectors(project, design, x)
         write_simulation(project, vectors, draft)
         for place, text in board_files(project, board).items():
@@ -129,20 +170,21 @@ def _board(
         line = {"sent": "golden_in.bin", "wanted": "golden_out.bin", "baud": made.baud, "answer_bytes": ANSWER_BYTES}
         about = {**_about(project, vectors.samples), "board": board, "bitstream": name}
         about["line"] = {**line, "in_bytes": made.in_bytes, "out_bytes": made.out_bytes}
-        readme = board_readme(project, made, board, name, vectors.samples, run.path.name)
+        readme = board_readme(project, made, board, name, vectors.samples, run.path.name, layout.why)
         _finish(draft, about, readme, ("check.py", "ask.py"))
-    return HandOver(out, replace(made, path=out / name))
+    progress.stage("export", "done")
+    return HandOver(out, replace(made, path=out / name), layout.why)
 
 
 def _vendor(
     run: RunDirectory,
     project: VerilogProject,
     design: Design,
-    x: list[NDArray[Any]],
     order_number: str,
     receiver: str,
     out: Path,
 ) -> HandOver:
+    x = _golden(run, design)
     with whole_folder(out) as draft:
         vectors = golden_vectors(project, design, x)
         handoff = write_handoff(project, order_number, vectors, draft)
@@ -153,7 +195,8 @@ def _vendor(
             texts, about["axi"] = overlay_files(project, receiver.lower(), order_number)
             for name, text in texts.items():
                 write_bytes(draft / name, text.encode())
-            scripts.append("network.py")
+            scripts += _DRIVEN
+            _write_golden(draft, design, x)
         readme = vendor_readme(project, handoff, receiver, vectors.samples, run.path.name, overlay=overlay)
         _finish(draft, about, readme, scripts)
     return HandOver(out)
@@ -170,15 +213,27 @@ def _hls(run: RunDirectory, design: Design, receiver: str, out: Path) -> HandOve
         )
     with whole_folder(out) as draft:
         shutil.copytree(project, draft / "project", ignore=_LEFTOVERS)
-        about = {
+        about: dict[str, Any] = {
             "project": "project",
             "name": design.name,
             "samples": len(_golden_rows(run)),
             "inputs": f"project/{GOLDEN_INPUTS}",
             "outputs": f"project/{GOLDEN_OUTPUTS}",
         }
-        _finish(draft, about, hls_readme(design, run.path.name), ("check.py",))
+        scripts = ["check.py"]
+        options = run.manifest["config"].get("hls", {}).get("backend_options", {})
+        accelerator = accelerator_form(design, project, options)
+        if accelerator is not None:
+            about["accelerator"] = accelerator
+            scripts += ["accelerator.py", *_DRIVEN]
+            _write_golden(draft, design, _golden(run, design))
+        _finish(draft, about, hls_readme(design, run.path.name, accelerator=accelerator is not None), scripts)
     return HandOver(out)
+
+
+def _write_golden(draft: Path, design: Design, x: list[NDArray[Any]]) -> None:
+    """`golden.npz` holds the golden samples and what the emulation makes of them, as real numbers for the notebook."""
+    write_npz(draft / "golden.npz", {"x": x[0], "y": emulate(design, x[0])})
 
 
 def _about(project: VerilogProject, samples: int) -> dict[str, Any]:
@@ -196,16 +251,6 @@ def _finish(draft: Path, about: Mapping[str, Any], readme: str, scripts: Iterabl
     files = sorted(path for path in draft.rglob("*") if path.is_file())
     sums = "".join(f"{digest_file(path)}  {path.relative_to(draft).as_posix()}\n" for path in files)
     write_bytes(draft / "SHA256SUMS", sums.encode())
-
-
-@contextmanager
-def _verilog(run: RunDirectory, design: Design) -> Iterator[VerilogProject]:
-    """The Verilog that the run was measured with; without one, that of the usual layout."""
-    if run.file("rtl").joinpath("project.json").is_file():
-        yield VerilogProject.load(run.file("rtl"))
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield to_verilog(design, folder)
 
 
 def _golden_rows(run: RunDirectory) -> NDArray[np.float32]:

@@ -18,7 +18,9 @@ It compares every file with its digest{more}. It needs nothing of fpgaprune.
 _SIMULATED = ", and simulates the Verilog against {} golden samples where Verilator or Icarus Verilog is here"
 
 
-def board_readme(project: VerilogProject, made: Bitstream, board: str, name: str, samples: int, run: str) -> str:
+def board_readme(
+    project: VerilogProject, made: Bitstream, board: str, name: str, samples: int, run: str, layout: str
+) -> str:
     """For a board with a serial line."""
     note = f"\nBefore: {made.note}.\n" if made.note else ""
     used = ", ".join(f"{made.used[key]:,} {key}" for key in ("lut", "ff", "dsp", "bram18") if made.used[key])
@@ -66,7 +68,7 @@ Each beat is whole bytes, the lowest first, and value 0 stands in the lowest bit
 | `golden_in.bin`, `golden_out.bin` | the same samples as bytes on the line |
 | `handover.json`, `SHA256SUMS` | what the scripts read |
 
-Another seed, layout or board: `fpgaprune measure {run} --board {board}`, then `fpgaprune export {run} --for {board}`.
+The layout: {layout}. Another one: `fpgaprune export {run} --for {board} --interval CYCLES`.
 """
 
 
@@ -87,6 +89,7 @@ network.predict(x)  # real samples (N, ...) to real outputs; types and packing a
 network.counters()
 ```
 
+`network.ipynb` does the same in a notebook: the golden samples, how fast it is, and your own.
 The core's streams and registers were tried with random transactions in a simulator, the driver on a mock of PYNQ.
 
 """
@@ -135,8 +138,26 @@ marks the last beat of a sample.
 """
 
 
-def hls_readme(design: Design, run: str) -> str:
-    """For an hls4ml project."""
+_ACCELERATOR = """
+## 3. On the board
+
+`project/README.md` says where the bitstream is. Copy it to the board as `network.bit`, its `.hwh` as `network.hwh`, and
+`accelerator.py`, `network.py`, `network.ipynb`, `golden.npz` and `handover.json` beside them. There:
+
+```python
+from accelerator import Accelerator
+
+Accelerator("network.bit").predict(x)  # real samples (N, ...) to real outputs; types are done
+```
+
+`network.ipynb` compares the golden samples, number by number, and says how fast it is. The driver was tried on a
+mock of PYNQ only, and no bitstream of this project was ever loaded into a real board. hls4ml's accelerator does not
+say which design it holds, so keep bitstream and folder together.
+"""
+
+
+def hls_readme(design: Design, run: str, *, accelerator: bool = False) -> str:
+    """For an hls4ml project; with `accelerator`, for a board that runs Python beside it."""
     return f"""# {design.name} for hls4ml's {design.backend}
 
 The hls4ml project of the run `{run}`, made by fpgaprune for {design.part} at {1e3 / design.clock_ns:g} MHz.
@@ -146,7 +167,7 @@ The hls4ml project of the run `{run}`, made by fpgaprune for {design.part} at {1
 
 The commands are in [project/README.md](project/README.md), in their order; they run in the folder `project`.
 Golden samples are in `project/tb_data`: C simulation and co-simulation fail where a number differs.
-"""
+{_ACCELERATOR if accelerator else ""}"""
 
 
 def _check(more: str) -> str:

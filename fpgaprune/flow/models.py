@@ -10,7 +10,7 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.network import small_cnn
 from fpgaprune.flow.samples import arrays_of
-from fpgaprune.keras_file import holds_hgq, save_keras
+from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.memory import bounded_memory
 from fpgaprune.parser_errors import in_a_line
 from fpgaprune.saved_model import check_arrays, read_configuration
@@ -22,23 +22,24 @@ _MAX_BYTES, _MAX_GROWTH = 1 << 32, 20
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any] | None]:
-    """The model saved at `path`, as an uncompiled Keras 3 model; what the import found, if tf_keras or HGQ2 saved it.
+    """The model saved at `path`, as an uncompiled Keras 3 model; what an import from tf_keras, HGQ2 or QKeras found.
 
     Raises:
         ConfigError: there is no such file, or it holds no Keras model.
-        ModelImportError: tf_keras or HGQ2 saved it, and Keras 3 cannot make the same predictions with it.
-        UnsupportedLayerError: a layer of HGQ2's has no exact counterpart.
+        ModelImportError: tf_keras, HGQ2 or QKeras saved it, and Keras 3 cannot make the same predictions with it.
+        UnsupportedLayerError: a layer of HGQ2's or QKeras's has no exact counterpart.
     """
     if not path.exists():
         raise ConfigError(f"model file {path} does not exist")
+    library = trained_bits(path)
+    if library is not None:
+        from fpgaprune.quantise import import_hgq, import_qkeras
+
+        taken = import_hgq(path) if library == "HGQ2" else import_qkeras(path)
+        return taken.model, taken.to_json()
     if is_tf_keras(path):
         imported = import_tfmot(path)
         return imported.model, imported.to_json()
-    if holds_hgq(path):
-        from fpgaprune.quantise import import_hgq
-
-        taken = import_hgq(path)
-        return taken.model, taken.to_json()
     return load_keras(path), None
 
 

@@ -14,7 +14,7 @@ class Progress(Protocol):
     """Learns of every stage and of the steps of long ones."""
 
     def stage(self, name: str, state: str, note: str = "", seconds: float | None = None) -> None:
-        """Stage `name` is now `running`, `done`, `unchanged` or `skipped` (then `note` says why).
+        """Stage `name` is now `running`, `done` (`note` says what is to know), `unchanged` or `skipped` (it says why).
 
         `seconds` is the time that it took, if the caller measured it.
         """
@@ -38,7 +38,8 @@ def tell_end(
 ) -> None:
     """Tells `progress` how stage `name` ended: done in `seconds`, unchanged if they are None, or skipped.
 
-    The reason for a skipped stage stands in its `results`; `not_asked` is the reason for a stage without results.
+    The reason for a skipped stage stands in its `results`, and so do `notes` on what the stage did; `not_asked` is the
+    reason for a stage without results.
     """
     why = results.get("left_out") if results else not_asked
     if why is not None:
@@ -46,7 +47,7 @@ def tell_end(
     elif seconds is None:
         progress.stage(name, "unchanged")
     else:
-        progress.stage(name, "done", seconds=seconds)
+        progress.stage(name, "done", "; ".join(results.get("notes", ())), seconds)
 
 
 def epochs_shown(progress: Progress, total: int, passed: int = 0) -> Any:

@@ -1,3 +1,4 @@
+from .accelerator_boards import accelerator_form as accelerator_form
 from .check import check_model as check_model
 from .classes import class_problem as class_problem
 from .differences import DesignDifference as DesignDifference

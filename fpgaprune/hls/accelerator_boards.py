@@ -9,7 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fpgaprune.design import Design, Input
 from fpgaprune.errors import HlsError
+from fpgaprune.firmware import parse_typedefs
+from fpgaprune.fixed import FixedType
 from fpgaprune.target import Target
 
 BACKEND = "VivadoAccelerator"
@@ -58,6 +61,53 @@ def board_problems(target: Target, options: Mapping[str, Any]) -> list[str]:
             instead = f"it has {', '.join(able)}" if able else f"it has none for interface {interface!r}"
             problems.append(f"board {board!r} has no {what} {value!r} in hls4ml's backend {BACKEND}; {instead}")
     return problems
+
+
+def accelerator_form(design: Design, project: Path, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the streams of an accelerator's project carry, for the driver `hw/handover/accelerator.py`; or None.
+
+    hls4ml's block design for a Zynq board has a DMA; for an Alveo card it has none, and hls4ml's own driver is in the
+    project.
+
+    Args:
+        design: the network.
+        project: the folder of the project.
+        options: settings of the backend, for example `{"board": "pynq-z2", "interface": "axi_stream"}`.
+
+    Raises:
+        HlsError: a stream carries values of a width that NumPy has no type for.
+    """
+    board = str(options.get("board") or _USUAL)
+    if design.backend != BACKEND or board.startswith("alveo"):
+        return None
+    header = project / "firmware" / f"{design.name}_axi.h"
+    types = parse_typedefs(header.read_text(encoding="utf-8")) if header.is_file() else {}
+    if not {"T_in", "T_out"} <= types.keys():
+        return None  # Only streams have these types, not the interface 'axi_lite'.
+    source = next(layer for layer in design.layers if isinstance(layer.operation, Input))
+    sink = design[design.outputs[0]]
+    ports = {"in": (source, types["T_in"]), "out": (sink, types["T_out"])}
+    return {"board": board, **{way: _stream(layer.output_shape, text) for way, (layer, text) in ports.items()}}
+
+
+def _stream(shape: tuple[int, ...], text: str) -> dict[str, Any]:
+    if text in ("float", "double"):
+        return {"shape": list(shape), "type": text}
+    kind = FixedType.parse(text)
+    if kind.width not in (8, 16, 32, 64):
+        raise HlsError(
+            f"the accelerator's streams carry {text}, of {kind.width} bits, which no type of NumPy has; set input_type "
+            "and output_type of backend_options to float, or to a type of 8, 16, 32 or 64 bits"
+        )
+    return {
+        "shape": list(shape),
+        "type": "fixed",
+        "width": kind.width,
+        "integer": kind.integer,
+        "signed": kind.signed,
+        "rounding": kind.rounding,
+        "overflow": kind.overflow,
+    }
 
 
 def require_board(target: Target, options: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ from fpgaprune.hls.keras_operations import with_layers
 from fpgaprune.hls.layer_names import free_name
 from fpgaprune.hls.split import split_separable
 from fpgaprune.network import cloned, find_folds, folded_weights, producer, readers_of
-from fpgaprune.quantise import is_rounded, unrounded
+from fpgaprune.quantise import is_rounded, rounds_channels, unrounded
 
 DEPTHWISE = (keras.layers.DepthwiseConv1D, keras.layers.DepthwiseConv2D)
 FOLDABLE = (keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Dense, *DEPTHWISE)
@@ -39,7 +39,8 @@ PRODUCTS = (*FOLDABLE, *RECURRENT)
 def fold(model: Any) -> Any:
     """A new model that hls4ml can convert and that computes the same over the reals at inference.
 
-    A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it (float64, then cast).
+    A BatchNorm that is the only reader of a linear convolution or Dense layer is folded into it (float64, then cast),
+    unless the network rounds its data itself.
     Dropout is left out. `ReLU()` becomes `Activation("relu")`. The activation of a convolution or Dense layer becomes a
     layer of its own, `NAME_relu`, so that both get a type. A separable convolution becomes two layers. An average
     pooling over the whole map becomes a global one, because hls4ml would build it with all its inputs at once.
@@ -57,7 +58,8 @@ def fold(model: Any) -> Any:
     functional = with_layers(keras.Model(model.inputs, model.outputs, name=model.name))
     check_layers(functional)
     functional = split_separable(functional)
-    folds = find_folds(functional)
+    # Where the bits of the weights are trained, a product with a scale would have far more of them.
+    folds = {} if rounds_channels(functional) else find_folds(functional)
     folded_names = {bn.name for bn in folds.values()}
     originals = {layer.name: layer for layer in functional.layers}
     activations = {

@@ -12,57 +12,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
-from fpgaprune.errors import DesignError, HlsError, ModelImportError, RemovalError, UnsupportedLayerError
+from fpgaprune.errors import ModelImportError, RemovalError, UnsupportedLayerError
 from fpgaprune.keras_file import holds_hgq
-from fpgaprune.masks import MaskSet
-from fpgaprune.network import calls_of, count_uses, graph_of, producer, structures
+from fpgaprune.network import graph_of
 from fpgaprune.parser_errors import in_a_line
 from fpgaprune.quantise.channels import RoundedChannels
+from fpgaprune.quantise.rebuild import ImportedBits, Rebuild, as_float32, exact_activation
 from fpgaprune.saved_model import check_arrays, read_configuration
 from fpgaprune.saved_names import check_names
-from fpgaprune.weights import named_weights
 
 INSTALL = "pip install 'fpgaprune[hgq]'"
 _PACKAGE = "hgq"
-# Layers of Keras that HGQ2's networks hold between its own: none has weights, and each is exact in fixed point.
-_PLAIN = frozenset(
-    {
-        *("MaxPooling1D", "MaxPooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Flatten", "Reshape", "Permute"),
-        *("ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D", "UpSampling1D", "UpSampling2D", "ReLU"),
-        *("Activation", "Concatenate", "Add", "Subtract", "Multiply", "Maximum", "Minimum"),
-        *("Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise", "GaussianDropout"),
-    }
-)
-_ACTIVATIONS = ("linear", "relu")
 
 
-@dataclass(frozen=True)
-class ImportedHgq:
-    """A network of HGQ2's, taken over.
-
-    Attributes:
-        model: Keras's own layers with the weights that HGQ2's bits leave, and `RoundedChannels` before each that HGQ2
-            has quantised. Not compiled.
-        masks: False at each weight of a kernel that is zero, as each without bits is.
-    """
-
-    model: Any
-    masks: MaskSet
-
-    def to_json(self) -> dict[str, Any]:
-        """How many weights are zero, as JSON data."""
-        return {"from": "HGQ2", "zeros": self.masks.locked_count, "weights": self.masks.size}
-
-
-def import_hgq(source: Any) -> ImportedHgq:
+def import_hgq(source: Any) -> ImportedBits:
     """The network `source` of HGQ2's layers as a network of Keras's own, whose outputs are those of HGQ2 bit for bit.
 
     HGQ2 computes in float32: a sum of more than 24 bits is rounded there, and exact here.
@@ -82,9 +51,7 @@ def import_hgq(source: Any) -> ImportedHgq:
         raise ModelImportError(f"the model cannot be read: {error}") from error
     if not any(_is_hgq(layer) for layer in graph.layers):
         raise ModelImportError(f"model {model.name!r} has no layer of HGQ2's; every other Keras model is used as it is")
-    made = _Builder().build(graph, model.name)
-    kernels = {path: weight for path, weight in named_weights(made).items() if path.endswith("/kernel")}
-    return ImportedHgq(made, MaskSet({path: weight.numpy() != 0 for path, weight in kernels.items()}))
+    return ImportedBits.of(_HgqRebuild("HGQ2").build(graph, model.name), "HGQ2")
 
 
 def _loaded(path: Path) -> Any:
@@ -110,52 +77,14 @@ def _is_hgq(layer: Any) -> bool:
     return type(layer).__module__.split(".")[0] == _PACKAGE
 
 
-@dataclass
-class _Builder:
-    """The new network as it grows.
+class _HgqRebuild(Rebuild):
+    """The rebuilding of a network of HGQ2's."""
 
-    Attributes:
-        found: the new tensor for each old one, by `id`.
-        weights: layers and the values that they get once the network is whole.
-    """
-
-    found: dict[int, Any] = field(default_factory=dict)
-    weights: list[tuple[Any, list[NDArray[Any]]]] = field(default_factory=list)
-
-    def build(self, graph: Any, name: str) -> Any:
-        """The network of `graph`."""
-        calls = calls_of(graph)
-        uses = count_uses(calls)
-        for tensor in graph.inputs:
-            entry = producer(tensor)
-            self.found[id(tensor)] = keras.Input(batch_shape=tensor.shape, dtype="float32", name=entry.name)
-        for call in calls:
-            layer = call.operation
-            if uses[id(layer)] > 1 or not isinstance(layer, keras.layers.Layer):
-                raise UnsupportedLayerError(
-                    f"{call.key!r} is an operation of keras.ops, or a layer that is called twice; wanted layers, each "
-                    "called once"
-                )
-            given = [self.found[id(tensor)] for tensor in call.inputs]
-            try:
-                result = self._converted(layer, given)
-            except (DesignError, HlsError) as error:
-                raise UnsupportedLayerError(f"layer {layer.name!r}: {error}") from error
-            self.found[id(call.outputs[0])] = result
-        inputs, outputs = structures(graph)
-        pick = self._pick
-        made = keras.Model(keras.tree.map_structure(pick, inputs), keras.tree.map_structure(pick, outputs), name=name)
-        for layer, values in self.weights:
-            layer.set_weights(values)
-        return made
-
-    def _pick(self, tensor: Any) -> Any:
-        return self.found.get(id(tensor), tensor)
-
-    def _converted(self, layer: Any, given: list[Any]) -> Any:
+    def converted(self, layer: Any, given: list[Any]) -> Any:
+        """As HGQ2 computes `layer`, its quantisers included."""
         kind = type(layer).__name__
         if not _is_hgq(layer):
-            return _plain(layer, kind)(given if isinstance(layer.input, list) else given[0])
+            return self.copied(layer)(given if isinstance(layer.input, list) else given[0])
         if kind == "Quantizer":
             return self._rounded(layer, layer.name, given[0])
         if kind not in _KINDS:
@@ -170,7 +99,7 @@ class _Builder:
         plain, values = _KINDS[kind](layer)
         result = plain(given if len(given) > 1 else given[0])
         if values:
-            self.weights.append((plain, [np.asarray(value, np.float32) for value in values]))
+            self.weights.append((plain, as_float32(values)))
         return self._rounded(layer.oq, f"{layer.name}_oq", result) if layer.enable_oq else result
 
     def _rounded(self, quantizer: Any, name: str, given: Any) -> Any:
@@ -201,29 +130,6 @@ class _Builder:
         return result
 
 
-def _plain(layer: Any, kind: str) -> Any:
-    """A copy of a layer of Keras's own."""
-    if kind not in _PLAIN or layer.weights:
-        raise UnsupportedLayerError(
-            f"layer {layer.name!r} is a {kind} whose bits HGQ2 does not know; use its layer of HGQ2's, or one of "
-            f"{', '.join(sorted(_PLAIN))}"
-        )
-    _activation(layer)
-    return type(layer).from_config(layer.get_config())
-
-
-def _activation(layer: Any) -> Any:
-    """The activation of `layer`, which fixed point computes exactly."""
-    activation = getattr(layer, "activation", None)
-    name = getattr(activation, "__name__", "linear")
-    if name not in _ACTIVATIONS:
-        raise UnsupportedLayerError(
-            f"layer {layer.name!r} has activation {name!r}, of which HGQ2 trains no exact bits; wanted one of "
-            f"{', '.join(_ACTIVATIONS)}"
-        )
-    return activation
-
-
 _Made = tuple[Any, list[Any]]
 
 
@@ -232,7 +138,7 @@ def _weights(layer: Any) -> list[Any]:
 
 
 def _dense(layer: Any) -> _Made:
-    own = {"use_bias": layer.bq is not None, "activation": _activation(layer), "name": layer.name}
+    own = {"use_bias": layer.bq is not None, "activation": exact_activation(layer, "HGQ2"), "name": layer.name}
     return keras.layers.Dense(layer.units, **own), _weights(layer)
 
 
@@ -241,7 +147,7 @@ def _convolution(kind: Any) -> Callable[[Any], _Made]:
         if layer.padding == "causal":
             raise UnsupportedLayerError(f"layer {layer.name!r} has padding 'causal'; wanted 'valid' or 'same'")
         same = ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate", "groups", "name")
-        own = {"use_bias": layer.bq is not None, "activation": _activation(layer)}
+        own = {"use_bias": layer.bq is not None, "activation": exact_activation(layer, "HGQ2")}
         return kind(**{key: getattr(layer, key) for key in same}, **own), _weights(layer)
 
     return made

@@ -18,6 +18,7 @@ from .project import RtlPort as RtlPort
 from .project import VerilogProject as VerilogProject
 from .read_back import VERILOG_LINK as VERILOG_LINK
 from .read_back import check_verilog as check_verilog
+from .sample_beats import most_beats as most_beats
 from .scheduled import cycles_of as cycles_of
 from .scheduled import is_schedulable as is_schedulable
 from .scheduled import may_be_paired as may_be_paired

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from fpgaprune.errors import ModelImportError
+from fpgaprune.keras2_config import layer_configs, to_keras3
 from fpgaprune.masks import MaskSet
 from fpgaprune.npz_file import read_npz
 from fpgaprune.parser_errors import in_a_line
@@ -26,13 +26,6 @@ from fpgaprune.weights import named_weights
 TOLERANCE = 1e-6
 _READER = Path(__file__).with_name("tfmot_reader.py")
 _ERROR_LINE = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Warning): (?P<text>.+)$")
-# Settings that tf_keras writes and Keras 3 refuses: layers that always have one group, and settings of a kernel that
-# separable convolutions do not have.
-_ONE_GROUP = frozenset({"DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"}) | frozenset(
-    {"Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"}
-)
-_NO_KERNEL = frozenset({"SeparableConv1D", "SeparableConv2D"})
-_ABOUT_KERNEL = ("kernel_initializer", "kernel_regularizer", "kernel_constraint")
 
 
 @dataclass(frozen=True)
@@ -167,38 +160,14 @@ def _rebuild(path: Path, source: Path) -> Any:
     with h5py.File(path, "r+") as file:
         config = file.attrs["model_config"]
         document = json.loads(config if isinstance(config, str) else config.decode())
-        for layer in _layer_configs(document):
-            _translate(layer["class_name"], layer["config"])
+        for layer in layer_configs(document):
+            to_keras3(layer["class_name"], layer["config"])
         file.attrs["model_config"] = json.dumps(document)
     try:
         return keras.saving.load_model(path, compile=False)
     except Exception as error:
         # A layer may raise anything if its settings are of another Keras.
         raise ModelImportError(f"Keras 3 cannot rebuild {source}: {in_a_line(error)}") from error
-
-
-def _layer_configs(document: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(document, dict):
-        if isinstance(document.get("class_name"), str) and isinstance(document.get("config"), dict):
-            yield document
-        for value in document.values():
-            yield from _layer_configs(value)
-    elif isinstance(document, list):
-        for value in document:
-            yield from _layer_configs(value)
-
-
-def _translate(kind: str, config: dict[str, Any]) -> None:
-    """`config` as Keras 3 writes it."""
-    if kind in _ONE_GROUP and config.get("groups") == 1:
-        del config["groups"]
-    if kind in _NO_KERNEL:
-        for name in _ABOUT_KERNEL:
-            config.pop(name, None)
-    if kind == "LeakyReLU" and "alpha" in config:
-        config["negative_slope"] = float(config.pop("alpha"))
-    if kind == "BatchNormalization" and isinstance(config.get("axis"), list) and len(config["axis"]) == 1:
-        config["axis"] = config["axis"][0]
 
 
 def _largest_difference(model: Any, probe: dict[str, Any], source: Path) -> float:

@@ -7,6 +7,10 @@
 //   10 write 1: reset, 16 clocks    14 samples taken
 //   18 results sent                 1c, 20 clocks with a sample in flight, low and high
 //   24 TLASTs out of place          28 bits of a word
+//   2c write: a beat of a load of weights; read: 1 while it waits
+//   30 write: the last beat of a load; read: 1 if the design takes loads
+// A load waits until all samples that have begun before it have left, and those behind it wait until its last beat. A
+// write of a beat while another one waits is answered when that has gone.
 // The reset clears streams, counters and the design, at any time; a DMA that is waiting must be reset too.
 module fp_axi_core #(
     parameter WORD_BITS   = 64,
@@ -17,6 +21,8 @@ module fp_axi_core #(
     parameter OUT_SLOT    = 8,
     parameter OUT_BEATS   = 1,
     parameter FLIGHT_BITS = 8,
+    parameter LOADS       = 0,
+    parameter LOAD_BITS   = 8,
     parameter [63:0] DIGEST = 0
 ) (
     input  wire                   aclk,
@@ -54,7 +60,11 @@ module fp_axi_core #(
     output wire                   to_design_tlast,
     input  wire [OUT_BITS-1:0]    from_design_tdata,
     input  wire                   from_design_tvalid,
-    output wire                   from_design_tready
+    output wire                   from_design_tready,
+    output reg  [LOAD_BITS-1:0]   load_tdata,
+    output wire                   load_tvalid,
+    output reg                    load_tlast,
+    input  wire                   load_tready
 );
     // Reset: from outside, or for 16 clocks after a write.
     reg [4:0] resetting;
@@ -76,6 +86,9 @@ module fp_axi_core #(
     wire taken, taken_last, sent, malformed;
     wire flags_full  = pushed - popped == 1 << FLIGHT_BITS;
     wire flags_there = pushed != popped;
+
+    // A beat of a load; whether a load has begun; whether words of a sample have come, and not its last one.
+    reg load_there, loading, within;
     always @(posedge aclk)
         if (rst) begin
             pushed <= 0;
@@ -91,7 +104,7 @@ module fp_axi_core #(
     fp_axis_unpack #(
         .WORD_BITS(WORD_BITS), .BEAT_BITS(IN_BITS), .SLOT_BITS(IN_SLOT), .BEATS(IN_BEATS)
     ) unpack (
-        .clk(aclk), .rst(rst), .hold(flags_full), .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid),
+        .clk(aclk), .rst(rst), .hold(flags_full || (loading && !within)), .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid),
         .s_axis_tready(s_axis_tready), .s_axis_tlast(s_axis_tlast), .m_axis_tdata(to_design_tdata),
         .m_axis_tvalid(to_design_tvalid), .m_axis_tready(to_design_tready), .m_axis_tlast(to_design_tlast),
         .taken(taken), .taken_last(taken_last), .malformed(malformed)
@@ -123,13 +136,33 @@ module fp_axi_core #(
         end
 
     // AXI4-Lite: a write when address and data are there and no answer waits; a read when no answer waits.
-    wire write = s_axi_awvalid && s_axi_wvalid && !s_axi_bvalid && aresetn;
+    wire last_beat = s_axi_awaddr[7:2] == 6'h0c;
+    wire beat = LOADS != 0 && (s_axi_awaddr[7:2] == 6'h0b || last_beat);
+    wire write = s_axi_awvalid && s_axi_wvalid && !s_axi_bvalid && aresetn && !(beat && (load_there || rst));
     assign s_axi_awready = write;
     assign s_axi_wready  = write;
     assign s_axi_bresp   = 2'b00;
     assign s_axi_rresp   = 2'b00;
     assign s_axi_arready = !s_axi_rvalid && aresetn;
     assign asked = write && s_axi_awaddr[7:2] == 6'h04 && s_axi_wstrb[0] && s_axi_wdata[0];
+    assign load_tvalid = load_there && !flags_there && !within;
+    always @(posedge aclk)
+        if (rst) begin
+            load_there <= 1'b0;
+            loading    <= 1'b0;
+            within     <= 1'b0;
+        end else begin
+            if (s_axis_tvalid && s_axis_tready) within <= !taken;
+            if (write && beat) begin
+                load_tdata <= s_axi_wdata[LOAD_BITS-1:0];
+                load_tlast <= last_beat;
+                load_there <= 1'b1;
+                loading    <= 1'b1;
+            end else if (load_tvalid && load_tready) begin
+                load_there <= 1'b0;
+                loading    <= !load_tlast;
+            end
+        end
     always @(posedge aclk)
         if (!aresetn) begin
             s_axi_bvalid <= 1'b0;
@@ -151,6 +184,8 @@ module fp_axi_core #(
                     6'h08: s_axi_rdata <= busy[63:32];
                     6'h09: s_axi_rdata <= misplaced;
                     6'h0a: s_axi_rdata <= WORD_BITS;
+                    6'h0b: s_axi_rdata <= {31'd0, load_there};
+                    6'h0c: s_axi_rdata <= {31'd0, LOADS != 0};
                     default: s_axi_rdata <= 32'd0;
                 endcase
             end else if (s_axi_rready) s_axi_rvalid <= 1'b0;

@@ -67,6 +67,17 @@ class Network:
             sink.freebuffer()
         return np.ldexp(raw.astype(np.float64), self._out["integer"] - self._out["width"])
 
+    def load(self, beats):
+        """The samples after this call meet new weights: `beats` (N,) as `fpgaprune.weights_stream` gives them."""
+        beats = np.asarray(beats, np.int64).reshape(-1)
+        if not len(beats) or not self._core.read(0x30):
+            raise RuntimeError("there is nothing to load, or the design in this bitstream takes no loads of weights")
+        for number, beat in enumerate(beats):
+            self._core.write(0x30 if number == len(beats) - 1 else 0x2C, int(beat) & 0xFFFFFFFF)
+            # The first beat waits until every sample has left, and no other one waits.
+            while number == 0 and self._core.read(0x2C):
+                pass
+
     def counters(self):
         """Samples taken, results sent, clocks with a sample in flight, TLASTs out of place, since the last reset."""
         read = self._core.read

@@ -86,7 +86,7 @@ def fit_laws(seconds: float, seed: int = 0) -> dict[str, list[float]]:
         low, high = _bounds(width, signed)
         ends = (np.full(len(matrix), bound, np.int64) for bound in (low, high))
         counting = Counting.of(matrix, *ends)
-        if counting.plain.adders < 10 or counting.digits.row.size > MOST_DIGITS:
+        if counting.plain.adders < 10 or counting.by_column.sum() > MOST_DIGITS:
             continue
         terms.append(counting.terms)
         plain.append(counting.plain)

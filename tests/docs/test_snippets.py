@@ -67,6 +67,7 @@ def test_python_of_a_page_runs(page, slow, network, design, tmp_path, monkeypatc
     path, x, y = network
     shutil.copy(path, tmp_path)
     names = {"keras": keras, "np": np, "fp": fp, "x": x, "y": y, "design": design, "__name__": "page"}
+    names["CHECKOUT"] = snippets.CHECKOUT
     names |= {"model": keras.saving.load_model(path), "target": fp.Target.of("xc7z020clg400-1")}
     for block in snippets.blocks(page):
         if block.kind == "python":

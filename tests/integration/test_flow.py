@@ -329,7 +329,7 @@ def test_a_finished_run_is_measured_and_its_report_shows_it(small, tmp_path):
 
     def measure(*more):
         command = [*COMMAND, "measure", "run", "--family", "ecp5", "--json", *more]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=1800)
 
     done = measure()
     assert done.returncode == 0, done.stderr

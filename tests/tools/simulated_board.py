@@ -1,5 +1,6 @@
 """A board in Verilator behind a pseudo-terminal: the Verilog of a bitstream, and a port to ask it at."""
 
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -23,10 +24,16 @@ def missing() -> str | None:
 
 
 def build_board(project, board, folder: Path) -> Path:
-    """The program that simulates `project` on `board`, built in `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """The program that simulates `project` on `board`, built below `folder`; boards of one harness share it."""
     uart = hardware_path("boards", "uart_stream.v").read_text(encoding="utf-8")
-    (folder / "board.v").write_text(board_top(project, board, uart))
+    verilog = board_top(project, board, uart)
+    # The first line names the board.
+    folder = folder / hashlib.sha256(verilog.partition("\n")[2].encode()).hexdigest()[:16]
+    program = folder / "obj_dir" / "board"
+    if program.exists():
+        return program
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "board.v").write_text(verilog)
     sources = ["board.v", *(str((project.path / name).resolve()) for name in project.files), str(HARNESS)]
     options = [
         "--cc",
@@ -50,7 +57,7 @@ def build_board(project, board, folder: Path) -> Path:
         text=True,
     )
     assert built.returncode == 0, built.stdout
-    return folder / "obj_dir" / "board"
+    return program
 
 
 @contextmanager

@@ -19,13 +19,13 @@ def network(tmp_path_factory):
     train_digits(folder / "digits.keras", epochs=3)
     design = digits_design(folder / "digits.keras")
     x = load_digits()[1][0]
-    return fp.to_verilog(design, folder / "rtl", interval=INTERVAL), x, fp.emulate(design, x)
+    return fp.to_verilog(design, folder / "rtl", interval=INTERVAL), x, fp.emulate(design, x), folder
 
 
 @pytest.mark.parametrize("name", list_serial_boards())
-def test_every_bit_of_360_digits_is_the_emulations(network, name, tmp_path):
-    project, x, wanted = network
+def test_every_bit_of_360_digits_is_the_emulations(network, name):
+    project, x, wanted, folder = network
     board = find_board(name)
-    with simulated_board(project, board, tmp_path) as port:
+    with simulated_board(project, board, folder) as port:
         found = ask(port, x, project=project, baud=board.baud, timeout_s=60)
     np.testing.assert_array_equal(found.output.reshape(360, -1), wanted.reshape(360, -1))

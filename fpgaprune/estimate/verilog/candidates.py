@@ -14,7 +14,7 @@ from fpgaprune.estimate.verilog.counts import Counts
 from fpgaprune.estimate.verilog.fabrics import Fabric
 from fpgaprune.estimate.verilog.layer_counts import count_layer
 from fpgaprune.estimate.verilog.sharing import DigitCounter
-from fpgaprune.rtl import cycles_of, is_schedulable, may_be_paired, plan_verilog
+from fpgaprune.rtl import cycles_of, is_schedulable, may_be_paired, most_beats, plan_verilog
 
 # The wider factor of a multiplier that takes two values at once.
 _WIDE = 25
@@ -48,6 +48,10 @@ class Candidates:
     def slowest(self) -> int:
         """Cycles of the slowest layer with one multiplier each."""
         return max((self.cycles(layer.name, 1, False) for layer in self.layers), default=1)
+
+    def least(self) -> int:
+        """Cycles that a sample takes on its way in and through: no layout makes it faster."""
+        return max(most_beats(self.design, layer) for layer in self.design.layers)
 
     def at(self, interval: int, every: bool = False) -> tuple[dict[str, list[Way]], Counts]:
         """For each layer the ways that keep `interval`, and what everything else takes.

@@ -73,19 +73,15 @@ def choose_layout(
 
 def _quickest(ways: Candidates, room: Mapping[str, float], every: bool = False) -> tuple[int, dict[str, Way]] | None:
     """The smallest interval for which there is a choice, and the choice; None if there is none for any."""
-    best: tuple[int, dict[str, Way]] | None = None
-    high = ways.slowest() + 1
-    # Fewer cycles may take fewer block memories, so the first interval without a choice need not be the last.
-    while high > 1:
-        ways_there = ways.at(high, every)
-        chosen = _fitting(ways_there, room)
-        best = best if chosen is None else (high, chosen)
-        if any(not rows for rows in ways_there[0].values()):
-            break
-        high = int(high / _STEP)
+    tried = [ways.slowest() + 1]
+    while tried[-1] > ways.least():
+        tried.append(max(int(tried[-1] / _STEP), ways.least()))
+    # More cycles may take more block memories, so a longer interval need not have a choice where a shorter one has.
+    found = ((high, chosen) for high in reversed(tried) if (chosen := _fitting(ways.at(high, every), room)) is not None)
+    best = next(found, None)
     if best is None:
         return None
-    low = int(best[0] / _STEP)
+    low = max(int(best[0] / _STEP), ways.least() - 1)
     while best[0] > low * _CLOSE and best[0] > low + 1:
         middle = (low + best[0]) // 2
         chosen = _fitting(ways.at(middle, every), room)

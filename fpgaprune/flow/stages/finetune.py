@@ -18,7 +18,7 @@ from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, SelectConfig, TargetConfig, TrainConfig
 from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
 from fpgaprune.flow.stages.hls import HlsConfig, hardware_of, rounding_settings
-from fpgaprune.keras_file import holds_hgq, save_keras
+from fpgaprune.keras_file import save_keras, trained_bits
 from fpgaprune.npz_file import read_npz
 from fpgaprune.weights import weight_arrays
 
@@ -114,10 +114,11 @@ def _check_schedule(config: Flow, data: Dataset) -> None:
             f"finetune.fit is a training loop of your own, and finetune.schedule is {settings.schedule.kind!r}; a "
             "schedule needs ours: leave out one of them"
         )
-    if settings.epochs and model is not None and holds_hgq(model):
+    library = trained_bits(model) if settings.epochs and model is not None else None
+    if library is not None:
         raise ConfigError(
-            f"finetune.epochs is {settings.epochs}, but {model} has weights whose bits HGQ2 trained, and they would "
-            "leave them: let finetune.epochs be 0, and train on in HGQ2"
+            f"finetune.epochs is {settings.epochs}, but {model} has weights whose bits {library} trained, and they "
+            f"would leave them: let finetune.epochs be 0, and train on in {library}"
         )
     select = config[SelectConfig]
     check_schedule(settings.schedule, steps_of(config, data), select.sparsity, select.granularity)

@@ -43,7 +43,7 @@ class MeasureConfig(Section):
     """What open tools measure of the network as Verilog: nothing without families, seeds or a board."""
 
     families: Annotated[tuple[str, ...], read_by(find_family)] = ()
-    """Families of FPGAs to synthesise for: `xc7`, `xcup`, `ecp5`, `gowin`, `gw5a`, `ice40` or `ice40up`."""
+    """Families of FPGAs to synthesise for: `xc7`, `xcup`, `ecp5`, `gowin`, `gw5a`, `ice40`, `ice40up` or `nexus`."""
     seeds: int = Field(default=0, ge=0, le=100)
     """Runs of place and route on an ECP5, each with a seed of its own."""
     device: str | None = None

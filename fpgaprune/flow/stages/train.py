@@ -71,7 +71,10 @@ def _train(context: StageContext) -> dict[str, Any]:
     # Later networks are compared with these outputs.
     write_npz(context.run.file("trained_outputs.npz"), {f"{n:03}": a for n, a in enumerate(arrays_of(outputs))})
     found: dict[str, Any] = {"metric": context.judge(model).reading(outputs)}
-    return found if imported is None else {**found, "imported": imported}
+    if imported is not None:
+        found["notes"] = imported.pop("notes", [])
+        found["imported"] = imported
+    return found
 
 
 def _after_epoch(number: int | None, act: Callable[[], None]) -> Any:

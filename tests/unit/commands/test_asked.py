@@ -54,6 +54,9 @@ def run(tmp_path, monkeypatch):
         def file(self, name):
             return tmp_path / "run" / name
 
+        def digests(self, names):
+            return dict.fromkeys(names)
+
         def read_json(self, name):
             return {"bitstream": bitstream or None}
 

@@ -60,6 +60,29 @@ def test_what_is_chosen_fits_and_is_within_a_hundredth_of_the_fewest_cycles(chos
         assert not fits(network(), int(chosen.interval * smaller), room), smaller
 
 
+def test_each_interval_is_asked_for_once_and_none_that_no_layout_keeps(chosen, monkeypatch):
+    """Each is a price of the whole design, and a short one has adders for every weight."""
+    asked, at = [], Candidates.at
+
+    def heard(self, interval, every=False):
+        asked.append(interval)
+        return at(self, interval, every)
+
+    monkeypatch.setattr(Candidates, "at", heard)
+    design = network()
+    assert fp.choose_layout(design, part(), "xc7") == chosen
+    least = fp.verilog_price(design, "xc7").interval_cycles
+    assert Candidates(design, find_fabric("xc7"), VerilogLayout()).least() == least
+    assert len(set(asked)) == len(asked) <= 16
+    assert min(asked) >= least
+
+
+def test_with_room_for_everything_the_interval_is_the_fewest_cycles_of_any_layout():
+    design = network()
+    wide = fp.choose_layout(design, part(lut=10**7, ff=10**7, dsp=10**5, bram18=10**5), "xc7")
+    assert wide.interval == fp.verilog_price(design, "xc7").interval_cycles
+
+
 def test_every_scheduled_layer_keeps_the_interval_with_the_fewest_multipliers(chosen):
     design = network()
     for row in chosen.layers:

@@ -173,6 +173,25 @@ def test_the_driver_predicts_on_a_mock_of_pynq(tiny, about):
     assert board.written == [(0x10, 1)]
 
 
+def test_the_driver_loads_beat_by_beat(about):
+    board = Board(about, about["digest"])
+    board.registers[0x30] = 1
+    waits = iter([1, 1, 0])
+    board.read = lambda address: next(waits) if address == 0x2C else board.registers.get(address, 0)
+    driver.Network("network.bit", about, board, allocate).load(np.array([3, -2, 5]))
+    assert board.written == [(0x2C, 3), (0x2C, 0xFFFFFFFE), (0x30, 5)]
+    assert next(waits, None) is None, "the first beat waits for the samples"
+
+
+@pytest.mark.parametrize(("takes", "beats"), [(0, [1]), (1, [])])
+def test_what_cannot_be_loaded_is_refused(about, takes, beats):
+    board = Board(about, about["digest"])
+    board.registers[0x30] = takes
+    with pytest.raises(RuntimeError, match="there is nothing to load, or the design in this bitstream takes no loads"):
+        driver.Network("network.bit", about, board, allocate).load(beats)
+    assert board.written == []
+
+
 def test_the_bitstream_of_another_design_is_refused(about):
     with pytest.raises(RuntimeError, match="the bitstream holds design 0123456789abcdef; wanted"):
         driver.Network("network.bit", about, Board(about, "0123456789abcdef"), allocate)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="fake tools are shell
 
 
 def test_families_are_those_of_the_lists():
-    assert list_families() == ("ecp5", "gowin", "gw5a", "ice40", "ice40up", "xc7", "xcup")
+    assert list_families() == ("ecp5", "gowin", "gw5a", "ice40", "ice40up", "nexus", "xc7", "xcup")
 
 
 @pytest.mark.parametrize("family", list_families())
@@ -38,6 +38,7 @@ def test_a_family_names_parts_that_exist_and_no_cell_twice(family):
 def test_a_part_finds_its_family_and_an_intel_part_none():
     found = {part.name: family_of(part) for part in list_parts()}
     assert (found["xc7z020"], found["lfe5u-85f"], found["gw2a-18"]) == ("xc7", "ecp5", "gowin")
+    assert found["lifcl-40"] == found["lfcpnx-100"] == "nexus"
     assert {family for name, family in found.items() if name.startswith(("5c", "10a"))} == {None}
 
 
@@ -50,6 +51,7 @@ def test_a_part_finds_its_family_and_an_intel_part_none():
         ("ecp5", {"LUT4": 1, "CCU2C": 4, "TRELLIS_DPR16X4": 1, "PFUMX": 3}, {"lut": 15, "carry": 4, "uram": 0}),
         ("gowin", {"LUT3": 978, "ALU": 46, "RAM16SDP4": 18, "INV": 5, "DFFR": 2}, {"lut": 1137, "ff": 2}),
         ("gw5a", {"LUT3": 7, "ALU": 2, "SDPB": 3}, {"lut": 9, "bram18": 3}),
+        ("nexus", {"LUT4": 3, "WIDEFN9": 2, "CCU2": 4, "DPR16X4": 1, "PDP16K": 2, "IB": 9}, {"lut": 21, "bram18": 2}),
         ("ice40", {"SB_LUT4": 3, "SB_RAM40_4K": 2}, {"lut": 3, "bram18": None}),
         ("ice40up", {"SB_LUT4": 3, "SB_MAC16": 2}, {"lut": 3, "dsp": 2}),
     ],

@@ -16,11 +16,11 @@ from fpgaprune import processes
 from fpgaprune.cli import app
 from fpgaprune.design import Design
 from fpgaprune.emulate import emulate
-from fpgaprune.errors import RunError, StorageError, TargetError
+from fpgaprune.errors import BoardError, ConfigError, RunError, StorageError, TargetError
 from fpgaprune.fabric import OPEN_TOOLS, digest_of_verilog, find_board
 from fpgaprune.fabric.identity import identity_of
 from fpgaprune.files import whole_folder
-from fpgaprune.flow import hand_over
+from fpgaprune.flow import ask_board, hand_over, handover
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.rtl import VerilogProject, to_verilog
 
@@ -49,6 +49,7 @@ def made(tmp_path_factory):
         golden = np.random.default_rng(3).uniform(-1, 1, (SAMPLES, 16)).astype(np.float32)
         (folder / "hls/tb_data").mkdir(parents=True)
         (folder / "hls/README.md").write_text("# small\n")
+        (folder / "measure.json").write_text("null")
         (folder / "hls/small-1.so").write_text("left over")
         text = "".join(" ".join(f"{value:.9g}" for value in row) + "\n" for row in golden)
         (folder / "hls/tb_data/tb_input_features.dat").write_text(text)
@@ -87,6 +88,12 @@ def raw_of(design, x, kind):
     return kind.to_raw(emulate(design, x))
 
 
+def computes(design, project):
+    """What `project` makes of the raw integers of a sample."""
+    kind, into = project.outputs[0].type, project.inputs[0].type
+    return lambda raw: raw_of(design, into.to_float(raw.reshape(1, -1)), kind)
+
+
 def test_a_folder_for_a_board_holds_all_that_it_needs(run, made, tools):
     board, project = find_board("tang-nano-9k"), VerilogProject.load(run / "rtl")
     found = hand_over(run, "tang-nano-9k")
@@ -116,12 +123,7 @@ def test_the_golden_bytes_are_what_a_board_gives(run, made, tools, monkeypatch):
     pytest.importorskip("serial", reason="pyserial is not here: pip install pyserial")
     _, design, golden = made
     project = VerilogProject.load(run / "rtl")
-    kind, into = project.outputs[0].type, project.inputs[0].type
-    found = hand_over(run, "tang-nano-9k")
-
-    def compute(raw):
-        return raw_of(design, into.to_float(raw.reshape(1, -1)), kind)
-
+    compute, found = computes(design, project), hand_over(run, "tang-nano-9k")
     for identity, wrong, said in (
         (identity_of(project), 0, f"{SAMPLES} of {SAMPLES} golden samples came back bit for bit"),
         (identity_of(project), 1, f"0 of {SAMPLES} golden samples came back bit for bit"),
@@ -155,7 +157,8 @@ def test_a_folder_for_vivado_has_scripts_and_a_bench(run, receiver, part):
 
 def test_a_folder_for_a_pynq_board_has_core_block_design_and_driver(run):
     folder = hand_over(run, "pynq-z2").path
-    assert {"package_ip.tcl", "block_design.tcl", "network.py", "axi"} <= {path.name for path in folder.iterdir()}
+    names = {path.name for path in folder.iterdir()}
+    assert {"package_ip.tcl", "block_design.tcl", "network.py", "axi", "network.ipynb", "golden.npz"} <= names
     about = json.loads((folder / "handover.json").read_text())
     assert about["axi"]["word_bits"] == 64
     assert about["axi"]["in"]["lanes"] * about["axi"]["in"]["beats"] == 16
@@ -178,6 +181,63 @@ def test_the_hls4ml_project_goes_without_what_was_compiled(run, receiver):
     assert not (folder / "project/small-1.so").exists()
     assert "project/README.md" in (folder / "README.md").read_text()
     assert "g++ or bash is not here" in check(folder).stdout
+
+
+# PYNQ, as far as driver and notebook ask: the DMA of hls4ml's block design, behind it the emulation of the design.
+PYNQ = """
+import sys, types
+import numpy as np
+from fpgaprune.design import Design
+from fpgaprune.emulate import emulate
+
+design = Design.load({design!r})
+
+class Buffer(np.ndarray):
+    def flush(self): self.flushed = True
+    def invalidate(self): self.seen = True
+    def freebuffer(self): pass
+
+class Channel:
+    held = {{}}
+    def __init__(self, way): self.way = way
+    def transfer(self, buffer): self.held[self.way] = buffer
+    def wait(self):
+        if self.way == "send":
+            assert self.held["send"].flushed
+            sink = self.held["receive"]
+            real = emulate(design, np.asarray(self.held["send"], np.float64) * {scale_in}).reshape(sink.shape)
+            sink[:] = np.round(real * {scale_out}) if sink.dtype.kind == "i" else real
+
+dma = types.SimpleNamespace(sendchannel=Channel("send"), recvchannel=Channel("receive"))
+hier = types.SimpleNamespace(hier_0=types.SimpleNamespace(axi_dma_0=dma))
+def allocate(shape, dtype): return np.zeros(shape, dtype).view(Buffer)
+sys.modules["pynq"] = types.SimpleNamespace(Overlay=lambda path: hier, allocate=allocate)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale_in", "scale_out"), [("float", 1, 1), ("double", 1, 1), ("ap_fixed<16,6>", 2**-10, 2**10)]
+)
+def test_driver_and_notebook_of_an_hls4ml_accelerator_run_on_a_mock_of_pynq(run, kind, scale_in, scale_out):
+    design = replace(Design.load(run / "design.json"), backend="VivadoAccelerator")
+    design.save(run / "design.json")
+    (run / "hls/firmware").mkdir()
+    (run / "hls/firmware/small_axi.h").write_text(f"typedef {kind} T_in;\ntypedef {kind} T_out;\n")
+    folder = hand_over(run, "hls4ml").path
+    assert {"accelerator.py", "network.py", "network.ipynb", "golden.npz"} <= {path.name for path in folder.iterdir()}
+    readme = (folder / "README.md").read_text()
+    assert 'Accelerator("network.bit").predict(x)' in readme
+    assert "no bitstream of this project was ever loaded into a real board" in readme
+    cells = json.loads((folder / "network.ipynb").read_text())["cells"]
+    mock = PYNQ.format(design=str(run / "design.json"), scale_in=scale_in, scale_out=scale_out)
+    code = "\n".join(["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"])
+    done = subprocess.run([sys.executable, "-c", mock + code], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"{SAMPLES} golden samples, 0 numbers unlike the emulation" in done.stdout
+    refused = mock + code + "\nnetwork.predict(np.zeros((2, 3)))"
+    done = subprocess.run([sys.executable, "-c", refused], cwd=folder, capture_output=True, text=True)
+    assert "samples have shape (2, 3); wanted (N, 16)" in done.stderr
+    assert check(folder).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -281,6 +341,90 @@ def test_a_folder_is_whole_or_not_there(tmp_path):
     with whole_folder(tmp_path / "out") as draft:
         (draft / "a").write_text("a")
     assert (tmp_path / "out/a").read_text() == "a"
+
+
+def test_the_layout_is_chosen_by_the_price_and_told(run, tools):
+    stages = []
+
+    class Told:
+        def stage(self, name, state, note="", seconds=None):
+            stages.append((name, state, note))
+
+        def step(self, done, total, note=""):
+            stages.append(("step", "", note))
+
+    shutil.rmtree(run / "rtl")
+    found = hand_over(run, "tang-nano-20k", progress=Told())
+    assert found.layout.startswith("parallel, one result every clock, takes about ")
+    assert f"The layout: {found.layout}." in (found.path / "README.md").read_text()
+    named = [row[:2] for row in stages if row[0] != "step"]
+    assert named == [("layout", "running"), ("layout", "done"), ("export", "running"), ("export", "done")]
+    assert ("layout", "done", found.layout) in stages
+    notes = [note for name, _, note in stages if name == "step"]
+    assert notes[:2] == ["Verilog", "synthesis"]
+    assert notes[-1] == "bitstream by gowin_pack"
+
+
+@pytest.mark.parametrize("receiver", ["tang-nano-9k", "vivado"])
+def test_an_interval_that_is_asked_for_makes_other_verilog(run, tools, receiver):
+    folder = hand_over(run, receiver, interval=200).path
+    digest = json.loads((folder / "handover.json").read_text())["digest"]
+    wanted = to_verilog(Design.load(run / "design.json"), run / "other", interval=200)
+    assert digest == digest_of_verilog(wanted)
+    assert digest != digest_of_verilog(VerilogProject.load(run / "rtl"))
+    assert check(folder).returncode == 0
+
+
+def test_a_run_measured_with_an_interval_keeps_its_verilog(run, tools):
+    to_verilog(Design.load(run / "design.json"), run / "rtl", interval=200)
+    measured = RunDirectory.existing(run)
+    measured.manifest["config"]["measure"] = {"interval": 200, "part": None}
+    measured.write_manifest()
+    found = hand_over(run, "tang-nano-9k")
+    assert found.layout == "as the run was measured"
+    assert found.bitstream.digest == digest_of_verilog(VerilogProject.load(run / "rtl"))
+
+
+def test_an_hls4ml_project_has_no_interval(run):
+    with pytest.raises(ConfigError, match="an interval is for our own Verilog; 'vitis' stands for the hls4ml project"):
+        hand_over(run, "vitis", interval=200)
+    assert [path.name for path in run.parent.iterdir()] == ["mine"]
+
+
+def test_a_design_for_no_interval_is_told_before_any_tool_runs(run, tools, tmp_path, monkeypatch):
+    def refused(design, board, interval):
+        raise TargetError("fits at no interval")
+
+    monkeypatch.setattr(handover, "layout_for_board", refused)
+    with pytest.raises(TargetError, match="fits at no interval"):
+        hand_over(run, "tang-nano-9k")
+    assert (tmp_path / "calls").read_text() == ""
+    assert [path.name for path in run.parent.iterdir()] == ["mine"]
+
+
+def test_a_board_with_any_layout_of_the_run_may_be_asked(run, made, tools):
+    pytest.importorskip("serial", reason="pyserial is not here: pip install pyserial")
+    _, design, golden = made
+    shutil.rmtree(run / "rtl")
+    np.savez(run.parent / "x.npz", x=golden)
+    with pytest.raises(RunError, match="has no Verilog, so no bitstream is of it; make one: fpgaprune export"):
+        ask_board("/dev/none", run.parent / "x.npz", run=run)
+    for interval in (None, 200):
+        found = hand_over(run, "tang-nano-9k", run.parent / f"out{interval}", interval=interval)
+        project = VerilogProject.load(next((run / "synth/verilog").glob("*/*/project.json")))
+        identity = replace(identity_of(project), digest=found.bitstream.digest)
+        with played_board(identity, computes(design, project)) as port:
+            asked = ask_board(port, run.parent / "x.npz", run=run)
+        assert asked.unlike_emulation == 0
+    with (
+        played_board(replace(identity, digest="0123456789abcdef"), lambda raw: raw) as port,
+        pytest.raises(BoardError, match="holds another design"),
+    ):
+        ask_board(port, run.parent / "x.npz", run=run)
+    # What was written for an earlier design of the run is not the run's any more.
+    replace(design, name="other").save(run / "design.json")
+    with pytest.raises(RunError, match="has no Verilog"):
+        ask_board("/dev/none", run.parent / "x.npz", run=run)
 
 
 def test_the_command_says_what_was_never_tried(run, tools):

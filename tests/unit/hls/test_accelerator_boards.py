@@ -4,7 +4,9 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
-from fpgaprune.hls.accelerator_boards import BACKEND, board_problems, known_boards, require_board
+from fpgaprune.hls.accelerator_boards import BACKEND, accelerator_form, board_problems, known_boards, require_board
+
+from ..estimate.designs import mlp
 
 Z2 = "xc7z020clg400-1"
 
@@ -70,3 +72,43 @@ def test_a_device_without_package_takes_that_of_the_board():
 
 def test_other_backends_have_no_boards():
     assert board_problems(target("xczu9eg-ffvb1156-2-e", "Vitis"), {"board": "ultra96v2"}) == []
+
+
+def written(folder, source="float", sink="ap_fixed<16,6>"):
+    """A project whose accelerator's streams have these types, as hls4ml writes it."""
+    (folder / "firmware").mkdir(parents=True)
+    text = f"static const unsigned N_IN = 16;\ntypedef {source} T_in;\ntypedef {sink} T_out;\n"
+    (folder / "firmware/mlp_axi.h").write_text(text)
+    return folder
+
+
+def test_what_the_streams_carry_is_read_from_the_project(tmp_path):
+    found = accelerator_form(mlp(backend=BACKEND), written(tmp_path), {})
+    assert found == {
+        "board": "pynq-z2",
+        "in": {"shape": [16], "type": "float"},
+        "out": {
+            "shape": [4],
+            "type": "fixed",
+            "width": 16,
+            "integer": 6,
+            "signed": True,
+            "rounding": "TRN",
+            "overflow": "WRAP",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("backend", "options"), [("Vitis", {}), (BACKEND, {"board": "alveo-u50"}), (BACKEND, {"interface": "axi_lite"})]
+)
+def test_only_a_board_with_a_dma_has_a_driver_of_ours(tmp_path, backend, options):
+    if "interface" not in options:
+        written(tmp_path)
+    assert accelerator_form(mlp(backend=backend), tmp_path, options) is None
+
+
+def test_a_stream_that_numpy_has_no_type_for_is_refused(tmp_path):
+    folder = written(tmp_path, sink="ap_fixed<24,6>")
+    with pytest.raises(HlsError, match=r"carry ap_fixed<24,6>, of 24 bits, which no type of NumPy has; set input_type"):
+        accelerator_form(mlp(backend=BACKEND), folder, {})

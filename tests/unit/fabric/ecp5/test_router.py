@@ -11,9 +11,10 @@ from fpgaprune.fabric.ecp5.router import VERSION, prepare
 from fpgaprune.target import find_part
 
 from .test_anchors import pipelines
+from .test_multipliers import product
 
 # Digest of the netlist below -> the version of the rules that made it.
-MADE_BY = {"4a62e8695d57c63e58386e7a33314e360c8e8adee441f8005e0fbc0c57f1e614": "1"}
+MADE_BY = {"2c0cb05b588076390a997eb7b3d640e3043836ed4cac6c5428c84c83e4812360": "2"}
 
 
 def cut(nets, wires, weights):
@@ -29,7 +30,8 @@ def test_another_netlist_of_the_same_one_has_another_version(monkeypatch):
     monkeypatch.setattr(anchors, "floorplan", floorplan)
     netlist = pipelines(16, 70)
     netlist.chain(5, 3)
-    document = {"modules": {"top": {**netlist.module, "ports": {}}}}
+    with_product = {**netlist.module["cells"], **product(bit=100_000)["cells"]}
+    document = {"modules": {"top": {"cells": with_product, "ports": {}}}}
     prepare(document, "top", find_part("lfe5u-25f"), 60)
     digest = hashlib.sha256(json.dumps(document).encode()).hexdigest()
     assert MADE_BY.get(digest) == VERSION, f"the rules make netlist {digest}: raise VERSION and list it here"

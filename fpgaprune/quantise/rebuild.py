@@ -1,0 +1,164 @@
+"""A network of another library's layers as one of Keras's own, layer by layer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from fpgaprune.errors import DesignError, HlsError, UnsupportedLayerError
+from fpgaprune.masks import MaskSet
+from fpgaprune.network import calls_of, count_uses, producer, structures
+from fpgaprune.weights import named_weights
+
+# Layers of Keras that such networks hold between their own: none has weights, and each is exact in fixed point.
+PLAIN = frozenset(
+    {
+        *("MaxPooling1D", "MaxPooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Flatten", "Reshape", "Permute"),
+        *("ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D", "UpSampling1D", "UpSampling2D", "ReLU"),
+        *("Activation", "Concatenate", "Add", "Subtract", "Multiply", "Maximum", "Minimum"),
+        *("Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise", "GaussianDropout"),
+    }
+)
+_ACTIVATIONS = ("linear", "relu")
+
+
+@dataclass
+class Rebuild(ABC):
+    """The new network as it grows.
+
+    Attributes:
+        library: the library whose layers they are.
+        found: the new tensor for each old one, by `id`.
+        weights: layers and the values that they get once the network is whole.
+    """
+
+    library: str
+    found: dict[int, Any] = field(default_factory=dict)
+    weights: list[tuple[Any, list[NDArray[Any]]]] = field(default_factory=list)
+
+    @abstractmethod
+    def converted(self, layer: Any, given: list[Any]) -> Any:
+        """The new tensor that `layer` makes of the new tensors `given`.
+
+        Raises:
+            UnsupportedLayerError: it has no exact counterpart.
+        """
+
+    def entered(self, tensor: Any) -> Any:
+        """What the network reads of its new input `tensor`."""
+        return tensor
+
+    def build(self, graph: Any, name: str) -> Any:
+        """The network of `graph`.
+
+        Raises:
+            UnsupportedLayerError: a layer has no exact counterpart; the message names it.
+        """
+        calls = calls_of(graph)
+        uses = count_uses(calls)
+        entries = []
+        for tensor in graph.inputs:
+            entry = producer(tensor)
+            entries.append(keras.Input(batch_shape=tensor.shape, dtype="float32", name=entry.name))
+            self.found[id(tensor)] = self.entered(entries[-1])
+        for call in calls:
+            layer = call.operation
+            if uses[id(layer)] > 1 or not isinstance(layer, keras.layers.Layer):
+                raise UnsupportedLayerError(
+                    f"{call.key!r} is an operation of keras.ops, or a layer that is called twice; wanted layers, each "
+                    "called once"
+                )
+            given = [self.found[id(tensor)] for tensor in call.inputs]
+            try:
+                result = self.converted(layer, given)
+            except (DesignError, HlsError) as error:
+                raise UnsupportedLayerError(f"layer {layer.name!r}: {error}") from error
+            self.found[id(call.outputs[0])] = result
+        inputs, outputs = structures(graph)
+        of_input = {id(old): new for old, new in zip(graph.inputs, entries, strict=True)}
+        made = keras.Model(
+            keras.tree.map_structure(lambda tensor: of_input.get(id(tensor), tensor), inputs),
+            keras.tree.map_structure(lambda tensor: self.found.get(id(tensor), tensor), outputs),
+            name=name,
+        )
+        for layer, values in self.weights:
+            layer.set_weights(values)
+        return made
+
+    def copied(self, layer: Any) -> Any:
+        """A copy of a layer of Keras's own.
+
+        Raises:
+            UnsupportedLayerError: it is not one of those that are exact.
+        """
+        kind = type(layer).__name__
+        if kind not in PLAIN or layer.weights:
+            raise UnsupportedLayerError(
+                f"layer {layer.name!r} is a {kind} whose bits {self.library} does not know; use its layer of "
+                f"{self.library}'s, or one of {', '.join(sorted(PLAIN))}"
+            )
+        exact_activation(layer, self.library)
+        return type(layer).from_config(layer.get_config())
+
+
+@dataclass(frozen=True)
+class ImportedBits:
+    """A network whose bits another library has trained, taken over.
+
+    Attributes:
+        model: Keras's own layers with the weights that the trained bits leave, and `RoundedChannels` where data are
+            rounded. Not compiled.
+        masks: False at each weight of a kernel that is zero.
+        library: the library, as `HGQ2`.
+        notes: what else is to know, a sentence each.
+    """
+
+    model: Any
+    masks: MaskSet
+    library: str
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, model: Any, library: str, notes: tuple[str, ...] = ()) -> ImportedBits:
+        """`model` with its zeros as masks."""
+        kernels: Mapping[str, Any] = {
+            path: weight for path, weight in named_weights(model).items() if path.endswith("/kernel")
+        }
+        masks = MaskSet({path: weight.numpy() != 0 for path, weight in kernels.items()})
+        return cls(model, masks, library, notes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The notes, and how many weights are zero, as JSON data."""
+        return {
+            "from": self.library,
+            "zeros": self.masks.locked_count,
+            "weights": self.masks.size,
+            "notes": list(self.notes),
+        }
+
+
+def as_float32(values: list[Any]) -> list[NDArray[Any]]:
+    """`values` as arrays that Keras takes as weights."""
+    return [np.asarray(value, np.float32) for value in values]
+
+
+def exact_activation(layer: Any, library: str) -> Any:
+    """The activation of `layer`, a layer of `library` or beside one; fixed point computes it exactly.
+
+    Raises:
+        UnsupportedLayerError: it does not.
+    """
+    activation = getattr(layer, "activation", None)
+    name = getattr(activation, "__name__", "linear")
+    if name not in _ACTIVATIONS:
+        raise UnsupportedLayerError(
+            f"layer {layer.name!r} has activation {name!r}, of which {library} trains no exact bits; wanted one of "
+            f"{', '.join(_ACTIVATIONS)}"
+        )
+    return activation
