@@ -60,6 +60,9 @@ class Descent:
         rung = self.foresight.rung(start)
         begun = list(self._start(start, good))
         yield from begun
+        if good is not None and Knobs.of(good.settings) == start:
+            # Longer training may lose more by chance; what was good stays a place to go on from.
+            begun.append((start, good))
         if not begun:
             return
         knobs, point = min(begun, key=lambda pair: pair[1].lost)
@@ -97,7 +100,12 @@ class Descent:
 
     def _start(self, start: Knobs, good: FitPoint | None) -> Iterator[tuple[Knobs, FitPoint]]:
         """The network before anything is locked; with more bits, if the usual ones lose too much by themselves."""
-        wider = [] if start.sparsity else [replace(start, weight_bits=bits, activation_bits=bits) for bits in _WIDER]
+        known = good is not None and Knobs.of(good.settings) == start
+        wider = (
+            []
+            if start.sparsity or known
+            else [replace(start, weight_bits=bits, activation_bits=bits) for bits in _WIDER]
+        )
         for number, knobs in enumerate((start, *wider)):
             if number and not self.goes_on():
                 return

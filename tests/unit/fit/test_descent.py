@@ -79,6 +79,20 @@ def test_each_network_is_trained_from_the_last_good_one_and_a_bad_one_from_none(
     assert all(any(one is start for each, one in ahead if each == knobs) for knobs, start in began.items())
 
 
+def test_a_good_network_that_loses_more_the_next_time_is_still_where_it_goes_on():
+    start = Knobs("weight")
+    good = made(start, Prices().fastest(start), (0.7, 3, 3))
+
+    def judge(knobs, laid, good):
+        return made(knobs, laid, (-9.0, 40, 40) if knobs == start else (0.7, 3, 3))
+
+    found = list(Descent(NAMES, Prices(), judge, lambda: True, room).run(start, good))
+    assert not found[0][1].loses_little
+    # No bits are added, and the descent goes down from the good network.
+    assert all(knobs.weight_bits <= 8 for knobs, _ in found)
+    assert min(point.share for _, point in found if point.loses_little) < good.share
+
+
 def test_a_network_that_rounding_alone_hurts_gets_more_bits_first():
     found = descended((0.5, 9, 9))
     assert [knobs.weight_bits for knobs, _ in found[:2]] == [8, 10]
