@@ -202,15 +202,19 @@ class SavedLayer:
     nested: bool
 
 
-def holds_hgq(path: str | os.PathLike[str]) -> bool:
-    """Whether the `.keras` file at `path` names layers of HGQ2's; nothing is loaded, and another file holds none.
+def trained_bits(path: str | os.PathLike[str]) -> str | None:
+    """The library that trained the bits of the network at `path`, `HGQ2` or `QKeras`; None for any other file.
 
-    HGQ2 registers its classes under `hgq`.
+    Nothing is loaded. HGQ2 registers its classes under `hgq`. QKeras is of Keras 2, where classes such as `QDense` stand
+    by their names alone.
     """
     try:
-        return _names_hgq(read_configuration(Path(path), CertificateError).document)
+        found = read_configuration(Path(path), CertificateError)
     except CertificateError:
-        return False
+        return None
+    if _names_hgq(found.document):
+        return "HGQ2"
+    return "QKeras" if found.version.startswith("2.") and _names_qkeras(found.document) else None
 
 
 def _names_hgq(document: Any) -> bool:
@@ -220,28 +224,11 @@ def _names_hgq(document: Any) -> bool:
     return isinstance(document, list) and any(map(_names_hgq, document))
 
 
-def holds_qkeras(path: str | os.PathLike[str]) -> bool:
-    """Whether the `.keras` or `.h5` file at `path` names layers of QKeras's; nothing is loaded.
-
-    Keras 2 wrote it, and QKeras's classes stand in it by their names, such as `QDense`; HGQ2's file is of Keras 3.
-    """
-    try:
-        found = read_configuration(Path(path), CertificateError)
-    except CertificateError:
-        return False
-    return found.version.startswith("2.") and _names_qkeras(found.document)
-
-
 def _names_qkeras(document: Any) -> bool:
     if isinstance(document, Mapping):
         name = document.get("class_name")
         return (isinstance(name, str) and name in _QKERAS) or any(map(_names_qkeras, document.values()))
     return isinstance(document, list) and any(map(_names_qkeras, document))
-
-
-def trained_bits(path: str | os.PathLike[str]) -> str | None:
-    """The library that trained the bits of the network at `path`, `HGQ2` or `QKeras`; None for another network."""
-    return "HGQ2" if holds_hgq(path) else "QKeras" if holds_qkeras(path) else None
 
 
 def read_keras_layers(path: str | os.PathLike[str]) -> tuple[SavedLayer, ...]:

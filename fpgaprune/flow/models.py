@@ -104,11 +104,13 @@ def import_pruned(source: Path, model_path: Path, masks_path: Path, *, trusted: 
     """`model_path` holds the Keras 3 form of the model that tf_keras saved at `source`; `masks_path` its masks.
 
     Raises:
-        ConfigError: Keras 3 saved the model.
+        ConfigError: Keras 3 or QKeras saved the model.
         ModelImportError: as `read_model`.
     """
     if source.exists() and not is_tf_keras(source):
         raise ConfigError(f"{source} is no model of tf_keras; Keras 3 and every command here read it as it is")
+    if source.exists() and trained_bits(source) == "QKeras":
+        raise ConfigError(f"{source} is a network of QKeras, not of TF-MOT; use it as it is: 'fpgaprune run {source}'")
     from fpgaprune.flow.session import start_session
 
     start_session(seed=0)

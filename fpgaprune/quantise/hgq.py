@@ -19,7 +19,7 @@ import keras
 import numpy as np
 
 from fpgaprune.errors import ModelImportError, RemovalError, UnsupportedLayerError
-from fpgaprune.keras_file import holds_hgq
+from fpgaprune.keras_file import trained_bits
 from fpgaprune.network import graph_of
 from fpgaprune.parser_errors import in_a_line
 from fpgaprune.quantise.channels import RoundedChannels
@@ -56,7 +56,7 @@ def import_hgq(source: Any) -> ImportedBits:
 
 def _loaded(path: Path) -> Any:
     document = read_configuration(path, ModelImportError).document
-    if not holds_hgq(path):
+    if trained_bits(path) != "HGQ2":
         raise ModelImportError(f"{path} names no layer of HGQ2's; every other Keras model is used as it is")
     check_arrays(path, ModelImportError)
     try:

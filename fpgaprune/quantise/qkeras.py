@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from fpgaprune.errors import ModelImportError, RemovalError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
 from fpgaprune.keras2_config import layer_configs, to_keras3
-from fpgaprune.keras_file import holds_qkeras
+from fpgaprune.keras_file import trained_bits
 from fpgaprune.network import graph_of, producer, scale_and_shift
 from fpgaprune.parser_errors import in_a_line
 from fpgaprune.quantise.channels import RoundedChannels
@@ -75,7 +75,7 @@ def import_qkeras(source: str | os.PathLike[str], input_type: str = INPUT_TYPE) 
     """
     path = Path(source)
     document = read_configuration(path, ModelImportError).document
-    if not holds_qkeras(path):
+    if trained_bits(path) != "QKeras":
         raise ModelImportError(f"{path} names no layer of QKeras's; every other Keras model is used as it is")
     entering = FixedType.parse(input_type)
     check_arrays(path, ModelImportError)

@@ -12,7 +12,7 @@ import fpgaprune as fp
 from fpgaprune.errors import ConfigError, ModelImportError
 from fpgaprune.flow.asked import asked_config
 from fpgaprune.flow.config import parse_config
-from fpgaprune.keras_file import holds_hgq
+from fpgaprune.keras_file import trained_bits
 
 
 @pytest.fixture
@@ -41,9 +41,9 @@ def test_a_missing_hgq2_is_one_line_that_says_what_to_install(saved, monkeypatch
 
 
 def test_a_model_of_keras_is_no_model_of_hgq2(saved, tmp_path):
-    assert holds_hgq(saved)
-    assert not holds_hgq(tmp_path / "plain.keras")
-    assert not holds_hgq(tmp_path / "missing.keras")
+    assert trained_bits(saved) == "HGQ2"
+    assert trained_bits(tmp_path / "plain.keras") is None
+    assert trained_bits(tmp_path / "missing.keras") is None
     with pytest.raises(ModelImportError, match="names no layer of HGQ2's; every other Keras model is used as it is"):
         fp.import_hgq(tmp_path / "plain.keras")
     with pytest.raises(ModelImportError, match=r"model '.*' has no layer of HGQ2's"):
