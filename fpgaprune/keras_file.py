@@ -205,8 +205,8 @@ class SavedLayer:
 def trained_bits(path: str | os.PathLike[str]) -> str | None:
     """The library that trained the bits of the network at `path`, `HGQ2` or `QKeras`; None for any other file.
 
-    Nothing is loaded. HGQ2 registers its classes under `hgq`. QKeras is of Keras 2, where classes such as `QDense` stand
-    by their names alone.
+    Nothing is loaded. HGQ2 registers its classes under `hgq`. QKeras is of Keras 2, where a class such as `QDense`
+    stands by its name alone.
     """
     try:
         found = read_configuration(Path(path), CertificateError)
