@@ -2,12 +2,14 @@
 
     python tests/benchmarks/bench_mnist_hardware.py                    # 2,000 images, few passes: shows that it runs
     python tests/benchmarks/bench_mnist_hardware.py FOLDER [--seeds 0] [--sparsities 0.5,0.6,0.7]
-    python tests/benchmarks/bench_mnist_hardware.py FOLDER --ways bits unpruned tfmot hgq
+    python tests/benchmarks/bench_mnist_hardware.py FOLDER --ways bits unpruned tfmot
+    python tests/benchmarks/bench_mnist_hardware.py FOLDER --ways hgq --prices 3e-6,1e-5,3e-5
     python tests/benchmarks/bench_mnist_hardware.py FOLDER --table     # the runs that are in it, nothing else
 
 One network is trained for each seed. From there every way is a flow file, with the same images, the same Verilog and
-the same synthesis: `bits` the two files `examples/convolution_*.toml` with other paths, a row for each sparsity; the
-others take over a network that TF-MOT or HGQ2 trained in a process of its own. FOLDER keeps every run. 5,000 training
+the same synthesis: `bits` the two files `examples/convolution_*.toml` with other paths, a row for each sparsity; `hgq`
+the first of them, then HGQ2 in a process of its own, a row for each price of a bit; `tfmot` takes over a network that
+TF-MOT trained in a process of its own. FOLDER keeps every run. 5,000 training
 images, which no training sees, are all that a flow is judged by; the 10,000 test images are emulated at the end.
 
 The images stand in `../shared/data/mnist` beside the checkout.
@@ -39,6 +41,8 @@ import fpgaprune as fp
 HERE = Path(__file__).parent
 WAYS = ("bits", "unpruned", "tfmot", "hgq")
 CONVOLUTIONS = ("conv1", "conv2")
+_MEASURED: dict[str, Any] = {"measure": {"families": ["xc7"], "simulate": 0}, "hls": {"simulate": 0}}
+_SHORT: dict[str, Any] = {"finetune": {"epochs": 1}}
 
 
 def main() -> None:
@@ -50,6 +54,7 @@ def main() -> None:
     parser.add_argument(
         "--filters", help="shares of both convolutions that are removed, as 0.5,0.5; the file's own if left out"
     )
+    parser.add_argument("--prices", default="3e-6,1e-5,3e-5", help="of HGQ2's bits, its beta")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=["bits"])
     parser.add_argument("--small", action="store_true", help="as without a folder")
     parser.add_argument("--table", action="store_true")
@@ -58,7 +63,8 @@ def main() -> None:
         print(f"skipped: {MNIST} with the files of MNIST is not there")
     elif chosen.folder is None:
         with tempfile.TemporaryDirectory() as folder:
-            chosen.folder, chosen.small, chosen.sparsities = Path(folder), True, "0.8"
+            chosen.folder, chosen.small = Path(folder), True
+            chosen.sparsities, chosen.prices = "0.8", "1e-5"
             _run(chosen)
     else:
         _run(chosen)
@@ -73,6 +79,9 @@ def _run(chosen: argparse.Namespace) -> None:
             base = trained(folder, data, seed, 1 if chosen.small else 6)
             sparsities = [float(text) for text in chosen.sparsities.split(",")]
             for way in chosen.ways:
+                if way == "hgq":
+                    _hgq(chosen, folder, base, seed)
+                    continue
                 for flow in flows(way, folder, base, seed, sparsities, chosen.filters, small=chosen.small):
                     flow_files.run(flow, folder)
     print(table(folder))
@@ -111,37 +120,64 @@ def flows(
     way: str, folder: Path, base: Path, seed: int, sparsities: list[float], filters: str | None, *, small: bool
 ) -> list[dict[str, Any]]:
     """The flows of `way`, in the order in which they must run."""
-    common: dict[str, Any] = {"seed": seed, "data": {"source": str(folder / "mnist.npz")}}
-    lengths: dict[str, Any] = {"finetune": {"epochs": 1}} if small else {}
-    measured = {"measure": {"families": ["xc7"], "simulate": 0}, "hls": {"simulate": 0}}
+    common = _common(folder, seed)
     if way == "bits":
-        which = f"{seed}_{filters.replace('.', '').replace(',', '_')}" if filters else f"{seed}"
-        narrow = example("convolution_narrow", name=f"narrow_{which}", train={"model": str(base)}, **common)
-        if filters:
-            shares = [float(text) for text in filters.split(",")]
-            paths = (f"{name}/kernel" for name in CONVOLUTIONS)
-            narrow = merged(narrow, {"select": {"sparsity": dict(zip(paths, shares, strict=True))}})
+        narrow = _narrow(folder, base, seed, filters, small=small)
         train = {"model": str(folder / narrow["name"])}
         found = [narrow]
         for sparsity in sparsities:
-            name = f"bits_{which}_{round(1000 * sparsity)}"
+            name = f"{narrow['name'].replace('narrow', 'bits')}_{round(1000 * sparsity)}"
             one = example("convolution_bits", name=name, train=train, select={"sparsity": sparsity}, **common)
-            found.append(merged(one, measured | ({"quantise": {"epochs": 6}} if small else {})))
-        return [merged(flow, lengths) for flow in found]
+            found.append(merged(one, _MEASURED | ({"quantise": {"epochs": 6}, **_SHORT} if small else {})))
+        return found
+    flow = {"name": f"{way}_{seed}", **common, **_MEASURED, "train": {"model": str(base)}, "select": {"zeros": True}}
     # Types from the search: at most 0.2 points lost on held-out images, a standard error to spare.
-    flow = {"name": f"{way}_{seed}", **common, **measured, "train": {"model": str(base)}, "select": {"zeros": True}}
     flow = merged(flow, {"hls": {"precision": "auto", "max_loss": 0.02 if small else 0.002}})
     if way == "unpruned":
         more = {"epochs": 4, "batch_size": BATCH, "learning_rate": RATE}
-        return [merged(merged(flow, {"select": {"zeros": False}, "finetune": more}), lengths)]
-    if importlib.util.find_spec({"tfmot": "tensorflow_model_optimization"}.get(way, way)) is None:
-        raise SystemExit(f"{way} is not installed; leave it out of --ways")
-    model = folder / f"{way}_{seed}{'.h5' if way == 'tfmot' else '.keras'}"
-    if not model.is_file():
-        command = [sys.executable, str(HERE / f"mnist_{way}.py"), str(folder), str(seed), *(["small"] if small else [])]
-        subprocess.run(command, check=True, env={**os.environ, "TF_USE_LEGACY_KERAS": "1"} if way == "tfmot" else None)
-    flow = merged(flow, {"train": {"model": str(model)}, "finetune": {"epochs": 0}})
-    return [merged(flow, {"hls": {"precision": "widths"}}) if way == "hgq" else flow]
+        return [merged(merged(flow, {"select": {"zeros": False}, "finetune": more}), _SHORT if small else {})]
+    model = folder / f"tfmot_{seed}.h5"
+    _in_a_process("tensorflow_model_optimization", "mnist_tfmot.py", model, [str(folder), str(seed)], small=small)
+    return [merged(flow, {"train": {"model": str(model)}, "finetune": {"epochs": 0}})]
+
+
+def _hgq(chosen: argparse.Namespace, folder: Path, base: Path, seed: int) -> None:
+    """HGQ2 trains the bits of the network without the filters that the first flow removed, once for each price."""
+    narrow = flow_files.run(_narrow(folder, base, seed, chosen.filters, small=chosen.small), folder)
+    for price in chosen.prices.split(","):
+        name = f"{narrow.name.replace('narrow', 'hgq')}_{price.replace('-', '_')}"
+        model = folder / f"{name}.keras"
+        asked = [str(narrow / "removed.keras"), str(folder / "mnist.npz"), price, str(model)]
+        _in_a_process("hgq", "mnist_hgq.py", model, asked, small=chosen.small)
+        flow = {"name": name, **_common(folder, seed), **_MEASURED, "train": {"model": str(model)}}
+        flow |= {"select": {"zeros": True}, "finetune": {"epochs": 0}}
+        flow_files.run(merged(flow, {"hls": {"precision": "widths"}}), folder)
+
+
+def _common(folder: Path, seed: int) -> dict[str, Any]:
+    return {"seed": seed, "data": {"source": str(folder / "mnist.npz")}}
+
+
+def _narrow(folder: Path, base: Path, seed: int, filters: str | None, *, small: bool) -> dict[str, Any]:
+    """The first of the two flow files: shares `filters` of both convolutions removed, or the file's own."""
+    which = f"{seed}_{filters.replace('.', '').replace(',', '_')}" if filters else f"{seed}"
+    flow = example("convolution_narrow", name=f"narrow_{which}", train={"model": str(base)}, **_common(folder, seed))
+    if filters:
+        shares = [float(text) for text in filters.split(",")]
+        paths = (f"{name}/kernel" for name in CONVOLUTIONS)
+        flow = merged(flow, {"select": {"sparsity": dict(zip(paths, shares, strict=True))}})
+    return merged(flow, _SHORT if small else {})
+
+
+def _in_a_process(package: str, script: str, model: Path, asked: list[str], *, small: bool) -> None:
+    """`script` of this folder has written `model`, in a process of its own."""
+    if importlib.util.find_spec(package) is None:
+        raise SystemExit(f"{package} is not installed; leave its way out of --ways")
+    if model.is_file():
+        return
+    command = [sys.executable, str(HERE / script), *asked, *(["small"] if small else [])]
+    legacy = {"TF_USE_LEGACY_KERAS": "1"} if script == "mnist_tfmot.py" else {}
+    subprocess.run(command, check=True, env={**os.environ, **legacy})
 
 
 def table(folder: Path) -> str:
