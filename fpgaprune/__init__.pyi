@@ -45,6 +45,7 @@ from .measure import Estimate as Estimate
 from .measure import VerilogPrice as VerilogPrice
 from .quantise import import_hgq as import_hgq
 from .quantise import import_qkeras as import_qkeras
+from .quantise import with_bits as with_bits
 from .remove import RemovalPlan as RemovalPlan
 from .remove import apply_removal as apply_removal
 from .remove import equivalence as equivalence

@@ -49,7 +49,7 @@ def import_hgq(source: Any) -> ImportedBits:
         graph = graph_of(model)
     except RemovalError as error:
         raise ModelImportError(f"the model cannot be read: {error}") from error
-    if not any(_is_hgq(layer) for layer in graph.layers):
+    if not any(is_hgq(layer) for layer in graph.layers):
         raise ModelImportError(f"model {model.name!r} has no layer of HGQ2's; every other Keras model is used as it is")
     return ImportedBits.of(_HgqRebuild("HGQ2").build(graph, model.name), "HGQ2")
 
@@ -73,7 +73,8 @@ def _loaded(path: Path) -> Any:
         raise ModelImportError(f"{path} cannot be loaded with this HGQ2: {said}") from error
 
 
-def _is_hgq(layer: Any) -> bool:
+def is_hgq(layer: Any) -> bool:
+    """Whether `layer` is of a class of HGQ2's."""
     return type(layer).__module__.split(".")[0] == _PACKAGE
 
 
@@ -83,7 +84,7 @@ class _HgqRebuild(Rebuild):
     def converted(self, layer: Any, given: list[Any]) -> Any:
         """As HGQ2 computes `layer`, its quantisers included."""
         kind = type(layer).__name__
-        if not _is_hgq(layer):
+        if not is_hgq(layer):
             return self.copied(layer)(given if isinstance(layer.input, list) else given[0])
         if kind == "Quantizer":
             return self._rounded(layer, layer.name, given[0])
