@@ -138,8 +138,8 @@ class FinetuneConfig(Section):
     """A `.keras` file of the same network, as `finetuned.keras` of another run: fine-tuning starts from its weights in
     place of the trained ones. The loss still counts from the trained network."""
     quantised: bool = False
-    """The network rounds from the first step on, as its hardware does: weights are chosen for a network that rounds. This
-    matters for few bits. The types are those of `[hls]`, and `[quantise]` keeps them."""
+    """The network rounds from the first step on, as its hardware does: weights are chosen for a network that rounds.
+    This matters for few bits. The types are those of `[hls]`, and `[quantise]` keeps them."""
     fit: str | None = None
     """`file.py:function`, a training loop of your own: it gets the locked model and the data."""
     schedule: ScheduleConfig = OneShotConfig()
