@@ -21,12 +21,11 @@ from fpgaprune.network.rules import rule_of
 PLACE = "reference/layers.md"
 _HEAD = """# Layers, back ends, stages
 
-For each row we tried a small network with this layer: with every back end, the emulator, our own Verilog and ONNX,
-with 6-bit weights and 8-bit activations. `both` means `io_parallel` and `io_stream`; `parallel` or `stream` means
-only that one. A dash means that you get an error, which names the layer and says what to use instead.
+We tried a small network with each of these layers: with every back end, the emulator, our own Verilog and ONNX, with
+6-bit weights and 8-bit activations. `both` means `io_parallel` and `io_stream`; `parallel` or `stream` means only that
+one. A dash means that you get an error, which names the layer and says what to use instead.
 
-- **select, remove**: [selection](selection.md) and [removal](removal.md) follow channels through this layer. Other
-  layers keep all their channels, and `strict=True` refuses them.
+- **select, remove**: [selection](selection.md) and [removal](removal.md) follow channels through this layer.
 - **ONNX**: the layer is [written](onnx.md) with the bits of its weights.
 - **Vitis** to **Libero**: you can make an [hls4ml project](hls4ml.md). Vivado includes VivadoAccelerator.
 - **emulator**: its design for Vitis is [emulated](emulator.md) bit for bit.
@@ -50,12 +49,19 @@ L = keras.layers
 def page() -> str:
     """The page as Markdown."""
     columns = ["select, remove", "ONNX", *_FAMILIES, "emulator", "Verilog"]
-    head = f"| layer | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}\n"
-    rows = []
+    alike: dict[tuple[str, ...], list[str]] = {}
     for name, make in networks():
         keras.utils.set_random_seed(0)
-        rows.append(f"| `{name}` | {' | '.join(_row(make()))} |\n")
-    return f"{_HEAD}\n{head}{''.join(rows)}"
+        alike.setdefault(tuple(_row(make())), []).append(f"`{name}`")
+    everywhere = [number for number in range(len(columns)) if all(cells[number] == "yes" for cells in alike)]
+    shown = [number for number in range(len(columns)) if number not in everywhere]
+    names_of_columns = "; ".join(columns[number] for number in everywhere)
+    said = f"\nPossible with every layer of the table: {names_of_columns}.\n" if everywhere else ""
+    head = f"| layers | {' | '.join(columns[number] for number in shown)} |\n|---|{'---|' * len(shown)}\n"
+    rows = (
+        f"| {', '.join(names)} | {' | '.join(cells[number] for number in shown)} |\n" for cells, names in alike.items()
+    )
+    return f"{_HEAD}{said}\n{head}{''.join(rows)}"
 
 
 def networks() -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -39,8 +39,8 @@ def export(
     """Put everything that a board, or a machine with a vendor's tool, needs of a run into one new folder.
 
     Its README is one page in the order of the commands. Its check.py, run first, needs nothing of fpgaprune. The folder
-    is written whole or not at all. For a board, the network is made as slow as it must be to leave room for place and
-    route, by the price of its Verilog, unless --interval says how slow, or the run was measured with an interval.
+    is written whole or not at all. A network that would nearly fill a board gets a slower and smaller layout. The
+    option --interval sets the cycles of a sample instead, and a run that was measured with an interval keeps it.
     """
     from fpgaprune.flow import hand_over, require_kind
 

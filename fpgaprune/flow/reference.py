@@ -80,17 +80,19 @@ def to_markdown() -> str:
     blocks = [
         "# The flow file",
         "Every key that a flow file may hold; a key that is left out has its default. `fpgaprune config > flow.toml`\n"
-        "writes the same as a flow file to start from. `fpgaprune config --markdown > docs/flow_file.md` writes this\n"
-        "page.",
+        "writes the same as a flow file to start from.",
     ]
     for table in tables():
         blocks.append(f"## {f'`[{table.section}]`' if table.section else 'At the top'}\n\n{_cell(table.meaning)}")
-        rows = [
-            f"| `{key.name}` | {_cell(key.allowed)} | {_default(key.default)} | {_cell(key.meaning)} |"
-            for key in table.keys
-        ]
+        rows = [_row(key) for key in table.keys]
         blocks.append("\n".join(("| key | allowed | default | meaning |", "|---|---|---|---|", *rows)))
     return "\n\n".join(blocks) + "\n"
+
+
+def _row(key: Key) -> str:
+    if key.allowed == _toml(key.default):  # It names the kind of the table, whose meaning stands above.
+        return f"| `{key.name}` | {_default(key.default)} | | |"
+    return f"| `{key.name}` | {_cell(key.allowed)} | {_default(key.default)} | {_cell(key.meaning)} |"
 
 
 def _tables(section: str, model: type[Section], optional: bool = False) -> Iterator[TomlTable]:

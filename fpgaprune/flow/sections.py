@@ -101,15 +101,15 @@ class SelectConfig(Section):
     protect: tuple[str, ...] = ()
     """Globs of weights that stay as they are."""
     min_free: int = Field(default=1, ge=0)
-    """Fewest units of each weight that stay free."""
+    """Smallest number of units of each weight that stay free."""
     min_free_per_output: int = Field(default=0, ge=0)
-    """Fewest units of each output channel that stay free."""
+    """Smallest number of units of each output channel that stay free."""
     min_free_channels: float = Field(default=0.125, ge=0, le=1)
     """Smallest share of each layer's channels that stays alive."""
     coupled: bool = True
-    """Whether filters whose outputs are added to one another are decided together."""
+    """Filters whose outputs are added to one another are locked together."""
     close: bool | tuple[Literal["bias", "batch_norm", "dead_inputs"], ...] = False
-    """Add the locks that follow from others: by every rule, or by the rule for unread channels and the named rules."""
+    """Add the locks that follow from others: `true` for all, or a list of rules beside that for unread channels."""
 
     @field_validator("criterion")
     @classmethod
@@ -138,8 +138,8 @@ class FinetuneConfig(Section):
     """A `.keras` file of the same network, as `finetuned.keras` of another run: fine-tuning starts from its weights in
     place of the trained ones. The loss still counts from the trained network."""
     quantised: bool = False
-    """Whether the network rounds as its hardware does from the first step on, with the types of `[hls]`, which
-    `[quantise]` then keeps. Weights are then chosen for a network that rounds, which matters for few bits."""
+    """The network rounds from the first step on, as its hardware does: weights are chosen for a network that rounds.
+    This matters for few bits. The types are those of `[hls]`, and `[quantise]` keeps them."""
     fit: str | None = None
     """`file.py:function`, a training loop of your own: it gets the locked model and the data."""
     schedule: ScheduleConfig = OneShotConfig()

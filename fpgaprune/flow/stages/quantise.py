@@ -67,7 +67,7 @@ class QuantiseConfig(Section):
     """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 if it has none."""
     hold: str | None = None
     """Hold every kept weight at a value that costs few adders: `digits(1)` for powers of two, `digits(2)` for sums of
-    two. It is done in rounds, the largest first, while the others make up for it."""
+    two. Each round holds the largest free weights, and the others train on."""
     rounds: int = Field(default=6, ge=1)
     """Rounds of `hold`: half of the weights are held in the first, half of the others in the next, all in the last."""
 
