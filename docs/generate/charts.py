@@ -58,6 +58,7 @@ def _open_tools() -> str:
 def _mnist() -> str:
     page, accuracy = "measurements/mnist.md", "in hardware"
     ours = rows_of(page, "run", "accuracy in hardware", "LUT")
+    narrow = rows_of(page, "price", "accuracy in hardware", "LUT")
     others = rows_of(page, "way", accuracy, "LUT")
 
     def of(word: str) -> list[tuple[float, float]]:
@@ -70,7 +71,8 @@ def _mnist() -> str:
         [
             Series("fpgaprune", _points(ours, "LUT", "accuracy in hardware"), 0),
             Series("fpgaprune, earlier recipes", of("fpgaprune"), 0, hollow=True),
-            Series("HGQ2", of("hgq"), 3),
+            Series("HGQ2 from the narrow network", _points(narrow, "LUT", "accuracy in hardware"), 3),
+            Series("HGQ2, earlier", of("hgq"), 3, hollow=True),
             Series("TF-MOT", of("tfmot"), 1),
             Series("not pruned", of("unpruned"), 2),
         ],
