@@ -26,6 +26,7 @@ class Family:
         synthesis: yosys's commands; `{top}` is the module.
         unnamed: yosys's commands if the cells need no readable names.
         pins: yosys's commands for a top module whose ports are the device's pins.
+        maps: name -> content of the files of `hw/synth` that these commands read.
         takes: resource -> cell type -> how much of the resource one cell takes.
         own: cell types that count under their own name.
         free: cell types that take no resource.
@@ -41,6 +42,7 @@ class Family:
     synthesis: tuple[str, ...]
     unnamed: tuple[str, ...]
     pins: tuple[str, ...]
+    maps: Mapping[str, bytes]
     takes: Mapping[str, Mapping[str, int]]
     own: frozenset[str]
     free: frozenset[str]
@@ -97,6 +99,7 @@ def find_family(family: str) -> Family:
         synthesis=synthesis,
         unnamed=tuple(document.pop("unnamed", synthesis)),
         pins=tuple(document.pop("pins", synthesis)),
+        maps={name: hardware_path("synth", name).read_bytes() for name in document.pop("maps", ())},
         place=document.pop("place", None),
         own=frozenset(document.pop("own", ())),
         free=frozenset(document.pop("free", ())),

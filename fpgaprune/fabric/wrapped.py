@@ -84,6 +84,8 @@ def wrapped_netlist(
     stub, script = stub_of(project), _script(family, project.top, top)
     folder = home / family.family / f"{top}-{digest_of(own.folder.name, verilog, stub, script)}"
     if not (folder / _JOINED).is_file():
+        for name, content in family.maps.items():
+            write_bytes(folder / name, content)
         write_bytes(folder / "around.v", verilog.encode())
         write_bytes(folder / "stub.v", stub.encode())
         write_bytes(folder / NETLIST, (own.folder / NETLIST).read_bytes())

@@ -82,13 +82,14 @@ def make_netlist(
         RtlError: yosys wrote no netlist of hardware cells.
     """
     script = _script(sources, top, family.synthesis if named else family.unnamed)
-    contents = {name: hashlib.sha256(content).hexdigest() for name, content in sources.items()}
+    files = {**family.maps, **sources}
+    contents = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     folder = cache / family.family / f"{top}-{digest_of(yosys.version, script, contents)}"
     result = folder / RESULT
     if result.is_file():
         kept = read_record(result, _Record, "a netlist's record", f"delete {folder}")
         return Netlist(folder, kept.types, kept.seconds)
-    for name, content in sources.items():
+    for name, content in files.items():
         write_bytes(folder / name, content)
     write_bytes(folder / SCRIPT, script.encode())
     seconds = run_yosys(folder, yosys, timeout_s, stop)

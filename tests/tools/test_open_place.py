@@ -102,6 +102,8 @@ def test_each_board_has_pins_that_its_package_has(project, tmp_path, board):
     assert made.fmax_mhz > made.clock_mhz
     wanted = PREAMBLES.get(ending) or f"\n{0x06:08b}{0:024b}{NUMBERS[board]:032b}\n".encode()
     assert wanted in made.path.read_bytes()[:4096]
+    # nextpnr 0.11 sets a carry that comes from logic wrong on Gowin.
+    assert all('"LOGIC"' not in path.read_text() for path in (project.path / "synth").rglob("board.json"))
     counted = synthesize(project, router.family).total
     assert counted.lut < made.used.lut < 1000
 

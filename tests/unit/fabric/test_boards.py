@@ -72,7 +72,10 @@ def test_gowin_is_told_device_pins_and_clock(tiny, tools, tmp_path):
     # The fake's adders are LUTs too.
     assert made.used == Resources(lut=750, ff=600, dsp=1, bram18=3)
     (script,) = (tiny.path / "synth").rglob("fpgaprune_board-*/synth.ys")
-    assert "synth_gowin -family gw2a -top fpgaprune_board" in script.read_text()  # with buffers at its pins
+    text = script.read_text()
+    assert "synth_gowin -family gw2a -run map_gates: -top fpgaprune_board" in text  # with buffers at its pins
+    assert "-map gowin_carry.v" in text
+    assert (script.parent / "gowin_carry.v").is_file()
 
 
 def test_a_primer_25k_may_use_the_pins_of_its_configuration(tiny, tools, tmp_path):
