@@ -178,7 +178,7 @@ class Finetuning:
     def _compile(self, *, restarts: bool = False) -> None:
         steps = steps_of(self.config, self.data)
         rate = self.config[FinetuneConfig].learning_rate
-        self.task.compile(self.model, rate, FINETUNE_RATE, steps, restarts=restarts)
+        self.task.compile(self.model, rate, FINETUNE_RATE, steps, restarts=restarts, labels=self.data.y_train)
 
     def _steps(self, epochs: int) -> int:
         return epochs * steps_in_epoch(self.data.x_train, self.config[FinetuneConfig].batch_size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import time
@@ -93,8 +94,11 @@ def assemble_certificate(run: RunDirectory) -> dict[str, Any]:
 
 def _finish(stages: Iterable[FlowStage], context: StageContext) -> None:
     """Brings `stages` up to date, and writes the certificate."""
-    for stage in stages:
-        _bring_up_to_date(stage, context)
+    try:
+        for stage in stages:
+            _bring_up_to_date(stage, context)
+    finally:
+        gc.unfreeze()
     context.run.write_certificate(assemble_certificate(context.run))
 
 
@@ -112,6 +116,8 @@ def _bring_up_to_date(stage: FlowStage, context: StageContext) -> None:
     started = time.monotonic()
     if stage.needs_keras:
         start_session(context.config.seed)
+        # The collector went through all of TensorFlow's objects again and again: a third of a small network's run.
+        gc.freeze()
     results = stage.run(replace(context, key=key, network=files.network, stages=earlier))
     inputs = run.digests(names)
     seconds = time.monotonic() - started

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_BATCH = 256
+
 Samples = NDArray[Any] | tuple[NDArray[Any], ...]
 
 
@@ -43,5 +45,19 @@ def in_shape(samples: Samples, wanted: Samples) -> Samples:
 
 
 def predict(model: Any, x: Samples) -> Samples:
-    """The outputs of `model` for `x`."""
-    return samples_of(model.predict(for_keras(x), batch_size=256, verbose=0))
+    """The outputs of `model` for `x`.
+
+    `model.predict` computes the same, but it traces a model twice where the last batch is smaller, and makes a pipeline
+    of the samples each time: a second of processor time in the run of a small network.
+    """
+    import tensorflow as tf
+
+    given = [np.asarray(array, one.dtype) for array, one in zip(arrays_of(x), model.inputs, strict=True)]
+    shapes = [tf.TensorSpec((None, *array.shape[1:]), array.dtype) for array in given]
+    forward = tf.function(
+        lambda *batch: model(for_keras(batch if isinstance(x, tuple) else batch[0]), training=False), shapes
+    )
+    found = [forward(*(array[start : start + _BATCH] for array in given)) for start in range(0, count_of(x), _BATCH)]
+    if isinstance(found[0], list | tuple):
+        return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+    return np.concatenate(found)

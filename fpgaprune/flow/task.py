@@ -15,7 +15,7 @@ import numpy as np
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.named_function import is_function_name, named_function
-from fpgaprune.flow.samples import arrays_of
+from fpgaprune.flow.samples import Samples, arrays_of, at, for_keras
 from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.network import producer
 from fpgaprune.parser_errors import PARSER_ERRORS
@@ -48,7 +48,16 @@ class Task:
     has_rate: bool
     class_weight: Mapping[int, float] | None
 
-    def compile(self, model: Any, rate: float | None, default: float, steps: int, *, restarts: bool = False) -> None:
+    def compile(
+        self,
+        model: Any,
+        rate: float | None,
+        default: float,
+        steps: int,
+        *,
+        restarts: bool = False,
+        labels: Samples | None = None,
+    ) -> None:
         """`model` is compiled with a new optimizer.
 
         Args:
@@ -57,6 +66,8 @@ class Task:
             default: learning rate if there is neither.
             steps: number of training steps.
             restarts: whether the rate starts anew every `steps`.
+            labels: some labels, if the model will be trained: its metrics then have their variables already. Keras
+                makes them in the first step otherwise, and traces this step twice.
         """
         optimizer = keras.optimizers.deserialize(dict(self.optimizer))
         if rate is not None or not self.has_rate:
@@ -66,6 +77,11 @@ class Task:
             falling = kind(start, span)
             optimizer = type(optimizer).from_config({**optimizer.get_config(), "learning_rate": falling})
         model.compile(optimizer, self.loss, loss_weights=self.loss_weights, metrics=_fresh(self.metrics))
+        if labels is not None and self.metrics is not None:
+            one = at(labels, slice(0, 1))
+            outputs = [np.zeros([size or 1 for size in output.shape], output.dtype) for output in model.outputs]
+            model.compute_metrics(None, for_keras(one), outputs if isinstance(one, tuple) else outputs[0])
+            model.reset_metrics()
 
 
 def read_task(settings: TrainConfig, model: Any, data: Dataset) -> Task:

@@ -138,7 +138,7 @@ def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     # A rounded probability may be 0, whose logarithm tells the training nothing.
     model = without_last_rounding(rounded)
     task = context.task(model)
-    task.compile(model, settings.learning_rate, FINETUNE_RATE, settings.epochs * steps)
+    task.compile(model, settings.learning_rate, FINETUNE_RATE, settings.epochs * steps, labels=data.y_train)
     schedule = {} if settings.hold is None else hold_schedule(settings.epochs, settings.rounds)
     kinds = {} if settings.hold is None else kernel_types(rounded)
     hold = GradualHold(schedule, relock, masks, kinds, settings.hold or "digits(1)")
