@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_BATCH = 256
+# Tracing a model takes as long as running so many batches without tracing.
+_DIRECT = 8
 Samples = NDArray[Any] | tuple[NDArray[Any], ...]
 
 
@@ -43,5 +46,20 @@ def in_shape(samples: Samples, wanted: Samples) -> Samples:
 
 
 def predict(model: Any, x: Samples) -> Samples:
-    """The outputs of `model` for `x`."""
-    return samples_of(model.predict(for_keras(x), batch_size=256, verbose=0))
+    """The outputs of `model` for `x`.
+
+    A few batches are computed directly, with the same bits: `model.predict` would trace the model first, which takes
+    longer.
+    """
+    if count_of(x) > _DIRECT * _BATCH:
+        return samples_of(model.predict(for_keras(x), batch_size=_BATCH, verbose=0))
+    import keras
+
+    from fpgaprune.network import graph_of, structures
+
+    inputs, parts = structures(graph_of(model))[0], []
+    for start in range(0, count_of(x), _BATCH):
+        batch = keras.tree.pack_sequence_as(inputs, list(arrays_of(at(x, slice(start, start + _BATCH)))))
+        parts.append([np.asarray(array) for array in keras.tree.flatten(model(batch, training=False))])
+    outputs = tuple(np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+    return outputs if len(outputs) > 1 else outputs[0]

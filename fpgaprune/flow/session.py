@@ -24,7 +24,8 @@ def start_session(seed: int) -> None:
         tf.config.experimental.enable_op_determinism()
     # TensorFlow warns of a retrace at each new model, and a flow makes a dozen models.
     tf.get_logger().setLevel("ERROR")
-    keras.backend.clear_session()
+    # Looking for garbage takes as long as loading a small network, and Python does it by itself.
+    keras.backend.clear_session(free_memory=False)
     keras.utils.set_random_seed(seed)
 
 

@@ -124,7 +124,7 @@ def _quantise(context: StageContext) -> dict[str, Any]:
 def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     """`rounded` is trained on under `masks`; what it holds at cheap values in the end."""
     from fpgaprune.flow.checkpoint import Resume
-    from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
+    from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch, steps_together
     from fpgaprune.flow.progress import epochs_shown
     from fpgaprune.flow.task import FINETUNE_RATE
     from fpgaprune.quantise import kernel_types, without_last_rounding
@@ -139,27 +139,29 @@ def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     model = without_last_rounding(rounded)
     task = context.task(model)
     task.compile(model, settings.learning_rate, FINETUNE_RATE, settings.epochs * steps)
+    task.prepare(model, data.y_train)
     schedule = {} if settings.hold is None else hold_schedule(settings.epochs, settings.rounds)
     kinds = {} if settings.hold is None else kernel_types(rounded)
     hold = GradualHold(schedule, relock, masks, kinds, settings.hold or "digits(1)")
     if start is not None:
         hold.resume(HeldValues.from_arrays(start.arrays))
-    finetune(
-        model,
-        hold.initial_masks(model),
-        shuffled_batches(data.x_train, data.y_train, batch_size, context.config.seed, done),
-        epochs=settings.epochs,
-        initial_epoch=done,
-        steps_per_epoch=steps,
-        class_weight=task.class_weight,
-        shuffle=False,
-        values="zero" if settings.hold is None else hold.initial_values(model),
-        callbacks=[
-            Resume(checkpoint, start, lambda: ({}, hold.held.arrays)),
-            hold,
-            epochs_shown(context.progress, settings.epochs),
-        ],
-    )
+    with steps_together(model, steps):
+        finetune(
+            model,
+            hold.initial_masks(model),
+            shuffled_batches(data.x_train, data.y_train, batch_size, context.config.seed, done),
+            epochs=settings.epochs,
+            initial_epoch=done,
+            steps_per_epoch=steps,
+            class_weight=task.class_weight,
+            shuffle=False,
+            values="zero" if settings.hold is None else hold.initial_values(model),
+            callbacks=[
+                Resume(checkpoint, start, lambda: ({}, hold.held.arrays)),
+                hold,
+                epochs_shown(context.progress, settings.epochs),
+            ],
+        )
     return hold.held
 
 
