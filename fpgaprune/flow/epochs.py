@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.samples import Samples, arrays_of, count_of
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig
+
+# Keras is called back after so many steps at most, because a user may want to stop a training.
+_TOGETHER = 100
 
 
 def shuffled_batches(x: Samples, y: Samples, batch_size: int, seed: int, epoch: int = 0) -> Any:
@@ -50,3 +55,17 @@ def steps_of(config: Flow, data: Dataset) -> int:
     """Training steps of one fine-tuning, or of one round if there are rounds."""
     settings = config[FinetuneConfig]
     return settings.epochs * steps_in_epoch(data.x_train, settings.batch_size)
+
+
+@contextmanager
+def steps_together(model: Any, steps: int) -> Iterator[None]:
+    """Within the block, `fit` takes many of the `steps` of an epoch in one call of TensorFlow, with the same bits.
+
+    A step of a small network takes less time than its call. No callback may act at a batch, because Keras calls back
+    only after such a group. The number in a group divides `steps`: an endless dataset would go on past the epoch.
+    """
+    model.steps_per_execution = max(n for n in range(1, min(steps, _TOGETHER) + 1) if steps % n == 0)
+    try:
+        yield
+    finally:
+        model.steps_per_execution = 1

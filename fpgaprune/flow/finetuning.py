@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from fpgaprune.errors import ConfigError, LockError
 from fpgaprune.flow.checkpoint import Checkpoint, Resume, State
 from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch, steps_of
+from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch, steps_of, steps_together
 from fpgaprune.flow.named_function import named_function
 from fpgaprune.flow.progress import Progress, epochs_shown
 from fpgaprune.flow.samples import for_keras
@@ -178,7 +179,8 @@ class Finetuning:
     def _compile(self, *, restarts: bool = False) -> None:
         steps = steps_of(self.config, self.data)
         rate = self.config[FinetuneConfig].learning_rate
-        self.task.compile(self.model, rate, FINETUNE_RATE, steps, restarts=restarts, labels=self.data.y_train)
+        self.task.compile(self.model, rate, FINETUNE_RATE, steps, restarts=restarts)
+        self.task.prepare(self.model, self.data.y_train)
 
     def _steps(self, epochs: int) -> int:
         return epochs * steps_in_epoch(self.data.x_train, self.config[FinetuneConfig].batch_size)
@@ -204,17 +206,20 @@ class Finetuning:
         done = 0 if start is None else start.epoch
         before = passed * settings.epochs
         shown = epochs_shown(self.progress, rounds * settings.epochs, before)
-        finetune(
-            self.model,
-            masks,
-            shuffled_batches(data.x_train, data.y_train, settings.batch_size, self.config.seed, before + done),
-            epochs=settings.epochs,
-            initial_epoch=done,
-            steps_per_epoch=steps_in_epoch(data.x_train, settings.batch_size),
-            class_weight=self.task.class_weight,
-            shuffle=False,
-            callbacks=[*callbacks, Resume(self.checkpoint, start, state), shown],
-        )
+        steps = self._steps(1)
+        # Locks that grow are set between two steps.
+        with nullcontext() if callbacks else steps_together(self.model, steps):
+            finetune(
+                self.model,
+                masks,
+                shuffled_batches(data.x_train, data.y_train, settings.batch_size, self.config.seed, before + done),
+                epochs=settings.epochs,
+                initial_epoch=done,
+                steps_per_epoch=steps,
+                class_weight=self.task.class_weight,
+                shuffle=False,
+                callbacks=[*callbacks, Resume(self.checkpoint, start, state), shown],
+            )
 
     def _own_loop(self, name: str, masks: MaskSet) -> None:
         """The user's own loop trains the model under the lock; it may not move a locked element.

@@ -12,7 +12,7 @@ from fpgaprune.errors import ConfigError
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.sections import TrainConfig
-from fpgaprune.flow.task import Task, question_of
+from fpgaprune.flow.task import Task, question_of, some_outputs
 
 # For a standard error, the samples are divided into this many parts, and each part is left out once.
 GROUPS = 20
@@ -108,7 +108,7 @@ class Judge:
             return function.__name__, lambda y, outputs: float(function(for_keras(y), for_keras(outputs)))
         if settings.metric == "loss":
             return "loss", self._loss
-        found = self._keras_metrics(at(self._labels, slice(0, 2)), self._some_outputs())
+        found = self._keras_metrics(at(self._labels, slice(0, 2)), some_outputs(self._model, min(2, self.samples)))
         names = [name for name in found if name != "loss"]
         if settings.metric == "r2" or not names:
             return "r2", _r2
@@ -117,12 +117,6 @@ class Judge:
             if kind in ("classes", "one-hot"):
                 return names[0], _share_right
         return names[0], lambda y, outputs: self._keras_metrics(y, outputs)[names[0]]
-
-    def _some_outputs(self) -> Samples:
-        shapes = [tuple(size or 1 for size in output.shape[1:]) for output in self._model.outputs]
-        samples = min(2, self.samples)
-        outputs = tuple(np.full((samples, *shape), 0.5, np.float32) for shape in shapes)
-        return outputs if len(outputs) > 1 else outputs[0]
 
     def _keras_metrics(self, y: Samples, outputs: Samples) -> dict[str, float]:
         self._model.reset_metrics()

@@ -47,17 +47,22 @@ def in_shape(samples: Samples, wanted: Samples) -> Samples:
 def predict(model: Any, x: Samples) -> Samples:
     """The outputs of `model` for `x`.
 
-    `model.predict` computes the same, but it traces a model twice where the last batch is smaller, and makes a pipeline
-    of the samples each time: a second of processor time in the run of a small network.
+    `model.predict` computes the same bits, but it traces a model twice where the last batch is smaller, and makes a
+    pipeline of the samples each time: a second of processor time in the run of a small network.
     """
+    import keras
     import tensorflow as tf
 
-    given = [np.asarray(array, one.dtype) for array, one in zip(arrays_of(x), model.inputs, strict=True)]
-    shapes = [tf.TensorSpec((None, *array.shape[1:]), array.dtype) for array in given]
-    forward = tf.function(
-        lambda *batch: model(for_keras(batch if isinstance(x, tuple) else batch[0]), training=False), shapes
-    )
-    found = [forward(*(array[start : start + _BATCH] for array in given)) for start in range(0, count_of(x), _BATCH)]
-    if isinstance(found[0], list | tuple):
-        return tuple(np.concatenate(part) for part in zip(*found, strict=True))
-    return np.concatenate(found)
+    from fpgaprune.network import graph_of, structures
+
+    inputs = structures(graph_of(model))[0]
+    given = [np.asarray(array, one.dtype) for array, one in zip(arrays_of(x), keras.tree.flatten(inputs), strict=True)]
+
+    @tf.function(input_signature=[tf.TensorSpec((None, *array.shape[1:]), array.dtype) for array in given])  # type: ignore[untyped-decorator, unused-ignore]
+    def forward(*batch: Any) -> Any:
+        return keras.tree.flatten(model(keras.tree.pack_sequence_as(inputs, list(batch)), training=False))
+
+    starts = range(0, count_of(x), _BATCH)
+    parts = [forward(*(array[start : start + _BATCH] for array in given)) for start in starts]
+    outputs = tuple(np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+    return outputs if len(outputs) > 1 else outputs[0]

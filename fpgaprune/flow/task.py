@@ -15,7 +15,7 @@ import numpy as np
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
 from fpgaprune.flow.named_function import is_function_name, named_function
-from fpgaprune.flow.samples import Samples, arrays_of, at, for_keras
+from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.sections import TrainConfig
 from fpgaprune.network import producer
 from fpgaprune.parser_errors import PARSER_ERRORS
@@ -48,16 +48,7 @@ class Task:
     has_rate: bool
     class_weight: Mapping[int, float] | None
 
-    def compile(
-        self,
-        model: Any,
-        rate: float | None,
-        default: float,
-        steps: int,
-        *,
-        restarts: bool = False,
-        labels: Samples | None = None,
-    ) -> None:
+    def compile(self, model: Any, rate: float | None, default: float, steps: int, *, restarts: bool = False) -> None:
         """`model` is compiled with a new optimizer.
 
         Args:
@@ -66,8 +57,6 @@ class Task:
             default: learning rate if there is neither.
             steps: number of training steps.
             restarts: whether the rate starts anew every `steps`.
-            labels: some labels, if the model will be trained: its metrics then have their variables already. Keras
-                makes them in the first step otherwise, and traces this step twice.
         """
         optimizer = keras.optimizers.deserialize(dict(self.optimizer))
         if rate is not None or not self.has_rate:
@@ -77,11 +66,24 @@ class Task:
             falling = kind(start, span)
             optimizer = type(optimizer).from_config({**optimizer.get_config(), "learning_rate": falling})
         model.compile(optimizer, self.loss, loss_weights=self.loss_weights, metrics=_fresh(self.metrics))
-        if labels is not None and self.metrics is not None:
-            one = at(labels, slice(0, 1))
-            outputs = [np.zeros([size or 1 for size in output.shape], output.dtype) for output in model.outputs]
-            model.compute_metrics(None, for_keras(one), outputs if isinstance(one, tuple) else outputs[0])
+
+    def prepare(self, model: Any, labels: Samples) -> None:
+        """Loss and metrics of the compiled `model` have their variables, so that its training is traced once.
+
+        Keras makes them in the first step of the training. TensorFlow traces a function that makes variables twice.
+        """
+        if all(size is not None for output in model.outputs for size in output.shape[1:]):
+            some, outputs = for_keras(at(labels, slice(2))), for_keras(some_outputs(model, min(2, count_of(labels))))
+            model.compute_loss(y=some, y_pred=outputs)
+            model.compute_metrics(None, some, outputs)
             model.reset_metrics()
+
+
+def some_outputs(model: Any, samples: int) -> Samples:
+    """`samples` outputs of the shape and the structure of those of `model`, all 0.5; an unknown size is 1."""
+    shapes = [tuple(size or 1 for size in output.shape[1:]) for output in model.outputs]
+    outputs = tuple(np.full((samples, *shape), 0.5, np.float32) for shape in shapes)
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 def read_task(settings: TrainConfig, model: Any, data: Dataset) -> Task:

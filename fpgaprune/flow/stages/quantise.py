@@ -67,7 +67,7 @@ class QuantiseConfig(Section):
     """Learning rate at the start; it falls as a cosine. The model's own if left out, 0.001 if it has none."""
     hold: str | None = None
     """Hold every kept weight at a value that costs few adders: `digits(1)` for powers of two, `digits(2)` for sums of
-    two. Each round holds the largest free weights, and the others train on."""
+    two. It is done in rounds, the largest first, while the others make up for it."""
     rounds: int = Field(default=6, ge=1)
     """Rounds of `hold`: half of the weights are held in the first, half of the others in the next, all in the last."""
 
@@ -124,7 +124,7 @@ def _quantise(context: StageContext) -> dict[str, Any]:
 def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     """`rounded` is trained on under `masks`; what it holds at cheap values in the end."""
     from fpgaprune.flow.checkpoint import Resume
-    from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch
+    from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch, steps_together
     from fpgaprune.flow.progress import epochs_shown
     from fpgaprune.flow.task import FINETUNE_RATE
     from fpgaprune.quantise import kernel_types, without_last_rounding
@@ -138,28 +138,30 @@ def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     # A rounded probability may be 0, whose logarithm tells the training nothing.
     model = without_last_rounding(rounded)
     task = context.task(model)
-    task.compile(model, settings.learning_rate, FINETUNE_RATE, settings.epochs * steps, labels=data.y_train)
+    task.compile(model, settings.learning_rate, FINETUNE_RATE, settings.epochs * steps)
+    task.prepare(model, data.y_train)
     schedule = {} if settings.hold is None else hold_schedule(settings.epochs, settings.rounds)
     kinds = {} if settings.hold is None else kernel_types(rounded)
     hold = GradualHold(schedule, relock, masks, kinds, settings.hold or "digits(1)")
     if start is not None:
         hold.resume(HeldValues.from_arrays(start.arrays))
-    finetune(
-        model,
-        hold.initial_masks(model),
-        shuffled_batches(data.x_train, data.y_train, batch_size, context.config.seed, done),
-        epochs=settings.epochs,
-        initial_epoch=done,
-        steps_per_epoch=steps,
-        class_weight=task.class_weight,
-        shuffle=False,
-        values="zero" if settings.hold is None else hold.initial_values(model),
-        callbacks=[
-            Resume(checkpoint, start, lambda: ({}, hold.held.arrays)),
-            hold,
-            epochs_shown(context.progress, settings.epochs),
-        ],
-    )
+    with steps_together(model, steps):
+        finetune(
+            model,
+            hold.initial_masks(model),
+            shuffled_batches(data.x_train, data.y_train, batch_size, context.config.seed, done),
+            epochs=settings.epochs,
+            initial_epoch=done,
+            steps_per_epoch=steps,
+            class_weight=task.class_weight,
+            shuffle=False,
+            values="zero" if settings.hold is None else hold.initial_values(model),
+            callbacks=[
+                Resume(checkpoint, start, lambda: ({}, hold.held.arrays)),
+                hold,
+                epochs_shown(context.progress, settings.epochs),
+            ],
+        )
     return hold.held
 
 

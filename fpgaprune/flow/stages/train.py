@@ -42,7 +42,9 @@ def _train(context: StageContext) -> dict[str, Any]:
     else:
         model = small_cnn(arrays_of(data.x_train)[0].shape[1:], data.classes or 0)
         steps = steps_in_epoch(data.x_train, settings.batch_size)
-        context.task(model).compile(model, settings.learning_rate, TRAIN_RATE, settings.epochs * steps)
+        task = context.task(model)
+        task.compile(model, settings.learning_rate, TRAIN_RATE, settings.epochs * steps)
+        task.prepare(model, data.y_train)
         # A saved state can be restored only once the optimizer has variables.
         model.optimizer.build(model.trainable_variables)
         start = checkpoint.load()
