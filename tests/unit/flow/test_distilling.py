@@ -1,5 +1,7 @@
 """`teacher` in `[finetune]`: the network learns from its answers, in `[finetune]` and in `[quantise]`."""
 
+from dataclasses import replace
+
 import keras
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from fpgaprune.flow.checking import check_flow, foresee_flow
 from fpgaprune.flow.config import parse_config
 from fpgaprune.flow.data import check_data
 from fpgaprune.flow.distilling import distilled
+from fpgaprune.flow.models import load_keras
 from fpgaprune.flow.progress import Silent
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import predict
@@ -21,6 +24,7 @@ from fpgaprune.keras_file import save_keras
 from fpgaprune.masks import MaskSet
 from fpgaprune.npz_file import write_npz
 from fpgaprune.train import soft_labels
+from fpgaprune.weights import weight_arrays
 
 LOGITS = losses.SparseCategoricalCrossentropy(from_logits=True)
 
@@ -84,6 +88,36 @@ def test_training_that_rounds_learns_it_too(given, tmp_path):
     with RunDirectory(tmp_path).locked():
         found = quantise.STAGE.run(context(given, tmp_path, config))
     assert found["metric"]["value"] <= 0.2
+
+
+class Killed(Exception):  # noqa: N818
+    """Stands for a kill."""
+
+
+class Killer(Silent):
+    """Ends a training in its second epoch, of eight batches each."""
+
+    def step(self, done, total, note=""):
+        if done > 8:
+            raise Killed
+
+
+@pytest.mark.parametrize(("stage", "file"), [(finetune, "finetuned.keras"), (quantise, "quantised.keras")])
+def test_a_killed_training_with_a_teacher_ends_with_the_same_bits(given, tmp_path, stage, file):
+    epochs = {"epochs": 4 if stage is finetune else 0}
+    config = flow(given[0], finetune=epochs, quantise={"epochs": 4 - epochs["epochs"]})
+    found = []
+    for name, kills in (("undisturbed", 0), ("killed", 1)):
+        (tmp_path / name).mkdir()
+        with RunDirectory(tmp_path / name).locked():
+            for progress in [Killer()] * kills:
+                with pytest.raises(Killed):
+                    stage.STAGE.run(replace(context(given, tmp_path / name, config), progress=progress))
+                assert (tmp_path / name / f"{stage.STAGE.name}.checkpoint.npz").exists()
+            stage.STAGE.run(context(given, tmp_path / name, config))
+        found.append(weight_arrays(load_keras(tmp_path / name / file)))
+    assert found[0].keys() == found[1].keys()
+    assert all(np.array_equal(found[0][path], found[1][path]) for path in found[0])
 
 
 def test_the_labels_are_those_of_soft_labels_and_the_held_out_ones_stay(given):
