@@ -171,15 +171,6 @@ def only_files(folder):
     return lambda path: runner.run_flow(config, path, Silent())
 
 
-def _teacher(path):
-    """A network for the samples of `small_flow` is saved at `path`."""
-    import keras
-
-    keras.utils.set_random_seed(7)
-    flat = [keras.Input((8, 8, 1)), keras.layers.Flatten()]
-    save_keras(keras.Sequential([*flat, keras.layers.Dense(2, activation="softmax")]), path)
-
-
 def small_flow(folder):
     """A function that makes a run of every stage, with a small network."""
     # What every run needs is loaded once.
@@ -192,8 +183,6 @@ def small_flow(folder):
     x = rng.random((48, 8, 8, 1), dtype=np.float32)
     y = (x[:, :4].mean(axis=(1, 2, 3)) > x[:, 4:].mean(axis=(1, 2, 3))).astype(np.int64)
     write_npz(folder / "data.npz", {"x_train": x, "y_train": y, "x_test": x[:16], "y_test": y[:16]})
-    # A fork makes it, because this process may start nothing.
-    forked(lambda: _teacher(folder / "teacher.keras"), folder)
     config = parse_config(
         {
             "name": "small",
@@ -201,7 +190,7 @@ def small_flow(folder):
             "data": {"source": str(folder / "data.npz")},
             "train": {"epochs": 2},
             "select": {"sparsity": 0.8},
-            "finetune": {"epochs": 2, "teacher": str(folder / "teacher.keras")},
+            "finetune": {"epochs": 2},
             "quantise": {"epochs": 2},
             "verdict": {"max_loss": 1.0},
             "target": {"part": "xczu9eg"},
