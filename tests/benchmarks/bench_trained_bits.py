@@ -1,19 +1,22 @@
 """LUTs at equal accuracy: `examples/trained_bits.toml` on 8 × 8 MNIST against the front of HGQ2 and alkaid.
 
     python tests/benchmarks/bench_trained_bits.py                   # small: shows that it runs
-    python tests/benchmarks/bench_trained_bits.py FOLDER [--sparsities 0.45,0.6,0.75] [--seeds 0,1,2] [--epochs 66,54]
+    python tests/benchmarks/bench_trained_bits.py FOLDER [--sparsities 0.45,0.6,0.75] [--seeds 0,1,2] [--teacher]
 
 The network is an MLP 64-32-32-10, trained once for each seed (24 epochs); FOLDER keeps it and every run. A row runs
 the flow file as a user starts it, with other paths, seed and sparsity. Accuracy is that of the hardware on the 10,000
 test images, which choose nothing. The peer's LUTs at that accuracy are the median of its three seeds, each on the lines
-between its own points.
+between its own points. The second table has both at equal accuracy, ours by the same rule. `--teacher` trains an MLP
+64-256-256-10 too (24 epochs), and names it as `finetune.teacher`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import flow_files
 import keras
@@ -28,15 +31,19 @@ PEERS = (
     ((93.30, 4_961), (95.53, 8_895), (96.40, 15_398)),
     ((93.92, 5_052), (95.68, 9_298), (96.63, 15_791)),
 )
+# Accuracies in % at which the second table compares the two.
+EQUAL = (94.0, 95.5, 96.4)
+Point = tuple[float, float]
 
 
 def main() -> None:
     """The table, a row for each seed and sparsity."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="left out: one short run shows that it works")
-    parser.add_argument("--sparsities", default="0.45,0.6,0.75")
+    parser.add_argument("--sparsities", default="0.45,0.6,0.75,0.8,0.85")
     parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--epochs", default="66,54", help="of [finetune] and [quantise]")
+    parser.add_argument("--epochs", default="90,30", help="of [finetune] and [quantise]")
+    parser.add_argument("--teacher", action="store_true", help="fine-tune with the answers of a wider network")
     chosen = parser.parse_args()
     if not MNIST.is_dir():
         print(f"skipped: {MNIST} with the files of MNIST is not there")
@@ -49,11 +56,36 @@ def main() -> None:
         np.savez(data, **small_mnist())
     print("| seed | sparsity | kept weights | accuracy in hardware | LUT | FF | peer's LUT there | ratio |", flush=True)
     print("|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+    epochs = [int(text) for text in chosen.epochs.split(",")]
+    fronts: list[list[Point]] = []
     for seed in (int(text) for text in chosen.seeds.split(",")):
-        model = trained(chosen.folder, data, seed)
+        model = trained("mlp", chosen.folder, data, seed, 32)
+        keys: dict[str, Any] = {"epochs": epochs[0]}
+        if chosen.teacher:
+            keys["teacher"] = str(trained("teacher", chosen.folder, data, seed, 256).resolve())
+        fronts.append([])
         for sparsity in (float(text) for text in chosen.sparsities.split(",")):
-            row = run(chosen.folder, data, model, seed, sparsity, [int(text) for text in chosen.epochs.split(",")])
+            row, point = run(chosen.folder, data, model, seed, sparsity, keys, epochs[1])
+            fronts[-1].append(point)
             print(f"| {seed} | {sparsity} | {' | '.join(row)} |", flush=True)
+    print("\n| accuracy | our LUT | peer's LUT | ratio |\n|---:|---:|---:|---:|")
+    for accuracy in EQUAL:
+        ours, theirs = lut_at(accuracy, fronts), lut_at(accuracy, PEERS)
+        print(f"| {accuracy} % | {shown(ours)} | {shown(theirs)} | {shown(ours / theirs, '.2f')} |")
+
+
+def lut_at(accuracy: float, fronts: Iterable[Iterable[Point]]) -> float:
+    """The median of the LUTs of several seeds at `accuracy`, each on the lines between its points.
+
+    A seed that does not come so far takes more than any; nan if a seed has no point below.
+    """
+    found = [np.interp(accuracy, *zip(*sorted(points), strict=True), left=np.nan, right=np.inf) for points in fronts]
+    return float(np.median(found))
+
+
+def shown(figure: float, form: str = ",.0f") -> str:
+    """`figure` as a cell; a dash if it is unknown."""
+    return format(figure, form) if np.isfinite(figure) else "–"
 
 
 def small_mnist() -> dict[str, np.ndarray]:
@@ -75,16 +107,16 @@ def small_mnist() -> dict[str, np.ndarray]:
     }
 
 
-def trained(folder: Path, data: Path, seed: int) -> Path:
-    """The file of the network that every run of this seed begins with."""
-    path = folder / f"mlp_{seed}.keras"
+def trained(name: str, folder: Path, data: Path, seed: int, width: int) -> Path:
+    """The file of a trained network with two hidden layers of `width`."""
+    path = folder / f"{name}_{seed}.keras"
     if path.exists():
         return path
     keras.utils.set_random_seed(seed)
     layers = keras.layers
     x = entry = keras.Input((64,), name="x")
     for number in (1, 2):
-        x = layers.Dense(32, activation="relu", name=f"d{number}")(x)
+        x = layers.Dense(width, activation="relu", name=f"d{number}")(x)
     model = keras.Model(entry, layers.Dense(10, name="d3")(x))
     with np.load(data) as arrays:
         steps = 24 * -(-len(arrays["x_train"]) // 512)
@@ -96,27 +128,29 @@ def trained(folder: Path, data: Path, seed: int) -> Path:
     return path
 
 
-def run(folder: Path, data: Path, model: Path, seed: int, sparsity: float, epochs: list[int]) -> list[str]:
-    """The cells of one run: kept weights, accuracy in %, LUT, FF, the peer's LUT, the ratio."""
+def run(
+    folder: Path, data: Path, model: Path, seed: int, sparsity: float, finetune: Mapping[str, Any], epochs: int
+) -> tuple[list[str], Point]:
+    """The cells of one run: kept weights, accuracy in %, LUT, FF, the peer's LUT, the ratio; and accuracy and LUT."""
     flow = example(
         "trained_bits",
-        name=f"s{seed}_{round(1000 * sparsity)}",
+        name=f"s{seed}_{round(1000 * sparsity)}{'_taught' * ('teacher' in finetune)}",
         seed=seed,
         data={"source": str(data.resolve())},
         train={"model": str(model.resolve())},
         select={"sparsity": sparsity},
-        finetune={"epochs": epochs[0]},
-        quantise={"epochs": epochs[1]},
+        finetune=dict(finetune),
+        quantise={"epochs": epochs},
         measure={"simulate": 0},
     )
     out = flow_files.run(flow, folder)
     accuracy = 100 * results(out, "hls")["emulation"]["value"]
     measured = json.loads((out / "report.json").read_text())["measured"]["synth(open)"]["xc7"]["whole"]["cells"]
     kept = results(out, "quantise")["held"]
-    there = (np.interp(accuracy, *zip(*points, strict=True), left=np.nan, right=np.nan) for points in PEERS)
-    peer = float(np.median(list(there)))
-    cells = [f"{kept:,}", f"{accuracy:.2f} %", f"{measured['lut']:,}", f"{measured['ff']:,}"]
-    return cells + (["–", "–"] if np.isnan(peer) else [f"{peer:,.0f}", f"{measured['lut'] / peer:.2f}"])
+    peer, lut = lut_at(accuracy, PEERS), measured["lut"]
+    ratio = shown(lut / peer if np.isfinite(peer) else np.nan, ".2f")
+    cells = [f"{kept:,}", f"{accuracy:.2f} %", shown(lut), shown(measured["ff"]), shown(peer), ratio]
+    return cells, (accuracy, lut)
 
 
 if __name__ == "__main__":
