@@ -5,8 +5,8 @@
 
 The network is an MLP 64-32-32-10, trained once for each seed (24 epochs); FOLDER keeps it and every run. A row runs
 the flow file as a user starts it, with other paths, seed and sparsity. Accuracy is that of the hardware on the 10,000
-test images, which choose nothing. The peer's LUTs at that accuracy are the median of its three seeds, each on the lines
-between its own points. The second table has both at equal accuracy, ours by the same rule.
+test images, which choose nothing within a run. The peer's LUTs at that accuracy are the median of its three seeds, each
+on the lines between its own points. The second table has both at equal accuracy, ours by the same rule.
 """
 
 from __future__ import annotations
