@@ -94,7 +94,6 @@ from .train import finetune as finetune
 from .train import freeze as freeze
 from .train import lock as lock
 from .train import relock as relock
-from .train import soft_labels as soft_labels
 from .train import unlock as unlock
 from .weights import weight_arrays as weight_arrays
 

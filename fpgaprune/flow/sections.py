@@ -140,11 +140,6 @@ class FinetuneConfig(Section):
     quantised: bool = False
     """The network rounds from the first step on, as its hardware does: weights are chosen for a network that rounds.
     This matters for few bits. The types are those of `[hls]`, and `[quantise]` keeps them."""
-    teacher: Path | None = None
-    """A model file of a better network with the same inputs and classes. This training and that of `[quantise]` then
-    learn from its answers too, and the metric still counts the true labels."""
-    distillation: float | None = Field(default=None, gt=0, le=1)
-    """Share of the teacher's answers in the labels; the others are the true classes. 0.8 if left out."""
     fit: str | None = None
     """`file.py:function`, a training loop of your own: it gets the locked model and the data."""
     schedule: ScheduleConfig = OneShotConfig()

@@ -181,7 +181,7 @@ def _questions(model: Any, data: Dataset) -> list[tuple[str, bool]]:
         question = question_of(labels, tuple(output.shape))
         if question == "classes":
             class_numbers(labels, f"data {data.name!r}: the labels of output {output.name!r}", output.shape[-1])
-        found.append((question, not gives_probabilities(output)))
+        found.append((question, not _gives_probabilities(output)))
     return found
 
 
@@ -211,11 +211,10 @@ def _fitting(kind: str, logits: bool) -> tuple[Any, list[Any]]:
     return losses.MeanSquaredError(), []
 
 
-def gives_probabilities(output: Any) -> bool:
-    """Whether the network's `output` leaves an activation whose values are probabilities; otherwise it is logits."""
+def _gives_probabilities(output: Any) -> bool:
     operation = producer(output)
     if hasattr(operation, "layers"):  # a nested model
-        return gives_probabilities(operation.outputs[0])
+        return _gives_probabilities(operation.outputs[0])
     activation = getattr(getattr(operation, "activation", None), "__name__", type(operation).__name__.lower())
     return activation in ("softmax", "sigmoid")
 

@@ -1,4 +1,3 @@
-from .distillation import soft_labels as soft_labels
 from .finetuning import finetune as finetune
 from .freezing import freeze as freeze
 from .frozen import Frozen as Frozen

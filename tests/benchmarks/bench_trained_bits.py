@@ -1,22 +1,20 @@
 """LUTs at equal accuracy: `examples/trained_bits.toml` on 8 × 8 MNIST against the front of HGQ2 and alkaid.
 
     python tests/benchmarks/bench_trained_bits.py                   # small: shows that it runs
-    python tests/benchmarks/bench_trained_bits.py FOLDER [--sparsities 0.45,0.6,0.75] [--seeds 0,1,2] [--teacher]
+    python tests/benchmarks/bench_trained_bits.py FOLDER [--sparsities 0.45,0.6,0.75] [--seeds 0,1,2] [--epochs 90,30]
 
 The network is an MLP 64-32-32-10, trained once for each seed (24 epochs); FOLDER keeps it and every run. A row runs
 the flow file as a user starts it, with other paths, seed and sparsity. Accuracy is that of the hardware on the 10,000
-test images, which choose nothing. The peer's LUTs at that accuracy are the median of its three seeds, each on the lines
-between its own points. The second table has both at equal accuracy, ours by the same rule. `--teacher` trains an MLP
-64-256-256-10 too (24 epochs), and names it as `finetune.teacher`.
+test images, which choose nothing within a run. The peer's LUTs at that accuracy are the median of its three seeds, each
+on the lines between its own points. The second table has both at equal accuracy, ours by the same rule.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import flow_files
 import keras
@@ -43,7 +41,6 @@ def main() -> None:
     parser.add_argument("--sparsities", default="0.45,0.6,0.75,0.8,0.85")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--epochs", default="90,30", help="of [finetune] and [quantise]")
-    parser.add_argument("--teacher", action="store_true", help="fine-tune with the answers of a wider network")
     chosen = parser.parse_args()
     if not MNIST.is_dir():
         print(f"skipped: {MNIST} with the files of MNIST is not there")
@@ -59,13 +56,10 @@ def main() -> None:
     epochs = [int(text) for text in chosen.epochs.split(",")]
     fronts: list[list[Point]] = []
     for seed in (int(text) for text in chosen.seeds.split(",")):
-        model = trained("mlp", chosen.folder, data, seed, 32)
-        keys: dict[str, Any] = {"epochs": epochs[0]}
-        if chosen.teacher:
-            keys["teacher"] = str(trained("teacher", chosen.folder, data, seed, 256).resolve())
+        model = trained(chosen.folder, data, seed)
         fronts.append([])
         for sparsity in (float(text) for text in chosen.sparsities.split(",")):
-            row, point = run(chosen.folder, data, model, seed, sparsity, keys, epochs[1])
+            row, point = run(chosen.folder, data, model, seed, sparsity, epochs)
             fronts[-1].append(point)
             print(f"| {seed} | {sparsity} | {' | '.join(row)} |", flush=True)
     print("\n| accuracy | our LUT | peer's LUT | ratio |\n|---:|---:|---:|---:|")
@@ -107,16 +101,16 @@ def small_mnist() -> dict[str, np.ndarray]:
     }
 
 
-def trained(name: str, folder: Path, data: Path, seed: int, width: int) -> Path:
-    """The file of a trained network with two hidden layers of `width`."""
-    path = folder / f"{name}_{seed}.keras"
+def trained(folder: Path, data: Path, seed: int) -> Path:
+    """The file of the network that every run of this seed begins with."""
+    path = folder / f"mlp_{seed}.keras"
     if path.exists():
         return path
     keras.utils.set_random_seed(seed)
     layers = keras.layers
     x = entry = keras.Input((64,), name="x")
     for number in (1, 2):
-        x = layers.Dense(width, activation="relu", name=f"d{number}")(x)
+        x = layers.Dense(32, activation="relu", name=f"d{number}")(x)
     model = keras.Model(entry, layers.Dense(10, name="d3")(x))
     with np.load(data) as arrays:
         steps = 24 * -(-len(arrays["x_train"]) // 512)
@@ -129,18 +123,18 @@ def trained(name: str, folder: Path, data: Path, seed: int, width: int) -> Path:
 
 
 def run(
-    folder: Path, data: Path, model: Path, seed: int, sparsity: float, finetune: Mapping[str, Any], epochs: int
+    folder: Path, data: Path, model: Path, seed: int, sparsity: float, epochs: list[int]
 ) -> tuple[list[str], Point]:
     """The cells of one run: kept weights, accuracy in %, LUT, FF, the peer's LUT, the ratio; and accuracy and LUT."""
     flow = example(
         "trained_bits",
-        name=f"s{seed}_{round(1000 * sparsity)}{'_taught' * ('teacher' in finetune)}",
+        name=f"s{seed}_{round(1000 * sparsity)}",
         seed=seed,
         data={"source": str(data.resolve())},
         train={"model": str(model.resolve())},
         select={"sparsity": sparsity},
-        finetune=dict(finetune),
-        quantise={"epochs": epochs},
+        finetune={"epochs": epochs[0]},
+        quantise={"epochs": epochs[1]},
         measure={"simulate": 0},
     )
     out = flow_files.run(flow, folder)

@@ -28,7 +28,6 @@ _TYPES = "finetuned_types.json"
 
 def _finetune(context: StageContext) -> dict[str, Any]:
     """`finetuned.keras` is the fine-tuned network; every element that `masks.npz` locks is exactly zero."""
-    from fpgaprune.flow.distilling import distilled
     from fpgaprune.flow.finetuning import Finetuning
     from fpgaprune.flow.models import read_model
     from fpgaprune.flow.selecting import counts, guard_masks
@@ -50,8 +49,8 @@ def _finetune(context: StageContext) -> dict[str, Any]:
         rounded = hardware_of(config, data).rounding(model, partial(context.judge_of, model))
         selection = carry_masks(model, rounded, selection)
         model = without_last_rounding(rounded)
-    task, taught = distilled(config, context.task(model), data)
-    found = Finetuning(model, config, task, selection, taught, context.progress, checkpoint).run(early)
+    task = context.task(model)
+    found = Finetuning(model, config, task, selection, data, context.progress, checkpoint).run(early)
     if rounded is not None:
         model = unrounded(rounded)
         context.run.write_json(_TYPES, types_as_text(rounded))
@@ -70,37 +69,14 @@ def _finetune(context: StageContext) -> dict[str, Any]:
 
 
 def _checks(known: Known) -> Iterator[Callable[[], Any]]:
-    settings = known.config[FinetuneConfig]
-    if settings.fit is not None and is_function_name(settings.fit):
-        yield partial(named_function, settings.fit, "finetune.fit", ConfigError)
-    if (settings.teacher, settings.distillation) != (None, None):
-        yield partial(_check_teacher, known.config)
-    if settings.quantised:
+    fit = known.config[FinetuneConfig].fit
+    if fit is not None and is_function_name(fit):
+        yield partial(named_function, fit, "finetune.fit", ConfigError)
+    if known.config[FinetuneConfig].quantised:
         yield partial(require_exact_types, known.config[HlsConfig].precision, "finetune.quantised", "false")
         yield partial(_check_rewind, known.config)
     if known.data is not None:
         yield partial(_check_schedule, known.config, known.data)
-
-
-def _check_teacher(config: Flow) -> None:
-    settings = config[FinetuneConfig]
-    if settings.teacher is None:
-        if settings.distillation is not None:
-            raise ConfigError(
-                f"finetune.distillation is {settings.distillation:g}, and there is no finetune.teacher; name the "
-                "teacher's model file, or leave both out"
-            )
-        return
-    if settings.fit is not None:
-        raise ConfigError(
-            f"finetune.teacher: the loop {settings.fit!r} of finetune.fit gets the labels as they are; leave out one "
-            "of them, and let your loop call fp.soft_labels"
-        )
-    if config[TrainConfig].class_weight is not None:
-        raise ConfigError(
-            "finetune.teacher: train.class_weight weighs samples by their class, and labels with a teacher have "
-            "shares of several; leave out one of them"
-        )
 
 
 def _check_rewind(config: Flow) -> None:
@@ -112,13 +88,10 @@ def _check_rewind(config: Flow) -> None:
         )
 
 
-def _foresee(config: Flow, data: Dataset, model: Any) -> Iterator[str]:
-    """Each layer of the network can be rounded in Keras, and the teacher can teach it."""
-    from fpgaprune.flow.distilling import teacher_problems
-
+def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
+    """Each layer of the network can be rounded in Keras."""
     if config[FinetuneConfig].quantised:
         yield from unroundable(model, "finetune.quantised", "false")
-    yield from teacher_problems(config, data, model)
 
 
 def _check_schedule(config: Flow, data: Dataset) -> None:
@@ -133,11 +106,7 @@ def _check_schedule(config: Flow, data: Dataset) -> None:
         raise ConfigError(
             f"finetune.schedule.rewind_to is epoch {epoch}; the training has {config[TrainConfig].epochs} epochs"
         )
-    for key, path in (
-        ("schedule.rewind_to", file),
-        ("start", settings.start),
-        ("teacher", settings.teacher),
-    ):
+    for key, path in (("schedule.rewind_to", file), ("start", settings.start)):
         if path is not None and not path.exists():
             raise ConfigError(f"finetune.{key}: {path} does not exist")
     if settings.fit is not None and settings.schedule.kind != "one_shot":
@@ -161,8 +130,7 @@ def _settings(config: Flow) -> Any:
     chooses = settings.schedule.kind != "one_shot"
     return [
         section_json(settings),
-        *(file_digest(path) for path in (settings.rewind_file, settings.start, settings.teacher)),
-        *(judging(config), code_digest(settings.fit)),
+        *(file_digest(settings.rewind_file), file_digest(settings.start), judging(config), code_digest(settings.fit)),
         [section_json(config[SelectConfig]), section_json(config[TargetConfig])] if chooses else None,
         rounding_settings(config) if settings.quantised else None,
     ]

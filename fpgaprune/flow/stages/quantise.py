@@ -13,7 +13,7 @@ from fpgaprune.certificate import LinkCheck
 from fpgaprune.certify import check_keras_file
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
-from fpgaprune.flow.dependence import file_digest, judging, section_json
+from fpgaprune.flow.dependence import judging, section_json
 from fpgaprune.flow.rounded_training import require_exact_types, unroundable
 from fpgaprune.flow.run_directory import RunDirectory
 from fpgaprune.flow.samples import predict
@@ -58,7 +58,7 @@ _LINKS = {
 class QuantiseConfig(Section):
     """How the network is trained while it rounds as its hardware does. Example: `epochs = 8`.
 
-    Types are those of `[hls]`, found before this training; batches and teacher are those of `[finetune]`.
+    Types are those of `[hls]`, found before this training; batches are those of `[finetune]`.
     """
 
     epochs: int = Field(default=0, ge=0)
@@ -124,7 +124,6 @@ def _quantise(context: StageContext) -> dict[str, Any]:
 def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     """`rounded` is trained on under `masks`; what it holds at cheap values in the end."""
     from fpgaprune.flow.checkpoint import Resume
-    from fpgaprune.flow.distilling import distilled
     from fpgaprune.flow.epochs import shuffled_batches, steps_in_epoch, steps_together
     from fpgaprune.flow.progress import epochs_shown
     from fpgaprune.flow.task import FINETUNE_RATE
@@ -132,13 +131,13 @@ def _train(context: StageContext, rounded: Any, masks: MaskSet) -> HeldValues:
     from fpgaprune.select import GradualHold, hold_schedule
     from fpgaprune.train import finetune, relock
 
-    settings = context.config[QuantiseConfig]
+    settings, data = context.config[QuantiseConfig], context.data
     batch_size, checkpoint = context.config[FinetuneConfig].batch_size, context.checkpoint("quantise")
-    # A rounded probability may be 0, whose logarithm tells the training nothing.
-    model = without_last_rounding(rounded)
-    task, data = distilled(context.config, context.task(model), context.data)
     steps, start = steps_in_epoch(data.x_train, batch_size), checkpoint.load()
     done = 0 if start is None else start.epoch
+    # A rounded probability may be 0, whose logarithm tells the training nothing.
+    model = without_last_rounding(rounded)
+    task = context.task(model)
     task.compile(model, settings.learning_rate, FINETUNE_RATE, settings.epochs * steps)
     task.prepare(model, data.y_train)
     schedule = {} if settings.hold is None else hold_schedule(settings.epochs, settings.rounds)
@@ -190,11 +189,8 @@ def _foresee(config: Flow, _: Dataset, model: Any) -> Iterator[str]:
 
 def _settings(config: Flow) -> Any:
     own = section_json(config[QuantiseConfig])
-    finetune = config[FinetuneConfig]
-    if not (config[QuantiseConfig].epochs > 0 or finetune.quantised):
-        return own
-    taught = [file_digest(finetune.teacher), finetune.distillation]
-    return [own, rounding_settings(config), finetune.batch_size, judging(config), taught]
+    asked = config[QuantiseConfig].epochs > 0 or config[FinetuneConfig].quantised
+    return [own, rounding_settings(config), config[FinetuneConfig].batch_size, judging(config)] if asked else own
 
 
 def _claims(run: RunDirectory) -> Iterator[str]:
