@@ -137,6 +137,7 @@ def test_no_step_locks_nearly_all_that_is_free_where_zeros_alone_cannot_pay():
     locked = [knobs for knobs, _ in found if knobs.sparsity]
     assert locked
     assert all(
-        any(1 - knobs.sparsity >= 0.35 * (1 - one.sparsity) for one in little if one.leads_to(knobs)) for knobs in locked
+        any(1 - knobs.sparsity >= 0.35 * (1 - one.sparsity) for one in little if one.leads_to(knobs))
+        for knobs in locked
     )
     assert max(knobs.sparsity for knobs in locked) < 0.95
