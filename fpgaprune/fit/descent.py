@@ -17,6 +17,9 @@ STEP = 0.6
 _FINEST = 0.93
 # A turn that takes at most this share of the loss that is left is made at once; a dearer one waits for finer steps.
 _CHEAP = 0.5
+# A turn leaves at least this share of the free units free. Where other things than products fill the part, no number of
+# zeros brings the price down to the wanted one, and the turn would lock nearly all units and lose the network.
+_LEAST_FREE = 0.35
 # Widths to begin with, if the usual one loses too much by itself.
 _WIDER = (10, 12, 16)
 
@@ -121,6 +124,8 @@ class Descent:
         """The mildest turn of knob `name` whose price is at most `wanted`; the strongest if none is; None if dearer."""
         found, least = None, self.foresight.at(rung, knobs).share * _FINEST
         for turned in filter(self.foresight.is_possible, knobs.turned(name)):
+            if 1 - turned.sparsity < _LEAST_FREE * (1 - knobs.sparsity):
+                break
             price = self.foresight.at(rung, turned).share
             if price <= wanted:
                 return turned

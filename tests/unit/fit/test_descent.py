@@ -1,6 +1,7 @@
 """The descent on a made-up network, whose loss and price are formulas: it is compared with every network there is."""
 
 import itertools
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,3 +125,19 @@ def test_networks_that_cannot_be_are_passed_over():
 
 def test_no_network_at_all_gives_nothing():
     assert list(Descent(NAMES, Prices(), lambda *_: None, lambda: True, room).run(Knobs("weight"))) == []
+
+
+def test_no_step_locks_nearly_all_that_is_free_where_zeros_alone_cannot_pay():
+    class Filled(Prices):
+        def fastest(self, knobs):
+            return replace(super().fastest(knobs), share=3.0 + 0.2 * super().fastest(knobs).share)
+
+    found = descended((0.7, 3, 3), prices=Filled())
+    little = {knobs for knobs, point in found if point.loses_little}
+    locked = [knobs for knobs, _ in found if knobs.sparsity]
+    assert locked
+    assert all(
+        any(1 - knobs.sparsity >= 0.35 * (1 - one.sparsity) for one in little if one.leads_to(knobs))
+        for knobs in locked
+    )
+    assert max(knobs.sparsity for knobs in locked) < 0.95
