@@ -106,7 +106,8 @@ class _Edge:
     Attributes:
         wire: its name in the top module.
         stream: the shape and the types of its beats.
-        needs: for each input of the network, how many of its beats each beat of the stream waits for.
+        needs: for each input of the network and each fork before, how many of its beats each beat of the stream waits
+            for.
         held: beats that the modules from the inputs to here can hold.
     """
 
@@ -220,6 +221,9 @@ class _Network:
         if readers == 1:
             return
         self.library.add("fp_fork")
+        # Where branches meet again, a beat of one waits for beats that left this fork later.
+        beats = np.arange(1, edge.stream.beats + 1)
+        edge = self.edges[name] = replace(edge, needs={**edge.needs, name: beats})
         found, rest = [], edge.wire
         for number in range(readers - 1):
             one = self._wire(f"{self.names[name]}_to{number}", edge.stream)

@@ -33,7 +33,7 @@ class Pair:
     places: tuple[NDArray[np.int64], NDArray[np.int64]]
 
     def needs(self, sources: tuple[Mapping[str, Need], Mapping[str, Need]]) -> dict[str, Need]:
-        """For each input of the network, how many of its beats each beat behind the meeting waits for."""
+        """For each input of the network and each fork, how many of its beats each beat behind the meeting waits for."""
         found: dict[str, Need] = {}
         count = self.chain.stream.beats
         for place, before, needs in zip(self.places, self.befores, sources, strict=True):
@@ -47,7 +47,8 @@ class Pair:
         before, place = self.befores[number], self.places[number]
         most = 0
         for name, need in own.items():
-            # What has come just before a beat of the network's input, and what has met by then.
+            # What has come just before a beat of the input or the fork, and what has met by then. What one such beat
+            # sets off comes without another; a fork behind it counts for itself.
             come = np.searchsorted(need, together[name])
             met = np.searchsorted(place, np.searchsorted(together[name], together[name]))
             # Beats are counted where they enter `before`, which may make one beat of several.

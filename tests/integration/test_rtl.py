@@ -76,6 +76,14 @@ def test_pixels_with_types_of_their_own_are_pooled_one_by_one(tmp_path):
     assert differing(design, project.simulate(given, stalls=0.3, seed=1).outputs, emulate(design, given)) == []
 
 
+def test_branches_behind_a_layer_that_makes_many_beats_of_one_meet_again(tmp_path):
+    """All beats wait for the one beat of the input; those of one branch wait until the other branch has ended."""
+    net = Net(np.random.default_rng(6))
+    x = net.upsample(net.input(1, 1, 2), 6)
+    design = net.design(net.concatenate(net.conv(x, 2, pads=(1, 1, 1, 1)), x, axis=1))
+    check(design, samples(design, 4, 6), tmp_path)
+
+
 def test_a_sample_a_cycle_gives_the_bits_of_the_emulator(tmp_path):
     design = parallel_design(3, 9)
     x = samples(design, 12, 3)
