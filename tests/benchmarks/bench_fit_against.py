@@ -1,0 +1,230 @@
+"""What `fpgaprune fit` finds, beside uniform sparsity with the same training, locks, types, layout and processor time.
+
+    python tests/benchmarks/bench_fit_against.py                       # small: shows that it runs
+    python tests/benchmarks/bench_fit_against.py FOLDER [--networks mlp,cnn] [--seeds 0,1,2] [--minutes 6]
+
+A row is one network with one seed. `fit` gets the trained network, its data, a part, an interval and a largest loss,
+as a user types them. Uniform sparsity is a flow that locks the same share of each layer, those of the smallest
+magnitude, and rounds to so many bits; everything else is as in a trial of `fit`. It goes up while it loses little, and
+down when it loses too much, for each number of bits. It ends when it has taken the processor time that `fit` took. Its
+best network is chosen on the test images on which it is shown, which flatters it; `fit` may not do so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import flow_files
+import keras
+import numpy as np
+from bench_trained_bits import small_mnist
+from select_network import MNIST
+
+PART = "xc7z020clg400-1"
+SAMPLES = 20_000
+SPARSITIES = (0.3, 0.4, 0.5, 0.6, 0.68, 0.75, 0.8, 0.85, 0.9)
+# Bits of weights and of activations.
+WIDTHS = ((8, 8), (6, 6), (5, 4))
+layers = keras.layers
+
+
+def mlp() -> list[Any]:
+    """64-32-32-10, as in the comparison with HGQ2."""
+    hidden = [layers.Dense(32, activation="relu", name=f"d{number}") for number in (1, 2)]
+    return [keras.Input((64,)), *hidden, layers.Dense(10, name="d3")]
+
+
+def small() -> list[Any]:
+    """64-8-10: shows that it runs."""
+    return [keras.Input((64,)), layers.Dense(8, activation="relu", name="d1"), layers.Dense(10, name="d2")]
+
+
+def cnn() -> list[Any]:
+    """Two convolutions of 3 × 3 on 8 × 8 pixels."""
+    return [
+        keras.Input((8, 8, 1)),
+        layers.Conv2D(8, 3, activation="relu", name="c1"),
+        layers.Conv2D(12, 3, activation="relu", name="c2"),
+        layers.MaxPooling2D(name="pool"),
+        layers.Flatten(name="flat"),
+        layers.Dense(10, name="out"),
+    ]
+
+
+def cnn1d() -> list[Any]:
+    """The eight rows as a sequence of eight values."""
+    return [
+        keras.Input((8, 8)),
+        layers.Conv1D(24, 3, padding="same", activation="relu", name="c1"),
+        layers.Conv1D(24, 3, activation="relu", name="c2"),
+        layers.Flatten(name="flat"),
+        layers.Dense(10, name="out"),
+    ]
+
+
+def separable() -> list[Any]:
+    """A convolution, then depthwise and pointwise ones."""
+    return [
+        keras.Input((8, 8, 1)),
+        layers.Conv2D(12, 3, padding="same", activation="relu", name="c1"),
+        layers.DepthwiseConv2D(3, name="dw2"),
+        layers.Conv2D(16, 1, activation="relu", name="pw2"),
+        layers.DepthwiseConv2D(3, name="dw3"),
+        layers.Conv2D(24, 1, activation="relu", name="pw3"),
+        layers.Flatten(name="flat"),
+        layers.Dense(10, name="out"),
+    ]
+
+
+# Network, and most cycles between two samples.
+NETWORKS: dict[str, tuple[Callable[[], list[Any]], int]] = {
+    "small": (small, 1),
+    "mlp": (mlp, 1),
+    "cnn": (cnn, 100),
+    "cnn1d": (cnn1d, 16),
+    "separable": (separable, 100),
+}
+
+
+def main() -> None:
+    """The table, a row for each network and seed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", help="left out: one short run shows that it works")
+    parser.add_argument("--networks", default="mlp,cnn,cnn1d,separable")
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--minutes", type=float, default=6.0, help="of the search")
+    parser.add_argument("--max-loss", type=float, default=0.5, help="per cent of the test images")
+    chosen = parser.parse_args()
+    if not MNIST.is_dir():
+        print(f"skipped: {MNIST} with the files of MNIST is not there")
+        return
+    samples = SAMPLES
+    if chosen.folder is None:
+        chosen.folder, chosen.networks, chosen.seeds, chosen.minutes = Path("fit_against"), "small", "0", 0.5
+        samples = 500
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    print("| network | seed | trained | fit: accuracy | LUT | what it chose | trials | processor minutes | ", end="")
+    print("uniform: accuracy | LUT | what | runs | LUT, fit / uniform |")
+    print("|---|---:|---:|---:|---:|---|---:|---:|---:|---:|---|---:|---:|", flush=True)
+    for name in chosen.networks.split(","):
+        for seed in (int(text) for text in chosen.seeds.split(",")):
+            folder = chosen.folder / f"{name}_{seed}"
+            folder.mkdir(exist_ok=True)
+            print(f"| {name} | {seed} | {row(folder, name, seed, samples, chosen)} |", flush=True)
+
+
+def row(folder: Path, name: str, seed: int, samples: int, chosen: argparse.Namespace) -> str:
+    """The cells of one network."""
+    model, data, accuracy = trained(folder, name, seed, samples)
+    began = processor_seconds()
+    answer = fitted(folder, model, data, name, chosen)
+    seconds = processor_seconds() - began
+    kept = folder / "seconds.txt"
+    if kept.exists():
+        # The search was there already.
+        seconds = float(kept.read_text())
+    kept.write_text(f"{seconds:.1f}\n")
+    best = answer["best"]
+    trials = len(answer["points"])
+    least = 100 * accuracy - chosen.max_loss
+    runs = list(uniform(folder, model, data, name, least, seconds))
+    # The same rule for both: what a standard error allows, `fit` may lose too.
+    least -= 100 * best["lost_error"]
+    good = [one for one in runs if one[0] >= least]
+    other = min(good, key=lambda one: one[1], default=None)
+    mine = best["measured"]["lut"] if best["measured"] else None
+    cells = [f"{100 * accuracy:.2f} %", f"{100 * best['value']:.2f} %", f"{mine:,}", best["knobs"], str(trials)]
+    cells += [f"{seconds / 60:.1f}"]
+    if other is None:
+        return " | ".join([*cells, "–", "–", "none loses so little", str(len(runs)), "–"])
+    words = f"{other[2]:.0%} locked, {other[3]}-bit weights, {other[4]}-bit activations"
+    return " | ".join([*cells, f"{other[0]:.2f} %", f"{other[1]:,}", words, str(len(runs)), f"{mine / other[1]:.2f}"])
+
+
+def trained(folder: Path, name: str, seed: int, samples: int) -> tuple[Path, Path, float]:
+    """The trained network, its data, and its accuracy on the test images."""
+    path, data = folder / f"{name}.keras", folder / "mnist8.npz"
+    keras.utils.set_random_seed(seed)
+    model = keras.Sequential(NETWORKS[name][0](), name=name)
+    if not data.exists():
+        arrays = small_mnist()
+        shape = model.input_shape[1:]
+        found = {key: part[:samples] if key.endswith("train") else part for key, part in arrays.items()}
+        np.savez(data, **{key: part.reshape(-1, *shape) if key[0] == "x" else part for key, part in found.items()})
+    with np.load(data) as arrays:
+        if not path.exists():
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+            model.compile(keras.optimizers.Adam(1e-3), loss, metrics=["accuracy"])
+            model.fit(arrays["x_train"], arrays["y_train"], batch_size=32, epochs=20, verbose=0)
+            model.save(path)
+        model = keras.saving.load_model(path)
+        _, accuracy = model.evaluate(arrays["x_test"], arrays["y_test"], batch_size=500, verbose=0)
+    return path, data, float(accuracy)
+
+
+def fitted(folder: Path, model: Path, data: Path, name: str, chosen: argparse.Namespace) -> dict[str, Any]:
+    """The answer of `fpgaprune fit`; a search that has ended is read."""
+    out = folder / "fit"
+    if not (out / "front.json").exists():
+        command = [sys.executable, "-m", "fpgaprune", "fit", str(model), "--data", str(data), "--part", PART]
+        command += ["--route", "verilog", "--interval-cycles", str(NETWORKS[name][1]), "--latency-us", "10"]
+        command += ["--max-loss", str(chosen.max_loss), "--minutes", str(chosen.minutes), "--out", str(out), "--quiet"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode not in (0, 1):
+            raise SystemExit(f"the search failed: {' '.join(command)}\n{ended.stderr}")
+    return dict(json.loads((out / "front.json").read_text()))
+
+
+def uniform(
+    folder: Path, model: Path, data: Path, name: str, least: float, seconds: float
+) -> Iterator[tuple[float, int, float, int, int]]:
+    """Accuracy in %, LUTs, share of each layer that is locked, bits of weights and of activations of each run."""
+    spent = folder / "uniform_seconds.json"
+    taken: dict[str, float] = json.loads(spent.read_text()) if spent.exists() else {}
+    for weight_bits, activation_bits in WIDTHS:
+        low, high = 0, len(SPARSITIES)
+        while low < high:
+            if sum(taken.values()) >= seconds:
+                return
+            middle = (low + high) // 2
+            sparsity = SPARSITIES[middle]
+            flow = {
+                "name": f"u_{round(100 * sparsity)}_{weight_bits}_{activation_bits}",
+                "data": {"source": str(data.resolve())},
+                "train": {"model": str(model.resolve())},
+                "target": {"part": PART, "io_type": "io_parallel" if NETWORKS[name][1] == 1 else "io_stream"},
+                "select": {"sparsity": sparsity, "granularity": "weight", "scope": "layer", "criterion": "l1"},
+                "finetune": {"quantised": True, "schedule": {"kind": "polynomial_decay"}},
+                "hls": {"weight_bits": weight_bits, "activation_bits": activation_bits, "simulate": 0},
+                "measure": {"families": ["xc7"], "simulate": 0},
+            }
+            began = processor_seconds()
+            out = flow_files.run(flow, folder)
+            taken.setdefault(flow["name"], processor_seconds() - began)
+            spent.write_text(json.dumps(taken))
+            accuracy = 100 * flow_files.results(out, "hls")["emulation"]["value"]
+            measured = json.loads((out / "report.json").read_text())["measured"]["synth(open)"]["xc7"]["whole"]["cells"]
+            yield accuracy, measured["lut"], sparsity, weight_bits, activation_bits
+            if accuracy >= least:
+                low = middle + 1
+            else:
+                high = middle
+
+
+def processor_seconds() -> float:
+    """What the processes that this one has started and that have ended took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    main()
