@@ -38,19 +38,23 @@ def narrower_everything(design: Design) -> Iterator[Edit]:
             yield _edit(("weight_bits", "activation_bits"), design, retyped(design, _weights(design, bits), width))
 
 
-def with_widths(design: Design, weight_bits: int, activation_bits: int) -> Design:
-    """`design` with at most so many bits for each weight and each activation; the types of sums follow."""
-    return retyped(design, _weights(design, weight_bits), activation_bits)
+def with_widths(design: Design, weight_bits: int, activation_bits: int, clips: bool = False) -> Design:
+    """`design` with at most so many bits for each weight and each activation; the types of sums follow.
+
+    With `clips` the largest few weights may be cut off, as in a network that `quantize` makes.
+    """
+    return retyped(design, _weights(design, weight_bits, clips), activation_bits)
 
 
 def _has_wider(design: Design, bits: int) -> bool:
     return any(trimmed(layer)[1].width > bits for layer in products(design))
 
 
-def _weights(design: Design, bits: int = 64) -> dict[str, Weight]:
+def _weights(design: Design, bits: int = 64, clips: bool = False) -> dict[str, Weight]:
     """Weights by layer: at most `bits` wide, and no wider than they need."""
     own = {layer.name: trimmed(layer) for layer in products(design)}
-    return {name: requantised(design[name], bits) if have[1].width > bits else have for name, have in own.items()}
+    wide = {name for name, (_, kind) in own.items() if kind.width > bits}
+    return {name: requantised(design[name], bits, clips) if name in wide else have for name, have in own.items()}
 
 
 def _edit(knobs: tuple[str, ...], before: Design, after: Design) -> Edit:

@@ -66,10 +66,14 @@ def trimmed(layer: LayerSpec) -> Weight:
     return raw, replace(kind, width=max(width, 2), integer=max(width, 2) - kind.fraction)
 
 
-def requantised(layer: LayerSpec, bits: int) -> Weight:
-    """The weights of `layer` rounded to `bits`, with as many fraction bits as the largest weight allows."""
+def requantised(layer: LayerSpec, bits: int, clips: bool = False) -> Weight:
+    """The weights of `layer` rounded to `bits`, with as many fraction bits as the largest weight allows.
+
+    With `clips` the largest few weights may be cut off, where that changes all weights less.
+    """
     values = layer.types["weight"].to_float(layer.weights["weight"])
-    kind = FixedType.holding(float(np.abs(values).max(initial=0.0)), bits)
+    largest = float(np.abs(values).max(initial=0.0))
+    kind = FixedType.with_least_error(values, bits) if clips else FixedType.holding(largest, bits)
     return kind.to_raw(values), kind
 
 

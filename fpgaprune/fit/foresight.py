@@ -88,7 +88,9 @@ class Foresight:
         wide = self._designs(knobs.granularity, knobs.sparsity)
         if wide is None:
             return {}
-        design = with_widths(wide, knobs.weight_bits, knobs.activation_bits)
+        # A network that rounds while it is trained cuts off its largest few weights, so fewer of the others become 0.
+        clips = bool(self._document.get("finetune", {}).get("quantised"))
+        design = with_widths(wide, knobs.weight_bits, knobs.activation_bits, clips)
         if knobs.hold:
             design = _powers_of_two(design)
         return {laid.rung: laid for laid in self._route.layouts(design)}

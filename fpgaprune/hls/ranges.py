@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -41,21 +41,9 @@ class Range:
 
     @classmethod
     def with_least_error(cls, values: NDArray[Any], width: int) -> Range:
-        """The range that a `width`-bit type should hold so that rounding and cutting off `values` changes them least.
-
-        The measure is the sum of squares. Few bits are better spent on the many values than on the largest few.
-
-        Source: Sung, Shin, Hwang, "Resiliency of Deep Neural Networks under Quantization", 2015 (step sizes that
-        minimise the squared error).
-        """
+        """The range of a `width`-bit type that rounds and cuts off `values` with the least sum of squared errors."""
         whole = cls.of(values)
-        signed = whole.low < 0
-        kind = FixedType.holding(whole.magnitude, width, signed)
-        given, errors = values.astype(np.float64), []
-        for fewer in range(2 * width):
-            narrow = replace(kind, integer=kind.integer - fewer)
-            errors.append(float(np.square(narrow.to_float(narrow.to_raw(given)) - given).sum()))
-        best = replace(kind, integer=kind.integer - int(np.argmin(errors)))
+        best = FixedType.with_least_error(values, width, signed=whole.low < 0)
         largest = best.raw_max * best.lsb
         return cls(max(whole.low, -largest), min(whole.high, largest))
 
