@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fpgaprune.errors import ToolError
-from fpgaprune.fabric.cells import find_family
+from fpgaprune.fabric.cells import find_family, list_families
 from fpgaprune.fabric.open_tools import YOSYS, find_open_tool
 from fpgaprune.fabric.synthesis import read_sources, synthesize
 from fpgaprune.fabric.yosys import NETLIST, SCRIPT, make_netlist, run_yosys
@@ -60,6 +60,44 @@ def test_verilog_that_does_not_compile_is_an_error_with_its_log(tmp_path):
     (tmp_path / "rtl/relu.v").write_text("module relu (input wire a;\nendmodule\n")
     with pytest.raises(ToolError, match=r"yosys.*ended with code .*relu\.v.*yosys\.log"):
         synthesize(project, "ecp5")
+
+
+_BLOCKS = b"""module blocks (
+    input wire clk, we, input wire signed [15:0] a, b, input wire [9:0] w, r, input wire [31:0] d,
+    output reg signed [31:0] p, output reg [31:0] q
+);
+    reg [31:0] memory [0:1023];
+    always @(posedge clk) begin
+        p <= a * b;
+        q <= memory[r];
+        if (we) memory[w] <= d;
+    end
+endmodule
+"""
+
+
+@pytest.mark.parametrize(
+    "family",
+    ["xcup", *(pytest.param(name, marks=pytest.mark.slow) for name in list_families() if name != "xcup")],
+)
+def test_a_product_and_a_memory_stay_in_the_netlist(tmp_path, family):
+    """A cell whose model yosys did not read has no outputs for it: what reads them goes, and counts become small."""
+    made = make_netlist(
+        {"blocks.v": _BLOCKS}, "blocks", find_family(family), tmp_path / "synth", find_open_tool(YOSYS), 600
+    )
+    module = json.loads((made.folder / NETLIST).read_text())["modules"]["blocks"]
+    driven = {
+        bit
+        for cell in module["cells"].values()
+        for port, bits in cell["connections"].items()
+        if cell["port_directions"].get(port) == "output"
+        for bit in bits
+    }
+    for port in "pq":
+        assert all(isinstance(bit, int) and bit in driven for bit in module["ports"][port]["bits"])
+    counted = find_family(family).count(made.types)
+    assert (counted.dsp or 0) >= 1 or counted.lut > 200
+    assert counted.bram18 or counted.own or counted.ff > 30_000
 
 
 _SUMS = b"""module sums (
