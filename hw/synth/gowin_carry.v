@@ -19,12 +19,15 @@ module _70_carry_from_logic(A, B, CI, BI, X, Y, CO);
     // yosys makes LUTs of adders of one or two bits, which have no such chain.
     wire _TECHMAP_FAIL_ = _TECHMAP_CONSTMSK_CI_ || Y_WIDTH <= 2;
     wire [2:0] lowest;
+    // An operand may have no bits, which Verilog writes as two: what is beyond the width is cut off.
+    wire [A_WIDTH:0] a = {A, CI};
+    wire [B_WIDTH:0] b = {B, CI ^ BI};
 
     \$alu #(
         .A_SIGNED(A_SIGNED), .B_SIGNED(B_SIGNED),
         .A_WIDTH(A_WIDTH + 1), .B_WIDTH(B_WIDTH + 1), .Y_WIDTH(Y_WIDTH + 1)
     ) _TECHMAP_REPLACE_ (
-        .A({A, CI}), .B({B, CI ^ BI}), .CI(1'b0), .BI(BI),
+        .A(a), .B(b), .CI(1'b0), .BI(BI),
         .X({X, lowest[0]}), .Y({Y, lowest[1]}), .CO({CO, lowest[2]})
     );
 endmodule

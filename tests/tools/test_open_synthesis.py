@@ -102,11 +102,13 @@ def test_a_product_and_a_memory_stay_in_the_netlist(tmp_path, family):
 
 _SUMS = b"""module sums (
     input wire [7:0] a, b, input wire c, s,
-    output wire [8:0] y, output wire [7:0] z, output wire [1:0] w, output wire signed [9:0] v
+    output wire [8:0] y, output wire [7:0] z, output wire [1:0] w, output wire signed [9:0] v, output wire [7:0] u
 );
     assign y = a + b + c;
     assign z = a - b - c;
     assign w = a[0] + b[0] + c;
+    // An adder with an operand of no bits.
+    assign u = 8'd0 - {b[0], b[1], 6'd0};
     assign v = s ? $signed(a) + $signed(b) + $signed({1'b0, c}) : $signed(a) - $signed(b);
 endmodule
 """
