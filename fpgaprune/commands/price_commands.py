@@ -48,7 +48,7 @@ def estimate(
         bool, typer.Option("--verilog", help="Estimate fpgaprune's own Verilog, as open synthesis will count it.")
     ] = False,
     family: Annotated[
-        str | None, typer.Option(help="With --verilog: xc7 or ecp5; that of the part if left out.")
+        str | None, typer.Option(help="With --verilog: xc7, xcup, ecp5, nexus or gowin; that of the part if left out.")
     ] = None,
     interval: Annotated[
         int | None, typer.Option(help="With --verilog: cycles for each sample; the number of pixels if left out.")

@@ -20,6 +20,8 @@ _CHEAP = 0.5
 # A turn leaves at least this share of the free units free. Where other things than products fill the part, no number of
 # zeros brings the price down to the wanted one, and the turn would lock nearly all units and lose the network.
 _LEAST_FREE = 0.35
+# A turn takes at most so many bits away: from eight to three bits of activations at once nearly every network fails.
+_MOST_BITS = 3
 # Widths to begin with, if the usual one loses too much by itself.
 _WIDER = (10, 12, 16)
 
@@ -124,7 +126,7 @@ class Descent:
         """The mildest turn of knob `name` whose price is at most `wanted`; the strongest if none is; None if dearer."""
         found, least = None, self.foresight.at(rung, knobs).share * _FINEST
         for turned in filter(self.foresight.is_possible, knobs.turned(name)):
-            if 1 - turned.sparsity < _LEAST_FREE * (1 - knobs.sparsity):
+            if _is_far(knobs, turned):
                 break
             price = self.foresight.at(rung, turned).share
             if price <= wanted:
@@ -139,3 +141,9 @@ class Descent:
 
     def _judged(self, knobs: Knobs, good: FitPoint | None) -> FitPoint | None:
         return self.judge(knobs, self.foresight.fastest(knobs), good)
+
+
+def _is_far(knobs: Knobs, turned: Knobs) -> bool:
+    """Whether `turned` is so much less than `knobs` that training from their network finds no way."""
+    bits = max(knobs.weight_bits - turned.weight_bits, knobs.activation_bits - turned.activation_bits)
+    return bits > _MOST_BITS or 1 - turned.sparsity < _LEAST_FREE * (1 - knobs.sparsity)

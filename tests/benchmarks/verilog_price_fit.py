@@ -27,7 +27,7 @@ _FLOOR = 50
 # Errors of layers that take less say nothing.
 LEAST = 40
 # Quantity -> what one takes before any synthesis was seen, and how sure that is.
-PRIORS: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]] = {
+PRIORS: dict[str, Mapping[str, Mapping[str, tuple[float, float]]]] = {
     "xc7": {
         "lut": {
             "pair_bit": (1, 0.05), "lone_bit": (0.8, 0.3), "difference": (0.8, 0.3), "mask_bit": (0.3, 0.4),
@@ -59,6 +59,8 @@ PRIORS: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]] = {
         },
     },
 }  # fmt: skip
+# Families with logic cells like another family's begin with its guesses.
+PRIORS |= {"xcup": PRIORS["xc7"], "gowin": PRIORS["ecp5"], "nexus": PRIORS["ecp5"]}
 
 
 @dataclass(frozen=True)

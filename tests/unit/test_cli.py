@@ -103,7 +103,10 @@ def test_the_price_of_the_verilog(tmp_path):
     [
         (["--family", "xc7"], "--family and --interval belong to --verilog"),
         (["--verilog", "--clock-ns", "5"], "--verilog takes one run folder, design or project, and no clock"),
-        (["--verilog", "--family", "gowin"], "family 'gowin' has no price of Verilog; those that have: ecp5, xc7"),
+        (
+            ["--verilog", "--family", "ice40"],
+            "family 'ice40' has no price of Verilog; those that have: ecp5, gowin, nexus",
+        ),
     ],
 )
 def test_what_does_not_go_with_the_price_of_the_verilog(design, options, message):

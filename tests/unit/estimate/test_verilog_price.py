@@ -213,7 +213,7 @@ def synthesised():
     return found
 
 
-@pytest.mark.parametrize("family", ["xc7", "ecp5"])
+@pytest.mark.parametrize("family", ["xc7", "xcup", "ecp5", "nexus", "gowin"])
 @pytest.mark.parametrize("resource", ["lut", "ff"])
 def test_prices_are_near_syntheses(synthesised, family, resource):
     """As near as the docs say, and within their ranges as often as these say."""
@@ -229,9 +229,11 @@ def test_prices_are_near_syntheses(synthesised, family, resource):
 
 
 @pytest.mark.parametrize("resource", ["dsp", "bram18"])
-def test_blocks_are_exact_but_for_one_network(synthesised, resource):
-    wrong = [key for key, (true, made) in synthesised.items() if true[resource] != made.resources[resource].value]
-    assert len(wrong) <= 1
+def test_blocks_are_exact_but_for_two_networks_of_a_family(synthesised, resource):
+    wrong = Counter(
+        family for (family, _), (true, made) in synthesised.items() if true[resource] != made.resources[resource].value
+    )
+    assert max(wrong.values(), default=0) <= 2
     assert sum(true[resource] > 0 for true, _ in synthesised.values()) >= 4
 
 
@@ -273,7 +275,9 @@ def test_layers_and_what_stands_between_them_are_the_whole():
 
 
 def test_what_has_no_price_is_refused():
-    with pytest.raises(EstimateError, match=r"family 'ice40' has no price of Verilog; those that have: ecp5, xc7"):
+    with pytest.raises(
+        EstimateError, match=r"family 'ice40' has no price of Verilog; those that have: ecp5, gowin, nexus, xc7, xcup"
+    ):
         fp.verilog_price(mlp(), "ice40")
     with pytest.raises(RtlError, match="fold names nowhere"):
         fp.verilog_price(mlp(), fold={"nowhere": 2})

@@ -141,3 +141,12 @@ def test_no_step_locks_nearly_all_that_is_free_where_zeros_alone_cannot_pay():
         for knobs in locked
     )
     assert max(knobs.sparsity for knobs in locked) < 0.95
+
+
+def test_a_turn_takes_few_bits_away_at_once():
+    found = dict(descended((0.7, 3, 3)))
+    for knobs in found:
+        for width in ("weight_bits", "activation_bits"):
+            wider = [one for one in found if getattr(one, width) > getattr(knobs, width)]
+            least = min((getattr(one, width) for one in wider), default=getattr(knobs, width))
+            assert least - getattr(knobs, width) <= 3
