@@ -17,9 +17,9 @@ STEP = 0.6
 _FINEST = 0.93
 # A turn that takes at most this share of the loss that is left is made at once; a dearer one waits for finer steps.
 _CHEAP = 0.5
-# A turn leaves at least this share of the free units free. Where other things than products fill the part, no number of
-# zeros brings the price down to the wanted one, and the turn would lock nearly all units and lose the network.
-_LEAST_FREE = 0.35
+# A turn leaves at least this share of the products. Where other things fill the part, no number of zeros brings the
+# price down to the wanted one, and the turn would lock nearly all units and lose the network.
+_LEAST_KEPT = 0.35
 # A turn takes at most so many bits away: from eight to three bits of activations at once nearly every network fails.
 _MOST_BITS = 3
 # Widths to begin with, if the usual one loses too much by itself.
@@ -146,4 +146,4 @@ class Descent:
 def _is_far(knobs: Knobs, turned: Knobs) -> bool:
     """Whether `turned` is so much less than `knobs` that training from their network finds no way."""
     bits = max(knobs.weight_bits - turned.weight_bits, knobs.activation_bits - turned.activation_bits)
-    return bits > _MOST_BITS or 1 - turned.sparsity < _LEAST_FREE * (1 - knobs.sparsity)
+    return bits > _MOST_BITS or turned.kept < _LEAST_KEPT * knobs.kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ WIDTHS = (8, 7, 6, 5, 4, 3, 2)
 # Units that are locked, and the sparsity at which a quarter of all products is left: half of the filters of a layer
 # and of the layer before it leave a quarter of its kernels. The units of which the hardware saves most are chosen once.
 GRANULARITIES = {"weight": 0.75, "filter": 0.5}
+_QUARTER = 0.25
 # Values of weights that cost no adder: each kept weight is a power of two.
 CHEAP = "digits(1)"
 _ROUNDS = 4
@@ -38,6 +40,11 @@ class Knobs:
     def strongest(self) -> Knobs:
         """The smallest network that is hoped for: 95 % of all units locked, 4 bits."""
         return replace(self, sparsity=SPARSITIES[-1], weight_bits=4, activation_bits=4)
+
+    @property
+    def kept(self) -> float:
+        """The share of the products that its zeros leave, 0..1."""
+        return (1 - self.sparsity) ** math.log(_QUARTER, 1 - GRANULARITIES.get(self.granularity, 1 - _QUARTER))
 
     def leads_to(self, other: Knobs) -> bool:
         """Whether `other` is these knobs turned further, so that its network can be trained from theirs."""

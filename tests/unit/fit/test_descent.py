@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -141,6 +142,21 @@ def test_no_step_locks_nearly_all_that_is_free_where_zeros_alone_cannot_pay():
         for knobs in locked
     )
     assert max(knobs.sparsity for knobs in locked) < 0.95
+
+
+@pytest.mark.parametrize(("granularity", "most"), [("weight", 0.65), ("filter", 0.41)])
+def test_a_turn_leaves_a_third_of_the_products(granularity, most):
+    """Half of the filters are three quarters of the products: the layer behind reads fewer channels too."""
+    judged = []
+
+    def judge(knobs, laid, good):
+        judged.append((knobs, good))
+        return made(knobs, laid, (0.9, 3, 3))
+
+    list(Descent(["sparsity"], Prices(), judge, lambda: True, room).run(Knobs(granularity)))
+    for knobs, good in judged[1:]:
+        assert 1 - knobs.sparsity >= (1 - most) * (1 - Knobs.of(good.settings).sparsity)
+    assert max(knobs.sparsity for knobs, _ in judged) > most
 
 
 def test_a_turn_takes_few_bits_away_at_once():
