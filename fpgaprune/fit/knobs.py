@@ -44,7 +44,7 @@ class Knobs:
     @property
     def kept(self) -> float:
         """The share of the products that its zeros leave, 0..1."""
-        return (1 - self.sparsity) ** math.log(_QUARTER, 1 - GRANULARITIES.get(self.granularity, 1 - _QUARTER))
+        return math.pow(1 - self.sparsity, math.log(_QUARTER, 1 - GRANULARITIES.get(self.granularity, 1 - _QUARTER)))
 
     def leads_to(self, other: Knobs) -> bool:
         """Whether `other` is these knobs turned further, so that its network can be trained from theirs."""
