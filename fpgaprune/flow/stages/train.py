@@ -127,8 +127,8 @@ def _refuse(problem: str) -> None:
 def _class_problems(settings: TrainConfig) -> list[str]:
     """A line for each layer of the saved model that no back end supports with any settings."""
     layers = [] if settings.model is None else read_keras_layers(settings.model)
-    # Operations of Keras (`x * 2`) are known only when the model is loaded.
-    known = [layer for layer in layers if layer.module.split(".")[0] == "keras" and layer.kind[:1].isupper()]
+    # A user's own layers, and operations of Keras (`keras.ops.relu(x)`), are known only when the model is loaded.
+    known = [layer for layer in layers if layer.module.split(".")[0] == "keras" and ".ops." not in layer.module]
     problems = (class_problem(layer.name, layer.kind, layer.module, nested=layer.nested) for layer in known)
     return [problem for problem in problems if problem is not None]
 
