@@ -139,7 +139,8 @@ def test_images_of_bytes_and_operations_without_a_layer_arrive(tmp_path):
     model.fit(x[:200], y[:200], epochs=8, verbose=0)
     model.save(tmp_path / "mine.keras")
     np.savez(tmp_path / "mine.npz", x_train=x[:200], y_train=y[:200], x_test=x[200:], y_test=y[200:])
-    report, done = report_of(tmp_path, FLOW.format(allowed=0.1).replace('"conv/kernel", "joined/kernel"', '"fc/kernel"'))
+    text = FLOW.format(allowed=0.1).replace('"conv/kernel", "joined/kernel"', '"fc/kernel"')
+    report, done = report_of(tmp_path, text)
     assert report["metric"]["before"] > 0.9
     assert report["metric"]["holds"]
     assert all(link["holds"] for link in report["certificate"])
