@@ -8,6 +8,7 @@ from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.flow.data import check_data
 from fpgaprune.flow.metric import Judge
 from fpgaprune.flow.sections import TrainConfig
+from fpgaprune.flow.stages.train import doubts
 from fpgaprune.flow.task import read_task
 
 RNG = np.random.default_rng(1)
@@ -198,3 +199,45 @@ def test_a_void_class_is_no_mistake(tmp_path):
     mine.save(tmp_path / "mine.keras")
     labels = np.where(np.arange(40) % 7 == 0, 255, CLASSES)
     assert read_task(TrainConfig(model=tmp_path / "mine.keras"), mine, data(labels)).loss.ignore_class == 255
+
+
+@pytest.mark.parametrize(
+    ("y", "units", "known"),
+    [
+        (np.repeat([0, 1, 2], [10, 24, 6]), 3, 0.6),
+        (np.eye(3, dtype=int)[np.repeat([0, 1, 2], [10, 24, 6])], 3, 0.6),
+        (np.repeat([0, 1], [28, 12])[:, None], 1, 0.7),
+        (np.repeat([0.0, 2.0, 4.0], [10, 20, 10])[:, None], 1, 0.0),
+        (np.repeat([0.0, 2.0, 4.0], [10, 20, 10]), 1, 0.0),
+    ],
+)
+def test_what_one_answer_for_all_samples_is_worth(y, units, known):
+    _, judge = judged(model(units, "softmax" if units > 1 else "sigmoid"), y)
+    assert judge.constant() == pytest.approx(known)
+
+
+def test_the_error_of_one_answer_is_the_spread_of_the_labels():
+    y = np.repeat([0.0, 2.0, 4.0], [10, 20, 10])[:, None]
+    assert judged(model(1), y, metric="mse")[1].constant() == pytest.approx(2.0)
+    assert judged(model(1), y, metric="loss")[1].constant() is None
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.5, 1), (0.6, 1), (0.7, 0)])
+def test_a_network_that_knows_nothing_of_the_samples_is_named(share, count):
+    y = np.repeat([0, 1, 2], [10, 24, 6])
+    _, judge = judged(model(3, "softmax"), y)
+    right = np.arange(40) % 10 < 10 * share
+    outputs = np.eye(3)[np.where(right, y, (y + 1) % 3)]
+    found = doubts(judge, outputs)
+    assert len(found) == count
+    assert all(
+        f"before, accuracy {100 * share:.2f} % is no better than one answer for all samples, 60.00 %" in line
+        for line in found
+    )
+
+
+def test_an_error_below_the_spread_of_the_labels_is_knowledge():
+    y = np.repeat([0.0, 2.0, 4.0], [10, 20, 10])[:, None]
+    _, judge = judged(model(1), y, metric="mse")
+    assert not doubts(judge, y + 1.0)
+    assert doubts(judge, y + 2.0)
