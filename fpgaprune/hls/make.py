@@ -34,7 +34,7 @@ from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
-from fpgaprune.quantise import rounded_types, rounds_channels
+from fpgaprune.quantise import is_rounded, rounded_types, rounds_channels, with_room
 from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights
@@ -108,7 +108,9 @@ def make(
             options = with_widths(options, widths)
             precision = Precision(precision.widest, precision.widest, precision.sum_bits)
         types = choose_types(folded, ranges, precision, options, target.backend, observed)
-        require_ranges(folded, types, _given(types, precision, options), observed)
+        # A network that rounds may keep its sums small by what its activations cut off.
+        seen = observed | observe(with_room(model), data) if data is not None and is_rounded(model) else observed
+        require_ranges(folded, types, _given(types, precision, options), seen)
     raws = quantise_weights(folded, types)
     entries: dict[str, dict[str, Any]] = {
         layer: {"Strategy": at.strategy, "ReuseFactor": at.reuse_factor} for layer, at in layouts.items()
