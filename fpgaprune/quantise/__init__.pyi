@@ -12,6 +12,5 @@ from .plain import rounded_types as rounded_types
 from .plain import types_as_text as types_as_text
 from .plain import unrounded as unrounded
 from .plain import with_next_power as with_next_power
-from .plain import with_room as with_room
 from .plain import without_last_rounding as without_last_rounding
 from .qkeras import import_qkeras as import_qkeras

@@ -8,11 +8,9 @@ from typing import Any
 
 import keras
 
-from fpgaprune.fixed import MAX_WIDTH, FixedType
+from fpgaprune.fixed import FixedType
 from fpgaprune.network import producer
 from fpgaprune.quantise.layers import PLAIN, Rounded
-
-_ROOM = 16
 
 
 def is_rounded(model: Any) -> bool:
@@ -30,25 +28,6 @@ def rounded_types(model: Any) -> dict[str, dict[str, FixedType]]:
         elif type(layer) in PLAIN:
             found.setdefault(layer.name, {}).update(layer.types)
     return found
-
-
-def with_room(model: Any) -> Any:
-    """A copy of `model`, which is rounded, whose sums have 16 integer bits more and so do not wrap.
-
-    Where no sum of the copy is beyond its type in `model`, both compute the same.
-    """
-
-    def clone(layer: Any) -> Any:
-        config = layer.get_config()
-        if type(layer) in PLAIN:
-            kind = layer.types["result"]
-            wide = replace(kind, width=min(kind.width + _ROOM, MAX_WIDTH), integer=kind.integer + _ROOM)
-            config["types"] = {role: str(own) for role, own in (layer.types | {"result": wide}).items()}
-        return type(layer).from_config(config)
-
-    copy = keras.models.clone_model(model, clone_function=clone)
-    copy.set_weights(model.get_weights())
-    return copy
 
 
 def kernel_types(model: Any) -> dict[str, FixedType]:

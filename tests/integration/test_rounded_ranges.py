@@ -6,6 +6,8 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
+from fpgaprune.hls import settle
+from fpgaprune.quantise import types_as_text
 
 TARGET = fp.Target.of("xc7z020clg400-1")
 X = np.random.default_rng(3).uniform(-1, 1, (60, 6)).astype(np.float32)
@@ -32,6 +34,9 @@ def test_sums_behind_activations_that_saturate_do_not_overflow():
     outputs = found.predict(X, verbose=0)
     assert 1 < outputs.max() < 2
     assert np.array_equal(fp.emulate(fp.make_design(found, TARGET, X), X), outputs)
+    # A flow hands on the weights and the types apart.
+    plain = fp.make_design(settle(found), TARGET, X, layers=types_as_text(found))
+    assert np.array_equal(fp.emulate(plain, X), outputs)
 
 
 def test_sums_that_wrap_are_refused():
