@@ -86,8 +86,17 @@ def read_weights(path: Path, problem: type[FpgaPruneError]) -> bytes:
     """The bytes of the HDF5 file in the `.keras` file at `path`; everything in it can be read.
 
     Raises:
-        problem: the file is damaged, or refers to other files.
+        problem: the file is damaged, refers to other files, or is an `.h5` file.
     """
+    # Commands that read no model start faster without it.
+    import h5py
+
+    if path.is_file() and h5py.is_hdf5(path) and not zipfile.is_zipfile(path):
+        kept = path.with_suffix(".keras").name
+        raise problem(
+            f"{path} is an .h5 file; wanted the .keras format: keras.saving.load_model({path.name!r}).save({kept!r}), "
+            "which keeps loss and optimizer too"
+        )
     try:
         with zipfile.ZipFile(path) as archive:
             data = _member(archive, WEIGHTS, max(_MAX_WEIGHTS, _MAX_GROWTH * path.stat().st_size))

@@ -79,13 +79,15 @@ def export_onnx(
 def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[Any]]) -> Any:
     """The float32 outputs (N, ...) that onnxruntime computes with the file at `path`; a tuple if there are several.
 
-    `x` is an array (N, ...), or one for each input. A file with a fixed batch size gets that many samples at a time.
+    `x` is an array (N, ...), or one for each input, and becomes what the file's inputs take, as uint8 of an image.
+    A file with a fixed batch size gets that many samples at a time.
     """
     import onnxruntime
 
     session = onnxruntime.InferenceSession(os.fspath(path), providers=["CPUExecutionProvider"])
-    arrays = [x] if isinstance(x, np.ndarray) else list(x)
+    given = [x] if isinstance(x, np.ndarray) else list(x)
     names = [entry.name for entry in session.get_inputs()]
+    arrays = [array.astype(_dtype(entry.type)) for array, entry in zip(given, session.get_inputs(), strict=True)]
     fixed = session.get_inputs()[0].shape[0]
     count = len(arrays[0])
     step = fixed if isinstance(fixed, int) else max(count, 1)
@@ -97,3 +99,9 @@ def run_onnx(path: str | os.PathLike[str], x: NDArray[Any] | Sequence[NDArray[An
     ]
     outputs = tuple(np.concatenate(column)[:count] for column in zip(*parts, strict=True))
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _dtype(kind: str) -> np.dtype[Any]:
+    """NumPy's type of onnxruntime's `kind`, such as `tensor(float)` or `tensor(uint8)`."""
+    name = kind.removeprefix("tensor(").removesuffix(")")
+    return np.dtype({"float": "float32", "double": "float64"}.get(name, name))

@@ -19,6 +19,7 @@ GROUPS = 20
 # A metric of Keras with one of these words in its name is a fraction, and higher is better.
 _FRACTIONS = ("acc", "auc", "precision", "recall", "f1", "fbeta", "r2", "iou", "sensitivity", "specificity")
 _ACCURACIES = ("accuracy", "acc", "sparse_categorical_accuracy", "categorical_accuracy")
+_ERRORS = ("r2", "mse", "mae", "mean_squared_error", "mean_absolute_error", "root_mean_squared_error")
 _HIGHER = (*_FRACTIONS, "similarity")
 
 
@@ -69,6 +70,24 @@ class Judge:
     def value(self, outputs: Samples) -> float:
         """The metric of `outputs` without its standard error, which takes less time than a `reading`."""
         return self._of(outputs, slice(None))
+
+    def constant(self) -> float | None:
+        """The metric of the best network that gives all samples one answer; None if that is not known.
+
+        It is known for the accuracy of one output, which is then the share of the commonest class, and for the error or
+        the R² of a regression, where the answer is the mean of the labels.
+        """
+        labels, shape = self._labels, tuple(self._model.outputs[0].shape)
+        if isinstance(labels, tuple):
+            return None
+        question = question_of(labels, shape)
+        if question == "regression" and self.name in _ERRORS:
+            mean = np.broadcast_to(labels.mean(axis=0), labels.shape)
+            return self.value(mean.reshape(len(labels), *mean.shape[1:], *[1] * (len(shape) - labels.ndim)))
+        if question == "regression" or self.name not in (*_ACCURACIES, "binary_accuracy"):
+            return None
+        numbers = labels.argmax(axis=-1) if question == "one-hot" else labels
+        return float(np.unique(numbers, return_counts=True)[1].max() / numbers.size)
 
     def lost(self, before: Samples, after: Samples) -> dict[str, Any]:
         """How much worse `after` is than `before`, as JSON data: `lost`, and its standard error `lost_error`.

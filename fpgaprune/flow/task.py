@@ -14,6 +14,7 @@ import numpy as np
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.flow.data import Dataset
+from fpgaprune.flow.labels import check_labels
 from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.samples import Samples, arrays_of, at, count_of, for_keras
 from fpgaprune.flow.sections import TrainConfig
@@ -93,10 +94,12 @@ def read_task(settings: TrainConfig, model: Any, data: Dataset) -> Task:
 
     Raises:
         ConfigError: a loss, metric or optimizer is unknown, or nothing fits the labels.
+        DataError: the labels are not those that the loss takes.
     """
     said = {"loss": settings.loss, "metrics": settings.metric, "optimizer": settings.optimizer}
     own = _own_compilation(settings.model, {key for key, value in said.items() if value is None} | {"loss_weights"})
     loss = _loss(settings, own, model, data)
+    check_labels(loss, model, data)
     metrics = _metrics(settings, own, model, data)
     optimizer = settings.optimizer or own.get("optimizer") or "adam"
     try:

@@ -32,6 +32,8 @@ _NOT_DATA = frozenset(
     {"name", "class_name", "module", "inputs", "outputs", "trace", "precision", "index", "strategy", "include_header"}
     | {"input_keras_tensor_names", "output_keras_tensor_names", "reuse_factor"}
 )
+# Class of hls4ml's layer to the roles of its weights that `quantise_weights` does not round.
+_CONSTANTS: Mapping[str, tuple[str, ...]] = {"BatchNormalization": ("scale", "bias"), "PReLU": ("param",)}
 _WEIGHT_ROLES = ("weight", "recurrent_weight", "bias", "recurrent_bias", "scale", "param")
 
 
@@ -81,7 +83,7 @@ def convert(
                 entry["ReuseFactor"] = target.reuse_factor
             entry.update(_tables(folded, layer, types) | dict((options or {}).get(layer, {})))
         _require_all([names[layer] for layer in types], config["LayerName"])
-        return hls4ml.converters.convert_from_keras_model(
+        graph = hls4ml.converters.convert_from_keras_model(
             model,
             hls_config=config,
             output_dir=str(output_dir),
@@ -94,6 +96,21 @@ def convert(
             bit_exact=False,
             **_backend_options(target, backend_options or {}),
         )
+        _round_constants(graph)
+        return graph
+
+
+def _round_constants(graph: Any) -> None:
+    """The scales, shifts and slopes of `graph` are numbers of their types, which hls4ml's files then hold exactly.
+
+    hls4ml writes them unrounded, and rounds only where the hardware reads them; to the same numbers.
+    """
+    for node in graph.get_layers():
+        for role in _CONSTANTS.get(node.class_name, ()):
+            if role in node.weights:
+                variable = node.weights[role]
+                kind = _type(variable.type)
+                variable.data = kind.to_float(kind.to_raw(np.asarray(variable.data, dtype=np.float64)))
 
 
 def _tables(folded: Any, name: str, types: Types) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from fpgaprune.hls.layout import settle_layouts
 from fpgaprune.hls.precision import Precision, Types, choose_types, is_softmax
 from fpgaprune.hls.prepare import fold, quantise_weights
 from fpgaprune.hls.quartus_tables import check_softmax
-from fpgaprune.hls.ranges import Range, Samples, as_inputs, observe, require_ranges
+from fpgaprune.hls.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges
 from fpgaprune.hls.softmax_types import quartus_table_size
 from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy
@@ -93,7 +93,8 @@ def make(
     layouts, notes = settle_layouts(folded, target, options)
     observed = {} if data is None else observe(folded, data)
     # A state must fit at every step, not only at the steps that the layer returns.
-    observed |= observe_states(folded, observed) if observed else {}
+    states = observe_states(folded, observed) if observed else {}
+    observed |= states
     require_within_tables(folded, observed)
     ranges = {layer: Range.of(values) for layer, values in observed.items()}
     found = None
@@ -108,7 +109,10 @@ def make(
             options = with_widths(options, widths)
             precision = Precision(precision.widest, precision.widest, precision.sum_bits)
         types = choose_types(folded, ranges, precision, options, target.backend, observed)
-        require_ranges(folded, types, _given(types, precision, options), observed)
+        given = _given(types, precision, options)
+        if given and data is not None:
+            observed = observe(cut_off(folded, types), data) | states
+        require_ranges(folded, types, given, observed)
     raws = quantise_weights(folded, types)
     entries: dict[str, dict[str, Any]] = {
         layer: {"Strategy": at.strategy, "ReuseFactor": at.reuse_factor} for layer, at in layouts.items()

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, HlsError
 from fpgaprune.fixed import FixedType
-from fpgaprune.hls.layer_names import names_of, renamed
+from fpgaprune.hls.layer_names import free_name, names_of, renamed
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
-from fpgaprune.network import producer
+from fpgaprune.network import cloned, producer
+from fpgaprune.quantise import Rounded
 from fpgaprune.real_array import sample_arrays
 
 Samples = NDArray[Any] | Sequence[NDArray[Any]]
@@ -91,6 +92,21 @@ def observe(folded: Any, data: Samples) -> dict[str, NDArray[Any]]:
     seen = [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
     names = [producer(tensor).name for tensor in folded.inputs]
     return dict(zip((*names, *(layer.name for layer in layers)), (*arrays, *seen), strict=True))
+
+
+def cut_off(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) -> Any:
+    """A copy of `folded` whose results end where their types saturate, so that later sums are those of the hardware."""
+    taken = {layer.name for layer in folded.layers}
+
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        output = layer(*args, **kwargs)
+        kind = types.get(layer.name, {}).get("result")
+        if kind is None or kind.overflow == "WRAP":
+            return output
+        taken.add(name := free_name(f"{layer.name}_cut_off", taken))
+        return Rounded({"result": str(kind)}, name=name)(output)
+
+    return cloned(folded, lambda layer: type(layer).from_config(layer.get_config()), call)
 
 
 def require_ranges(

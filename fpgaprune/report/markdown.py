@@ -45,8 +45,9 @@ def render_markdown(report: RunReport) -> str:
         ReportError: the report contradicts itself.
     """
     blocks = [f"# {escape_text(report.name)}", _wrap(" · ".join(facts(report)))]
-    blocks.append(_wrap(f"**{escape_text(headline(report.metric)[0])}**"))
-    blocks += [_list([f"Warning: {escape_text(text)}" for text in report.warnings])] if report.warnings else []
+    # The last line has room for the two marks of its end.
+    blocks.append(f"{_wrap(headline(report.metric)[0], '**', '')}**")
+    blocks += [_list([f"Warning: {text}" for text in report.warnings])] if report.warnings else []
     for answer in give_answers(report):
         blocks += [f"## {answer.question} {escape_text(answer.verdict)}", _list(answer.lines)]
     blocks += _advice(report)

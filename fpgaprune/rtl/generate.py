@@ -67,6 +67,7 @@ def plan_verilog(design: Design, layout: VerilogLayout, counter: Counter | None 
         UnsupportedLayerError, DesignError, RtlError: as for `fpgaprune.to_verilog`.
     """
     layout.require_fits(design)
+    _check_kinds(design)
     with _consistent(design):
         chosen = schedule if counter is None else quick_schedule
         network = _Network(design, layout, Solver(layout.adders), counter, chosen, writes=False)
@@ -86,13 +87,17 @@ def _consistent(design: Design) -> Iterator[None]:
         raise RtlError(f"design {design.name!r} contradicts itself: {in_a_line(error)}; make it anew") from error
 
 
-def _check(design: Design) -> None:
+def _check_kinds(design: Design) -> None:
     for layer in design.layers:
         if not isinstance(layer.operation, (Input, *RULES)):
             raise UnsupportedLayerError(
                 f"layer {layer.name!r} is a {layer.kind}, which has no Verilog; those that have: "
-                f"{', '.join(kind.__name__ for kind in RULES)}"
+                f"{', '.join(kind.__name__ for kind in RULES)}: take the hls4ml project (fit: --route hls)"
             )
+
+
+def _check(design: Design) -> None:
+    _check_kinds(design)
     # The Verilog must compute what the emulator computes, so a design that the emulator refuses is refused here.
     shapes = [layer.output_shape for layer in design.layers if isinstance(layer.operation, Input)]
     empty = [np.zeros((0, *shape), np.float32) for shape in shapes]

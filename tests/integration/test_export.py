@@ -16,6 +16,7 @@ from fpgaprune.export.onnx_file import export_onnx, run_onnx
 from fpgaprune.hls.prepare import fold
 from fpgaprune.masks import MaskSet
 from fpgaprune.onnx_graph import IR_VERSION, LAYOUT_KEY
+from fpgaprune.remove import rebuild
 from fpgaprune.weights import named_weights
 
 
@@ -269,6 +270,19 @@ def test_a_model_of_two_inputs_keeps_their_order(tmp_path):
     path = export_onnx(model, tmp_path / "model.onnx")
     assert np.abs(run_onnx(path, x) - model.predict(x, verbose=0)).max() <= 1e-5
     assert np.abs(run_onnx(path, x[::-1]) - model.predict(x, verbose=0)).max() > 1e-2
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_a_model_of_mixed_precision_keeps_the_bits_of_its_weights(policy, tmp_path):
+    stack = [layers.Conv2D(3, 3, activation="relu", dtype=policy, name="conv"), layers.BatchNormalization(dtype=policy)]
+    stack += [layers.Conv2D(2, 3, use_bias=False, dtype=policy, name="last"), layers.BatchNormalization(dtype=policy)]
+    model = randomise(keras.Sequential([keras.Input((8, 8, 2)), *stack, layers.Flatten(), layers.Dense(2, name="fc")]))
+    path = export_onnx(model, tmp_path / "model.onnx")
+    kept = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in onnx.load(str(path)).graph.initializer}
+    assert np.array_equal(kept["conv/kernel"].transpose(2, 3, 1, 0), model.get_layer("conv").kernel.numpy())
+    x = np.random.default_rng(1).normal(size=(5, 8, 8, 2)).astype("float32")
+    exact = rebuild(model, dtype="float64").predict(x, verbose=0)
+    assert np.abs(run_onnx(path, x) - exact).max() <= 1e-5 * np.abs(exact).max()
 
 
 @pytest.mark.parametrize("opset", [13, 18])

@@ -124,3 +124,24 @@ def test_an_autoencoder_arrives_with_r2(tmp_path):
     widths = json.loads((tmp_path / "run" / "manifest.json").read_text())["stages"]["hls"]["results"]["precision"]
     assert widths["measure"] == "loss of the metric against Keras"
     assert widths["loss"] <= 0.05
+
+
+def test_images_of_bytes_and_operations_without_a_layer_arrive(tmp_path):
+    """The scale 1 / 127.5 fits no type, ONNX takes bytes here, and removal has no rule for the reshaping."""
+    keras.utils.set_random_seed(1)
+    given = keras.Input((6, 6, 1), dtype="uint8")
+    x = keras.layers.Conv2D(4, 3, name="conv")(keras.layers.Rescaling(1 / 127.5, offset=-1, name="scaled")(given))
+    x = keras.ops.reshape(keras.ops.relu(x), (-1, 64))
+    model = keras.Model(given, keras.layers.Dense(2, activation="softmax", name="fc")(x))
+    model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    x, y = RNG.integers(0, 256, (260, 6, 6, 1)).astype("uint8"), RNG.integers(0, 2, 260)
+    x[y == 1, 2:4] //= 4
+    model.fit(x[:200], y[:200], epochs=8, verbose=0)
+    model.save(tmp_path / "mine.keras")
+    np.savez(tmp_path / "mine.npz", x_train=x[:200], y_train=y[:200], x_test=x[200:], y_test=y[200:])
+    text = FLOW.format(allowed=0.1).replace('"conv/kernel", "joined/kernel"', '"fc/kernel"')
+    report, done = report_of(tmp_path, text)
+    assert report["metric"]["before"] > 0.9
+    assert report["metric"]["holds"]
+    assert all(link["holds"] for link in report["certificate"])
+    assert "no rule for 'reshape' (Reshape): its channels stay" in done.stderr

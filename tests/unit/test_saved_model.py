@@ -10,7 +10,7 @@ import pytest
 
 from fpgaprune.errors import ConfigError
 from fpgaprune.keras_file import read_keras_weights
-from fpgaprune.saved_model import check_arrays, read_configuration
+from fpgaprune.saved_model import check_arrays, read_configuration, read_weights
 from fpgaprune.saved_names import check_names
 
 from ..drill.sound_files import keras_model, kernel
@@ -184,3 +184,10 @@ def test_a_sound_file_is_read(tmp_path):
     path.write_bytes(keras_model())
     assert read_configuration(path, ConfigError).version == "3.15.0"
     assert np.array_equal(read_keras_weights(path)["fc/kernel"], kernel())
+
+
+def test_an_h5_file_is_told_how_to_become_a_keras_file(tmp_path):
+    with h5py.File(tmp_path / "mine.h5", "w") as file:
+        file.attrs["model_config"] = "{}"
+    with pytest.raises(ConfigError, match=r"an \.h5 file; .*load_model\('mine\.h5'\)\.save\('mine\.keras'\)"):
+        read_weights(tmp_path / "mine.h5", ConfigError)

@@ -20,6 +20,10 @@ def _report(context: StageContext) -> dict[str, Any]:
     parts = {stage.name: stage.part(context, results[stage.name]) for stage in context.stages}
     metric = metric_of(context.stages, results, config[VerdictConfig], context.data.name)
     links = [LinkSummary.of(LinkCheck.from_json(link)) for found in results.values() for link in found.get("links", ())]
+    fields: dict[str, Any] = {}
+    for name, value in ((name, value) for part in parts.values() for name, value in part.fields.items()):
+        # Several stages warn.
+        fields[name] = [*fields[name], *value] if name == "warnings" and name in fields else value
     report = RunReport(
         name=config.name,
         target=config[TargetConfig].target(),
@@ -30,7 +34,7 @@ def _report(context: StageContext) -> dict[str, Any]:
         stages=stage_times(results, records, run.ran),
         versions=run.manifest["versions"],
         seed=config.seed,
-        **{name: value for part in parts.values() for name, value in part.fields.items()},
+        **fields,
     )
     write_report(run.path, report)
     return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fpgaprune.errors import CertificateError, ConfigError
 from fpgaprune.flow.data import Dataset
@@ -13,15 +13,18 @@ from fpgaprune.flow.named_function import is_function_name, named_function
 from fpgaprune.flow.network import small_cnn, small_cnn_shapes
 from fpgaprune.flow.progress import epochs_shown
 from fpgaprune.flow.requirements import package
-from fpgaprune.flow.samples import arrays_of, predict
+from fpgaprune.flow.samples import Samples, arrays_of, predict
 from fpgaprune.flow.section import Flow
 from fpgaprune.flow.sections import FinetuneConfig, TrainConfig
-from fpgaprune.flow.stage import FlowStage, Known, StageContext
+from fpgaprune.flow.stage import FlowStage, Known, ReportPart, StageContext
 from fpgaprune.hls import class_problem
 from fpgaprune.keras_file import read_keras_ends, read_keras_layers, read_keras_weights, save_keras
 from fpgaprune.npz_file import write_npz
 from fpgaprune.select import is_tf_keras
 from fpgaprune.weights import weight_arrays
+
+if TYPE_CHECKING:
+    from fpgaprune.flow.metric import Judge
 
 
 def _train(context: StageContext) -> dict[str, Any]:
@@ -72,11 +75,24 @@ def _train(context: StageContext) -> dict[str, Any]:
     outputs = predict(model, data.x_test)
     # Later networks are compared with these outputs.
     write_npz(context.run.file("trained_outputs.npz"), {f"{n:03}": a for n, a in enumerate(arrays_of(outputs))})
-    found: dict[str, Any] = {"metric": context.judge(model).reading(outputs)}
+    judge = context.judge(model)
+    found: dict[str, Any] = {"metric": judge.reading(outputs), "warnings": doubts(judge, outputs)}
     if imported is not None:
         found["notes"] = imported.pop("notes", [])
         found["imported"] = imported
     return found
+
+
+def doubts(judge: Judge, outputs: Samples) -> list[str]:
+    """A line if the network knows nothing of the held-out samples, as when they are scaled in another way."""
+    own, constant = judge.value(outputs), judge.constant()
+    if constant is None or (own > constant if judge.higher_is_better else own < constant):
+        return []
+    shown = (lambda value: f"{100 * value:.2f} %") if judge.is_fraction else "{:.4g}".format
+    return [
+        f"before, {judge.name} {shown(own)} is no better than one answer for all samples, {shown(constant)}: check "
+        "that the samples are scaled, and the classes numbered, as in the training of this network"
+    ]
 
 
 def _after_epoch(number: int | None, act: Callable[[], None]) -> Any:
@@ -127,8 +143,8 @@ def _refuse(problem: str) -> None:
 def _class_problems(settings: TrainConfig) -> list[str]:
     """A line for each layer of the saved model that no back end supports with any settings."""
     layers = [] if settings.model is None else read_keras_layers(settings.model)
-    # Operations of Keras (`x * 2`) are known only when the model is loaded.
-    known = [layer for layer in layers if layer.module.split(".")[0] == "keras" and layer.kind[:1].isupper()]
+    # A user's own layers, and operations of Keras (`keras.ops.relu(x)`), are known only when the model is loaded.
+    known = [layer for layer in layers if layer.module.split(".")[0] == "keras" and ".ops." not in layer.module]
     problems = (class_problem(layer.name, layer.kind, layer.module, nested=layer.nested) for layer in known)
     return [problem for problem in problems if problem is not None]
 
@@ -186,6 +202,8 @@ STAGE = FlowStage(
     sections={"train": TrainConfig(epochs=24, batch_size=32, learning_rate=0.002)},
     checks=_checks,
     readings=lambda results: {"before": results["metric"]},
+    part=lambda _, results: ReportPart({"warnings": results["warnings"]}),
+    outcome=lambda results: [(f"warning: {warning}", "yellow") for warning in results["warnings"]],
     packages=("tensorflow", "keras", "numpy"),
     needs=lambda: [
         package("train to remove", "tensorflow", "every stage with a Keras model"),

@@ -4,10 +4,11 @@ import keras
 import numpy as np
 import pytest
 
-from fpgaprune.errors import ConfigError
+from fpgaprune.errors import ConfigError, DataError
 from fpgaprune.flow.data import check_data
 from fpgaprune.flow.metric import Judge
 from fpgaprune.flow.sections import TrainConfig
+from fpgaprune.flow.stages.train import doubts
 from fpgaprune.flow.task import read_task
 
 RNG = np.random.default_rng(1)
@@ -150,3 +151,93 @@ def test_several_outputs():
     assert [loss.name for loss in task.loss] == ["sparse_categorical_crossentropy", "mean_squared_error"]
     judge = Judge(TrainConfig(), task, network, both.y_test)
     assert judge.reading((np.eye(3)[CLASSES], number))["value"] == 1
+
+
+BCE, SCE, CE = "binary_crossentropy", "sparse_categorical_crossentropy", "categorical_crossentropy"
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "classes", "message"),
+    [
+        (BCE, CLASSES.clip(0, 1) + 1, 1, "y_train holds 1 to 2, and the loss binary_crossentropy takes 0 to 1"),
+        (BCE, 2.0 * CLASSES.clip(0, 1) - 1, 1, "y_train holds -1 to 1, and the loss binary"),
+        (SCE, CLASSES[:, None] + 1, 3, "y_train holds 1 to 3, and the loss sparse_categorical_crossentropy takes 0 to"),
+        (SCE, CLASSES + 1.0, 3, "y_train holds 1 to 3, and the loss sparse"),
+        (SCE, CLASSES - 1, 3, "from -1 to 1; wanted class numbers"),
+        (SCE, np.eye(3)[CLASSES], 3, r"has shape \(40, 3\), and the loss sparse.* wanted labels.argmax"),
+        (CE, CLASSES, 3, r"has shape \(40,\), and the loss categorical.*to_categorical"),
+    ],
+)
+@pytest.mark.parametrize("as_object", [False, True])
+def test_labels_that_the_loss_is_not_for_are_refused(tmp_path, loss, y, classes, message, as_object):
+    mine = model(classes, "sigmoid" if classes == 1 else "softmax")
+    mine.compile("adam", getattr(keras.losses, "".join(map(str.title, loss.split("_"))))() if as_object else loss)
+    mine.save(tmp_path / "mine.keras")
+    with pytest.raises(DataError, match=message):
+        read_task(TrainConfig(model=tmp_path / "mine.keras"), mine, data(y))
+
+
+def test_each_output_has_its_loss(tmp_path):
+    given = keras.Input((4,))
+    mine = keras.Model(given, [keras.layers.Dense(1, name=name, activation="sigmoid")(given) for name in ("a", "b")])
+    both = {"a": CLASSES.astype("float32"), "b": CLASSES.clip(0, 1)}
+    arrays = {"x_train": X, "x_test": X, **{f"y_{p}.{k}": y for p in ("train", "test") for k, y in both.items()}}
+    for loss, fits in (({"a": "mse", "b": BCE}, True), (["mse", BCE], True), ({"a": BCE, "b": "mse"}, False)):
+        mine.compile("adam", loss)
+        mine.save(tmp_path / "mine.keras")
+        settings = TrainConfig(model=tmp_path / "mine.keras")
+        if fits:
+            assert read_task(settings, mine, check_data("d", arrays)).loss == loss
+            continue
+        with pytest.raises(DataError, match=r"y_train\.a holds 0 to 2"):
+            read_task(settings, mine, check_data("d", arrays))
+
+
+def test_a_void_class_is_no_mistake(tmp_path):
+    mine = model(3, "softmax")
+    mine.compile("adam", keras.losses.SparseCategoricalCrossentropy(ignore_class=255), metrics=["accuracy"])
+    mine.save(tmp_path / "mine.keras")
+    labels = np.where(np.arange(40) % 7 == 0, 255, CLASSES)
+    assert read_task(TrainConfig(model=tmp_path / "mine.keras"), mine, data(labels)).loss.ignore_class == 255
+
+
+@pytest.mark.parametrize(
+    ("y", "units", "known"),
+    [
+        (np.repeat([0, 1, 2], [10, 24, 6]), 3, 0.6),
+        (np.eye(3, dtype=int)[np.repeat([0, 1, 2], [10, 24, 6])], 3, 0.6),
+        (np.repeat([0, 1], [28, 12])[:, None], 1, 0.7),
+        (np.repeat([0.0, 2.0, 4.0], [10, 20, 10])[:, None], 1, 0.0),
+        (np.repeat([0.0, 2.0, 4.0], [10, 20, 10]), 1, 0.0),
+    ],
+)
+def test_what_one_answer_for_all_samples_is_worth(y, units, known):
+    _, judge = judged(model(units, "softmax" if units > 1 else "sigmoid"), y)
+    assert judge.constant() == pytest.approx(known)
+
+
+def test_the_error_of_one_answer_is_the_spread_of_the_labels():
+    y = np.repeat([0.0, 2.0, 4.0], [10, 20, 10])[:, None]
+    assert judged(model(1), y, metric="mse")[1].constant() == pytest.approx(2.0)
+    assert judged(model(1), y, metric="loss")[1].constant() is None
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.5, 1), (0.6, 1), (0.7, 0)])
+def test_a_network_that_knows_nothing_of_the_samples_is_named(share, count):
+    y = np.repeat([0, 1, 2], [10, 24, 6])
+    _, judge = judged(model(3, "softmax"), y)
+    right = np.arange(40) % 10 < 10 * share
+    outputs = np.eye(3)[np.where(right, y, (y + 1) % 3)]
+    found = doubts(judge, outputs)
+    assert len(found) == count
+    assert all(
+        f"before, accuracy {100 * share:.2f} % is no better than one answer for all samples, 60.00 %" in line
+        for line in found
+    )
+
+
+def test_an_error_below_the_spread_of_the_labels_is_knowledge():
+    y = np.repeat([0.0, 2.0, 4.0], [10, 20, 10])[:, None]
+    _, judge = judged(model(1), y, metric="mse")
+    assert not doubts(judge, y + 1.0)
+    assert doubts(judge, y + 2.0)

@@ -10,7 +10,7 @@ from fpgaprune.design import VerilogLayout
 from fpgaprune.design.from_hls4ml import layer_of
 from fpgaprune.errors import DesignError, RtlError, UnsupportedLayerError
 from fpgaprune.fixed import FixedType
-from fpgaprune.rtl import parts, to_verilog
+from fpgaprune.rtl import parts, plan_verilog, to_verilog
 
 from .networks import Net, random_design
 
@@ -192,6 +192,8 @@ def test_a_layer_without_verilog_is_named_and_nothing_is_written(kind, attribute
     with pytest.raises(UnsupportedLayerError, match=message):
         to_verilog(replace(design, layers=(*design.layers, odd), outputs=("odd",)), tmp_path / "out")
     assert not (tmp_path / "out" / "rtl").exists()
+    with pytest.raises(UnsupportedLayerError, match=message.partition(" those")[0]):
+        plan_verilog(replace(design, layers=(*design.layers, odd), outputs=("odd",)), VerilogLayout())
 
 
 def test_types_beyond_64_bits_are_refused():
