@@ -22,6 +22,7 @@ from fpgaprune.hls import (
     Precision,
     make_design,
     quantize,
+    settled_types,
     to_hls,
 )
 from fpgaprune.target import Target
@@ -90,6 +91,10 @@ class ProjectSettings:
         """A network with the weights of `model` that rounds in Keras as its hardware does; `judge` as for `project`."""
         x, labels = self._labelled(judge)
         return quantize(model, self.target, x, self.precision, labels=labels, layers=self.layers)
+
+    def types_of(self, rounded: Any) -> dict[str, dict[str, str]]:
+        """The types of `rounded`, which was trained while it rounds, as text, by layer and role."""
+        return settled_types(rounded, self._samples[0])
 
     def with_types(self, types: Types) -> ProjectSettings:
         """The same hardware for a network that was trained under `types`: layer to role to type, or empty."""

@@ -18,6 +18,7 @@ from .quantizing import carry_masks as carry_masks
 from .quantizing import quantize as quantize
 from .quantizing import require_roundable as require_roundable
 from .quantizing import settle as settle
+from .quantizing import settled_types as settled_types
 from .reserved import PROJECT_NAMES as PROJECT_NAMES
 from .reserved import is_project_name as is_project_name
 from .strategy_advice import StrategyWarning as StrategyWarning

@@ -26,7 +26,7 @@ from fpgaprune.hls.layout import settle_layouts
 from fpgaprune.hls.precision import Precision, Types, choose_types, is_softmax
 from fpgaprune.hls.prepare import fold, quantise_weights
 from fpgaprune.hls.quartus_tables import check_softmax
-from fpgaprune.hls.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges
+from fpgaprune.hls.ranges import Range, Samples, as_inputs, cut_off, observe, require_ranges, trained_types
 from fpgaprune.hls.softmax_types import quartus_table_size
 from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.strategy_advice import StrategyAdvice, advise_strategy
@@ -34,7 +34,7 @@ from fpgaprune.hls.table_ends import require_within_tables
 from fpgaprune.hls.width_search import AutoPrecision, FoundWidths, Labels, Progress, WidthSearch
 from fpgaprune.masks import MaskSet
 from fpgaprune.network import producer
-from fpgaprune.quantise import rounded_types, rounds_channels
+from fpgaprune.quantise import rounds_channels
 from fpgaprune.real_array import class_numbers, real_array
 from fpgaprune.target import Target
 from fpgaprune.weights import named_weights
@@ -87,9 +87,9 @@ def make(
             "as precision='fixed<16,6>'"
         )
     require_board(target, backend_options or {})
-    trained_types = rounded_types(model)
     folded = fold(model)
-    options = read_options([layer.name for layer in folded.layers], {**trained_types, **(layers or {})})
+    trained = trained_types(model, folded, data)
+    options = read_options([layer.name for layer in folded.layers], {**trained, **(layers or {})})
     layouts, notes = settle_layouts(folded, target, options)
     observed = {} if data is None else observe(folded, data)
     # A state must fit at every step, not only at the steps that the layer returns.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,12 @@ import keras
 
 from fpgaprune.design import FUNCTIONS, Design
 from fpgaprune.errors import HlsError, UnsupportedLayerError
-from fpgaprune.fixed import MAX_WIDTH, FixedType
+from fpgaprune.fixed import FixedType
 from fpgaprune.hls.hls_project import make_design
-from fpgaprune.hls.layer_options import read_options
 from fpgaprune.hls.make import AnyPrecision, LayerSettings
 from fpgaprune.hls.precision import AVERAGES, MOVES, Precision
 from fpgaprune.hls.prepare import DEPTHWISE, fold, quantise_weights
-from fpgaprune.hls.ranges import Samples
+from fpgaprune.hls.ranges import Samples, trained_types
 from fpgaprune.hls.split import depthwise_names
 from fpgaprune.hls.width_search import Labels
 from fpgaprune.masks import MaskSet
@@ -30,8 +29,6 @@ from fpgaprune.weights import weight_arrays
 _FLOAT32_BITS = 24
 _WINDOWED = (keras.layers.AveragePooling1D, keras.layers.AveragePooling2D)
 _ROLES = ("weight", "bias", "result")
-# Integer bits that sums may gain in training.
-_HEADROOM = 2
 # Layers that hold weights or add numbers, and that have no rounded counterpart.
 _UNKNOWN = (
     *(keras.layers.BatchNormalization, keras.layers.GRU, keras.layers.LSTM, keras.layers.PReLU),
@@ -57,7 +54,7 @@ def quantize(
     exception: functions that the hardware reads from tables (softmax, sigmoid, tanh, elu and others) are exact here and
     rounded once. BatchNorm is folded into the layer before it and no longer trains. A separable convolution becomes two
     layers. If `precision` gives widths, types cut off the few largest values if that makes the squared error smaller,
-    and sums can grow by two bits in training.
+    and sums may grow in training: they do not wrap around here, and their types in the hardware get more integer bits.
 
     Args:
         model: a Keras model.
@@ -76,8 +73,7 @@ def quantize(
     if precision is None or isinstance(precision, Precision):
         precision = replace(precision or Precision(), clips=True)
     design = make_design(model, target, data, precision, labels=labels, layers=layers)
-    options = read_options([layer.name for layer in folded.layers], layers or {})
-    return _rounding(folded, design, {name for name, own in options.items() if "result" in (own.types or {})})
+    return _rounding(folded, design)
 
 
 def require_exact_sums(precision: AnyPrecision | None) -> None:
@@ -136,16 +132,20 @@ def settle(rounded: Any) -> Any:
     return plain
 
 
-def _rounding(folded: Any, design: Design, settled: Container[str]) -> Any:
-    """`folded` with every weight and result rounded to its type in `design`; results of `settled` layers exactly so."""
+def settled_types(rounded: Any, data: Samples) -> dict[str, dict[str, str]]:
+    """Layer to role to type, as text, for the hardware of `rounded` as it is trained now; `data` show its sums."""
+    types = trained_types(rounded, fold(rounded), data)
+    return {layer: {role: str(kind) for role, kind in kinds.items()} for layer, kinds in types.items()}
+
+
+def _rounding(folded: Any, design: Design) -> Any:
+    """`folded` with every weight and result rounded to its type in `design`."""
 
     def clone(layer: Any) -> Any:
         config = layer.get_config()
         if type(layer) not in ROUNDED:
             return type(layer).from_config(config)
         types = {role: kind for role, kind in design[layer.name].types.items() if role in _ROLES}
-        if layer.name not in settled and types["result"] == design[layer.name].types["accum"]:
-            types["result"] = _with_headroom(types["result"])
         incoming = design[_source(layer)].types["result"]
         own = {"types": types, "sum_dtype": _sum_dtype(layer, types, incoming)}
         return ROUNDED[type(layer)].from_config({**config, **own})
@@ -174,12 +174,6 @@ def _rounding(folded: Any, design: Design, settled: Container[str]) -> Any:
         if layer.weights:
             model.get_layer(layer.name).set_weights(layer.get_weights())
     return model
-
-
-def _with_headroom(kind: FixedType) -> FixedType:
-    """`kind`, which holds every sum of the weights as they are, for weights that training makes larger."""
-    bits = min(_HEADROOM, MAX_WIDTH - kind.width)
-    return replace(kind, width=kind.width + bits, integer=kind.integer + bits)
 
 
 def _kind(layer: Any, activation: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fpgaprune.errors import DataError, HlsError
-from fpgaprune.fixed import FixedType
+from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.hls.layer_names import free_name, names_of, renamed
 from fpgaprune.hls.prepare import PRODUCTS, role_weights
 from fpgaprune.network import cloned, producer
-from fpgaprune.quantise import Rounded
+from fpgaprune.quantise import Rounded, rounded_types
 from fpgaprune.real_array import sample_arrays
 
 Samples = NDArray[Any] | Sequence[NDArray[Any]]
@@ -107,6 +107,25 @@ def cut_off(folded: Any, types: Mapping[str, Mapping[str, FixedType]]) -> Any:
         return Rounded({"result": str(kind)}, name=name)(output)
 
     return cloned(folded, lambda layer: type(layer).from_config(layer.get_config()), call)
+
+
+def trained_types(model: Any, folded: Any, data: Samples | None) -> dict[str, dict[str, FixedType]]:
+    """The types of `model`, which rounds, by layer and role; sums that training has made larger have more integer bits.
+
+    As with types that are chosen, a sum has one bit more than `data` show. Without data, and in a model that does not
+    round, nothing grows.
+    """
+    types = rounded_types(model)
+    if not types or data is None:
+        return types
+    observed = observe(cut_off(folded, types), data)
+    for layer in folded.layers:
+        kind = types.get(layer.name, {}).get("result")
+        if kind is not None and kind.overflow == "WRAP" and isinstance(layer, PRODUCTS):
+            needed = FixedType.holding(Range.of(observed[layer.name]).doubled().magnitude, kind.width)
+            more = min(max(needed.integer - kind.integer, 0), MAX_WIDTH - kind.width)
+            types[layer.name]["result"] = replace(kind, width=kind.width + more, integer=kind.integer + more)
+    return types
 
 
 def require_ranges(

@@ -9,7 +9,6 @@ from .layers import RoundedAverage as RoundedAverage
 from .plain import is_rounded as is_rounded
 from .plain import kernel_types as kernel_types
 from .plain import rounded_types as rounded_types
-from .plain import types_as_text as types_as_text
 from .plain import unrounded as unrounded
 from .plain import with_next_power as with_next_power
 from .plain import without_last_rounding as without_last_rounding

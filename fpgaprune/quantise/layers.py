@@ -7,6 +7,7 @@ hardware computes with the rounded weights. `types` says which, by the role that
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -16,6 +17,8 @@ from fpgaprune.fixed import FixedType
 from fpgaprune.quantise.rounding import rounded
 
 Types = Mapping[str, FixedType]
+# Integer bits that no sum of training needs.
+_WIDER = 20
 
 
 def _read_types(types: Mapping[str, Any]) -> dict[str, FixedType]:
@@ -87,12 +90,17 @@ class _RoundedProduct:
         if self.use_bias:  # type: ignore[attr-defined]
             bias = ops.cast(self.bias, dtype)  # type: ignore[attr-defined]
             total = total + rounded(bias, self.types["bias"], trains=True)
-        return ops.cast(rounded(total, self.types["result"]), inputs.dtype)
+        return ops.cast(rounded(total, _unwrapped(self.types["result"])), inputs.dtype)
 
     def get_config(self) -> dict[str, Any]:
         """What makes the layer anew."""
         own = {"types": _written(self.types), "sum_dtype": self.sum_dtype}
         return {**super().get_config(), **own}  # type: ignore[misc]
+
+
+def _unwrapped(kind: FixedType) -> FixedType:
+    """`kind`, so wide that no sum wraps around: the hardware's type grows with what training makes of the sums."""
+    return replace(kind, width=kind.width + _WIDER, integer=kind.integer + _WIDER) if kind.overflow == "WRAP" else kind
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")

@@ -46,11 +46,6 @@ def with_next_power(kinds: Mapping[str, str]) -> dict[str, str]:
     return {**kinds, "weight": str(replace(kind, width=kind.width + 1, integer=kind.integer + 1))}
 
 
-def types_as_text(model: Any) -> dict[str, dict[str, str]]:
-    """As `rounded_types`, each type as text, for a file."""
-    return {layer: {role: str(kind) for role, kind in kinds.items()} for layer, kinds in rounded_types(model).items()}
-
-
 def unrounded(model: Any) -> Any:
     """A new model of Keras's own layers with the weights of `model`, as floats; nothing in it is rounded."""
 

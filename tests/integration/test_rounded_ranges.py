@@ -6,8 +6,7 @@ import pytest
 
 import fpgaprune as fp
 from fpgaprune.errors import HlsError
-from fpgaprune.hls import settle
-from fpgaprune.quantise import types_as_text
+from fpgaprune.hls import settle, settled_types
 
 TARGET = fp.Target.of("xc7z020clg400-1")
 X = np.random.default_rng(3).uniform(-1, 1, (60, 6)).astype(np.float32)
@@ -35,10 +34,25 @@ def test_sums_behind_activations_that_saturate_do_not_overflow():
     assert 1 < outputs.max() < 2
     assert np.array_equal(fp.emulate(fp.make_design(found, TARGET, X), X), outputs)
     # A flow hands on the weights and the types apart.
-    plain = fp.make_design(settle(found), TARGET, X, layers=types_as_text(found))
+    plain = fp.make_design(settle(found), TARGET, X, layers=settled_types(found, X))
     assert np.array_equal(fp.emulate(plain, X), outputs)
 
 
-def test_sums_that_wrap_are_refused():
+def test_sums_that_training_has_made_larger_get_more_bits():
+    """Sums up to 1.8 do not fit fixed<24,1>; the hardware's type grows, and the outputs stay those of Keras."""
+    found = cut_off(1)
+    design = fp.make_design(found, TARGET, X)
+    grown = design["second"].types["result"]
+    assert grown.fraction == 23
+    assert grown.width > 24
+    outputs = found.predict(X, verbose=0)
+    assert 1 < outputs.max() < 2
+    assert np.array_equal(fp.emulate(design, X), outputs)
+
+
+def test_a_type_of_hers_that_sums_overflow_is_refused():
+    found = cut_off(2)
     with pytest.raises(HlsError, match=r"'second': .* overflow its result type fixed<24,1>"):
-        fp.make_design(cut_off(1), TARGET, X)
+        fp.make_design(
+            settle(found), TARGET, X, layers={**settled_types(found, X), "second": {"result": "fixed<24,1>"}}
+        )

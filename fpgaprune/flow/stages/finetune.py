@@ -32,7 +32,7 @@ def _finetune(context: StageContext) -> dict[str, Any]:
     from fpgaprune.flow.models import read_model
     from fpgaprune.flow.selecting import counts, guard_masks
     from fpgaprune.hls import carry_masks
-    from fpgaprune.quantise import types_as_text, unrounded, without_last_rounding
+    from fpgaprune.quantise import unrounded, without_last_rounding
 
     config, data = context.config, context.data
     settings = config[FinetuneConfig]
@@ -46,14 +46,15 @@ def _finetune(context: StageContext) -> dict[str, Any]:
     selection = context.masks("selection.npz")
     rounded = None
     if settings.quantised:
-        rounded = hardware_of(config, data).rounding(model, partial(context.judge_of, model))
+        hardware = hardware_of(config, data)
+        rounded = hardware.rounding(model, partial(context.judge_of, model))
         selection = carry_masks(model, rounded, selection)
         model = without_last_rounding(rounded)
     task = context.task(model)
     found = Finetuning(model, config, task, selection, data, context.progress, checkpoint).run(early)
     if rounded is not None:
         model = unrounded(rounded)
-        context.run.write_json(_TYPES, types_as_text(rounded))
+        context.run.write_json(_TYPES, hardware.types_of(rounded))
     else:
         context.run.file(_TYPES).unlink(missing_ok=True)
     save_keras(model, context.run.file("finetuned.keras"))

@@ -92,14 +92,14 @@ def _quantise(context: StageContext) -> dict[str, Any]:
     if not settings.epochs and not types:
         return {}
     from fpgaprune.hls import carry_masks, settle
-    from fpgaprune.quantise import types_as_text, with_next_power
+    from fpgaprune.quantise import with_next_power
 
     model = context.model()
     judge_of = partial(context.judge_of, model)
     hardware = hardware_of(context.config, data).with_types(types)
     rounded = hardware.rounding(model, judge_of)
     if settings.hold is not None:
-        wider = {layer: with_next_power(kinds) for layer, kinds in types_as_text(rounded).items()}
+        wider = {layer: with_next_power(kinds) for layer, kinds in hardware.types_of(rounded).items()}
         rounded = hardware.with_types(wider).rounding(model, judge_of)
     masks = carry_masks(model, rounded, context.masks())
     judge, wanted = context.judge(model), context.trained_outputs()
@@ -108,7 +108,7 @@ def _quantise(context: StageContext) -> dict[str, Any]:
     plain = settle(rounded)
     save_keras(plain, run.file(_MODEL))
     masks.save(run.file(_MASKS))
-    run.write_json(_TYPES, types_as_text(rounded))
+    run.write_json(_TYPES, hardware.types_of(rounded))
     if held.count:
         held.save(run.file(_HELD))
     context.checkpoint("quantise").remove()
