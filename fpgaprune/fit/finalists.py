@@ -75,7 +75,8 @@ class Finalists:
                 # The next choice trusts what the tool counted more than the price.
                 ratio = (made.measured[made.resource] or 0) / priced
         if not found:
-            raise RunError(f"no network of the search could be trained whole: {self.trials.impossible}")
+            reason = next(iter(self.trials.impossible.values()))
+            raise RunError(f"no network of the search could be trained whole: {reason}")
         best = min(found, key=self.ranking.rank)
         if self.trials.route.counts and best.measured is None:
             self.notes.append(
