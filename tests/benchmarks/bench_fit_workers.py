@@ -27,7 +27,7 @@ def jobs(folder, model, count, epochs):
             "target": {"part": "xc7z020clg400-1"},
             "finetune": {"epochs": epochs, "quantised": True},
             "hls": {**knobs.settings()["hls"], "simulate": 0},
-            "select": {**knobs.settings()["select"], "scope": "global"},
+            "select": {**knobs.settings()["select"], "scope": "network"},
         }
         yield Job(
             "hls", document["target"], 5.0, asdict(Limits()), document, str(knobs), knobs.settings(), "held-back",
