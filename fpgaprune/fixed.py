@@ -20,6 +20,8 @@ from fpgaprune.errors import DesignError, shown
 ROUNDING_MODES = ("TRN", "TRN_ZERO", "RND", "RND_ZERO", "RND_INF", "RND_MIN_INF", "RND_CONV")
 OVERFLOW_MODES = ("WRAP", "SAT", "SAT_ZERO", "SAT_SYM")
 MAX_WIDTH = 64
+# Integer bits that cutting off the largest values may save: wide types lose nothing by holding them all.
+_MOST_CUT = 16
 
 # The most bits left of the binary point, and the most zeros right of it; double precision reaches no further.
 MAX_INTEGER = 512
@@ -108,7 +110,7 @@ class FixedType:
         """
         kind = cls.holding(float(np.abs(values).max(initial=0.0)), width, signed)
         given = values.astype(np.float64)
-        narrower = [replace(kind, integer=kind.integer - fewer) for fewer in range(2 * width)]
+        narrower = [replace(kind, integer=kind.integer - fewer) for fewer in range(min(2 * width, _MOST_CUT))]
         errors = [float(np.square(one.to_float(one.to_raw(given)) - given).sum()) for one in narrower]
         return narrower[int(np.argmin(errors))]
 

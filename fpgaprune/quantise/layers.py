@@ -13,7 +13,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from fpgaprune.fixed import FixedType
+from fpgaprune.fixed import MAX_WIDTH, FixedType
 from fpgaprune.quantise.rounding import rounded
 
 Types = Mapping[str, FixedType]
@@ -100,7 +100,8 @@ class _RoundedProduct:
 
 def _unwrapped(kind: FixedType) -> FixedType:
     """`kind`, so wide that no sum wraps around: the hardware's type grows with what training makes of the sums."""
-    return replace(kind, width=kind.width + _WIDER, integer=kind.integer + _WIDER) if kind.overflow == "WRAP" else kind
+    more = min(_WIDER, MAX_WIDTH - kind.width) if kind.overflow == "WRAP" else 0
+    return replace(kind, width=kind.width + more, integer=kind.integer + more)
 
 
 @keras.saving.register_keras_serializable(package="fpgaprune")

@@ -56,3 +56,11 @@ def test_a_type_of_hers_that_sums_overflow_is_refused():
         fp.make_design(
             settle(found), TARGET, X, layers={**settled_types(found, X), "second": {"result": "fixed<24,1>"}}
         )
+
+
+@pytest.mark.parametrize("bits", [16, 24])
+def test_wide_weights_and_sums_round_too(bits):
+    stack = [keras.Input((6,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(4, name="last")]
+    model, layers = keras.Sequential(stack), {"last": {"result": "fixed<60,30>"}}
+    found = fp.quantize(model, TARGET, X, fp.Precision(bits, 8, 32), layers=layers)
+    np.testing.assert_allclose(found.predict(X, verbose=0), model.predict(X, verbose=0), atol=0.1)
