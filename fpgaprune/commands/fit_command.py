@@ -41,7 +41,7 @@ def fit(
     epochs: Annotated[
         int | None,
         typer.Option(
-            help="Epochs of fine-tuning of the best network; 16, or more of few samples. Key finetune.epochs."
+            help="Epochs of fine-tuning of the best network; the search chooses them if left out. Key finetune.epochs."
         ),
     ] = None,
     route: Annotated[

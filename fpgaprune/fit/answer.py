@@ -35,6 +35,7 @@ class FitPoint(Struct, frozen=True):
         in_time: whether latency and interval keep to their limits.
         epochs: passes over the samples that the locked network was trained for.
         folder: its run.
+        size: root of the sum of the squares of such shares of all resources; 0 counts as `share`.
     """
 
     knobs: str
@@ -56,6 +57,7 @@ class FitPoint(Struct, frozen=True):
     in_time: bool
     epochs: int
     folder: str
+    size: float = 0.0
 
     @property
     def meets_limits(self) -> bool:

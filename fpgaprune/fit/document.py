@@ -5,20 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fpgaprune.errors import ConfigError, HlsError, UnsupportedLayerError
-from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
+from fpgaprune.flow import Flow, TrainConfig
 from fpgaprune.keras_file import trained_bits
-
-# Least training steps of the best network. With few samples an epoch takes less time than a trial takes beside it.
-_STEPS = 4000
-
-
-def whole_epochs(config: Flow, data: Dataset) -> int:
-    """Epochs of the best network: as many as the flow says; if it says nothing, its default, or more of few samples."""
-    settings = config[FinetuneConfig]
-    if "epochs" in settings.model_fields_set:
-        return settings.epochs
-    steps = -(-count_of(data.x_train) // settings.batch_size)
-    return max(settings.epochs, -(-_STEPS // steps))
 
 
 def search_document(config: Flow, model: Any, notes: list[str]) -> dict[str, Any]:

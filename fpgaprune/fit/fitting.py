@@ -88,7 +88,8 @@ def fit(
 ) -> Fit:
     """The best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
 
-    What has no limit is made as small as possible, in this order: latency, share of the part, loss.
+    What has no limit is made as small as possible, in this order: latency, shares of the part, loss. Of the shares of
+    all resources the largest counts most.
 
     Args:
         model: a trained Keras model, or the path of one. It is unchanged.
@@ -102,7 +103,8 @@ def fit(
         interval_cycles: most cycles between two samples.
         samples_per_s: least samples a second.
         minutes: time for the search; the run of the best network comes on top.
-        epochs: of fine-tuning of the best network; first trials take a fourth. If left out 16, or more of few samples.
+        epochs: of fine-tuning of the best network, at the network's own learning rate; first trials take a fourth. If
+            left out, the search chooses epochs, batches and rate.
         seed: of all random numbers.
         route: `hls`, an hls4ml project by its analytic estimate; or `verilog`, our own, which is synthesised.
         told: learns how far the search is.

@@ -68,7 +68,7 @@ class Foresight:
         for laid, unit in possible:
             best = min((laid for laid, _ in possible), key=self._rank)
             alike = self._rank(laid)[:-1] <= self._rank(best)[:-1]
-            if laid is best or (alike and laid.share <= _LOSES_LESS[unit] * best.share):
+            if laid is best or (alike and laid.price <= _LOSES_LESS[unit] * best.price):
                 return unit
         return tried[0].granularity
 

@@ -12,19 +12,25 @@ from fpgaprune.errors import DataError
 from fpgaprune.flow import Dataset, Samples, arrays_of, at, count_of
 from fpgaprune.npz_file import write_npz
 
-# A tenth of the training samples judges, 2,000 at most. Of few samples it is 500, a quarter at most: fewer would tell
+# A tenth of the training samples judges, 5,000 at most. Of few samples it is 500, a quarter at most: fewer would tell
 # half a point of accuracy from nothing only by luck.
-_SHARE, _WANTED, _LARGEST_SHARE, _MOST = 10, 500, 4, 2000
+_SHARE, _WANTED, _LARGEST_SHARE, _MOST = 10, 500, 4, 5000
 # A quarter of fewer samples judges nothing.
 _FEWEST = 128
 # A trial trains on this many samples at most.
 _TRAINED = 20_000
 
 
-def write_held_back(path: Path, data: Dataset, seed: int) -> None:
+def write_held_back(path: Path, data: Dataset, seed: int, most: int = _TRAINED) -> None:
     """The `.npz` at `path` holds the samples of a search: `x_train` to train on, `x_test` to judge by.
 
     Validation samples judge if there are some, else a tenth of the training samples (a quarter of few), at random.
+
+    Args:
+        path: the file.
+        data: the data of the flow.
+        seed: of the choice.
+        most: samples to train on; it is 20,000 at most in any case.
 
     Raises:
         DataError: there are too few training samples.
@@ -42,7 +48,7 @@ def write_held_back(path: Path, data: Dataset, seed: int) -> None:
         count = min(max(len(order) // _SHARE, min(_WANTED, len(order) // _LARGEST_SHARE)), _MOST)
         held, order = order[:count], order[count:]
         judged = at(data.x_train, held), at(data.y_train, held)
-    trained = np.sort(order[:_TRAINED])
+    trained = np.sort(order[: min(most, _TRAINED)])
     arrays: dict[str, NDArray[Any]] = {}
     for key, samples, names in (
         ("x_train", at(data.x_train, trained), data.inputs),

@@ -18,7 +18,7 @@ from fpgaprune.documents import read_json
 from fpgaprune.errors import EstimateError, HlsError, MaskError, RemovalError, RunError
 from fpgaprune.files import make_folder, storage, write_bytes
 from fpgaprune.fit.answer import HELD_BACK, FitPoint
-from fpgaprune.fit.layout import counts, nearest_limit
+from fpgaprune.fit.layout import counts, nearest_limit, size_of
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.ranking import laid_as
 from fpgaprune.fit.route import find_route
@@ -152,6 +152,7 @@ def flow_point(job: Job, progress: Progress) -> FitPoint:
     measured = route.measured(done)
     target = config[TargetConfig].target()
     resource, share = (laid.resource, laid.share) if measured is None else nearest_limit(measured, target.part)
+    size = laid.size if measured is None else size_of(measured, target.part)
     return FitPoint(
         knobs=job.knobs,
         settings=job.asked,
@@ -172,6 +173,7 @@ def flow_point(job: Job, progress: Progress) -> FitPoint:
         in_time=False,
         epochs=job.document["finetune"]["epochs"],
         folder=str(job.run),
+        size=size,
     )
 
 

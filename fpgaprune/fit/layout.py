@@ -28,6 +28,7 @@ class Laid:
         used: resource to the middle of its estimate.
         latency_cycles: from the first input to the last output.
         interval_cycles: between two samples.
+        size: root of the sum of the squares of the shares of all resources; 0 counts as `share`.
     """
 
     rung: str
@@ -37,6 +38,15 @@ class Laid:
     used: Mapping[str, int | None]
     latency_cycles: int
     interval_cycles: int
+    size: float = 0.0
+
+    @property
+    def price(self) -> float:
+        """What is made small: nearly the largest share, but the other resources count too.
+
+        A few DSPs that no knob frees would hide what the knobs save in LUTs.
+        """
+        return max(self.size, self.share)
 
     def keeps(self, limits: Limits, clock_ns: float) -> bool:
         """Whether it keeps to the limits of time."""
@@ -44,16 +54,16 @@ class Laid:
         return self.latency_cycles <= latency and self.interval_cycles <= interval
 
     def rank(self, limits: Limits, clock_ns: float) -> tuple[float, ...]:
-        """A smaller rank is better: limits that are kept, then the latency unless it has a limit, then the share."""
+        """A smaller rank is better: limits that are kept, then the latency unless it has a limit, then the price."""
         kept = self.keeps(limits, clock_ns)
         if not kept or self.share > limits.share:
             return (not kept, max(self.share, limits.share), self.latency_cycles)
         return (False, 0.0, *self.goal(limits))
 
     def goal(self, limits: Limits) -> tuple[float, float]:
-        """What is made small where the limits hold: the latency in steps of 10 %, unless it has a limit; the share."""
+        """What is made small where the limits hold: the latency in steps of 10 %, unless it has a limit; the price."""
         timed = limits.latency_us is not None
-        return (0.0 if timed else round(math.log(max(self.latency_cycles, 1), _ALIKE)), self.share)
+        return (0.0 if timed else round(math.log(max(self.latency_cycles, 1), _ALIKE)), self.price)
 
 
 def nearest_limit(used: Resources[Any], part: Part) -> tuple[str, float]:
@@ -62,15 +72,29 @@ def nearest_limit(used: Resources[Any], part: Part) -> tuple[str, float]:
     Raises:
         EstimateError: the part has no known capacity.
     """
+    shares = _shares(used, part)
+    resource = max(shares, key=lambda name: shares[name], default="lut")
+    return resource, shares.get(resource, 0.0)
+
+
+def size_of(used: Resources[Any], part: Part) -> float:
+    """Root of the sum of the squares of upper end / capacity of all resources.
+
+    Raises:
+        EstimateError: the part has no known capacity.
+    """
+    return math.hypot(*_shares(used, part).values())
+
+
+def _shares(used: Resources[Any], part: Part) -> dict[str, float]:
+    """Resource that is used to upper end / capacity."""
     known = list(used.against(capacity_of(part)))
     if not known:
         raise EstimateError(
             f"the capacity of {part.name} is unknown; name a part that 'fpgaprune parts' lists with its capacity"
         )
     ends = [(name, figure.high if isinstance(figure, Figure) else figure, there) for name, figure, there in known]
-    shares = {name: end / there if there else math.inf for name, end, there in ends if end}
-    resource = max(shares, key=lambda name: shares[name], default="lut")
-    return resource, shares.get(resource, 0.0)
+    return {name: end / there if there else math.inf for name, end, there in ends if end}
 
 
 def counts(used: Resources[Any]) -> dict[str, int | None]:

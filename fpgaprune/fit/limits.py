@@ -10,7 +10,7 @@ from fpgaprune.errors import ConfigError
 
 @dataclass(frozen=True)
 class Limits:
-    """What must hold. What has no limit is made as small as possible, in this order: latency, share of the part, loss.
+    """What must hold. What has no limit is made as small as possible, in this order: latency, shares of the part, loss.
 
     Attributes:
         max_loss: largest loss of the metric on held-out samples: 0.005 is half a point of accuracy, or an error that
@@ -45,9 +45,9 @@ class Limits:
     def room(self, lost: float, lost_error: float, searching: bool = False) -> float:
         """The loss that is left to the limit; negative if more is lost.
 
-        A search takes the best of many networks, luckier ones among them, so it adds half of the standard error only.
+        A search takes the best of many networks, luckier ones among them, so it adds no standard error.
         """
-        return self.most_loss(searching) + (0.5 if searching else 1.0) * lost_error - lost
+        return self.most_loss(searching) + (0.0 if searching else lost_error) - lost
 
     def most_loss(self, searching: bool) -> float:
         """The largest loss, on the samples of a search or on held-out ones."""

@@ -13,7 +13,7 @@ from fpgaprune.fit.limits import Limits
 
 # The least loss that a limit is measured by: a limit of 0 has no parts.
 _LEAST = 1e-3
-# A share beyond the part counts less than a step of the latency.
+# A price beyond the part counts less than a step of the latency.
 _BELOW_ONE = 0.999
 
 
@@ -39,12 +39,12 @@ class Ranking:
 
     def corrected(self, point: FitPoint, ratio: float) -> tuple[float, ...]:
         """The rank of `point` if it takes `ratio` times its share."""
-        return self.rank(structs.replace(point, share=point.share * ratio))
+        return self.rank(structs.replace(point, share=point.share * ratio, size=point.size * ratio))
 
     def objective(self, laid: Laid) -> float:
-        """What has no limit, as one number to make small: the latency unless it has a limit, then the share."""
-        latency, share = laid.goal(self.limits)
-        return latency + min(share, _BELOW_ONE)
+        """What has no limit, as one number to make small: the latency unless it has a limit, then the price."""
+        latency, price = laid.goal(self.limits)
+        return latency + min(price, _BELOW_ONE)
 
     def beyond(self, laid: Laid) -> dict[str, float]:
         """Limit to how far the layout is beyond it, as a fraction of the limit; 0 or less keeps to it."""
@@ -69,4 +69,4 @@ class Ranking:
 
 def laid_as(point: FitPoint) -> Laid:
     """The layout of `point`, as far as limits speak of it."""
-    return Laid("", {}, point.share, point.resource, {}, point.latency_cycles, point.interval_cycles)
+    return Laid("", {}, point.share, point.resource, {}, point.latency_cycles, point.interval_cycles, point.size)

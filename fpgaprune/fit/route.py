@@ -12,7 +12,7 @@ from fpgaprune.design import Design
 from fpgaprune.errors import ConfigError, EstimateError
 from fpgaprune.estimate import choose_layout, estimate, verilog_price
 from fpgaprune.fabric import family_of
-from fpgaprune.fit.layout import Laid, counts, nearest_limit
+from fpgaprune.fit.layout import Laid, counts, nearest_limit, size_of
 from fpgaprune.flow import Flow, MeasureConfig, RunDirectory, TargetConfig
 from fpgaprune.measure import Measured, Resources, VerilogPrice
 from fpgaprune.target import Part, Target, list_parts
@@ -108,7 +108,8 @@ class HlsRoute:
         used = made.total["synth"]
         resource, share = nearest_limit(used, self.target.part)
         settings = {} if edit is None else edit.settings
-        return Laid(rung, settings, share, resource, counts(used), made.latency_cycles, made.interval_cycles)
+        size = size_of(used, self.target.part)
+        return Laid(rung, settings, share, resource, counts(used), made.latency_cycles, made.interval_cycles, size)
 
     @staticmethod
     def _every(design: Design) -> Iterator[tuple[str, Edit]]:
@@ -198,8 +199,8 @@ class VerilogRoute:
 
     def _of(self, made: VerilogPrice, settings: Any, rung: str) -> Laid:
         resource, share = nearest_limit(made.resources, self.part)
-        used = counts(made.resources)
-        return Laid(rung, settings, share, resource, used, made.latency_cycles, made.interval_cycles)
+        used, size = counts(made.resources), size_of(made.resources, self.part)
+        return Laid(rung, settings, share, resource, used, made.latency_cycles, made.interval_cycles, size)
 
 
 def smallest_part(route: Route, design: Design, config: Flow, share: float) -> Part | None:

@@ -45,9 +45,9 @@ class Rungs:
         if self.front or not good:
             return None
         best = laid_as(min(good, key=self.ranking.rank))
-        latency, share = laid.goal(self.ranking.limits)
-        best_latency, best_share = best.goal(self.ranking.limits)
-        if latency > best_latency + _MISSED or (latency > best_latency - _MISSED and share > _MARGIN * best_share):
+        latency, price = laid.goal(self.ranking.limits)
+        best_latency, best_price = best.goal(self.ranking.limits)
+        if latency > best_latency + _MISSED or (latency > best_latency - _MISSED and price > _MARGIN * best_price):
             return "its price is higher than that of a network that keeps to every limit"
         return None
 

@@ -19,7 +19,7 @@ from fpgaprune.files import write_bytes
 from fpgaprune.fit.answer import Fit, FitPoint
 from fpgaprune.fit.clock import Clock
 from fpgaprune.fit.descent import Descent, Judge
-from fpgaprune.fit.document import search_document, whole_epochs
+from fpgaprune.fit.document import search_document
 from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.held_back import write_held_back
@@ -28,6 +28,7 @@ from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
 from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.options import SearchOptions
+from fpgaprune.fit.outlook import Outlook
 from fpgaprune.fit.own_folder import FRONT, SAMPLES, TRIALS, require_own, used_alone
 from fpgaprune.fit.page import write_page
 from fpgaprune.fit.ranking import Ranking
@@ -37,6 +38,7 @@ from fpgaprune.fit.standing import Heard
 from fpgaprune.fit.steps import Steps
 from fpgaprune.fit.study import require_optuna
 from fpgaprune.fit.suggested import try_suggested
+from fpgaprune.fit.training import Training, most_samples
 from fpgaprune.fit.trial import Trials
 from fpgaprune.fit.workers import Workers
 from fpgaprune.fit.workplace import Here, Workplace
@@ -55,10 +57,9 @@ from fpgaprune.flow import (
 
 # With so many bits rounding loses nothing.
 _WIDE = 16
-# A first trial trains for this part of the epochs of the best network.
-_SHORT = 4
-# Share of the time after which trials train for all epochs; with a study, and the share that the descent may take then.
-_ROUGH, _ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.6, 0.3, 0.5
+# Share of the time after which trials train for all epochs, and the share that the descent may take; with a study.
+_ROUGH, _DESCENT = 0.5, 0.75
+_ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY = 0.3, 0.5
 
 
 @dataclass
@@ -84,8 +85,7 @@ class FitSearch:
     options: SearchOptions
     heard: Heard
     notes: list[str] = field(default_factory=list)
-    _epochs: tuple[int, int] = (0, 0)
-    """Of a short training and of a whole one."""
+    _training: Training = field(default_factory=lambda: Training(0, 0))
     _rates: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Fit:
@@ -102,8 +102,6 @@ class FitSearch:
         config, data = self.config, load_data(self.config[DataConfig].source)
         start_session(config.seed)
         model = starting_model(config[TrainConfig].model, data)
-        epochs = whole_epochs(config, data)
-        self._epochs = max(epochs // _SHORT, min(epochs, 2)), epochs
         document = search_document(config, model, self.notes)
         with used_alone(self.out), closing(self._place()) as place:
             return self._run(place, document, data, model)
@@ -112,19 +110,25 @@ class FitSearch:
         config = self.config
         source = self.out / SAMPLES
         if not source.is_file():
-            write_held_back(source, data, config.seed)
+            write_held_back(source, data, config.seed, most_samples(model))
+        searched = load_data(str(source))
         trials = Trials(self.route, document, self.out / TRIALS, source, self.limits, place)
-        foresight = Foresight(self.route, document, load_data(str(source)), model, self.limits)
+        foresight = Foresight(self.route, document, searched, model, self.limits)
         start, names = self._knobs(document, foresight)
-        first = None if data.x_valid is not None else self._first(trials, foresight, start)
+        bolder = Training.at_a_higher_rate(config, searched, model)
+        ways = [way for way in (bolder, Training.asked(config, searched, model)) if way is not None]
+        first = self._first(trials, foresight, start, ways, remembers=data.x_valid is None)
         self._descend(trials, foresight, start, names, first)
         if self.options.searches:
-            self.notes += try_suggested(trials, foresight, self._log, self.options, names, self._epochs, self.out)
+            epochs = self._training.short, self._training.whole
+            self.notes += try_suggested(trials, foresight, self._log, self.options, names, epochs, self.out)
+        else:
+            self._look_around(trials, foresight, names)
         points = tuple(self._log.points.values())
         if not points:
             reason = next(iter(trials.impossible.values()), "no trial came to its end")
             raise RunError(f"the search found no network: {reason}")
-        best = Finalists(trials, self._log.ranking, self._epochs[1], self.out, self.told, self.notes).best(points)
+        best = Finalists(trials, self._log.ranking, self._training.whole, self.out, self.told, self.notes).best(points)
         if not best.fits:
             self.notes.append(self._larger_part(best))
         self.notes += [f"left out: {knobs}: {reason}" for knobs, reason in trials.impossible.items()]
@@ -167,11 +171,35 @@ class FitSearch:
         # Cheap values are held in a network that rounds while it trains.
         return Knobs(granularity), [name for name in self.route.knobs if rounds or name != "hold"]
 
-    def _first(self, trials: Trials, foresight: Foresight, start: Knobs) -> FitPoint | None:
-        """The network without locks, trained without the samples that judge: what it loses, all others may lose too."""
-        clock, wide = Clock(self._log.at(1.0)), replace(start, weight_bits=_WIDE, activation_bits=_WIDE)
-        first = self._judge(trials, self._epochs[1], clock)(wide, foresight.fastest(wide), None)
-        if first is None or first.lost <= 0:
+    def _first(
+        self, trials: Trials, foresight: Foresight, start: Knobs, ways: Sequence[Training], *, remembers: bool
+    ) -> FitPoint | None:
+        """Chooses how to train: the first way in which the network without locks loses little, else the best one.
+
+        If the trained network `remembers` the samples that judge, it is trained whole with many bits and without them:
+        what it loses, all others may lose too. This network is returned then.
+        """
+        self._training = ways[0]
+        if len(ways) == 1 and not remembers:
+            return None
+        clock = Clock(self._log.at(1.0))
+        knobs = replace(start, weight_bits=_WIDE, activation_bits=_WIDE) if remembers else start
+        document, made = trials.document, []
+        for way in ways:
+            trials.document = joined(way.settings, document)
+            epochs = way.whole if remembers else way.short
+            point = self._judge(trials, epochs, clock)(knobs, foresight.fastest(knobs), None)
+            if point is not None:
+                made.append((way, point))
+                if self._log.ranking.room(point) >= 0:
+                    break
+        if not made:
+            return None
+        self._training, first = min(made, key=lambda pair: pair[1].lost)
+        trials.document = joined(self._training.settings, document)
+        if not remembers:
+            return None
+        if first.lost <= 0:
             return first
         trials.limits = replace(self.limits, forgotten=first.lost)
         self._log.judge_by(trials.limits)
@@ -185,8 +213,8 @@ class FitSearch:
         self, trials: Trials, foresight: Foresight, start: Knobs, names: list[str], good: FitPoint | None
     ) -> None:
         """Points of short trials, then of whole ones from the best of these on; the first one starts from `good`."""
-        shares = (_ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY) if self.options.searches else (_ROUGH, 1.0)
-        short, epochs = self._epochs
+        shares = (_ROUGH_BEFORE_STUDY, _DESCENT_BEFORE_STUDY) if self.options.searches else (_ROUGH, _DESCENT)
+        short, epochs = self._training.short, self._training.whole
         for passes, share in ((short, shares[0]), (epochs, shares[1])):
             clock = Clock(self._log.at(share))
             descent = Descent(
@@ -204,6 +232,17 @@ class FitSearch:
             if passes == epochs or not kept or time.monotonic() > self._log.at(shares[1]):
                 break
             start, good = min(kept, key=lambda pair: self._log.ranking.rank(pair[1]))
+
+    def _look_around(self, trials: Trials, foresight: Foresight, names: Sequence[str]) -> None:
+        """Whole trials of the networks around the best one, as long as one promises more."""
+        clock, ranking = Clock(self._log.at(1.0)), self._log.ranking
+        judge = self._judge(trials, self._training.whole, clock)
+        outlook = Outlook(names, foresight, ranking, self._training.whole)
+        refused: set[Knobs] = set()
+        while clock.has_time() and (found := outlook.next(list(self._log.points.values()), refused)):
+            knobs, good = found
+            if judge(knobs, foresight.fastest(knobs), good) is None:
+                refused.add(knobs)
 
     def _begin(self, trials: Trials, foresight: Foresight, epochs: int, knobs: Sequence[Knobs], good: FitPoint) -> None:
         """Workers begin what the descent may ask for next; this process waits until it is asked."""

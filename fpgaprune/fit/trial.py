@@ -96,7 +96,7 @@ class Trials:
             finetune["schedule"] = {"kind": "polynomial_decay", "initial_sparsity": _locked(good, asked["select"])}
         more = joined({"verdict": {"max_loss": self.limits.max_loss}}, more)
         if held := asked.get("quantise"):
-            more["quantise"] = {"epochs": max(held["epochs"], epochs)}
+            more["quantise"] = {"epochs": max(held["epochs"], epochs // 2)}
         document = joined(self.document, asked, {"finetune": finetune}, more)
         return Job(
             self.route.name,

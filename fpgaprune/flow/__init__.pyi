@@ -45,5 +45,6 @@ from .session import start_session as start_session
 from .stages import STAGES as STAGES
 from .stages.measure import MeasureConfig as MeasureConfig
 from .stages.report import metric_of as metric_of
+from .task import learning_rate_of as learning_rate_of
 from .untrained import untrained_design as untrained_design
 from .verify import verify_run as verify_run

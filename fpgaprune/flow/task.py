@@ -80,6 +80,18 @@ class Task:
             model.reset_metrics()
 
 
+def learning_rate_of(settings: TrainConfig, model: Any, data: Dataset) -> tuple[str, float]:
+    """The optimizer of the task of `model`: the name of its class, and its learning rate at the first step.
+
+    Raises:
+        ConfigError: a loss, metric or optimizer is unknown, or nothing fits the labels.
+        DataError: the labels are not those that the loss takes.
+    """
+    task = read_task(settings, model, data)
+    optimizer = keras.optimizers.deserialize(dict(task.optimizer))
+    return type(optimizer).__name__, float(optimizer.learning_rate) if task.has_rate else FINETUNE_RATE
+
+
 def some_outputs(model: Any, samples: int) -> Samples:
     """`samples` outputs of the shape and the structure of those of `model`, all 0.5; an unknown size is 1."""
     shapes = [tuple(size or 1 for size in output.shape[1:]) for output in model.outputs]

@@ -1,4 +1,4 @@
-"""What `fpgaprune fit` finds, beside uniform sparsity and the recipes of `examples/`, in the same processor time.
+"""What `fpgaprune fit` finds, beside uniform sparsity, the recipes of `examples/` and HGQ2, in the same processor time.
 
     python tests/benchmarks/bench_fit_against.py                       # small: shows that it runs
     python tests/benchmarks/bench_fit_against.py FOLDER [--networks mlp,cnn] [--seeds 0,1,2] [--minutes 6]
@@ -7,20 +7,23 @@ A row is one network with one seed. `fit` gets the trained network, its data, a 
 as a user types them. Uniform sparsity is a flow that locks the same share of each layer, those of the smallest
 magnitude, and rounds to so many bits while it is fine-tuned. For each number of bits it goes up while it loses little,
 and down when it loses too much. The recipe is the flow file of `examples/` for such a network, with more or fewer
-zeros in the same way. Each ends when it has taken the processor time that `fit` took; synthesis of its best networks
-comes on top. These are chosen on the test images on which they are shown, which flatters them; `fit` does not see the
-test images before its last choice.
+zeros in the same way. HGQ2 trains the bits of every weight at a higher or a lower price (`fit_hgq.py`); a Dense network
+of it is counted as alkaid's Verilog, others as ours. Each ends when it has taken the processor time that `fit` took;
+synthesis of its best networks comes on top. These are chosen on the test images on which they are shown, which flatters
+them; `fit` does not see the test images before its last choice. HGQ2 and alkaid must be installed, or its cells are
+empty.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,8 @@ SAMPLES = 20_000
 SPARSITIES = (0.3, 0.4, 0.5, 0.6, 0.68, 0.75, 0.8, 0.85, 0.9)
 # Bits of weights and of activations.
 WIDTHS = ((6, 6), (5, 4), (8, 8))
+# HGQ2's price of a bit, from dear networks to cheap ones.
+PRICES = (1e-6, 2e-6, 4e-6, 8e-6, 1.5e-5, 3e-5, 6e-5, 1.2e-4, 2.4e-4)
 layers = keras.layers
 
 
@@ -103,6 +108,8 @@ def separable() -> list[Any]:
 
 
 DENSE = ("small", "mlp")
+# HGQ2 0.2 has no depthwise convolution.
+WITHOUT_HGQ = ("separable",)
 # Network, and most cycles between two samples.
 NETWORKS: dict[str, tuple[Callable[[], list[Any]], int]] = {
     "small": (small, 1),
@@ -132,8 +139,9 @@ def main() -> None:
     chosen.folder.mkdir(parents=True, exist_ok=True)
     print("| network | seed | trained | fit: accuracy | LUT | what it chose | trials | processor minutes | ", end="")
     print("uniform: accuracy | LUT | what | runs | LUT, fit / uniform | ", end="")
-    print("recipe: accuracy | LUT | what | runs | LUT, fit / recipe |")
-    print("|---|---:|---:|---:|---:|---|---:|---:" + 2 * "|---:|---:|---|---:|---:" + "|", flush=True)
+    print("recipe: accuracy | LUT | what | runs | LUT, fit / recipe | ", end="")
+    print("HGQ2: accuracy | LUT | what | runs | LUT, fit / HGQ2 |")
+    print("|---|---:|---:|---:|---:|---|---:|---:" + 3 * "|---:|---:|---|---:|---:" + "|", flush=True)
     for name in chosen.networks.split(","):
         for seed in (int(text) for text in chosen.seeds.split(",")):
             folder = chosen.folder / f"{name}_{seed}"
@@ -160,11 +168,17 @@ def row(folder: Path, name: str, seed: int, samples: int, chosen: argparse.Names
     cells = [f"{100 * accuracy:.2f} %", f"{100 * best['value']:.2f} %", f"{mine:,}", best["knobs"], str(trials)]
     cells += [f"{seconds / 60:.1f}"]
     ladder = Ladder(folder, model, data, least, seconds)
-    cells += cells_of(
-        [ladder.best(lambda share, bits=bits: uniform(name, share, *bits)) for bits in WIDTHS], ladder, mine
-    )
+    found = [ladder.best(SPARSITIES, lambda share, bits=bits: uniform(name, share, *bits)) for bits in WIDTHS]
+    cells += cells_of(found, ladder, mine)
     ladder = Ladder(folder, model, data, least, seconds)
-    return " | ".join(cells + cells_of([ladder.best(lambda share: recipe(name, share))], ladder, mine))
+    cells += cells_of([ladder.best(SPARSITIES, lambda share: recipe(name, share))], ladder, mine)
+    ladder = Ladder(folder, model, data, least, seconds)
+    if name not in WITHOUT_HGQ and importlib.util.find_spec("hgq") is not None:
+        found = [ladder.best(PRICES, lambda price: hgq(folder, name, model, data, price))]
+        cells += cells_of(found, ladder, mine)
+    else:
+        cells += ["–"] * 5
+    return " | ".join(cells)
 
 
 def trained(folder: Path, name: str, seed: int, samples: int) -> tuple[Path, Path, float]:
@@ -218,9 +232,27 @@ def recipe(name: str, sparsity: float) -> dict[str, Any]:
     return flow_files.example(file, name=f"recipe_{round(100 * sparsity)}", select={"sparsity": sparsity})
 
 
+def hgq(folder: Path, name: str, model: Path, data: Path, price: float) -> dict[str, Any]:
+    """HGQ2's network at this price, taken over with every bit."""
+    run = f"hgq_{price:g}".replace("-", "_").replace(".", "_")
+    out = folder / f"{run}.keras"
+    if not out.exists():
+        script = str(Path(__file__).with_name("fit_hgq.py"))
+        asked = [str(model), str(data), str(price), str(NETWORKS[name][1]), str(out)]
+        subprocess.run([sys.executable, script, *asked], check=True, capture_output=True)
+    return {
+        "name": run,
+        "target": {"io_type": "io_parallel" if NETWORKS[name][1] == 1 else "io_stream"},
+        "train": {"model": str(out.resolve())},
+        "select": {"zeros": True},
+        "finetune": {"epochs": 0},
+        "hls": {"precision": "widths"},
+    }
+
+
 @dataclass
 class Ladder:
-    """Runs of one network with more and more zeros, as far as the processor time goes."""
+    """Runs of one network with more and more zeros, or at higher and higher prices, until its time is over."""
 
     folder: Path
     model: Path
@@ -230,23 +262,26 @@ class Ladder:
     spent: float = 0.0
     runs: int = 0
 
-    def best(self, flow_of: Callable[[float], dict[str, Any]]) -> Run | None:
-        """The sparsest run whose accuracy is at least `least` %, found in halves; None if there is none."""
-        low, high, best = 0, len(SPARSITIES), None
+    def best(self, steps: Sequence[float], flow_of: Callable[[float], dict[str, Any]]) -> Run | None:
+        """The last of the `steps` at which the accuracy is at least `least` %, found in halves; None if none is."""
+        low, high, best = 0, len(steps), None
         while low < high and self.spent < self.seconds:
             middle = (low + high) // 2
+            began = processor_seconds()
+            own = flow_of(steps[middle])
             flow = flow_files.merged(
-                flow_of(SPARSITIES[middle]),
-                {
-                    "data": {"source": str(self.data.resolve())},
-                    "train": {"model": str(self.model.resolve())},
-                    "target": {"part": PART},
-                    "hls": {"simulate": 0},
-                    "measure": {"families": [], "simulate": 0},
-                },
+                {"train": {"model": str(self.model.resolve())}},
+                flow_files.merged(
+                    own,
+                    {
+                        "data": {"source": str(self.data.resolve())},
+                        "target": {"part": PART},
+                        "hls": {"simulate": 0},
+                        "measure": {"families": [], "simulate": 0},
+                    },
+                ),
             )
             kept = self.folder / f"{flow['name']}.seconds"
-            began = processor_seconds()
             out = flow_files.run(flow, self.folder)
             if not kept.exists():
                 kept.write_text(f"{processor_seconds() - began:.1f}\n")
@@ -260,11 +295,27 @@ class Ladder:
         if best is None:
             return None
         flow, accuracy = best
+        if flow["name"].startswith("hgq") and flow["target"]["io_type"] == "io_parallel":
+            return Run(accuracy, alkaid(Path(flow["train"]["model"])), f"{flow['name']}, alkaid's Verilog")
         out = flow_files.run(flow_files.merged(flow, {"measure": {"families": ["xc7"]}}), self.folder)
         measured = json.loads((out / "report.json").read_text())["measured"]["synth(open)"]["xc7"]["whole"]["cells"]
-        bits = flow["hls"]
-        words = f"{flow['select']['sparsity']:.0%} locked, {bits['weight_bits']} and {bits['activation_bits']} bits"
-        return Run(accuracy, measured["lut"], words)
+        return Run(accuracy, measured["lut"], words_of(flow))
+
+
+def words_of(flow: dict[str, Any]) -> str:
+    """What is special of a run."""
+    if flow["name"].startswith("hgq"):
+        return str(flow["name"])
+    bits = flow["hls"]
+    return f"{flow['select']['sparsity']:.0%} locked, {bits['weight_bits']} and {bits['activation_bits']} bits"
+
+
+def alkaid(model: Path) -> int:
+    """LUTs of alkaid's Verilog of the network in `model`, counted by the same synthesis."""
+    script = Path(__file__).with_name("mnist_alkaid.py")
+    command = [sys.executable, str(script), str(model), str(model.with_suffix(".rtl")), "whole"]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True)
+    return int(ended.stdout.split(" LUT")[0].split()[-1].replace(",", ""))
 
 
 def cells_of(found: list[Run | None], ladder: Ladder, mine: int) -> list[str]:

@@ -1,5 +1,7 @@
 """alkaid's Verilog of one window of each convolution that HGQ2 trained: `python mnist_alkaid.py MODEL.keras FOLDER`.
 
+With the word `whole` behind it, of the whole network, a Dense one.
+
 alkaid lays a whole image out at once, so a layer of it is one window of 3 × 3 positions here, with its ReLU: what our
 Verilog has once, and moves over the image. Counted by the same synthesis. Needs HGQ2 and `pip install alkaid`.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import keras
 import mnist_hgq
@@ -23,26 +26,34 @@ from fpgaprune.fabric.yosys import make_netlist
 TIMEOUT_S = 3600.0
 
 
-def main(path: Path, folder: Path) -> None:
-    """Prints LUTs, FF and latency of each convolution."""
+def main(path: Path, folder: Path, *, whole: bool) -> None:
+    """Prints LUTs, FF and latency of each convolution, or of the whole network."""
     model = keras.models.load_model(path, compile=False)
-    family, yosys = find_family("xc7"), find_open_tool(YOSYS)
+    if whole:
+        count(model, "network", folder)
+        return
     for name in mnist_hgq.READERS[:2]:
         layer = model.get_layer(name)
         one = QConv2D.from_config(layer.get_config())
         window = keras.Sequential([keras.Input((3, 3, layer.kernel.shape[2])), one])
         for variable, value in zip(one.weights, layer.weights, strict=True):
             variable.assign(value)
-        logic = trace(*trace_model(window, HWConfig(1, 1, -1), {"hard_dc": 5}))
-        # One adder between two registers, as in our Verilog.
-        options = {"flavor": "verilog", "latency_cutoff": 1.2, "ternary_fuse": False, "print_latency": False}
-        made = RTLModel(logic, folder / name, name, **options)
-        made.write()
-        sources = {file.name: file.read_bytes() for file in sorted((folder / name).rglob("*.v"))}
-        netlist = make_netlist(sources, name, family, folder / "cache", yosys, TIMEOUT_S, named=False)
-        cells = family.count(netlist.types)
-        print(f"{name}: {cells.lut:,} LUT, {cells.ff:,} FF, latency {made.latency}", flush=True)
+        count(window, name, folder)
+
+
+def count(model: Any, name: str, folder: Path) -> None:
+    """Prints LUTs, FF and latency of alkaid's Verilog of `model`."""
+    family, yosys = find_family("xc7"), find_open_tool(YOSYS)
+    logic = trace(*trace_model(model, HWConfig(1, 1, -1), {"hard_dc": 5}))
+    # One adder between two registers, as in our Verilog.
+    options = {"flavor": "verilog", "latency_cutoff": 1.2, "ternary_fuse": False, "print_latency": False}
+    made = RTLModel(logic, folder / name, name, **options)
+    made.write()
+    sources = {file.name: file.read_bytes() for file in sorted((folder / name).rglob("*.v"))}
+    netlist = make_netlist(sources, name, family, folder / "cache", yosys, TIMEOUT_S, named=False)
+    cells = family.count(netlist.types)
+    print(f"{name}: {cells.lut:,} LUT, {cells.ff:,} FF, latency {made.latency}", flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), whole="whole" in sys.argv)

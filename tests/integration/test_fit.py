@@ -12,7 +12,8 @@ import fpgaprune as fp
 from fpgaprune.cli import app
 from fpgaprune.errors import ConfigError, HlsError, RunError
 from fpgaprune.fit import job
-from fpgaprune.flow import RunDirectory, verify_run
+from fpgaprune.fit.training import Training
+from fpgaprune.flow import FinetuneConfig, RunDirectory, verify_run
 
 pytestmark = pytest.mark.flow
 
@@ -123,6 +124,29 @@ def test_a_wish_that_cannot_be_met_ends_with_the_nearest_network(searched, tmp_p
     assert found["best"]["fits"] is False
     assert any("listed part of the same family" in note for note in found["notes"])
     assert "No network that was tried keeps every limit" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("lost", "rate"), [(0.5, None), (0.0, 0.02)])
+def test_a_higher_rate_that_loses_the_network_is_given_up(searched, tmp_path, monkeypatch, lost, rate):
+    folder, data, _ = searched
+    asked = []
+
+    def run(config, run, progress):
+        """Nothing is trained: at the higher rate the network comes out with `lost`, else as another search left it."""
+        shutil.copytree(folder / "out" / "best", run)
+        asked.append(config[FinetuneConfig].learning_rate)
+        report = json.loads((run / "report.json").read_text())
+        report["metric"]["lost"] = 0.0 if asked[-1] is None else lost
+        (run / "report.json").write_text(json.dumps(report))
+        return RunDirectory.existing(run)
+
+    bolder = Training(2, 8, {"finetune": {"learning_rate": 0.02}})
+    monkeypatch.setattr(Training, "at_a_higher_rate", classmethod(lambda *_: bolder))
+    monkeypatch.setattr("fpgaprune.hls.require_roundable", cannot_round)
+    monkeypatch.setattr(job, "run_flow", run)
+    fp.fit(folder / "mine.keras", data, fp.Target.of("pynq-z2"), max_loss=0.05, out=tmp_path / "out", minutes=0.01)
+    assert asked[0] == 0.02
+    assert set(asked[1:]) == {rate}
 
 
 def test_a_model_without_data_is_told_how_to_be_fitted(searched):

@@ -1,12 +1,11 @@
 """The flow of every trial: the network rounds while it is fine-tuned, if it can."""
 
 import keras
-import numpy as np
 import pytest
 
 from fpgaprune.errors import ConfigError
-from fpgaprune.fit.document import search_document, whole_epochs
-from fpgaprune.flow import Dataset, parse_config
+from fpgaprune.fit.document import search_document
+from fpgaprune.flow import parse_config
 from fpgaprune.keras_file import save_keras
 
 
@@ -30,23 +29,6 @@ def test_a_network_that_can_round_does_unless_the_flow_says_otherwise(layer, fin
     made = search_document(config, model, notes)
     assert made["finetune"].get("quantised") is quantised
     assert [said[: len(one)] for said, one in zip(notes, note, strict=True)] == note
-
-
-@pytest.mark.parametrize(
-    ("samples", "finetune", "epochs"),
-    [
-        (100_000, {}, 16),
-        # 4,000 steps, of 4 in an epoch.
-        (100, {}, 1000),
-        (100, {"batch_size": 10}, 400),
-        (100, {"epochs": 16}, 16),
-        (100, {"epochs": 0}, 0),
-    ],
-)
-def test_of_few_samples_the_best_network_sees_each_more_often(samples, finetune, epochs):
-    x = np.zeros((samples, 1), np.float32)
-    data = Dataset("mine", x, x, x, x)
-    assert whole_epochs(parse_config({"finetune": finetune}, "flow.toml"), data) == epochs
 
 
 def test_a_flow_without_a_trained_network_is_refused():

@@ -73,10 +73,10 @@ def test_limits_of_time_become_cycles_of_the_clock():
     assert Limits(samples_per_s=1e6, interval_cycles=50).most_cycles(5.0)[1] == 50
 
 
-def test_a_search_trusts_luck_half_as_much():
+def test_a_search_does_not_trust_luck():
     assert Limits(max_loss=0.01).room(0.012, 0.003) > 0
-    assert Limits(max_loss=0.01).room(0.012, 0.003, searching=True) < 0
-    assert Limits(max_loss=0.01).room(0.011, 0.003, searching=True) > 0
+    assert Limits(max_loss=0.01).room(0.011, 0.003, searching=True) < 0
+    assert Limits(max_loss=0.01).room(0.009, 0.003, searching=True) > 0
 
 
 def test_what_training_without_a_sample_forgets_is_allowed_in_the_search_only():

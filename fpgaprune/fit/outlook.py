@@ -1,0 +1,142 @@
+"""`Outlook`: which network to train next, from what all networks before it lost.
+
+A descent only goes down: it never gives a bit back to lock more weights. A law of the loss, fitted to all networks,
+says which of the neighbours of the best one is likely to lose little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.foresight import Foresight
+from fpgaprune.fit.knobs import CHEAP, SPARSITIES, WIDTHS, Knobs
+from fpgaprune.fit.ranking import Ranking
+
+# Neighbours: every knob up to so many steps away.
+_STEPS = 2
+# A network is tried if its price is at most this share of the best one's, and if it loses little with this likelihood.
+_SAVES, _LIKELY = 0.97, 0.2
+# Fewer networks say nothing of the figures of a law.
+_FEWEST = 6
+# A network whose loss is far from the limit says little of the law there: it counts as if its error were this share of
+# the distance.
+_FAR = 0.3
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Suggests networks around the best one.
+
+    Attributes:
+        names: the knobs that may be turned.
+        foresight: prices.
+        ranking: which network is better.
+        whole: epochs of a whole training.
+    """
+
+    names: Sequence[str]
+    foresight: Foresight
+    ranking: Ranking
+    whole: int
+
+    def next(self, points: Sequence[FitPoint], refused: Collection[Knobs] = ()) -> tuple[Knobs, FitPoint | None] | None:
+        """The knobs that promise most, and the point whose network they are trained from; None if nothing is likely.
+
+        What is promised is the likelihood that little is lost, times the bits that the price falls by.
+
+        Args:
+            points: all networks so far.
+            refused: knobs that no network can have.
+        """
+        good = [point for point in points if point.meets_limits]
+        if not good or len(points) < _FEWEST:
+            return None
+        best = Knobs.of(min(good, key=self.ranking.rank).settings)
+        alike = [point for point in points if Knobs.of(point.settings).granularity == best.granularity]
+        rung = self.foresight.fastest(best).rung
+        price = self.foresight.at(rung, best).price
+        tried = {Knobs.of(point.settings) for point in alike if point.epochs >= self.whole}
+        limit = self.ranking.limits.most_loss(searching=True)
+        law = _Law.fitted(alike, self.whole, limit)
+        found: list[tuple[float, Knobs]] = []
+        for knobs in self._neighbours(best):
+            # A price takes longer than the law.
+            likely = law.likelihood(knobs, limit)
+            if knobs in tried or knobs in refused or likely < _LIKELY or not self.foresight.is_possible(knobs):
+                continue
+            saved = math.log2(price / max(self.foresight.at(rung, knobs).price, 1e-9))
+            if saved >= -math.log2(_SAVES):
+                found.append((likely * saved, knobs))
+        if not found:
+            return None
+        chosen = max(found, key=lambda one: one[0])[1]
+        near = [point for point in alike if point.loses_little and Knobs.of(point.settings).leads_to(chosen)]
+        return chosen, min(near, key=lambda point: (point.share, -point.epochs), default=None)
+
+    def _neighbours(self, best: Knobs) -> Iterator[Knobs]:
+        """All knobs that are up to two steps away from `best`, each."""
+        widths = tuple(reversed(range(WIDTHS[-1], max(WIDTHS[0], best.weight_bits, best.activation_bits) + 1)))
+        ladders = {"sparsity": SPARSITIES, "weight_bits": widths, "activation_bits": widths}
+        turns = []
+        for name, ladder in ladders.items():
+            own = getattr(best, name)
+            if name not in self.names or own not in ladder:
+                turns.append([own])
+                continue
+            place = ladder.index(own)
+            turns.append(list(ladder[max(place - _STEPS, 0) : place + _STEPS + 1]))
+        holds = {best.hold, CHEAP} if "hold" in self.names else {best.hold}
+        for sparsity, weight_bits, activation_bits in product(*turns):
+            for hold in sorted(holds):
+                turned = {"sparsity": sparsity, "weight_bits": weight_bits, "activation_bits": activation_bits}
+                yield replace(best, **turned, hold=hold)
+
+
+@dataclass(frozen=True)
+class _Law:
+    """The loss as a sum: the more of its weights a network loses, and the fewer bits it has, the more it loses.
+
+    Attributes:
+        least: the loss of a network that lost nothing.
+        weights: of the terms, none negative.
+        error: standard deviation of what the law misses.
+    """
+
+    least: float
+    weights: NDArray[np.float64]
+    error: float
+
+    @classmethod
+    def fitted(cls, points: Sequence[FitPoint], whole: int, limit: float) -> _Law:
+        """The law of `points`, most exact near `limit`; a short training may lose more, everywhere the same."""
+        lost = np.array([point.lost for point in points])
+        errors = np.array([max(point.lost_error, 1e-4) for point in points])
+        least = float(np.quantile(lost, 0.1))
+        terms = np.array([[*_terms(Knobs.of(point.settings)), float(point.epochs < whole)] for point in points])
+        trust = 1 / (errors + _FAR * np.abs(lost - limit))
+        found, _ = nnls(terms * trust[:, None], np.maximum(lost - least, 0.0) * trust)
+        missed = (terms @ found - (lost - least)) * trust
+        error = math.sqrt(float(np.sum(missed**2) / np.sum(trust**2)))
+        return cls(least, found[:-1], math.hypot(error, float(np.median(errors))))
+
+    def likelihood(self, knobs: Knobs, limit: float) -> float:
+        """The likelihood that a whole training of `knobs` loses at most `limit`."""
+        expected = self.least + float(np.dot(_terms(knobs), self.weights))
+        return 0.5 * (1 + math.erf((limit - expected) / (math.sqrt(2) * self.error)))
+
+
+def _terms(knobs: Knobs) -> list[float]:
+    """What makes a network lose: each is larger, the less it may compute."""
+    zeros = 1 / max(knobs.kept, 1e-3) - 1
+    held = 1.0 if knobs.hold else 0.0
+    weight, activation = (2.0**-bits for bits in (knobs.weight_bits, knobs.activation_bits))
+    # Of powers of two, few bits take small values only.
+    return [zeros, zeros**2, zeros**4, weight * (1 - held), weight * held, held, activation, activation**2]

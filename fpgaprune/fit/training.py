@@ -1,0 +1,122 @@
+"""`Training`: how long the networks of a search are trained, and in which steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
+
+# A first trial trains for this part of the epochs of the best network.
+_SHORT = 4
+# Least training steps of the best network at a batch of 32. With few samples an epoch takes less time than a trial
+# takes beside it.
+_STEPS = 4000
+# At a higher rate: most samples in a step, least steps in an epoch, and epochs.
+_LARGEST, _FEWEST, _EPOCHS = 256, 64, 32
+# The rate at a batch of 32, as a multiple of the network's own, and the highest rate. A network that rounds and loses
+# weights is trained anew, not only refined: docs/measurements/fit.md, "How a trial is trained".
+_FASTER, _HIGHEST, _USUAL = 5.0, 0.015, 1e-3
+_ADAPTIVE = {"Adam", "AdamW", "Nadam", "RMSprop"}
+# A whole training is expected to take so long at most on one core: more epochs of a large network would leave a search
+# time for a few trials only. It has so many epochs at least.
+_SECONDS, _LEAST_EPOCHS = 120.0, 4
+# Seconds for one sample of one epoch, for each value that a layer hands on, and for each product.
+_PER_VALUE, _PER_PRODUCT = 15e-9, 3e-10
+# Values of all layers that a step of training holds in memory.
+_VALUES = 2**24
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the networks of a search are trained.
+
+    Attributes:
+        short: epochs of a first trial.
+        whole: epochs of the best network.
+        settings: sections of a flow file to the keys that ask for the rest; what the flow says goes before.
+    """
+
+    short: int
+    whole: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def asked(cls, config: Flow, data: Dataset, model: Any) -> Training:
+        """As the flow says; what it leaves out is its default, but for more epochs of few samples."""
+        settings = config[FinetuneConfig]
+        if "epochs" in settings.model_fields_set:
+            return cls._of(settings.epochs)
+        steps = -(-count_of(data.x_train) // settings.batch_size)
+        return cls._of(_affordable(max(settings.epochs, -(-_STEPS // steps)), data, model))
+
+    @classmethod
+    def at_a_higher_rate(cls, config: Flow, data: Dataset, model: Any) -> Training | None:
+        """A higher rate, which falls, and more samples in a step where there are enough; None if this is not for them.
+
+        What the flow says of epochs, batches, rates or of a training loop of its own is kept. Optimizers that do not
+        scale their steps, as SGD, keep their rate.
+        """
+        from fpgaprune.flow import learning_rate_of
+
+        settings = config[FinetuneConfig]
+        kind, rate = learning_rate_of(config[TrainConfig], model, data)
+        if settings.model_fields_set & {"epochs", "batch_size", "learning_rate", "fit"} or kind not in _ADAPTIVE:
+            return None
+        usual, count = settings.batch_size, count_of(data.x_train)
+        room = min(count // _FEWEST, _VALUES // max(_values(model), 1), _LARGEST)
+        batch_size = max(usual, 2 ** int(math.log2(max(room, 1))))
+        # A rate that fell while the network was trained says little.
+        rate = max(rate, min(max(rate, _USUAL) * _FASTER * math.sqrt(batch_size / usual), _HIGHEST))
+        epochs = max(_EPOCHS, -(-_STEPS * usual // batch_size // -(-count // batch_size)))
+        asked = {
+            "finetune": {"batch_size": batch_size, "learning_rate": rate},
+            "quantise": {"learning_rate": rate},
+        }
+        return cls._of(_affordable(epochs, data, model), asked)
+
+    @classmethod
+    def _of(cls, whole: int, settings: Mapping[str, Any] | None = None) -> Training:
+        return cls(max(whole // _SHORT, min(whole, 2)), whole, settings or {})
+
+
+def most_samples(model: Any) -> int:
+    """Training samples of a trial of `model`, so that its least epochs end in time."""
+    return max(int(_SECONDS / _LEAST_EPOCHS / _seconds(model)), 1)
+
+
+def _affordable(epochs: int, data: Dataset, model: Any) -> int:
+    """At most `epochs`, as many as a whole training may take; a few in any case."""
+    most = int(_SECONDS / (count_of(data.x_train) * _seconds(model)))
+    return max(min(epochs, most), min(epochs, _LEAST_EPOCHS))
+
+
+def _seconds(model: Any) -> float:
+    """What one sample of one epoch takes: the same figure on every machine, so that a search can go on anywhere."""
+    return _PER_VALUE * max(_values(model), 1) + _PER_PRODUCT * _products(model)
+
+
+def _values(model: Any) -> int:
+    """Values that all layers hand on, for one sample."""
+    from fpgaprune.network import calls_of, graph_of
+
+    return sum(_size(output.shape[1:]) for call in calls_of(graph_of(model)) for output in call.outputs)
+
+
+def _products(model: Any) -> int:
+    """Multiplications of kernels for one sample, about: those of a nested model count once."""
+    from fpgaprune.network import calls_of, graph_of
+
+    found = 0
+    for call in calls_of(graph_of(model)):
+        positions = max((_size(output.shape[1:-1]) for output in call.outputs), default=1)
+        weights = getattr(call.operation, "trainable_weights", [])
+        found += positions * sum(_size(weight.shape) for weight in weights if len(weight.shape) > 1)
+    return found
+
+
+def _size(shape: Any) -> int:
+    """Elements of an array; an unknown size counts as 1."""
+    return math.prod(size or 1 for size in shape)

@@ -1,0 +1,121 @@
+"""The outlook on a made-up network: it finds what a descent leaves, and asks for little that fails."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from fpgaprune.fit.descent import Descent
+from fpgaprune.fit.knobs import CHEAP, Knobs
+from fpgaprune.fit.limits import Limits
+from fpgaprune.fit.outlook import Outlook
+from fpgaprune.fit.ranking import Ranking
+from tests.unit.fit.made_up import LIMIT, Prices, made
+
+NAMES = ("sparsity", "weight_bits", "activation_bits")
+RANKING = Ranking(Limits(max_loss=LIMIT, latency_us=10.0), 5.0)
+OUTLOOK = Outlook(NAMES, Prices(), RANKING, whole=1)
+
+
+def descended(tolerance, most=99):
+    """The points of a descent that has time for `most` networks."""
+    found = []
+
+    def judge(knobs, laid, good):
+        found.append(made(knobs, laid, tolerance))
+        return found[-1]
+
+    descent = Descent(NAMES, Prices(), judge, lambda: len(found) < most, lambda point: LIMIT - point.lost)
+    return [point for _, point in descent.run(Knobs("weight"))]
+
+
+def looked(points, tolerance, most=12):
+    """The points that the outlook adds."""
+    found = []
+    while len(found) < most and (asked := OUTLOOK.next([*points, *found])):
+        knobs, good = asked
+        assert good is None or (good.loses_little and Knobs.of(good.settings).leads_to(knobs))
+        assert str(knobs) not in {point.knobs for point in [*points, *found]}
+        found.append(made(knobs, Prices().fastest(knobs), tolerance))
+    return found
+
+
+def smallest(points):
+    return min(point.share for point in points if point.loses_little)
+
+
+def test_it_finds_smaller_networks_in_the_time_that_a_descent_has_left():
+    rng = np.random.default_rng(0)
+    ratios, hits, asked = [], 0, 0
+    for _ in range(40):
+        tolerance = (rng.uniform(0.3, 0.9), *rng.integers(2, 6, 2))
+        points = descended(tolerance, 8)
+        if not any(point.loses_little for point in points):
+            continue
+        more = looked(points, tolerance, 8)
+        ratios.append(smallest([*points, *more]) / smallest(points))
+        hits, asked = hits + sum(point.loses_little for point in more), asked + len(more)
+    assert max(ratios) <= 1
+    assert np.mean(ratios) < 0.92
+    # More networks are good than trained in vain.
+    assert hits > asked / 2
+
+
+def test_it_turns_one_knob_back_to_turn_another_further():
+    rng, back = np.random.default_rng(1), 0
+    for _ in range(20):
+        tolerance = (rng.uniform(0.4, 0.9), *rng.integers(2, 6, 2))
+        points = descended(tolerance)
+        if not any(point.loses_little for point in points):
+            continue
+        best = min((point for point in points if point.loses_little), key=lambda point: point.share)
+        own = Knobs.of(best.settings)
+        turned = [Knobs.of(point.settings) for point in looked(points, tolerance)]
+        back += any(not own.leads_to(knobs) for knobs in turned)
+    assert back
+
+
+def test_nothing_is_suggested_without_a_good_network_or_with_few():
+    points = descended((0.8, 3, 3))
+    assert OUTLOOK.next([]) is None
+    assert OUTLOOK.next(points[:3]) is None
+    assert OUTLOOK.next([structs.replace(point, loses_little=False) for point in points]) is None
+
+
+def test_what_was_trained_whole_is_not_tried_again():
+    points = descended((0.8, 3, 3), 10)
+    knobs, _ = OUTLOOK.next(points)
+    again = structs.replace(made(knobs, Prices().fastest(knobs), (0.8, 3, 3)), lost=1.01 * LIMIT, loses_little=False)
+    found = OUTLOOK.next([*points, again])
+    assert found is None or found[0] != knobs
+    # After a short training it may be.
+    shortly = [structs.replace(point, epochs=0) for point in [*points, again]]
+    turned = set()
+    while found := OUTLOOK.next(shortly, turned):
+        turned.add(found[0])
+    assert knobs in turned
+
+
+def test_knobs_that_no_network_can_have_are_passed_over():
+    points = descended((0.8, 3, 3))
+    knobs, _ = OUTLOOK.next(points)
+    found = OUTLOOK.next(points, {knobs})
+    assert found is None or found[0] != knobs
+
+
+@pytest.mark.parametrize("names", [NAMES, (*NAMES, "hold")])
+def test_only_knobs_that_may_be_turned_are(names):
+    points = descended((0.8, 3, 3))
+    knobs, _ = replace(OUTLOOK, names=names).next(points)
+    assert knobs.hold == "" or "hold" in names
+    held = replace(OUTLOOK, names=("hold",), foresight=Cheaper()).next(points)
+    assert held is None or held[0].hold == CHEAP
+
+
+class Cheaper(Prices):
+    """Powers of two take half."""
+
+    def fastest(self, knobs):
+        laid = super().fastest(knobs)
+        return replace(laid, share=laid.share / 2) if knobs.hold else laid

@@ -1,0 +1,93 @@
+"""How trials are trained: as the flow says, or at a higher rate; large networks for fewer epochs."""
+
+import keras
+import numpy as np
+import pytest
+
+from fpgaprune.fit.training import Training, most_samples
+from fpgaprune.flow import Dataset, parse_config
+from fpgaprune.keras_file import save_keras
+
+
+def dense():
+    return keras.Sequential([keras.Input((1,)), keras.layers.Dense(2)])
+
+
+def data(samples):
+    x = np.zeros((samples, 1), np.float32)
+    return Dataset("mine", x, np.zeros(samples, np.int64), x, np.zeros(samples, np.int64))
+
+
+def flow(**finetune):
+    return parse_config({"finetune": finetune}, "flow.toml")
+
+
+@pytest.mark.parametrize(
+    ("samples", "finetune", "epochs"),
+    [
+        (100_000, {}, 16),
+        # 4,000 steps, of 4 in an epoch.
+        (100, {}, 1000),
+        (100, {"batch_size": 10}, 400),
+        (100, {"epochs": 16}, 16),
+        (100, {"epochs": 0}, 0),
+    ],
+)
+def test_of_few_samples_the_best_network_sees_each_more_often(samples, finetune, epochs):
+    made = Training.asked(flow(**finetune), data(samples), dense())
+    assert made.whole == epochs
+    assert made.settings == {}
+
+
+@pytest.mark.parametrize(("whole", "short"), [(16, 4), (3, 2), (1, 1), (0, 0)])
+def test_a_first_trial_takes_a_fourth_of_the_epochs(whole, short):
+    assert Training.asked(flow(epochs=whole), data(100), dense()).short == short
+
+
+@pytest.mark.parametrize(
+    ("samples", "batch_size", "rate", "epochs"),
+    [(1000, 32, 0.005, 125), (4096, 64, 0.005 * 2**0.5, 32), (18_000, 256, 0.005 * 8**0.5, 32)],
+)
+def test_many_samples_are_taken_in_larger_steps_at_a_higher_rate(samples, batch_size, rate, epochs):
+    made = Training.at_a_higher_rate(flow(), data(samples), dense())
+    assert made.settings["finetune"] == {"batch_size": batch_size, "learning_rate": pytest.approx(rate)}
+    assert made.settings["quantise"] == {"learning_rate": pytest.approx(rate)}
+    assert (made.short, made.whole) == (epochs // 4, epochs)
+
+
+@pytest.mark.parametrize("said", [{"epochs": 3}, {"batch_size": 8}, {"learning_rate": 0.1}, {"fit": "mine:train"}])
+def test_what_the_flow_says_of_the_training_is_kept(said):
+    assert Training.at_a_higher_rate(flow(**said), data(18_000), dense()) is None
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "rate"),
+    [
+        (keras.optimizers.Adam(2e-4), 0.005),
+        (keras.optimizers.AdamW(2e-3), 0.01),
+        (keras.optimizers.Adam(0.02), 0.02),
+        (keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(2e-3, 10)), 0.01),
+        (keras.optimizers.SGD(0.01), None),
+    ],
+)
+def test_the_rate_follows_that_of_the_network(optimizer, rate, tmp_path):
+    model = dense()
+    model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    save_keras(model, tmp_path / "mine.keras")
+    config = parse_config({"train": {"model": str(tmp_path / "mine.keras")}}, "flow.toml")
+    made = Training.at_a_higher_rate(config, data(1000), model)
+    assert (None if made is None else made.settings["finetune"]["learning_rate"]) == (
+        None if rate is None else pytest.approx(rate)
+    )
+
+
+def test_a_large_network_is_trained_for_fewer_epochs_on_fewer_samples():
+    large = keras.Sequential([keras.Input((1,)), keras.layers.Dense(100_000), keras.layers.Dense(10)])
+    assert most_samples(large) < 20_000 < most_samples(dense())
+    made = Training.at_a_higher_rate(flow(), data(18_000), large)
+    assert made.whole == 4
+    # 2**24 values of all layers, for each of so many samples.
+    assert made.settings["finetune"]["batch_size"] == 128
+    assert Training.asked(flow(), data(most_samples(large)), large).whole == 4
+    # What the user says holds.
+    assert Training.asked(flow(epochs=50), data(18_000), large).whole == 50
