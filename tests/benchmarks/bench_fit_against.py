@@ -172,7 +172,7 @@ def row(folder: Path, name: str, seed: int, samples: int, chosen: argparse.Names
     cells += cells_of(found, ladder, mine)
     ladder = Ladder(folder, model, data, least, seconds)
     cells += cells_of([ladder.best(SPARSITIES, lambda share: recipe(name, share))], ladder, mine)
-    ladder = Ladder(folder, model, data, least, seconds)
+    ladder = Ladder(folder, None, data, least, seconds)
     if name not in WITHOUT_HGQ and importlib.util.find_spec("hgq") is not None:
         found = [ladder.best(PRICES, lambda price: hgq(folder, name, model, data, price))]
         cells += cells_of(found, ladder, mine)
@@ -255,7 +255,8 @@ class Ladder:
     """Runs of one network with more and more zeros, or at higher and higher prices, until its time is over."""
 
     folder: Path
-    model: Path
+    model: Path | None
+    """That every run begins with; None if each flow names its own."""
     data: Path
     least: float
     seconds: float
@@ -268,18 +269,15 @@ class Ladder:
         while low < high and self.spent < self.seconds:
             middle = (low + high) // 2
             began = processor_seconds()
-            own = flow_of(steps[middle])
             flow = flow_files.merged(
-                {"train": {"model": str(self.model.resolve())}},
-                flow_files.merged(
-                    own,
-                    {
-                        "data": {"source": str(self.data.resolve())},
-                        "target": {"part": PART},
-                        "hls": {"simulate": 0},
-                        "measure": {"families": [], "simulate": 0},
-                    },
-                ),
+                flow_of(steps[middle]),
+                {
+                    **({} if self.model is None else {"train": {"model": str(self.model.resolve())}}),
+                    "data": {"source": str(self.data.resolve())},
+                    "target": {"part": PART},
+                    "hls": {"simulate": 0},
+                    "measure": {"families": [], "simulate": 0},
+                },
             )
             kept = self.folder / f"{flow['name']}.seconds"
             out = flow_files.run(flow, self.folder)
