@@ -35,7 +35,7 @@ class FitPoint(Struct, frozen=True):
         in_time: whether latency and interval keep to their limits.
         epochs: passes over the samples that the locked network was trained for.
         folder: its run.
-        size: root of the sum of the squares of such shares of all resources; 0 counts as `share`.
+        size: the sum of such shares of all resources; 0 counts as `share`.
     """
 
     knobs: str

@@ -78,7 +78,7 @@ class Descent:
                 # Nothing cheap is left, so the turn that lost least for what it saved is made.
                 _, knobs, point = min(dear, key=lambda found: found[0])
                 step, dear = STEP, []
-            price = self.foresight.at(rung, knobs).price
+            price = self.foresight.price(rung, knobs)
             moves = [(name, turned) for name in self.names if (turned := self._turn(knobs, name, rung, step * price))]
             moves.sort(key=lambda move: self._expected(move[0], move[1], rung, price))
             self.ahead([turned for _, turned in moves if turned not in tried], point)
@@ -91,7 +91,7 @@ class Descent:
                 if made is None:
                     continue
                 yield turned, made
-                saved = math.log2(price / max(self.foresight.at(rung, turned).price, 1e-9))
+                saved = math.log2(price / max(self.foresight.price(rung, turned), 1e-9))
                 self.rates[name] = max(made.lost - point.lost, 0.0) / max(saved, 1e-3)
                 if made.loses_little and made.lost - point.lost <= _CHEAP * self.room(point):
                     found = turned, made
@@ -124,11 +124,11 @@ class Descent:
 
     def _turn(self, knobs: Knobs, name: str, rung: str, wanted: float) -> Knobs | None:
         """The mildest turn of knob `name` whose price is at most `wanted`; the strongest if none is; None if dearer."""
-        found, least = None, self.foresight.at(rung, knobs).price * _FINEST
+        found, least = None, self.foresight.price(rung, knobs) * _FINEST
         for turned in filter(self.foresight.is_possible, knobs.turned(name)):
             if _is_far(knobs, turned):
                 break
-            price = self.foresight.at(rung, turned).price
+            price = self.foresight.price(rung, turned)
             if price <= wanted:
                 return turned
             if price <= least:
@@ -137,7 +137,7 @@ class Descent:
 
     def _expected(self, name: str, turned: Knobs, rung: str, price: float) -> tuple[float, float]:
         """The order of moves: the loss to expect for each halving of the price, then the price itself."""
-        return self.rates.get(name, 0.0), self.foresight.at(rung, turned).price / price
+        return self.rates.get(name, 0.0), self.foresight.price(rung, turned) / price
 
     def _judged(self, knobs: Knobs, good: FitPoint | None) -> FitPoint | None:
         return self.judge(knobs, self.foresight.fastest(knobs), good)

@@ -88,8 +88,8 @@ def fit(
 ) -> Fit:
     """The best network that `target` takes and that loses at most `max_loss`; `out` holds it as a whole run.
 
-    What has no limit is made as small as possible, in this order: latency, shares of the part, loss. Of the shares of
-    all resources the largest counts most.
+    What has no limit is made as small as possible, in this order: latency, shares of the part, loss. The shares of all
+    resources are added.
 
     Args:
         model: a trained Keras model, or the path of one. It is unchanged.

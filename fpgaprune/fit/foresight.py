@@ -23,6 +23,8 @@ from fpgaprune.flow import Dataset, Flow, TargetConfig, parse_config, untrained_
 # A unit is taken if its locks leave at most this multiple of the price that the cheapest unit leaves: of equal
 # products, single weights lose less.
 _LOSES_LESS = {"weight": 1.5, "filter": 1.0}
+# Of what the strongest knobs take, this share is saved by none. A network has at least this share of its price left.
+_NEVER_SAVED, _LEAST = 0.9, 0.05
 # Designs are made with so many bits, and copies get fewer.
 _WIDE = 16
 
@@ -73,13 +75,24 @@ class Foresight:
         return tried[0].granularity
 
     def rung(self, start: Knobs) -> str:
-        """The fastest layout that the strongest knobs let fit: the search lowers the share that it takes."""
-        stronger = (replace(start.strongest, sparsity=sparsity) for sparsity in reversed(SPARSITIES))
-        return self.fastest(next(filter(self.is_possible, stronger), start)).rung
+        """The fastest layout that the strongest knobs let fit: the search lowers what it takes."""
+        return self.fastest(self._strongest(start)).rung
 
     def at(self, rung: str, knobs: Knobs) -> Laid:
         """The layout `rung`; the best one if the network does not have that with these knobs."""
         return self.layouts(knobs).get(rung) or self.fastest(knobs)
+
+    def price(self, rung: str, knobs: Knobs) -> float:
+        """What `knobs` take in the layout `rung`, above most of what the strongest knobs take: no knob saves that."""
+        price = self.at(rung, knobs).price
+        return max(
+            price - _NEVER_SAVED * self.at(rung, self._strongest(Knobs(knobs.granularity))).price, _LEAST * price
+        )
+
+    def _strongest(self, start: Knobs) -> Knobs:
+        """The strongest knobs that the network can have."""
+        stronger = (replace(start.strongest, sparsity=sparsity) for sparsity in reversed(SPARSITIES))
+        return next(filter(self.is_possible, stronger), start)
 
     def _rank(self, laid: Laid) -> tuple[float, ...]:
         return laid.rank(self._limits, self._clock_ns)

@@ -28,7 +28,7 @@ class Laid:
         used: resource to the middle of its estimate.
         latency_cycles: from the first input to the last output.
         interval_cycles: between two samples.
-        size: root of the sum of the squares of the shares of all resources; 0 counts as `share`.
+        size: the sum of the shares of all resources; 0 counts as `share`.
     """
 
     rung: str
@@ -42,9 +42,9 @@ class Laid:
 
     @property
     def price(self) -> float:
-        """What is made small: nearly the largest share, but the other resources count too.
+        """What is made small: the sum of the shares.
 
-        A few DSPs that no knob frees would hide what the knobs save in LUTs.
+        With the largest share alone, a few DSPs that no knob frees would hide what the knobs save in LUTs.
         """
         return max(self.size, self.share)
 
@@ -78,12 +78,12 @@ def nearest_limit(used: Resources[Any], part: Part) -> tuple[str, float]:
 
 
 def size_of(used: Resources[Any], part: Part) -> float:
-    """Root of the sum of the squares of upper end / capacity of all resources.
+    """The sum of upper end / capacity of all resources.
 
     Raises:
         EstimateError: the part has no known capacity.
     """
-    return math.hypot(*_shares(used, part).values())
+    return sum(_shares(used, part).values())
 
 
 def _shares(used: Resources[Any], part: Part) -> dict[str, float]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,9 @@ from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.knobs import CHEAP, SPARSITIES, WIDTHS, Knobs
 from fpgaprune.fit.ranking import Ranking
 
-# Neighbours: every knob up to so many steps away.
-_STEPS = 2
+# Neighbours: every knob up to so many steps away. Steps of the sparsity are half of those of a descent.
+_STEPS = {"sparsity": 4, "weight_bits": 2, "activation_bits": 2}
+_FINE = sorted({*SPARSITIES, *(round(sum(pair) / 2, 2) for pair in pairwise(SPARSITIES))})
 # A network is tried if its price is at most this share of the best one's, and if it loses little with this likelihood.
 _SAVES, _LIKELY = 0.97, 0.2
 # Fewer networks say nothing of the figures of a law.
@@ -62,7 +64,7 @@ class Outlook:
         best = Knobs.of(min(good, key=self.ranking.rank).settings)
         alike = [point for point in points if Knobs.of(point.settings).granularity == best.granularity]
         rung = self.foresight.fastest(best).rung
-        price = self.foresight.at(rung, best).price
+        price = self.foresight.price(rung, best)
         tried = {Knobs.of(point.settings) for point in alike if point.epochs >= self.whole}
         limit = self.ranking.limits.most_loss(searching=True)
         law = _Law.fitted(alike, self.whole, limit)
@@ -72,7 +74,7 @@ class Outlook:
             likely = law.likelihood(knobs, limit)
             if knobs in tried or knobs in refused or likely < _LIKELY or not self.foresight.is_possible(knobs):
                 continue
-            saved = math.log2(price / max(self.foresight.at(rung, knobs).price, 1e-9))
+            saved = math.log2(price / max(self.foresight.price(rung, knobs), 1e-9))
             if saved >= -math.log2(_SAVES):
                 found.append((likely * saved, knobs))
         if not found:
@@ -82,17 +84,17 @@ class Outlook:
         return chosen, min(near, key=lambda point: (point.share, -point.epochs), default=None)
 
     def _neighbours(self, best: Knobs) -> Iterator[Knobs]:
-        """All knobs that are up to two steps away from `best`, each."""
-        widths = tuple(reversed(range(WIDTHS[-1], max(WIDTHS[0], best.weight_bits, best.activation_bits) + 1)))
-        ladders = {"sparsity": SPARSITIES, "weight_bits": widths, "activation_bits": widths}
+        """All knobs that are a few steps away from `best`, each."""
+        widths = list(range(WIDTHS[-1], max(WIDTHS[0], best.weight_bits, best.activation_bits) + 1))
+        ladders: dict[str, list[Any]] = {"sparsity": _FINE, "weight_bits": widths, "activation_bits": widths}
         turns = []
         for name, ladder in ladders.items():
             own = getattr(best, name)
             if name not in self.names or own not in ladder:
                 turns.append([own])
                 continue
-            place = ladder.index(own)
-            turns.append(list(ladder[max(place - _STEPS, 0) : place + _STEPS + 1]))
+            place, steps = ladder.index(own), _STEPS[name]
+            turns.append(ladder[max(place - steps, 0) : place + steps + 1])
         holds = {best.hold, CHEAP} if "hold" in self.names else {best.hold}
         for sparsity, weight_bits, activation_bits in product(*turns):
             for hold in sorted(holds):

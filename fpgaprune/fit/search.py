@@ -23,6 +23,7 @@ from fpgaprune.fit.document import search_document
 from fpgaprune.fit.finalists import Finalists
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.held_back import write_held_back
+from fpgaprune.fit.job import Job
 from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.limits import Limits
@@ -120,8 +121,7 @@ class FitSearch:
         first = self._first(trials, foresight, start, ways, remembers=data.x_valid is None)
         self._descend(trials, foresight, start, names, first)
         if self.options.searches:
-            epochs = self._training.short, self._training.whole
-            self.notes += try_suggested(trials, foresight, self._log, self.options, names, epochs, self.out)
+            self.notes += try_suggested(trials, foresight, self._log, self.options, names, self._training, self.out)
         else:
             self._look_around(trials, foresight, names)
         points = tuple(self._log.points.values())
@@ -248,11 +248,14 @@ class FitSearch:
         """Workers begin what the descent may ask for next; this process waits until it is asked."""
         if isinstance(trials.place, Workers):
             for one in knobs[: max(trials.place.room(), 0)]:
-                trials.place.begin(trials.job(one, foresight.fastest(one), epochs, good))
+                trials.place.begin(self._job(trials, one, foresight.fastest(one), epochs, good))
+
+    def _job(self, trials: Trials, knobs: Knobs, laid: Laid, epochs: int, good: FitPoint | None) -> Job:
+        return trials.job(knobs, laid, epochs, self._training.starts_from(good, epochs))
 
     def _judge(self, trials: Trials, epochs: int, clock: Clock) -> Judge:
         def judge(knobs: Knobs, laid: Laid, good: FitPoint | None) -> FitPoint | None:
-            job = trials.job(knobs, laid, epochs, good)
+            job = self._job(trials, knobs, laid, epochs, good)
             self._log.begin(job)
             began = time.monotonic()
             point = trials.judge(job)

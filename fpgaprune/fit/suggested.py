@@ -9,16 +9,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from fpgaprune.fit.answer import FitPoint
 from fpgaprune.fit.clock import Clock
 from fpgaprune.fit.coordinator import Coordinator
 from fpgaprune.fit.foresight import Foresight
 from fpgaprune.fit.job import Job, Outcome
 from fpgaprune.fit.knobs import GRANULARITIES, WIDTHS, Knobs
+from fpgaprune.fit.layout import Laid
 from fpgaprune.fit.log import SearchLog
 from fpgaprune.fit.options import SearchOptions
 from fpgaprune.fit.own_folder import JOURNAL
 from fpgaprune.fit.rungs import Rungs
 from fpgaprune.fit.study import Space, Study
+from fpgaprune.fit.training import Training
 from fpgaprune.fit.trial import Trials
 
 _SEARCH = "search"
@@ -30,7 +33,7 @@ def try_suggested(
     log: SearchLog,
     options: SearchOptions,
     names: Sequence[str],
-    epochs: tuple[int, int],
+    training: Training,
     out: Path,
 ) -> list[str]:
     """`log` has the networks that a study suggested, too; sentences on what ended it.
@@ -41,7 +44,7 @@ def try_suggested(
         log: the networks of the descent; it tells of each trial.
         options: how widely to search.
         names: the knobs that may be turned.
-        epochs: of a short training and of a whole one.
+        training: how they are trained.
         out: folder of the search; it holds the journal.
     """
     document, ranking = trials.document, log.ranking
@@ -61,9 +64,13 @@ def try_suggested(
         log.told.stage(_SEARCH, "running")
 
     log.told.stage(_SEARCH, "running")
-    rungs = Rungs(ranking, options.front)
+
+    def job(knobs: Knobs, laid: Laid, epochs: int, good: FitPoint | None) -> Job:
+        return trials.job(knobs, laid, epochs, training.starts_from(good, epochs))
+
+    rungs, epochs = Rungs(ranking, options.front), (training.short, training.whole)
     coordinator = Coordinator(
-        study, trials.place, foresight, trials.job, rungs, epochs, trials.recall, goes_on, heard, log.points
+        study, trials.place, foresight, job, rungs, epochs, trials.recall, goes_on, heard, log.points
     )
     coordinator.run()
     log.told.stage(_SEARCH, "done", f"{study.asked} networks were suggested")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fpgaprune.fit.answer import FitPoint
 from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
 
 # A first trial trains for this part of the epochs of the best network.
@@ -37,11 +38,18 @@ class Training:
         short: epochs of a first trial.
         whole: epochs of the best network.
         settings: sections of a flow file to the keys that ask for the rest; what the flow says goes before.
+        anew: whether a whole training starts from the trained network. Else, as all short ones, it starts from the last
+            good network of the search: at a low rate it would not find the way.
     """
 
     short: int
     whole: int
     settings: Mapping[str, Any] = field(default_factory=dict)
+    anew: bool = False
+
+    def starts_from(self, good: FitPoint | None, epochs: int) -> FitPoint | None:
+        """Where a training of `epochs` starts if `good` is the last good network; None is the trained one."""
+        return None if self.anew and epochs >= self.whole else good
 
     @classmethod
     def asked(cls, config: Flow, data: Dataset, model: Any) -> Training:
@@ -75,11 +83,11 @@ class Training:
             "finetune": {"batch_size": batch_size, "learning_rate": rate},
             "quantise": {"learning_rate": rate},
         }
-        return cls._of(_affordable(epochs, data, model), asked)
+        return replace(cls._of(_affordable(epochs, data, model)), settings=asked, anew=True)
 
     @classmethod
-    def _of(cls, whole: int, settings: Mapping[str, Any] | None = None) -> Training:
-        return cls(max(whole // _SHORT, min(whole, 2)), whole, settings or {})
+    def _of(cls, whole: int) -> Training:
+        return cls(max(whole // _SHORT, min(whole, 2)), whole)
 
 
 def most_samples(model: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,11 @@ from fpgaprune.report.page import environment
 from fpgaprune.report.table import Column, Table
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 640.0, 320.0, 70.0, 44.0, 16.0
+# The axis of shares: its least and most share, the room at its ends, and its numbers.
+_LEAST_SHARE, _MOST_SHARE, _ROOM = 0.001, 3.0, 1.25
+_TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+# Two labels are so far apart, across or down. A share below this is shown with a decimal.
+_APART, _SMALL = (26.0, 12.0), 0.0995
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,7 @@ def points_table(points: Sequence[FrontPoint]) -> Table:
             Column("network", tuple(f"{point.number}. {point.knobs}" for point in points), numeric=False),
             Column("loss", tuple(percent_text(point.lost, 2) for point in points)),
             Column("±", tuple(percent_text(point.lost_error, 2) for point in points)),
-            Column("share", tuple(percent_text(point.share, 0) for point in points)),
+            Column("share", tuple(share_text(point.share) for point in points)),
             Column("of", tuple(point.resource for point in points), numeric=False),
             Column("latency", tuple(f"{count_text(point.latency_cycles)} cycles" for point in points)),
             Column("limits", tuple("kept" if point.meets_limits else "broken" for point in points), numeric=False),
@@ -163,20 +169,23 @@ def layers_table(layers: Sequence[LayerChange]) -> Table:
 
 
 def front_figure(report: FrontReport) -> Markup:
-    """Loss against share of the part, a dot for each network, with a line at each limit."""
+    """Loss against share of the part, whose scale is logarithmic: a dot for each network, and a line at each limit."""
     points, label = report.points, "Loss of the metric against the share of the part"
-    # A loss that is beyond all interest would press the others together.
+    # A loss that is beyond all interest would press the others together, and so would a gain.
     most = max(5 * report.max_loss, 0.02)
-    losses = [min(max(point.lost, 0.0), most) for point in points]
-    x_end = 1.08 * max([report.share, *(min(point.share, 3.0) for point in points)])
-    y_end = 1.1 * max([report.max_loss * 1.5, 0.002, *losses])
+    losses = [min(max(point.lost, -most), most) for point in points]
+    shares = [min(max(point.share, _LEAST_SHARE), _MOST_SHARE) for point in points]
+    x_from, x_to = math.log(min([report.share, *shares]) / _ROOM), math.log(max([report.share, *shares]) * _ROOM)
+    y_from, y_to = 1.1 * min([0.0, *losses]), 1.1 * max([report.max_loss * 1.5, 0.002, *losses])
     right, floor = _WIDTH - _EDGE, _HEIGHT - _BOTTOM
 
-    def place(share: float, lost: float) -> tuple[float, float]:
-        across = _LEFT + (right - _LEFT) * min(share, x_end) / x_end
-        return across, floor - (floor - _EDGE) * min(max(lost, 0.0), y_end) / y_end
+    def across(share: float) -> float:
+        return _LEFT + (right - _LEFT) * min(max((math.log(share) - x_from) / (x_to - x_from), 0.0), 1.0)
 
-    x_limit, y_limit = place(report.share, report.max_loss)
+    def down(lost: float) -> float:
+        return floor - (floor - _EDGE) * (lost - y_from) / (y_to - y_from)
+
+    x_limit, y_limit = across(report.share), down(report.max_loss)
     parts = [
         Markup('<path class="axis" d="M{0:.5g},{1:.5g}V{2:.5g}H{3:.5g}"/>').format(_LEFT, _EDGE, floor, right),
         Markup('<line class="limit" x1="{0:.5g}" x2="{0:.5g}" y1="{1:.5g}" y2="{2:.5g}"/>').format(
@@ -186,23 +195,36 @@ def front_figure(report: FrontReport) -> Markup:
             _LEFT, right, y_limit
         ),
         text_at(_LEFT - 8, y_limit + 4, percent_text(report.max_loss, 2), "end"),
-        text_at(_LEFT - 8, floor + 4, "0", "end"),
+        text_at(_LEFT - 8, down(0.0) + 4, "0", "end"),
         text_at(_LEFT - 8, _EDGE + 6, "loss", "end"),
         text_at(x_limit, floor + 17, percent_text(report.share, 0), "middle"),
-        text_at(_LEFT, floor + 17, "0", "middle"),
         text_at(right, floor + 34, f"share of {report.part}", "end"),
     ]
-    for point in points:
-        x, y = place(point.share, point.lost)
-        title = f"{point.number}. {point.knobs}: lost {percent_text(point.lost, 2)}, {percent_text(point.share, 0)}"
+    parts += [
+        text_at(across(tick), floor + 17, share_text(tick), "middle")
+        for tick in _TICKS
+        if x_from <= math.log(tick) <= x_to and abs(across(tick) - x_limit) > _APART[0]
+    ]
+    labels: list[tuple[float, float]] = []
+    # The front is labelled first: a label that would cover another is left out, and the dot's title names it.
+    for place in sorted(range(len(points)), key=lambda place: (not points[place].best_of_its_kind, place)):
+        point, x, y = points[place], across(shares[place]), down(losses[place])
+        title = f"{point.number}. {point.knobs}: lost {percent_text(point.lost, 2)}, {share_text(point.share)}"
         kind = "refused" if not point.meets_limits else "" if point.best_of_its_kind else "beaten"
         parts.append(
             Markup('<circle class="dot {}" cx="{:.5g}" cy="{:.5g}" r="5"><title>{}</title></circle>').format(
                 kind, x, y, title
             )
         )
-        parts.append(text_at(x + 8, y + 4, str(point.number), "start"))
+        if all(abs(x - other_x) > _APART[0] or abs(y - other_y) > _APART[1] for other_x, other_y in labels):
+            labels.append((x, y))
+            parts.append(text_at(x + 8, y + 4, str(point.number), "start"))
     return Markup(
         '<svg class="points" role="img" aria-label="{0}" viewBox="0 0 {1:g} {2:g}" width="{1:g}" height="{2:g}">'
         "<title>{0}</title>{3}</svg>"
     ).format(label, _WIDTH, _HEIGHT, Markup("").join(parts))
+
+
+def share_text(share: float) -> str:
+    """A share in per cent; a small one with a decimal."""
+    return percent_text(share, 0 if share >= _SMALL else 1)

@@ -53,6 +53,10 @@ def test_many_samples_are_taken_in_larger_steps_at_a_higher_rate(samples, batch_
     assert made.settings["finetune"] == {"batch_size": batch_size, "learning_rate": pytest.approx(rate)}
     assert made.settings["quantise"] == {"learning_rate": pytest.approx(rate)}
     assert (made.short, made.whole) == (epochs // 4, epochs)
+    # A whole training starts from the trained network, a short one from the last good one.
+    assert made.starts_from("good", epochs) is None
+    assert made.starts_from("good", epochs // 4) == "good"
+    assert Training.asked(flow(), data(samples), dense()).starts_from("good", 10_000) == "good"
 
 
 @pytest.mark.parametrize("said", [{"epochs": 3}, {"batch_size": 8}, {"learning_rate": 0.1}, {"fit": "mine:train"}])
