@@ -251,7 +251,7 @@ class FitSearch:
                 trials.place.begin(self._job(trials, one, foresight.fastest(one), epochs, good))
 
     def _job(self, trials: Trials, knobs: Knobs, laid: Laid, epochs: int, good: FitPoint | None) -> Job:
-        return trials.job(knobs, laid, epochs, self._training.starts_from(good, epochs))
+        return trials.job(knobs, laid, epochs, self._training.starts_from(good, knobs, epochs))
 
     def _judge(self, trials: Trials, epochs: int, clock: Clock) -> Judge:
         def judge(knobs: Knobs, laid: Laid, good: FitPoint | None) -> FitPoint | None:

@@ -66,7 +66,7 @@ def try_suggested(
     log.told.stage(_SEARCH, "running")
 
     def job(knobs: Knobs, laid: Laid, epochs: int, good: FitPoint | None) -> Job:
-        return trials.job(knobs, laid, epochs, training.starts_from(good, epochs))
+        return trials.job(knobs, laid, epochs, training.starts_from(good, knobs, epochs))
 
     rungs, epochs = Rungs(ranking, options.front), (training.short, training.whole)
     coordinator = Coordinator(

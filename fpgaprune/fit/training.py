@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fpgaprune.fit.answer import FitPoint
+from fpgaprune.fit.knobs import Knobs
 from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
 
 # A first trial trains for this part of the epochs of the best network.
@@ -38,8 +39,8 @@ class Training:
         short: epochs of a first trial.
         whole: epochs of the best network.
         settings: sections of a flow file to the keys that ask for the rest; what the flow says goes before.
-        anew: whether a whole training starts from the trained network. Else, as all short ones, it starts from the last
-            good network of the search: at a low rate it would not find the way.
+        anew: whether a whole training of other knobs starts from the trained network. Else, as all short ones, it
+            starts from the last good network of the search: at a low rate it would not find the way.
     """
 
     short: int
@@ -47,9 +48,10 @@ class Training:
     settings: Mapping[str, Any] = field(default_factory=dict)
     anew: bool = False
 
-    def starts_from(self, good: FitPoint | None, epochs: int) -> FitPoint | None:
-        """Where a training of `epochs` starts if `good` is the last good network; None is the trained one."""
-        return None if self.anew and epochs >= self.whole else good
+    def starts_from(self, good: FitPoint | None, knobs: Knobs, epochs: int) -> FitPoint | None:
+        """Where a training of `knobs` starts if `good` is the last good network; None is the trained one."""
+        goes_on = good is not None and Knobs.of(good.settings) == knobs
+        return None if self.anew and epochs >= self.whole and not goes_on else good
 
     @classmethod
     def asked(cls, config: Flow, data: Dataset, model: Any) -> Training:

@@ -4,9 +4,11 @@ import keras
 import numpy as np
 import pytest
 
+from fpgaprune.fit.knobs import Knobs
 from fpgaprune.fit.training import Training, most_samples
 from fpgaprune.flow import Dataset, parse_config
 from fpgaprune.keras_file import save_keras
+from tests.unit.fit.made_up import TOLERANCE, Prices, made
 
 
 def dense():
@@ -53,10 +55,18 @@ def test_many_samples_are_taken_in_larger_steps_at_a_higher_rate(samples, batch_
     assert made.settings["finetune"] == {"batch_size": batch_size, "learning_rate": pytest.approx(rate)}
     assert made.settings["quantise"] == {"learning_rate": pytest.approx(rate)}
     assert (made.short, made.whole) == (epochs // 4, epochs)
-    # A whole training starts from the trained network, a short one from the last good one.
-    assert made.starts_from("good", epochs) is None
-    assert made.starts_from("good", epochs // 4) == "good"
-    assert Training.asked(flow(), data(samples), dense()).starts_from("good", 10_000) == "good"
+
+
+def test_a_whole_training_at_a_higher_rate_starts_anew_unless_it_goes_on():
+    asked = Training.asked(flow(), data(18_000), dense())
+    bolder = Training.at_a_higher_rate(flow(), data(18_000), dense())
+    good = made(Knobs("weight"), Prices().fastest(Knobs("weight")), TOLERANCE)
+    other = Knobs("weight", 0.5)
+    assert bolder.starts_from(good, other, bolder.whole) is None
+    assert bolder.starts_from(good, other, bolder.short) is good
+    assert bolder.starts_from(good, Knobs("weight"), bolder.whole) is good
+    assert bolder.starts_from(None, other, bolder.short) is None
+    assert asked.starts_from(good, other, asked.whole) is good
 
 
 @pytest.mark.parametrize("said", [{"epochs": 3}, {"batch_size": 8}, {"learning_rate": 0.1}, {"fit": "mine:train"}])
