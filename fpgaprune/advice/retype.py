@@ -37,8 +37,8 @@ def retyped(design: Design, weights: Mapping[str, Weight], activation_bits: int 
         if layer.name in multiplying and now is not None:
             raw, kind = weights.get(layer.name, (layer.weights["weight"], types["weight"]))
             types["weight"] = kind
-            new = replace(layer, weights={**layer.weights, "weight": raw})
             _narrow_sums(types, _exact_sum(layer, raw, kind, now))
+            new = replace(layer, weights={**layer.weights, "weight": raw, **_bias(layer, types)})
         elif is_activation(layer) and result is not None and activation_bits is not None:
             if result.width > activation_bits:
                 types["result"] = replace(result, width=activation_bits, rounding="RND", overflow="SAT")
@@ -102,6 +102,12 @@ def _narrow_sums(types: dict[str, FixedType], exact: FixedType | None) -> None:
     result = types.get("result")
     if result is not None and exact.width < result.width:
         types["result"] = replace(exact, rounding=result.rounding, overflow=result.overflow)
+
+
+def _bias(layer: LayerSpec, types: Mapping[str, FixedType]) -> dict[str, NDArray[np.int64]]:
+    """The raw bias of `layer` in its type of `types`."""
+    raw = layer.weights.get("bias")
+    return {} if raw is None else {"bias": types["bias"].to_raw(layer.types["bias"].to_float(raw))}
 
 
 def _moves(layer: LayerSpec) -> bool:

@@ -126,9 +126,8 @@ def main() -> None:
             there = min((size(knobs) for knobs in every if lost(knobs) <= limit), default=None)
             by_descent, mine = smallest(first), smallest(found)
             if there is None or mine is None or by_descent is None:
-                print(
-                    f"| {100 * limit:g} % | {there} | {by_descent} | – | {mine} | – | {len(trials)} | {there is not mine} |"
-                )
+                cells = [str(there), str(by_descent), "–", str(mine), "–", str(len(trials)), str(there is not mine)]
+                print(f"| {100 * limit:g} % | {' | '.join(cells)} |", flush=True)
                 continue
             parts = np.linspace(0.5, 2, 31) * there
             wrong = int(sum(there <= part < mine for part in parts))

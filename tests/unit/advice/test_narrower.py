@@ -1,0 +1,34 @@
+"""A design with fewer bits still computes what it computed, up to its rounding."""
+
+import keras
+import numpy as np
+import pytest
+
+import fpgaprune as fp
+from fpgaprune.advice import with_widths
+
+
+@pytest.fixture(scope="module")
+def wide():
+    keras.utils.set_random_seed(3)
+    stack = [keras.layers.Dense(6, activation="relu", bias_initializer="normal", name=f"d{n}") for n in (1, 2)]
+    model = keras.Sequential([keras.Input((8,)), *stack, keras.layers.Dense(3, bias_initializer="ones", name="out")])
+    x = np.random.default_rng(0).random((64, 8), dtype=np.float32)
+    target = fp.Target.of("xc7z020clg400-1", io_type="io_parallel")
+    return fp.make_design(model, target, x, fp.Precision(16, 16), "mine"), x
+
+
+@pytest.mark.parametrize("clips", [False, True])
+@pytest.mark.parametrize("bits", [14, 12, 10])
+def test_fewer_bits_move_the_results_by_their_rounding_only(wide, bits, clips):
+    design, x = wide
+    narrow = with_widths(design, bits, bits, clips)
+    assert all(layer.types["weight"].width <= bits for layer in narrow.layers if "weight" in layer.types)
+    # Each bias keeps its value when its type gets fewer bits behind the point.
+    for layer in narrow.layers:
+        if "bias" in layer.weights:
+            before = design[layer.name].types["bias"].to_float(design[layer.name].weights["bias"])
+            after = layer.types["bias"].to_float(layer.weights["bias"])
+            assert np.abs(after - before).max() <= layer.types["bias"].lsb / 2
+    moved = np.abs(np.asarray(fp.emulate(narrow, x)) - np.asarray(fp.emulate(design, x))).max()
+    assert moved < 64 * 2.0**-bits
