@@ -91,7 +91,7 @@ def drill(folder, kills, trials, seed):
 @pytest.mark.slow
 def test_fifty_kills_lose_no_trial_and_do_none_twice(tmp_path, capsys):
     kills = int(os.environ.get("FPGAPRUNE_KILLED_SEARCHES", "50"))
-    killed = drill(tmp_path, kills, 12 * kills, 1)
+    killed = drill(tmp_path, kills, 24 * kills, 1)
     found, lines = answer(tmp_path), (tmp_path / "trials" / "begun").read_text().splitlines()
     with capsys.disabled():
         sys.stdout.write(
