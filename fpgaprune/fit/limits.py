@@ -45,9 +45,12 @@ class Limits:
     def room(self, lost: float, lost_error: float, searching: bool = False) -> float:
         """The loss that is left to the limit; negative if more is lost.
 
-        A search takes the best of many networks, luckier ones among them, so it adds no standard error.
+        A search takes the best of many networks, luckier ones among them, so it adds no standard error. Where that is
+        larger than the largest loss, few samples judge, and no network would pass but by luck: half of it is added.
         """
-        return self.most_loss(searching) + (0.0 if searching else lost_error) - lost
+        if searching and lost_error <= self.max_loss:
+            return self.most_loss(searching) - lost
+        return self.most_loss(searching) + (0.5 if searching else 1.0) * lost_error - lost
 
     def most_loss(self, searching: bool) -> float:
         """The largest loss, on the samples of a search or on held-out ones."""

@@ -66,7 +66,8 @@ class Outlook:
         rung = self.foresight.fastest(best).rung
         price = self.foresight.price(rung, best)
         tried = {Knobs.of(point.settings) for point in alike if point.epochs >= self.whole}
-        limit = self.ranking.limits.most_loss(searching=True)
+        error = float(np.median([point.lost_error for point in alike]))
+        limit = self.ranking.limits.room(0.0, error, searching=True)
         law = _Law.fitted(alike, self.whole, limit)
         found: list[tuple[float, Knobs]] = []
         for knobs in self._neighbours(best):

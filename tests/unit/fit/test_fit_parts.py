@@ -79,6 +79,12 @@ def test_a_search_does_not_trust_luck():
     assert Limits(max_loss=0.01).room(0.009, 0.003, searching=True) > 0
 
 
+def test_where_few_samples_judge_a_search_adds_half_of_the_standard_error():
+    assert Limits(max_loss=0.005).room(0.008, 0.008, searching=True) > 0
+    assert Limits(max_loss=0.005).room(0.010, 0.008, searching=True) < 0
+    assert Limits(max_loss=0.005).room(0.008, 0.004, searching=True) < 0
+
+
 def test_what_training_without_a_sample_forgets_is_allowed_in_the_search_only():
     limits = Limits(max_loss=0.01, forgotten=0.02)
     assert limits.room(0.025, 0.0, searching=True) > 0
