@@ -13,8 +13,7 @@ from fpgaprune.flow import Dataset, FinetuneConfig, Flow, TrainConfig, count_of
 
 # A first trial trains for this part of the epochs of the best network.
 _SHORT = 4
-# Least training steps of the best network at a batch of 32. With few samples an epoch takes less time than a trial
-# takes beside it.
+# Least training steps of the best network. With few samples an epoch takes less time than a trial takes beside it.
 _STEPS = 4000
 # At a higher rate: most samples in a step, least steps in an epoch, and epochs.
 _LARGEST, _FEWEST, _EPOCHS = 256, 64, 32
@@ -64,10 +63,10 @@ class Training:
 
     @classmethod
     def at_a_higher_rate(cls, config: Flow, data: Dataset, model: Any) -> Training | None:
-        """A higher rate, which falls, and more samples in a step where there are enough; None if this is not for them.
+        """A higher rate, which falls, and more samples in a step; None if this is not for them.
 
         What the flow says of epochs, batches, rates or of a training loop of its own is kept. Optimizers that do not
-        scale their steps, as SGD, keep their rate.
+        scale their steps, as SGD, keep their rate. So do few samples, of which a network would forget the others.
         """
         from fpgaprune.flow import learning_rate_of
 
@@ -77,15 +76,16 @@ class Training:
             return None
         usual, count = settings.batch_size, count_of(data.x_train)
         room = min(count // _FEWEST, _VALUES // max(_values(model), 1), _LARGEST)
-        batch_size = max(usual, 2 ** int(math.log2(max(room, 1))))
+        batch_size = 2 ** int(math.log2(max(room, 1)))
+        if batch_size <= usual:
+            return None
         # A rate that fell while the network was trained says little.
         rate = max(rate, min(max(rate, _USUAL) * _FASTER * math.sqrt(batch_size / usual), _HIGHEST))
-        epochs = max(_EPOCHS, -(-_STEPS * usual // batch_size // -(-count // batch_size)))
         asked = {
             "finetune": {"batch_size": batch_size, "learning_rate": rate},
             "quantise": {"learning_rate": rate},
         }
-        return replace(cls._of(_affordable(epochs, data, model)), settings=asked, anew=True)
+        return replace(cls._of(_affordable(_EPOCHS, data, model)), settings=asked, anew=True)
 
     @classmethod
     def _of(cls, whole: int) -> Training:

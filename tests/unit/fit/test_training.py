@@ -48,7 +48,7 @@ def test_a_first_trial_takes_a_fourth_of_the_epochs(whole, short):
 
 @pytest.mark.parametrize(
     ("samples", "batch_size", "rate", "epochs"),
-    [(1000, 32, 0.005, 125), (4096, 64, 0.005 * 2**0.5, 32), (18_000, 256, 0.005 * 8**0.5, 32)],
+    [(4096, 64, 0.005 * 2**0.5, 32), (18_000, 256, 0.005 * 8**0.5, 32), (10**6, 256, 0.005 * 8**0.5, 32)],
 )
 def test_many_samples_are_taken_in_larger_steps_at_a_higher_rate(samples, batch_size, rate, epochs):
     made = Training.at_a_higher_rate(flow(), data(samples), dense())
@@ -69,6 +69,10 @@ def test_a_whole_training_at_a_higher_rate_starts_anew_unless_it_goes_on():
     assert asked.starts_from(good, other, asked.whole) is good
 
 
+def test_few_samples_are_trained_on_as_the_flow_says():
+    assert Training.at_a_higher_rate(flow(), data(4095), dense()) is None
+
+
 @pytest.mark.parametrize("said", [{"epochs": 3}, {"batch_size": 8}, {"learning_rate": 0.1}, {"fit": "mine:train"}])
 def test_what_the_flow_says_of_the_training_is_kept(said):
     assert Training.at_a_higher_rate(flow(**said), data(18_000), dense()) is None
@@ -77,10 +81,11 @@ def test_what_the_flow_says_of_the_training_is_kept(said):
 @pytest.mark.parametrize(
     ("optimizer", "rate"),
     [
-        (keras.optimizers.Adam(2e-4), 0.005),
-        (keras.optimizers.AdamW(2e-3), 0.01),
+        (keras.optimizers.Adam(2e-4), 0.005 * 2**0.5),
+        (keras.optimizers.AdamW(2e-3), 0.01 * 2**0.5),
         (keras.optimizers.Adam(0.02), 0.02),
-        (keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(2e-3, 10)), 0.01),
+        (keras.optimizers.Adam(4e-3), 0.015),
+        (keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(2e-3, 10)), 0.01 * 2**0.5),
         (keras.optimizers.SGD(0.01), None),
     ],
 )
@@ -89,7 +94,7 @@ def test_the_rate_follows_that_of_the_network(optimizer, rate, tmp_path):
     model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     save_keras(model, tmp_path / "mine.keras")
     config = parse_config({"train": {"model": str(tmp_path / "mine.keras")}}, "flow.toml")
-    made = Training.at_a_higher_rate(config, data(1000), model)
+    made = Training.at_a_higher_rate(config, data(4096), model)
     assert (None if made is None else made.settings["finetune"]["learning_rate"]) == (
         None if rate is None else pytest.approx(rate)
     )
