@@ -79,6 +79,12 @@ def test_a_search_does_not_trust_luck():
     assert Limits(max_loss=0.01).room(0.009, 0.003, searching=True) > 0
 
 
+def test_a_loss_that_is_just_the_limit_keeps_to_it():
+    assert Limits(max_loss=0.005).room(0.961 - 0.956, 0.0, searching=True) == 0
+    assert Limits(max_loss=0.005).room(0.961 - 0.956, 0.0) == 0
+    assert Limits(max_loss=0.005).room(0.0051, 0.0) < 0
+
+
 def test_where_few_samples_judge_a_search_adds_half_of_the_standard_error():
     assert Limits(max_loss=0.005).room(0.008, 0.008, searching=True) > 0
     assert Limits(max_loss=0.005).room(0.010, 0.008, searching=True) < 0
