@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from fpgaprune.errors import ConfigError
 
+# Few samples judge if the standard error is more than this share of the largest loss.
+_FEW = 2 / 3
 # A loss is a share of samples, of which there are fewer than ten to this power.
 _DIGITS = 9
 
@@ -49,9 +51,9 @@ class Limits:
         """The loss that is left to the limit; negative if more is lost.
 
         A search takes the best of many networks, luckier ones among them, so it adds no standard error. Where that is
-        larger than the largest loss, few samples judge, and no network would pass but by luck: half of it is added.
+        nearly the largest loss, few samples judge, and no network would pass but by luck: half of it is added.
         """
-        share = 1.0 if not searching else 0.0 if lost_error <= self.max_loss else 0.5
+        share = 1.0 if not searching else 0.5 if lost_error > _FEW * self.max_loss else 0.0
         # 0.961 - 0.956 is not more than 0.005.
         return round(self.most_loss(searching) + share * lost_error - lost, _DIGITS)
 
