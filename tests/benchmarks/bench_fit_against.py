@@ -116,7 +116,7 @@ NETWORKS: dict[str, tuple[Callable[[], list[Any]], int]] = {
     "mlp": (mlp, 1),
     "cnn": (cnn, 100),
     "cnn1d": (cnn1d, 16),
-    "separable": (separable, 128),
+    "separable": (separable, 100),
 }
 
 
