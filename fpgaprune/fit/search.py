@@ -194,6 +194,7 @@ class FitSearch:
                 if self._log.ranking.room(point) >= 0:
                     break
         if not made:
+            self._training = ways[-1]
             return None
         self._training, first = min(made, key=lambda pair: pair[1].lost)
         trials.document = joined(self._training.settings, document)
